@@ -20,6 +20,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat.drift import Drift
 from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles import execute as oracle_execute
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import MODES, Death, Failure, execute, fork, kernels, linker, lower
 from relaxfuzz.oracles.passcall import PassCall
@@ -344,3 +345,36 @@ def test_a_large_tensor_that_takes_long_is_no_hang(monkeypatch: pytest.MonkeyPat
         bb.emit_func_output(bb.emit(relax.op.matmul(x, y)))
     ones = np.ones((1500, 1500), "float32")
     assert execute(bb.get(), [lambda run: run("main", [ones, ones])]) is None
+
+
+def matmul(size: int) -> Any:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((size, size), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.matmul(x, x)))
+    return builder.get()
+
+
+@pytest.mark.parametrize(("size", "target"), [(8, "TARGET"), (180, "OPTIMIZING")])
+def test_only_much_arithmetic_is_optimised(
+    size: int, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lowered = lower(matmul(size), "default")
+    assert kernels.iterations(lowered) == size**3
+    used = []
+
+    def provide(mod: Any, target: Any) -> Any:
+        used.append(target)
+        raise InterruptedError
+
+    monkeypatch.setattr(kernels, "provide", provide)
+    with pytest.raises(InterruptedError):
+        oracle_execute._machine(lowered, "bytecode")
+    assert used == [getattr(oracle_execute, target)]
+
+
+def test_optimised_code_computes_the_same() -> None:
+    x = np.random.default_rng(0).integers(-3, 4, (180, 180)).astype("float32")
+    results = execute(matmul(180), [main(x)])
+    assert isinstance(results, list), results
+    np.testing.assert_array_equal(results[0], x @ x)
