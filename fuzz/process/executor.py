@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from ...oracles.violation import Violation
 from ..user_input.errors import RelaxfuzzError, UserError
 from . import death
-from .jobs import Check, CheckEach
+from .jobs import Check, CheckEach, Checked
 from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
 
 R = TypeVar("R")
@@ -131,29 +131,28 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
 
 def check_each(
     executor: Executor, job: CheckEach, *, limits: Limits = LIMITS
-) -> Iterator[list[Violation] | JobFailed]:
-    """The violations of each pass, as they come, or why the harness could not find them out.
+) -> Iterator[Checked | JobFailed]:
+    """What each check gives, as it comes, or why the harness could not find it out.
 
-    A pass that kills its process is repeated in a fresh one: only there the death is a violation.
+    A check that kills its process is repeated in a fresh one: only there the death is a violation.
 
     Raises:
         ExecutorError: see `ask`.
     """
     limits = limits.for_module(job.module)
-    left = job.calls
-    while left:
+    while job.pipelines or job.calls:
         replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
-        executor.submit(replace(job, calls=left), replies.put, limits=limits)
+        executor.submit(job, replies.put, limits=limits)
         done = here = 0  # answers that the caller has, and those of the process that runs now
-        end: Reply | None = None
+        end: Died | Ended | None = None
         while end is None:
-            answer: list[Violation] | JobFailed
+            answer: Checked | JobFailed
             match reply := replies.get():
                 case None:
                     here = 0
                     continue
                 case Result(value=value):
-                    answer = list(value)
+                    answer = value
                 case Failed(traceback=text, drift=drift):
                     answer = Lacking(text) if drift else JobFailed(text)
                 case Broken(reason=reason):
@@ -167,9 +166,10 @@ def check_each(
             if here > done:
                 done = here
                 yield answer
-        if isinstance(end, Ended) and done == 0:
+        if done == 0 and isinstance(end, Ended):
             raise ExecutorError(f"The executor was closed during a {type(job).__name__} job")
-        if isinstance(end, Died) and done == 0:
-            yield [death.violation(end)]
+        if done == 0 and isinstance(end, Died):
+            yield Checked((death.violation(end),))
             done = 1
-        left = left[done:]
+        skipped = max(0, done - len(job.pipelines))
+        job = replace(job, pipelines=job.pipelines[done:], calls=job.calls[skipped:])

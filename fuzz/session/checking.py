@@ -6,9 +6,11 @@ import functools
 import queue
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeAlias
 
 import tvm
 
@@ -25,7 +27,7 @@ from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..process.executor import JobFailed, check, check_each
-from ..process.jobs import Check, CheckEach
+from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
@@ -138,11 +140,12 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
 def _run(jobs: Sequence[Check], session: Session) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
-    answers: queue.SimpleQueue[tuple[Check, list[Violation] | Exception]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
     threads = ThreadPoolExecutor(session.pool.workers)
     for batch in _batches(jobs, session.pool.workers):
         threads.submit(_answer, batch, session.pool, answers.put)
     done = 0
+    omitted: Counter[str] = Counter()
     while done < len(jobs) and not session.interrupt.stop.is_set():
         try:
             job, answer = answers.get(timeout=TICK)
@@ -153,13 +156,19 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
         elif isinstance(answer, Exception):
             session.fault(f"{_label(job)}: {answer}")
         else:
-            for violation in answer:
+            omitted.update(answer.omitted)
+            for violation in answer.violations:
                 session.triage.report(_finding(job, violation, session))
         done += 1
         session.display.progress(f"{done} of {len(jobs)} checks  {_label(job)}")
     # What is still running is killed when the pool is closed.
     threads.shutdown(wait=False, cancel_futures=True)
     seconds = time.monotonic() - began
+    for what, checks in omitted.items():
+        session.output.line(
+            f"not all compared, since it takes too long: {what}, in {checks} of {done} checks",
+            {"event": "omitted", "what": what, "checks": checks, "of": done},
+        )
     session.drain(TRIAGE_SECONDS)
     session.remember()
     return session.conclude(1, done, seconds)
@@ -174,25 +183,29 @@ def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
     return [[job] for job in jobs if job not in together] + batches
 
 
-def _answer(
-    batch: Sequence[Check],
-    pool: LocalPool,
-    report: Callable[[tuple[Check, list[Violation] | Exception]], None],
-) -> None:
-    """Report the violations of each check, or why there is no answer."""
+_Answer: TypeAlias = tuple[Check, Checked | Exception]
+
+
+def _answer(batch: Sequence[Check], pool: LocalPool, report: Callable[[_Answer], None]) -> None:
+    """Report what each check gives, or why there is no answer."""
     first, left = batch[0], iter(batch)
     try:
-        if len(batch) == 1:
-            answers: Iterable[list[Violation] | JobFailed] = [check(pool, first)]
+        answers: Iterable[Checked | JobFailed]
+        if any(call.factory is not None for call in first.calls):
+            answers = [Checked(tuple(check(pool, first)))]
         else:
-            calls = tuple(call for job in batch for call in job.calls)
-            each = CheckEach(module=first.module, calls=calls, oracles=first.oracles)
-            answers = check_each(pool, each)
+            job = CheckEach(
+                module=first.module,
+                pipelines=tuple(each.pipeline for each in batch if each.pipeline is not None),
+                calls=tuple(call for each in batch for call in each.calls),
+                oracles=first.oracles,
+            )
+            answers = check_each(pool, job)
         for answer in answers:
             report((next(left), answer))
     except Exception as error:
-        for job in left:
-            report((job, error))
+        for each in left:
+            report((each, error))
 
 
 def _finding(job: Check, violation: Violation, session: Session) -> Finding:

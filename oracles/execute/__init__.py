@@ -22,7 +22,7 @@ from ...generators.values import elements, static_product
 from .. import keys
 from ..errors import Unsupported
 from ..inspect import nodes, prim_funcs, relax_functions
-from ..violation import Violation
+from ..violation import Violation, omit
 from . import kernels
 from .fork import HANG, LATE, allow, in_fork
 from .linker import linker
@@ -139,6 +139,7 @@ def execute(
     steps, end = in_fork(work)
     if end is not None:
         if end == LATE or (end == HANG and _is_large(mod)):
+            omit("values in the VM")
             return None
         again, same = in_fork(work)
         return _death(len(steps), end) if (end, len(steps)) == (same, len(again)) else None
