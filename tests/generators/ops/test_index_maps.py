@@ -18,7 +18,6 @@ MAPS: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
     (lambda a, b, c, d, e: (a, b * 4 + e, c, d), (2, 3, 2, 2, 4)),
     (lambda i: (i // 8 % 2, i // 16, i % 8), (32,)),
     (lambda i, j: (j,), (1, 6)),
-    (lambda i, j: (0, j, i), (2, 6)),
 ]
 
 
