@@ -39,6 +39,7 @@ __all__ = [
     "Run",
     "execute",
     "from_numpy",
+    "is_large",
     "linker",
     "lower",
     "to_numpy",
@@ -99,6 +100,8 @@ def execute(
     plans: Sequence[Plan],
     pipeline: str = "default",
     mode: str = "bytecode",
+    *,
+    optimize: bool = True,
 ) -> list[Any] | Failure | None:
     """Build a module and carry out the plans.
 
@@ -106,6 +109,8 @@ def execute(
         mod: a module at any stage; it goes through the passes that remain.
         pipeline: "default", "zero" (and default after it) or "cpu_generic".
         mode: one of `MODES`.
+        optimize: the code of a large module with much arithmetic. It may round otherwise, and
+            give NaN where other code gives infinity.
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
@@ -124,7 +129,7 @@ def execute(
             lowered = lower(mod, pipeline)
             yield step, None
             step = "build"
-            run = _machine(lowered, mode)
+            run = _machine(lowered, mode, optimize=optimize and is_large(mod))
             yield step, None
         except Exception as error:
             yield _raised(step, error)
@@ -138,7 +143,7 @@ def execute(
 
     steps, end = in_fork(work)
     if end is not None:
-        if end == LATE or (end == HANG and _is_large(mod)):
+        if end == LATE or (end == HANG and is_large(mod)):
             omit("values in the VM")
             return None
         again, same = in_fork(work)
@@ -159,7 +164,7 @@ LARGE = 10_000
 """A tensor with more elements may take kernels that are not optimised longer than `CPU_SECONDS`."""
 
 
-def _is_large(mod: tvm.IRModule) -> bool:
+def is_large(mod: tvm.IRModule) -> bool:
     """It has a large tensor: that it takes long is no sign of a hang."""
     types = (var.ty for _, func in relax_functions(mod) for var in nodes(func, relax.Var))
     shapes = (
@@ -195,11 +200,11 @@ def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:
         return remaining(mod, pipeline)(mod)
 
 
-def _machine(mod: tvm.IRModule, mode: str) -> Run:
+def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
     """The steps of `relax.build` after its pipeline, with kept PrimFuncs in place of new ones."""
     attrs = mod.attrs or {}
     builder = relax.ExecBuilder()
-    target = OPTIMIZING if kernels.iterations(mod) > MANY else TARGET
+    target = OPTIMIZING if optimize and kernels.iterations(mod) > MANY else TARGET
     libraries = kernels.provide(vm_build._vmcodegen(builder, mod, mode), target)
     executable = vm_build._vmlink(
         builder,

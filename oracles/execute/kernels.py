@@ -105,7 +105,7 @@ def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Mo
     """
     prims = {gvar: func for gvar, func in mod.functions_items() if isinstance(func, tirx.PrimFunc)}
     alone, others = _sorted(prims)
-    keys = {gvar: _key(func) for gvar, func in alone.items()}
+    keys = {gvar: _key(func, target) for gvar, func in alone.items()}
     paths = {key: os.path.realpath(folder() / key) for key in keys.values()}
     missing = {
         keys[gvar]: func for gvar, func in alone.items() if not os.path.exists(paths[keys[gvar]])
@@ -182,9 +182,9 @@ def _symbol(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> str:
     return str(attr(func, "global_symbol") or gvar.name_hint)
 
 
-def _key(func: tirx.PrimFunc) -> str:
+def _key(func: tirx.PrimFunc, target: tvm.target.Target) -> str:
     number = tvm_ffi.structural_hash(func.without_attr("global_symbol"))
-    return f"k{int(number) % 2**64:016x}"
+    return f"k{int(number) % 2**64:016x}o{target.attrs.get('opt-level')}"
 
 
 def _compile(functions: Functions, target: tvm.target.Target) -> str:

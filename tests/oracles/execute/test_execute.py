@@ -319,11 +319,14 @@ def test_a_failing_pass_is_distinguished_from_code_generation() -> None:
 
 
 def test_the_hash_distinguishes_zeros_and_nans() -> None:
+    def key(func: Any, target: Any = oracle_execute.TARGET) -> str:
+        return kernels._key(func, target)
+
     values = (0.0, -0.0, 1.0, float("nan"), float("inf"))
-    assert len({kernels._key(constant(value)) for value in values}) == len(values)
-    assert kernels._key(constant(1.0)) == kernels._key(
-        constant(1.0).with_attr("global_symbol", "f")
-    )
+    assert len({key(constant(value)) for value in values}) == len(values)
+    one = constant(1.0)
+    assert key(one) == key(one.with_attr("global_symbol", "f"))
+    assert key(one) != key(one, oracle_execute.OPTIMIZING)
 
 
 def constant(value: float) -> Any:
@@ -376,7 +379,7 @@ def test_only_much_arithmetic_is_optimised(
 
     monkeypatch.setattr(kernels, "provide", provide)
     with pytest.raises(InterruptedError):
-        oracle_execute._machine(lowered, "bytecode")
+        oracle_execute._machine(lowered, "bytecode", optimize=True)
     assert used == [getattr(oracle_execute, target)]
 
 
