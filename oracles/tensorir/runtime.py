@@ -287,7 +287,8 @@ def _summed(start: Any, x: Any, y: Any) -> Any:
 def _stays_finite(start: Any, x: Any, y: Any) -> bool:
     """No sum overflows, in whatever order: there is no NaN either."""
     first, one, other = (float(np.abs(each).max(initial=0)) for each in (start, x, y))
-    return first + one * other * x.shape[2] < float(np.finfo(start.dtype).max)
+    bound: float = first + one * other * x.shape[2]
+    return bound < float(np.finfo(start.dtype).max)
 
 
 def _exactly(x: Any, y: Any) -> Any:
