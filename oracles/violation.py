@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -105,3 +107,26 @@ Journal = Callable[[str], None]
 
 def silent(step: str) -> None:
     """A journal that records nothing."""
+
+
+@contextlib.contextmanager
+def omissions() -> Iterator[dict[str, None]]:
+    """What oracles do not compare meanwhile, since it would take too long."""
+    omitted: dict[str, None] = {}
+    token = _omitted.set(omitted)
+    try:
+        yield omitted
+    finally:
+        _omitted.reset(token)
+
+
+def omit(what: str) -> None:
+    """Note that something is not compared, since it would take too long."""
+    omitted = _omitted.get()
+    if omitted is not None:
+        omitted[what] = None
+
+
+_omitted: contextvars.ContextVar[dict[str, None] | None] = contextvars.ContextVar(
+    "omitted", default=None
+)

@@ -60,19 +60,25 @@ def check(
     exempt: Exempt = None,
 ) -> int:
     """Check passes, or a pipeline, on a module of yours."""
-    from ..findings.known import Choice
-    from ..session.checking import check_module
-    from ..user_input.options import Relaxations
+    from ..process.local_pool import LocalPool
+    from ..user_input.read_module import inspect
 
-    return check_module(
-        module,
-        tuple(passes or ()),
-        pipeline=pipeline,
-        stage=at,
-        oracles=tuple(oracle) if oracle else None,
-        own=Relaxations(like=like, exempt=tuple(exempt or ())),
-        workers=workers or cores(),
-        out=out,
-        knowns=Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
-        as_json=json,
-    )
+    inspect(module)
+    with LocalPool(workers or cores(), wait=False) as pool:
+        # These take as long as the workers take to start.
+        from ..findings.known import Choice
+        from ..session.checking import check_module
+        from ..user_input.options import Relaxations
+
+        return check_module(
+            module,
+            tuple(passes or ()),
+            pipeline=pipeline,
+            stage=at,
+            oracles=tuple(oracle) if oracle else None,
+            own=Relaxations(like=like, exempt=tuple(exempt or ())),
+            pool=pool,
+            out=out,
+            knowns=Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
+            as_json=json,
+        )

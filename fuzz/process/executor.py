@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from ...oracles.violation import Violation
 from ..user_input.errors import RelaxfuzzError, UserError
 from . import death
-from .jobs import Check
+from .jobs import Check, CheckEach, Checked
 from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
 
 R = TypeVar("R")
@@ -127,3 +127,49 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
     """
     answer = ask(executor, job, limits=limits)
     return [death.violation(answer)] if isinstance(answer, Died) else list(answer)
+
+
+def check_each(
+    executor: Executor, job: CheckEach, *, limits: Limits = LIMITS
+) -> Iterator[Checked | JobFailed]:
+    """What each check gives, as it comes, or why the harness could not find it out.
+
+    A check that kills its process is repeated in a fresh one: only there the death is a violation.
+
+    Raises:
+        ExecutorError: see `ask`.
+    """
+    limits = limits.for_module(job.module)
+    while job.pipelines or job.calls:
+        replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
+        executor.submit(job, replies.put, limits=limits)
+        done = here = 0  # answers that the caller has, and those of the process that runs now
+        end: Died | Ended | None = None
+        while end is None:
+            answer: Checked | JobFailed
+            match reply := replies.get():
+                case None:
+                    here = 0
+                    continue
+                case Result(value=value):
+                    answer = value
+                case Failed(traceback=text, drift=drift):
+                    answer = Lacking(text) if drift else JobFailed(text)
+                case Broken(reason=reason):
+                    raise ExecutorError(reason)
+                case Died() | Ended():
+                    end = reply
+                    continue
+                case _:
+                    continue
+            here += 1
+            if here > done:
+                done = here
+                yield answer
+        if done == 0 and isinstance(end, Ended):
+            raise ExecutorError(f"The executor was closed during a {type(job).__name__} job")
+        if done == 0 and isinstance(end, Died):
+            yield Checked((death.violation(end),))
+            done = 1
+        skipped = max(0, done - len(job.pipelines))
+        job = replace(job, pipelines=job.pipelines[done:], calls=job.calls[skipped:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import traceback
 from collections.abc import Callable
@@ -21,11 +22,11 @@ from ...oracles import explain as oracle_explain
 from ...oracles.check import BUILDS, VALUES
 from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain.trouble import Explanation
-from ...oracles.pass_runs import PassRuns
+from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import BadPass, PassCall
 from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.tiers import ORACLES
-from ...oracles.violation import Case, Violation
+from ...oracles.violation import Case, Violation, omissions
 from ..findings.evidence import Evidence, evidence_of
 from ..output.readable import sentence, visible
 from ..user_input import module_file
@@ -90,6 +91,56 @@ def check(job: Check, context: Context[tuple[Violation, ...]]) -> None:
         journal.changed(what)
         violations.append(death.violation(Died(context.id, Death.CHANGED, 1, journal.last())))
     context.report(tuple(violations))
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What one check has found, and what it has left out."""
+
+    violations: tuple[Violation, ...]
+    omitted: tuple[str, ...] = ()
+    """What it has not compared, since that would take too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEach(Job[Checked]):
+    """Check one module with each of several pipelines, then with each of several passes of TVM's.
+
+    There is a result for each, in their order. What all of them need to know of the module, e.g.
+    what it computes, is found out once.
+    """
+
+    module: str
+    """TVM JSON."""
+    pipelines: tuple[str, ...] = ()
+    calls: tuple[PassCall, ...] = ()
+    oracles: tuple[str, ...] | None = None
+    """Only these; None: the usual ones."""
+
+
+def check_each(job: CheckEach, context: Context[Checked]) -> None:
+    """Report what each check gives; a fault in place of what cannot be found out."""
+    make = functools.partial(Check, module=job.module, oracles=job.oracles)
+    checks = [make(pipeline=name) for name in job.pipelines]
+    checks += [make(calls=(call,)) for call in job.calls]
+    mod: tvm.IRModule | None = None
+    for number, one in enumerate(checks):
+        context.journal.position(0, Stage.RAW, number, "check", one.calls, one.pipeline)
+        if mod is None:
+            mod = load_json(job.module)
+            mark = digest(mod)
+        try:
+            with omissions() as omitted:
+                violations = violations_of(one, mod, context.journal)
+        except MemoryError:
+            raise
+        except Exception as error:
+            context.fail(error)
+            mod = None
+            continue
+        context.report(Checked(tuple(violations), tuple(omitted)))
+        if violations or digest(mod) != mark:  # the pass may have changed it
+            mod = None
 
 
 def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Violation]:

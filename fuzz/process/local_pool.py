@@ -90,12 +90,14 @@ class LocalPool:
         *,
         environment: Environment = HERE,
         available: Availability | None = None,
+        wait: bool = True,
     ) -> None:
-        """Start the zygote and wait until it takes jobs.
+        """Start the zygote.
 
         Args:
             environment: of the zygote and all that it forks.
             available: what of relaxfuzz they use; None: what works on the installed TVM.
+            wait: until it takes jobs; if not, a zygote that does not come up breaks the first job.
 
         Raises:
             TVMUnsupported: see `availability.current`.
@@ -117,7 +119,8 @@ class LocalPool:
         self._start()
         self._reader = threading.Thread(target=self._read, name="zygote reader", daemon=True)
         self._reader.start()
-        self._ready.wait()
+        if wait:
+            self._ready.wait()
         if self._broken is not None:
             self.close()
             raise ExecutorError(self._broken)
@@ -167,6 +170,8 @@ class LocalPool:
         with self._lock:
             self._closed = True
             self._requests.put(None)
+            if not self._ready.is_set():
+                self._process.kill()  # it imports TVM, and has forked nothing
         self._reader.join()
 
     def _start(self) -> None:

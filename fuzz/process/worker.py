@@ -47,6 +47,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     block.Block: block.run_block,
     block.Regenerate: block.regenerate,
     jobs.Check: jobs.check,
+    jobs.CheckEach: jobs.check_each,
     jobs.Examine: jobs.examine,
     jobs.Explain: jobs.explain,
     jobs.Reach: jobs.reach,

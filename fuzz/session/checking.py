@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import queue
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeAlias
 
 import tvm
 
@@ -20,21 +23,27 @@ from ...oracles.catalogue import catalogue
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
+from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
-from ..process.executor import check
-from ..process.jobs import Check
+from ..process.executor import JobFailed, check, check_each
+from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
-from ..user_input.read_module import inspect, load
+from ..user_input.read_module import load
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .session import Session, session
 
 VARIANTS = 6
 """How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
 
-TRIAGE_SECONDS = 120.0
+SHARES = 2
+"""Batches of checks for each worker: with more, what the module computes is found out more often;
+with fewer, a worker waits longer for the others at the end."""
+
+TRIAGE_SECONDS = 30.0
+"""A user waits for it: `relaxfuzz minimize` reduces further."""
 
 TICK = 0.1
 """How often it is looked whether the user wants to stop."""
@@ -48,7 +57,7 @@ def check_module(
     stage: str,
     oracles: tuple[str, ...] | None,
     own: Relaxations,
-    workers: int,
+    pool: LocalPool,
     out: Path,
     knowns: Choice,
     as_json: bool,
@@ -58,6 +67,7 @@ def check_module(
     Args:
         passes: their spellings; none and no pipeline: all pipelines and all passes of the stage.
         own: the contract of passes of the user's.
+        pool: may still be starting.
 
     Raises:
         UserError: a name is unknown, or the file has no module.
@@ -70,22 +80,20 @@ def check_module(
     names, at = oracles_of(oracles), stage_of(stage)
     check_names(own)
     calls = calls_of(dict.fromkeys(passes, own.like))
-    inspect(path)
-    with LocalPool(workers) as pool:
-        module = load(path, pool)
-        mod = load_json(module)
-        make = functools.partial(Check, module=module, oracles=names)
-        jobs = [] if pipeline is None else [make(pipeline=pipeline)]
-        found, notes = _named(make, calls, mod, own.exempt)
-        jobs += found
-        if not calls and pipeline is None:
-            off = availability.current().pipelines
-            jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
-            jobs += _all(make, mod, at)
-        with session(out, workers, knowns, as_json=as_json, pool=pool) as made:
-            for note in notes:
-                made.display.line(note)
-            return _run(jobs, made)
+    module = load(path, pool)
+    mod = load_json(module)
+    make = functools.partial(Check, module=module, oracles=names)
+    jobs = [] if pipeline is None else [make(pipeline=pipeline)]
+    found, notes = _named(make, calls, mod, own.exempt)
+    jobs += found
+    if not calls and pipeline is None:
+        off = availability.current().pipelines
+        jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
+        jobs += _all(make, mod, at)
+    with session(out, pool.workers, knowns, as_json=as_json, pool=pool) as made:
+        for note in notes:
+            made.display.line(note)
+        return _run(jobs, made)
 
 
 def _named(
@@ -132,45 +140,83 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
 def _run(jobs: Sequence[Check], session: Session) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
-    done = 0
+    answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
     threads = ThreadPoolExecutor(session.pool.workers)
-    futures: dict[Future[list[Finding]], Check] = {
-        threads.submit(_findings, job, session): job for job in jobs
-    }
-    left = set(futures)
-    while left and not session.interrupt.stop.is_set():
-        ended, left = wait(left, TICK, FIRST_COMPLETED)
-        for future in ended:
-            error = future.exception()
-            if isinstance(error, UserError):
-                session.user_error(str(error))
-            elif error is not None:
-                session.fault(f"{_label(futures[future])}: {error}")
-            else:
-                for finding in future.result():
-                    session.triage.report(finding)
-            done += 1
-            session.display.progress(f"{done} of {len(jobs)} checks  {_label(futures[future])}")
+    for batch in _batches(jobs, session.pool.workers):
+        threads.submit(_answer, batch, session.pool, answers.put)
+    done = 0
+    omitted: Counter[str] = Counter()
+    while done < len(jobs) and not session.interrupt.stop.is_set():
+        try:
+            job, answer = answers.get(timeout=TICK)
+        except queue.Empty:
+            continue
+        if isinstance(answer, UserError):
+            session.user_error(str(answer))
+        elif isinstance(answer, Exception):
+            session.fault(f"{_label(job)}: {answer}")
+        else:
+            omitted.update(answer.omitted)
+            for violation in answer.violations:
+                session.triage.report(_finding(job, violation, session))
+        done += 1
+        session.display.progress(f"{done} of {len(jobs)} checks  {_label(job)}")
     # What is still running is killed when the pool is closed.
     threads.shutdown(wait=False, cancel_futures=True)
     seconds = time.monotonic() - began
+    for what, checks in omitted.items():
+        session.output.line(
+            f"not all compared, since it takes too long: {what}, in {checks} of {done} checks",
+            {"event": "omitted", "what": what, "checks": checks, "of": done},
+        )
     session.drain(TRIAGE_SECONDS)
     session.remember()
     return session.conclude(1, done, seconds)
 
 
-def _findings(job: Check, session: Session) -> list[Finding]:
-    return [
-        Finding(
-            violation=violation,
-            module=job.module,
-            versions=session.versions,
-            calls=job.calls,
-            pipeline=job.pipeline,
-            exempt=job.exempt,
-        )
-        for violation in check(session.pool, job)
-    ]
+def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
+    """Checks that share a process: those of one pass of TVM's; each of the others has its own."""
+    together = [job for job in jobs if len(job.calls) == 1 and job.calls[0].factory is None]
+    count = min(len(together), SHARES * workers)
+    # Variants of one pass take about as long: each batch gets some of them.
+    batches = [together[first::count] for first in range(count)]
+    return [[job] for job in jobs if job not in together] + batches
+
+
+_Answer: TypeAlias = tuple[Check, Checked | Exception]
+
+
+def _answer(batch: Sequence[Check], pool: LocalPool, report: Callable[[_Answer], None]) -> None:
+    """Report what each check gives, or why there is no answer."""
+    first, left = batch[0], iter(batch)
+    try:
+        answers: Iterable[Checked | JobFailed]
+        if any(call.factory is not None for call in first.calls):
+            answers = [Checked(tuple(check(pool, first)))]
+        else:
+            job = CheckEach(
+                module=first.module,
+                pipelines=tuple(each.pipeline for each in batch if each.pipeline is not None),
+                calls=tuple(call for each in batch for call in each.calls),
+                oracles=first.oracles,
+            )
+            answers = check_each(pool, job)
+        for answer in answers:
+            report((next(left), answer))
+    except Exception as error:
+        for each in left:
+            report((each, error))
+
+
+def _finding(job: Check, violation: Violation, session: Session) -> Finding:
+    return Finding(
+        violation=violation,
+        module=job.module,
+        versions=session.versions,
+        calls=job.calls,
+        pipeline=job.pipeline,
+        exempt=job.exempt,
+    )
 
 
 def _label(job: Check) -> str:

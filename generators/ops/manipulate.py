@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from tvm import relax, tirx
 
+from ...compat import ir
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
@@ -258,9 +260,35 @@ def _layout_transform(args: Sequence[Any], attrs: Any) -> Any:
     if attrs.pad_value is None and math.prod(shape) > x.size:
         raise ValueError("padding by any value")
     out = np.full(shape, 0 if attrs.pad_value is None else attrs.pad_value.value, x.dtype)
-    for index in np.ndindex(x.shape):
-        out[tuple(int(i) for i in moved.map_indices(list(index)))] = x[index]
+    places = dict(zip(moved.initial_indices, np.indices(x.shape, sparse=True), strict=True))
+    indices = [_index(each, places) for each in moved.final_indices]
+    out[tuple(np.broadcast_to(each, x.shape) for each in indices)] = x
     return out
+
+
+def _index(expr: Any, places: Mapping[tirx.Var, Any]) -> Any:
+    """An index of an index map, for all places at once."""
+    kind = type(expr)
+    if kind is tirx.IntImm:
+        return int(expr.value)
+    if kind is ir.Cast:
+        return _index(expr.value, places)
+    if kind in _ARITHMETIC:
+        return _ARITHMETIC[kind](_index(expr.a, places), _index(expr.b, places))
+    if expr not in places:
+        raise ValueError(f"an index map with {kind.__name__}")
+    return places[expr]
+
+
+_ARITHMETIC: Mapping[type, Callable[[Any, Any], Any]] = {
+    ir.Add: operator.add,
+    ir.Sub: operator.sub,
+    ir.Mul: operator.mul,
+    ir.FloorDiv: operator.floordiv,
+    ir.FloorMod: operator.mod,
+    ir.Min: np.minimum,
+    ir.Max: np.maximum,
+}
 
 
 OPS = (

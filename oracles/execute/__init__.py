@@ -1,7 +1,8 @@
 """Execution in TVM's VM: a real build for the CPU, loaded, run on NumPy arguments.
 
-Each distinct PrimFunc is compiled once (`kernels`), by LLVM at O0 into a shared library, which
-costs half of what just-in-time compilation does; only bytecode is made for each module.
+Each distinct PrimFunc is compiled once (`kernels`), by LLVM into a shared library, which costs half
+of what just-in-time compilation does; only bytecode is made for each module. LLVM optimises nothing
+but modules whose arithmetic would take long.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ...generators.values import elements, static_product
 from .. import keys
 from ..errors import Unsupported
 from ..inspect import nodes, prim_funcs, relax_functions
-from ..violation import Violation
+from ..violation import Violation, omit
 from . import kernels
 from .fork import HANG, LATE, allow, in_fork
 from .linker import linker
@@ -38,6 +39,7 @@ __all__ = [
     "Run",
     "execute",
     "from_numpy",
+    "is_large",
     "linker",
     "lower",
     "to_numpy",
@@ -61,6 +63,9 @@ Plan = Callable[[Run], Any]
 """What is to be called: `lambda run: run("main", args)`."""
 
 TARGET = tvm.target.Target({"kind": "llvm", "opt-level": 0})
+
+OPTIMIZING = tvm.target.Target({"kind": "llvm", "opt-level": 2})
+"""Runs loops four times as fast, and compiles them a third slower."""
 
 DEVICES = 4
 """A module may place values on several devices; all of them are the CPU."""
@@ -95,6 +100,8 @@ def execute(
     plans: Sequence[Plan],
     pipeline: str = "default",
     mode: str = "bytecode",
+    *,
+    optimize: bool = True,
 ) -> list[Any] | Failure | None:
     """Build a module and carry out the plans.
 
@@ -102,6 +109,8 @@ def execute(
         mod: a module at any stage; it goes through the passes that remain.
         pipeline: "default", "zero" (and default after it) or "cpu_generic".
         mode: one of `MODES`.
+        optimize: the code of a large module with much arithmetic. It may round otherwise, and
+            give NaN where other code gives infinity.
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
@@ -120,7 +129,7 @@ def execute(
             lowered = lower(mod, pipeline)
             yield step, None
             step = "build"
-            run = _machine(lowered, mode)
+            run = _machine(lowered, mode, optimize=optimize and is_large(mod))
             yield step, None
         except Exception as error:
             yield _raised(step, error)
@@ -134,7 +143,8 @@ def execute(
 
     steps, end = in_fork(work)
     if end is not None:
-        if end == LATE or (end == HANG and _is_large(mod)):
+        if end == LATE or (end == HANG and is_large(mod)):
+            omit("values in the VM")
             return None
         again, same = in_fork(work)
         return _death(len(steps), end) if (end, len(steps)) == (same, len(again)) else None
@@ -147,11 +157,14 @@ def execute(
     return [value for _, value in steps[2:]]
 
 
+MANY = 5_000_000
+"""Iterations that take longer than it takes to optimise them."""
+
 LARGE = 10_000
 """A tensor with more elements may take kernels that are not optimised longer than `CPU_SECONDS`."""
 
 
-def _is_large(mod: tvm.IRModule) -> bool:
+def is_large(mod: tvm.IRModule) -> bool:
     """It has a large tensor: that it takes long is no sign of a hang."""
     types = (var.ty for _, func in relax_functions(mod) for var in nodes(func, relax.Var))
     shapes = (
@@ -187,14 +200,15 @@ def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:
         return remaining(mod, pipeline)(mod)
 
 
-def _machine(mod: tvm.IRModule, mode: str) -> Run:
+def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
     """The steps of `relax.build` after its pipeline, with kept PrimFuncs in place of new ones."""
     attrs = mod.attrs or {}
     builder = relax.ExecBuilder()
-    libraries = kernels.provide(vm_build._vmcodegen(builder, mod, mode), TARGET)
+    target = OPTIMIZING if optimize and kernels.iterations(mod) > MANY else TARGET
+    libraries = kernels.provide(vm_build._vmcodegen(builder, mod, mode), target)
     executable = vm_build._vmlink(
         builder,
-        TARGET,
+        target,
         ext_libs=[*attrs.get("external_mods", []), *libraries],
         params=dict(attrs.get("const_name_to_constant", {})),
     )

@@ -18,17 +18,22 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import tvm
 import tvm_ffi
 from tvm import tirx
 
-from ..inspect import attr, global_vars
+from ...compat import ir
+from ..inspect import attr, global_vars, prim_funcs
 from .guard import Function, guarded
 from .linker import linker
 
 KEPT_KILOBYTES = 256 * 1024
 """What the folder holds at the most, about 15,000 PrimFuncs; later ones are not kept."""
+
+USUAL = 4
+"""The extent of a loop that depends on symbolic sizes, which are small where values are drawn."""
 
 COMPILED = "__vmtir__"
 """How names of PrimFuncs begin that exec mode "compiled" makes of Relax functions. They call others
@@ -68,6 +73,24 @@ def _alive(pid: int) -> bool:
     return True
 
 
+def iterations(mod: tvm.IRModule) -> int:
+    """How many iterations the innermost loops of all PrimFuncs have, about."""
+    return sum(_iterations(func.body) for _, func in prim_funcs(mod))
+
+
+def _iterations(stmt: Any) -> int:
+    if isinstance(stmt, ir.For):
+        extent = stmt.extent.value if isinstance(stmt.extent, tirx.IntImm) else USUAL
+        return max(1, int(extent)) * _iterations(stmt.body)
+    if isinstance(stmt, ir.SeqStmt):
+        return sum(map(_iterations, stmt.seq))
+    if isinstance(stmt, ir.SBlockRealize):
+        return _iterations(stmt.block.body)
+    if isinstance(stmt, ir.IfThenElse):
+        return _iterations(stmt.then_case)
+    return _iterations(stmt.body) if isinstance(stmt, ir.AttrStmt) else 1
+
+
 def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Module]:
     """Make the module's PrimFuncs callable in this process, as global functions of their names.
 
@@ -82,7 +105,7 @@ def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Mo
     """
     prims = {gvar: func for gvar, func in mod.functions_items() if isinstance(func, tirx.PrimFunc)}
     alone, others = _sorted(prims)
-    keys = {gvar: _key(func) for gvar, func in alone.items()}
+    keys = {gvar: _key(func, target) for gvar, func in alone.items()}
     paths = {key: os.path.realpath(folder() / key) for key in keys.values()}
     missing = {
         keys[gvar]: func for gvar, func in alone.items() if not os.path.exists(paths[keys[gvar]])
@@ -159,9 +182,9 @@ def _symbol(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> str:
     return str(attr(func, "global_symbol") or gvar.name_hint)
 
 
-def _key(func: tirx.PrimFunc) -> str:
+def _key(func: tirx.PrimFunc, target: tvm.target.Target) -> str:
     number = tvm_ffi.structural_hash(func.without_attr("global_symbol"))
-    return f"k{int(number) % 2**64:016x}"
+    return f"k{int(number) % 2**64:016x}o{target.attrs.get('opt-level')}"
 
 
 def _compile(functions: Functions, target: tvm.target.Target) -> str:

@@ -12,6 +12,7 @@ from tvm import tirx
 
 from ..errors import Mismatch, TooLarge, Undefined
 from .dependence import Plan
+from .forms import split
 from .lanes import Lanes
 from .runtime import NAMES
 from .statements import Statements
@@ -38,6 +39,12 @@ class Program:
         self._func = func
         self._arity = len(func.params)
         plan = Plan(func)
+        serial = [
+            loop.node for loop in plan.loops.values() if loop.kind == "serial" and not loop.blocked
+        ]
+        if serial:
+            func = split(func, serial)
+            plan = Plan(func)
         writer = Lanes(plan) if plan.sound else Statements()
         self.text = writer.function(func)
         self.writes: tuple[int, ...] = tuple(

@@ -220,7 +220,8 @@ def fold_product(old: Any, a: Any, b: Any, heights: Sequence[int], counts: Seque
     """`old` and `a * b` along these axes in one sum.
 
     Integers wrap around. Floats are added in the order of the loops, which rounding depends on;
-    more than `IN_ORDER` of the dtypes in `MATMUL` in the order that BLAS takes.
+    more than `IN_ORDER` of the dtypes in `MATMUL` in the order that BLAS takes, unless a sum may
+    be infinite in one order and not in another one.
 
     Args:
         heights: axes, counted from the last one, in the order of the loops.
@@ -273,7 +274,7 @@ def _summed(start: Any, x: Any, y: Any) -> Any:
     products = start.size * x.shape[2]
     if start.dtype.kind in "iu":
         return start + _exactly(x, y)
-    if start.dtype.name in MATMUL and products > IN_ORDER:
+    if start.dtype.name in MATMUL and products > IN_ORDER and _stays_finite(start, x, y):
         return start + x @ y
     rows = y.transpose(0, 2, 1)
     step = 1 if start.size > SIDE_BY_SIDE else CHUNK // max(1, start.size)
@@ -281,6 +282,13 @@ def _summed(start: Any, x: Any, y: Any) -> Any:
         part = x[:, :, None, k : k + step] * rows[:, None, :, k : k + step]
         start = in_turn(np.add, start, part)
     return start
+
+
+def _stays_finite(start: Any, x: Any, y: Any) -> bool:
+    """No sum overflows, in whatever order: there is no NaN either."""
+    first, one, other = (float(np.abs(each).max(initial=0)) for each in (start, x, y))
+    bound: float = first + one * other * x.shape[2]
+    return bound < float(np.finfo(start.dtype).max)
 
 
 def _exactly(x: Any, y: Any) -> Any:

@@ -20,7 +20,7 @@ from ...generators.ops.record import Tolerance
 from .. import keys
 from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
-from ..errors import Mismatch, Undefined, Unsupported
+from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..execute import Death, Failure, execute
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
@@ -29,7 +29,7 @@ from ..structural.inside import parts_alone
 from ..text.short_value_checks import both_sides, by_evaluator, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import evaluated_text, executed_text
-from ..violation import Case, Violation
+from ..violation import Case, Violation, omit
 from . import blame
 from .expectation import Expectation
 from .relations import Rule
@@ -167,7 +167,9 @@ def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) ->
     side.result = REFUSED
     try:
         side.result = side.evaluate()
-    except Unsupported:
+    except Unsupported as error:
+        if isinstance(error, TooLarge):
+            omit("values in NumPy")
         return None
     except Mismatch as error:
         return Difference(e, side, f"results (the result refuses its arguments): {error}")

@@ -13,11 +13,12 @@ from tvm import relax
 
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
-from ..errors import Mismatch, Undefined, Unsupported
+from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator, poison
 from ..execute import Failure, Plan
 from ..inspect import global_vars, ops_used, public_functions
 from ..keys import computes
+from ..violation import omit
 from .comparison import difference, exact, finite, leaves, perturbed
 from .inputs import Kind, drawn
 from .relations import Rule
@@ -161,6 +162,7 @@ class Expectations:
     def __init__(self, mod: tvm.IRModule) -> None:
         self._mod = mod
         self._known: dict[tuple[str, Kind], Expectation | None] = {}
+        self._too_large: set[tuple[str, Kind]] = set()
         self._reached: dict[str, frozenset[str]] = {}
         self._nonfinite: dict[str, bool] = {}
 
@@ -188,6 +190,8 @@ class Expectations:
                 made = self._known[name, kind]
             if made is not None:
                 yield made
+            elif (name, kind) in self._too_large:
+                omit("values in NumPy")
 
     def reached(self, name: str) -> frozenset[str]:
         """The functions that a function may call, itself included."""
@@ -224,7 +228,9 @@ class Expectations:
                 args = rule.arguments(name, args)
             evaluator = Evaluator(self._mod, watch)
             result = evaluator.run(name, copies(args))
-        except (Unsupported, Mismatch, Undefined):
+        except (Unsupported, Mismatch, Undefined) as error:
+            if isinstance(error, TooLarge):
+                self._too_large.add((name, kind))
             return None
         if evaluator.misused:
             return None  # nothing is promised for it

@@ -20,12 +20,13 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat.drift import Drift
 from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles import execute as oracle_execute
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import MODES, Death, Failure, execute, fork, kernels, linker, lower
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.values.evaluated import Verdict, vote
 from relaxfuzz.oracles.values.expectation import Expectation
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, omissions
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 EXPECTED = (np.square(X + 1), (X + 1).T)
@@ -241,6 +242,13 @@ def test_a_process_that_waits_is_not_reported(monkeypatch: pytest.MonkeyPatch) -
     assert fork.in_fork(work) == ([1], fork.LATE)
 
 
+def test_values_that_take_too_long_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fork, "WALL_SECONDS", 0.5)
+    with omissions() as omitted:
+        assert execute(Several, [lambda run: signal.pause()]) is None
+    assert list(omitted) == ["values in the VM"]
+
+
 @I.ir_module
 class Closed:
     @R.function(private=True)
@@ -311,11 +319,14 @@ def test_a_failing_pass_is_distinguished_from_code_generation() -> None:
 
 
 def test_the_hash_distinguishes_zeros_and_nans() -> None:
+    def key(func: Any, target: Any = oracle_execute.TARGET) -> str:
+        return kernels._key(func, target)
+
     values = (0.0, -0.0, 1.0, float("nan"), float("inf"))
-    assert len({kernels._key(constant(value)) for value in values}) == len(values)
-    assert kernels._key(constant(1.0)) == kernels._key(
-        constant(1.0).with_attr("global_symbol", "f")
-    )
+    assert len({key(constant(value)) for value in values}) == len(values)
+    one = constant(1.0)
+    assert key(one) == key(one.with_attr("global_symbol", "f"))
+    assert key(one) != key(one, oracle_execute.OPTIMIZING)
 
 
 def constant(value: float) -> Any:
@@ -344,3 +355,36 @@ def test_a_large_tensor_that_takes_long_is_no_hang(monkeypatch: pytest.MonkeyPat
         bb.emit_func_output(bb.emit(relax.op.matmul(x, y)))
     ones = np.ones((1500, 1500), "float32")
     assert execute(bb.get(), [lambda run: run("main", [ones, ones])]) is None
+
+
+def matmul(size: int) -> Any:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((size, size), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.matmul(x, x)))
+    return builder.get()
+
+
+@pytest.mark.parametrize(("size", "target"), [(8, "TARGET"), (180, "OPTIMIZING")])
+def test_only_much_arithmetic_is_optimised(
+    size: int, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lowered = lower(matmul(size), "default")
+    assert kernels.iterations(lowered) == size**3
+    used = []
+
+    def provide(mod: Any, target: Any) -> Any:
+        used.append(target)
+        raise InterruptedError
+
+    monkeypatch.setattr(kernels, "provide", provide)
+    with pytest.raises(InterruptedError):
+        oracle_execute._machine(lowered, "bytecode", optimize=True)
+    assert used == [getattr(oracle_execute, target)]
+
+
+def test_optimised_code_computes_the_same() -> None:
+    x = np.random.default_rng(0).integers(-3, 4, (180, 180)).astype("float32")
+    results = execute(matmul(180), [main(x)])
+    assert isinstance(results, list), results
+    np.testing.assert_array_equal(results[0], x @ x)

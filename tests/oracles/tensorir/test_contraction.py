@@ -170,6 +170,19 @@ def test_a_large_matmul(dtype: str) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize("extremes", [(3e38, -3e38), (np.inf, -np.inf), (np.nan, 1.0)])
+def test_sums_that_overflow_in_some_order_are_like_loops(extremes: tuple[float, float]) -> None:
+    x, y = (
+        np.random.default_rng(0).choice([1, -2, 0.5, *extremes], shape).astype("float32")
+        for shape in ((40, 60), (60, 30))
+    )
+    func, whole, scalars = matmul(40, 30, 60, "float32"), *np.zeros((2, 40, 30), "float32")
+    assert x.shape[0] * y.size > runtime.IN_ORDER
+    translate(func)(x, y, whole)
+    one_by_one(func, [x, y, scalars])
+    assert_same_bits([scalars], [whole])
+
+
 def test_float16_is_rounded_after_each_addition() -> None:
     """From 2048 on, adding one does not change a sum."""
     x, y = np.ones((300, 3000), "float16"), np.ones((3000, 2), "float16")

@@ -1,0 +1,86 @@
+"""Many passes in one process are checked as each is in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tvm import relax
+
+from relaxfuzz.compat.serialization import save_json
+from relaxfuzz.fuzz.process import executor
+from relaxfuzz.fuzz.process.executor import JobFailed
+from relaxfuzz.fuzz.process.jobs import Check, CheckEach, Checked
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import identity
+
+PASSES = """
+import tvm
+
+def made(transform):
+    return tvm.transform.module_pass(transform, opt_level=0, name="made")
+
+def adds_in_place():
+    def transform(mod, context):
+        mod["other"] = mod["main"].with_attr("global_symbol", "other")
+        return mod
+    return made(transform)
+
+def wants_one_function():
+    def transform(mod, context):
+        assert len(mod.functions) == 1
+        return mod
+    return made(transform)
+"""
+
+
+def oracles(answer: Checked | JobFailed) -> list[str]:
+    assert not isinstance(answer, JobFailed), answer
+    return [violation.oracle for violation in answer.violations]
+
+
+def test_each_pass_is_given_the_module_as_it_was(
+    pool: LocalPool, sums: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "passes.py"
+    file.write_text(PASSES)
+    names = ("wants_one_function", "adds_in_place", "wants_one_function")
+    calls = tuple(PassCall(f"{name}()", factory=f"{file}:{name}") for name in names)
+    answers = list(executor.check_each(pool, CheckEach(module=sums, calls=calls)))
+    assert list(map(oracles, answers)) == [[], ["mutation"], []]
+
+
+def test_a_death_is_that_of_one_pass(
+    pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
+) -> None:
+    names = ("innocent", "segfault", "segfault", "innocent")
+    calls = tuple(map(faulty, names))
+    answers = list(executor.check_each(pool, CheckEach(module=sums, calls=calls)))
+    assert list(map(oracles, answers)) == [[], ["segfault"], ["segfault"], []]
+    (alone,) = executor.check(pool, Check(module=sums, calls=(calls[1],)))
+    assert isinstance(answers[1], Checked)
+    assert identity(answers[1].violations[0]) == identity(alone)
+
+
+def test_a_fault_of_the_harness_costs_one_answer(
+    pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
+) -> None:
+    gone = PassCall("gone()", factory="nowhere.py:gone")
+    calls = (faulty("innocent"), gone, faulty("innocent"))
+    first, second, third = executor.check_each(pool, CheckEach(module=sums, calls=calls))
+    assert oracles(first) == oracles(third) == []
+    assert isinstance(second, JobFailed)
+
+
+def test_what_is_too_large_to_be_compared_is_said_each_time(pool: LocalPool) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1 << 15, 1 << 15), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    calls = (PassCall("ConvertToDataflow(min_size=1)"), PassCall("Normalize()"))
+    job = CheckEach(module=save_json(builder.get()), calls=(calls[0], *calls))
+    answers = list(executor.check_each(pool, job))
+    compared = Checked(())
+    omitted = Checked((), ("values in NumPy",))
+    assert answers == [omitted, omitted, compared]  # the last one changes nothing
