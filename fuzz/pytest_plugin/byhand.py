@@ -19,6 +19,7 @@ from ..findings.known import Choice
 from ..findings.store import Store
 from ..output import failure_text
 from ..output.terminal import counted
+from ..probe.shipped import seeds_of
 from ..property_tests.check_pass import called, check_pass
 from ..property_tests.pass_violation import pool
 from ..user_input.errors import UserError, near, parse_budget
@@ -154,6 +155,7 @@ class RelaxFuzz:
             oracles=oracles,
             compositions=False,
             avoid=expected.triggers((target,)),
+            seeds=seeds_of(pool()),
         )
         with Store(settings.out) as store:
             found: list[Finding] = []

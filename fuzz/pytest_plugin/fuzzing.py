@@ -24,6 +24,7 @@ from ..campaign.triage import Triage
 from ..findings.finding import Finding, id_of
 from ..findings.known import Choice
 from ..findings.store import Store
+from ..probe.shipped import seeds_of
 from ..process.local_pool import LocalPool
 from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
@@ -90,6 +91,7 @@ class Resources:
             sys.path.append(str(config.rootpath))  # where a repository's own packages are
             self.store = Store(self.settings.out)
             self.pool = LocalPool(1)
+            self.seeds = seeds_of(self.pool)
 
     @classmethod
     def of(cls, config: pytest.Config) -> Resources:
@@ -170,6 +172,7 @@ class _ItemCampaign:
             modules=None if settings.modules is None else max(1, shard.modules(settings.modules)),
             compositions=False,
             avoid=self.expected.triggers((self._target,)),
+            seeds=resources.seeds,
         )
         self._runner = CampaignRunner(
             self._config, resources.pool, self._triage, stop=self._stop, listen=self._listen
