@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import tvm
 
-from . import llm, vision
+from . import compiled, encoders, imported, llm, quantized, recurrent, training, vision
 
 _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     llm.decoder_layer,
@@ -21,6 +21,10 @@ _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     llm.sampling,
     llm.cache_update,
     llm.group_quantized_linear,
+    encoders.encoder_layer,
+    encoders.cross_attention,
+    encoders.patch_embedding,
+    encoders.speech_encoder,
     vision.residual_block,
     vision.training_convolution,
     vision.depthwise_separable,
@@ -30,6 +34,21 @@ _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     vision.detection_head,
     vision.region_features,
     vision.diffusion_block,
+    recurrent.lstm,
+    recurrent.gru,
+    training.training_step,
+    training.written_out_gradients,
+    training.optimizer_step,
+    quantized.quantize_dequantize,
+    quantized.integer_matmul,
+    imported.shape_arithmetic,
+    imported.exported_program,
+    compiled.partitioned,
+    compiled.two_devices,
+    compiled.symbolic_kernels,
+    compiled.scheduled_kernels,
+    compiled.in_place_updates,
+    compiled.lowered,
 )
 
 MODELS: Mapping[str, Callable[[], tvm.IRModule]] = MappingProxyType(

@@ -225,8 +225,8 @@ def region_features() -> tvm.IRModule:
 def diffusion_block() -> tvm.IRModule:
     """The block of the U-Net of a diffusion model (Rombach et al., 2022): group normalization, a
     convolution, the embedding of the time step added, attention over the pixels."""
-    x = tensor("x", (2, 320, 64, 64))
-    step = tensor("step", (2,), I32)
+    x = tensor("x", (1, 320, 64, 64))
+    step = tensor("step", (1,), I32)
     params = weights(
         {
             "gamma": (320,),
@@ -241,22 +241,22 @@ def diffusion_block() -> tvm.IRModule:
     def body(bb: relax.BlockBuilder) -> relax.Expr:
         gamma, beta, kernel, embed, qkv, out = params
         # Sinusoids of the time step, as Ho et al. (2020) have them.
-        ramp = bb.emit(op.multiply(op.arange(0, 160, 1, F32), const(-0.0575646)))
+        ramp = const([-0.0575646 * at for at in range(160)])
         angles = bb.emit(
             op.multiply(op.expand_dims(op.astype(step, F32), 1), op.expand_dims(op.exp(ramp), 0))
         )
         waves = bb.emit(op.concat([op.cos(angles), op.sin(angles)], axis=-1))
         time = bb.emit(op.matmul(op.nn.silu(waves), op.permute_dims(embed)))
         normal = bb.emit(
-            op.nn.group_norm(x, gamma, beta, num_groups=32, channel_axis=1, axes=[2, 3])
+            op.nn.group_norm(x, gamma, beta, num_groups=8, channel_axis=1, axes=[2, 3])
         )
         features = bb.emit(op.nn.conv2d(op.nn.silu(normal), kernel, padding=[1, 1]))
-        timed = bb.emit(op.add(features, op.reshape(time, (2, 320, 1, 1))))
-        pixels = bb.emit(op.permute_dims(op.reshape(timed, (2, 320, 4096)), [0, 2, 1]))
+        timed = bb.emit(op.add(features, op.reshape(time, (1, 320, 1, 1))))
+        pixels = bb.emit(op.permute_dims(op.reshape(timed, (1, 320, 4096)), [0, 2, 1]))
         three = bb.emit(op.split(op.matmul(pixels, op.permute_dims(qkv)), 3, axis=-1))
-        heads = [bb.emit(op.reshape(three[at], (2, 4096, 8, 40))) for at in range(3)]
-        mixed = bb.emit(op.reshape(op.nn.attention(*heads), (2, 4096, 320)))
+        heads = [bb.emit(op.reshape(three[at], (1, 4096, 8, 40))) for at in range(3)]
+        mixed = bb.emit(op.reshape(op.nn.attention(*heads), (1, 4096, 320)))
         back = bb.emit(op.permute_dims(op.matmul(mixed, op.permute_dims(out)), [0, 2, 1]))
-        return op.add(op.reshape(back, (2, 320, 64, 64)), x)
+        return op.add(op.reshape(back, (1, 320, 64, 64)), x)
 
     return module([x, step, *params], body, inputs=2)
