@@ -77,6 +77,8 @@ def cache() -> Path:
 
 def _cached() -> Shipped | None:
     try:
-        return typed(json.loads(cache().read_text(encoding="utf-8")), Shipped)
+        data = json.loads(cache().read_text(encoding="utf-8"))
+        found: Shipped = typed(data, Shipped)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return found
