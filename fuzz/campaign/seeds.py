@@ -76,9 +76,10 @@ def weights(worth: Mapping[str, Worth]) -> dict[str, float]:
     Empty where nothing is worth anything.
     """
     value = sum(each.value for each in worth.values())
-    if not value:
+    checks = sum(each.checks for each in worth.values())
+    if not value or not checks:
         return {}
-    mean = value / sum(each.checks for each in worth.values())
+    mean = value / checks
     return {
         piece: min(MOST, max(LEAST, (each.value / mean + PRIOR) / (each.checks + PRIOR)))
         for piece, each in worth.items()
