@@ -19,7 +19,7 @@ from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats
 from . import plateau
 from .focus import Learned, horizon
-from .seeds import Worth, weights
+from .seeds import LEAST, MOST, Worth, weights
 
 FORMAT = 4
 """Of the JSON; another one is refused."""
@@ -194,3 +194,5 @@ class State:
         for guide in self.guides.values():
             if not all(LEAST_YIELD <= each <= 1 / LEAST_YIELD for each in guide.yields.values()):
                 raise ValueError(f"yields that no campaign has: {guide.yields!r:.80}")
+            if not all(LEAST <= each <= MOST for each in guide.pieces.values()):
+                raise ValueError(f"weights that no piece has: {guide.pieces!r:.80}")

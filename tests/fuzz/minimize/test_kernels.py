@@ -280,9 +280,8 @@ def test_a_dimension_that_is_a_parameter_stays() -> None:
     given = te.placeholder((n,), "float32", name="given")
     made = te.compute((n,), lambda i: given[i] + n.astype("float32"))
     builder = relax.BlockBuilder()
-    gvar = builder.add_func(
-        te.create_prim_func([given, n, made]).without_attr("global_symbol"), "k"
-    )
+    func = te.create_prim_func([given, n, made]).without_attr("global_symbol")
+    gvar = builder.add_func(func, "k")
     ty = relax.TensorType((4,), "float32")
     x = relax.Var("x", ty)
     with builder.function("main", [x]):
