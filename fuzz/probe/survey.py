@@ -35,6 +35,7 @@ SHORT = Limits(step_seconds=5.0)
 
 
 REPRODUCERS = tuple(path.stem for path in found())
+"""Those of the known bugs that relaxfuzz comes with, by name."""
 
 
 class Survey:

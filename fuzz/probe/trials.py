@@ -18,7 +18,7 @@ from tvm import relax
 from ...compat import availability, ir
 from ...compat.availability import Availability
 from ...compat.drift import Drift, drift_of
-from ...corpus import found
+from ...corpus.knowns import SHIPPED
 from ...corpus.models import MODELS
 from ...generators import functions, idioms, stages
 from ...generators.bindings import KINDS
@@ -336,8 +336,7 @@ def _model(name: str, job: Try, step: Step) -> tuple[Piece, ...]:
 
 def _reproducer(name: str, job: Try, step: Step) -> tuple[Piece, ...]:
     """The same with the module in the reproducer of a known bug."""
-    (path,) = (each for each in found() if each.stem == name)
-    return _cut(execute(path), name)
+    return _cut(execute(SHIPPED / f"{name}.py"), name)
 
 
 def _cut(mod: tvm.IRModule, name: str) -> tuple[Piece, ...]:
