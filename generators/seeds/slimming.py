@@ -49,7 +49,7 @@ def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
             made = Resized(small, sizes=sizes).run()
             if made is not None and _agrees(made):
                 small = made
-                if len(sizes) == len(set(large)):
+                if len(sizes) == len(large):
                     break
     return small if largest(small) <= ELEMENTS else None
 
