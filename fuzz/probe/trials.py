@@ -75,6 +75,9 @@ VARIANTS = 16
 BYTES = 64
 """For the decisions of one idiom or variant."""
 
+PIECE = 10
+"""Bindings of a piece of what comes with relaxfuzz: with more, modules are larger than usual."""
+
 RUN = "run passes"
 """The step in which a death is the matter of a pass of TVM."""
 
@@ -340,7 +343,8 @@ def _reproducer(name: str, job: Try, step: Step) -> tuple[Piece, ...]:
 
 
 def _cut(mod: tvm.IRModule, name: str) -> tuple[Piece, ...]:
-    pieces = tuple(piece for piece in pieces_of(mod, name) if flaw(piece.load()) is None)
+    made = pieces_of(mod, name, PIECE)
+    pieces = tuple(piece for piece in made if flaw(piece.load()) is None)
     if not pieces:
         raise Drift("no piece of it is well-formed at small sizes")
     return pieces

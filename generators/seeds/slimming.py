@@ -13,7 +13,7 @@ from tvm.ir import Op
 from ...compat.serialization import save_json
 from ..rewrite.dims import Resized, sizes_of, symbols
 from ..values import elements
-from .cutting import cut
+from .cutting import MOST, cut
 from .piece import Piece, bindings_of, main_of
 
 SMALL = 8
@@ -175,14 +175,15 @@ def _agrees(mod: tvm.IRModule) -> bool:
     return fixed is not None and bool(relax.analysis.check_well_formed(fixed))
 
 
-def pieces_of(mod: tvm.IRModule, name: str) -> Iterator[Piece]:
+def pieces_of(mod: tvm.IRModule, name: str, most: int = MOST) -> Iterator[Piece]:
     """The module in small pieces; those whose types allow no small sizes are left out.
 
     Args:
         name: of the module, for the names of its pieces.
+        most: bindings of a piece.
     """
     known: set[int] = set()
-    for each in cut(mod):
+    for each in cut(mod, most):
         digest = int(tvm_ffi.structural_hash(each.mod, map_free_vars=True))
         if digest in known:  # layers of a model are alike
             continue
