@@ -1,4 +1,4 @@
-"""What is kept: files that show bugs of TVM, and a record of each bug.
+"""What is kept: files that show bugs of TVM, and a record of each bug; models, faulty passes.
 
 `seeds/` holds the bugs that relaxfuzz was made for; `found/` holds, for each root cause that it
 found, a reproducer and a record (see `knowns`); `judged.toml` holds the reports that were judged

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from ...compat import availability
 from ...generators.ops import table
-from ...generators.seeds import Piece
 from ...oracles.passcall import PassCall
 from ...oracles.violation import identity, mark
 from ..process import death
@@ -35,13 +34,12 @@ from ..process.protocol import (
 )
 from ..process.targets import Origin, Recipe, Target
 from ..user_input.errors import UserError
-from ..user_input.options import SEED_SHARE
 from . import focus, schedule
 from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
 from .named import recipe
-from .seeds import with_pieces
+from .seeds import Seeds, with_pieces
 from .state import Guide, State
 
 AHEAD = 2
@@ -74,10 +72,14 @@ class CampaignConfig:
     """With more there is less overhead, and more is lost with a block."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
-    seeds: tuple[Piece, ...] = ()
-    """Pieces of real modules, which a share of the blocks is made of."""
-    seed_share: float = SEED_SHARE
+    seeds: tuple[Seeds, ...] = ()
+    """Pieces of real modules, each kind of which a share of the blocks is made of."""
     limits: Limits = LIMITS
+
+    @property
+    def seed_shares(self) -> tuple[float, ...]:
+        """Of the blocks, for each kind of seeds."""
+        return tuple(each.share for each in self.seeds)
 
     def __post_init__(self) -> None:
         if not self.targets:
@@ -225,7 +227,7 @@ class _Campaign:
             or schedule.operators(operators, config.seed, number),
             disabled=schedule.disabled(config.seed, number),
         )
-        return with_pieces(made, config.seeds, config.seed_share, config.seed, number)
+        return with_pieces(made, config.seeds, config.seed, number, guide.pieces)
 
     def _send(self, block: InFlight) -> None:
         def sink(reply: Reply | None) -> None:
@@ -275,6 +277,7 @@ class _Campaign:
                     self._receive(block, reply)
 
     def _commit(self, block: InFlight) -> Iterator[Event]:
+        before = len(self._tally.occurrences)
         for reply in block.replies:
             match reply:
                 case Result(value=Violated(violation, origin, calls, pipeline, module)):
@@ -292,8 +295,9 @@ class _Campaign:
         self._tally.count(block.modules, stats)
         if self._tally is self._state:
             results = (reply.value for reply in block.replies if isinstance(reply, Result))
-            done = (value for value in results if isinstance(value, ModuleDone))
-            self._state.commit(done, self._seconds())
+            done = [value for value in results if isinstance(value, ModuleDone)]
+            new = len(self._state.occurrences) - before
+            self._state.commit(done, self._seconds(), block.part.recipe.pieces, new)
         elif not stats:  # the budget was used up before it began
             return
         yield BlockDone(block.number, block.modules, stats, self._state)

@@ -37,7 +37,7 @@ _SETTINGS = {
     "compositions": "whether sequences of passes are fuzzed",
     "modules_in_block": "the number of modules in a block",
     "limits": "the limits",
-    "seed_share": "the share of the seeds",
+    "seed_shares": "the shares of the seeds",
     "versions": "the version of TVM or of a library it uses",
     "relaxfuzz": "the version of relaxfuzz",
 }

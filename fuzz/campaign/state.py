@@ -1,7 +1,7 @@
 """The state of a campaign: all that its next blocks depend on, and its counts.
 
-It is a fold over the committed blocks. Its size depends on the numbers of passes, operators and
-distinct violations alone, not on how long the campaign has run.
+It is a fold over the committed blocks. Its size depends on the numbers of passes, operators, pieces
+of seeds and distinct violations alone, not on how long the campaign has run.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ...generators.seeds import Piece
 from ...oracles.violation import Identity
 from ..process.block import ModuleDone
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats
 from . import plateau
 from .focus import Learned, horizon
+from .seeds import LEAST, MOST, Worth, weights
 
-FORMAT = 3
+FORMAT = 4
 """Of the JSON; another one is refused."""
 
 FAULTS = 100
@@ -47,6 +49,8 @@ class Guide:
     """By item of the schedule: the yield of its checks, see `plateau`."""
     changed: Mapping[str, int] = field(default_factory=dict)
     """By item of the schedule: the checks in which the pass changed the module."""
+    pieces: Mapping[str, float] = field(default_factory=dict)
+    """By digest of a piece: how often it is picked, as a multiple of the usual."""
 
 
 @dataclass(slots=True)
@@ -66,6 +70,8 @@ class State:
     faults: set[str] = field(default_factory=set)
     """Digests of those that were reported."""
     learned: Learned = field(default_factory=Learned)
+    worth: dict[str, Worth] = field(default_factory=lambda: defaultdict(Worth))
+    """By digest of a piece."""
     guides: dict[int, Guide] = field(default_factory=lambda: {0: Guide()})
     """By the number of blocks that they cover; only those that a later block may need."""
 
@@ -98,16 +104,32 @@ class State:
         for item, more in stats.items():
             self.stats[item] += more
 
-    def commit(self, done: Iterable[ModuleDone], seconds: float) -> None:
-        """Close a block whose violations, modules and checks have been counted."""
+    def commit(
+        self,
+        done: Collection[ModuleDone],
+        seconds: float,
+        pieces: Iterable[Piece] = (),
+        new: int = 0,
+    ) -> None:
+        """Close a block whose violations, modules and checks have been counted.
+
+        Args:
+            pieces: what its modules were partly made of.
+            new: violations in it that are the first of their kind.
+        """
         for module in done:
             self.learned.see(module)
+        more = Worth.of(done, new)
+        for piece in pieces:
+            self.worth[piece.digest] += more
         self.blocks += 1
         self.seconds = seconds
         if horizon(2 * self.blocks) == self.blocks:
             yields = plateau.yields(self.stats, self.ended)
             changed = {item: done.changed for item, done in self.stats.items()}
-            self.guides[self.blocks] = Guide(self.learned.surest(), yields, changed)
+            self.guides[self.blocks] = Guide(
+                self.learned.surest(), yields, changed, weights(self.worth)
+            )
         for past in [each for each in self.guides if each < horizon(self.blocks)]:
             del self.guides[past]
 
@@ -127,6 +149,7 @@ class State:
             },
             "faults": sorted(self.faults),
             "learned": self.learned.plain(),
+            "worth": plain(self.worth),
             "guides": [[blocks, plain(guide)] for blocks, guide in self.guides.items()],
         }
         return json.dumps(data, separators=(",", ":"))
@@ -155,6 +178,7 @@ class State:
                 made.occurrences.update(made.ended[item])
             made.faults.update(typed(data["faults"], tuple[str, ...]))
             made.learned = Learned.of(data["learned"])
+            made.worth.update(typed(data["worth"], Mapping[str, Worth]))
             made.guides = dict(typed(data["guides"], tuple[tuple[int, Guide], ...]))
             made._agree()
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -170,3 +194,5 @@ class State:
         for guide in self.guides.values():
             if not all(LEAST_YIELD <= each <= 1 / LEAST_YIELD for each in guide.yields.values()):
                 raise ValueError(f"yields that no campaign has: {guide.yields!r:.80}")
+            if not all(LEAST <= each <= MOST for each in guide.pieces.values()):
+                raise ValueError(f"weights that no piece has: {guide.pieces!r:.80}")

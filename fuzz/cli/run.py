@@ -99,7 +99,7 @@ def run(
     from ..cluster.where import asked
     from ..findings.known import Choice
     from ..session.fuzzing import Fuzzing
-    from ..session.seeds import pieces_of
+    from ..session.seeds import seeds as seeds_of
     from ..session.session import session
     from ..user_input.errors import UserError
     from ..user_input.options import CampaignOptions, Relaxations
@@ -138,8 +138,7 @@ def run(
         config = dataclasses.replace(
             config,
             avoid=made.expected.triggers(chosen),
-            seeds=pieces_of(seeds or (), made),
-            seed_share=seed_share,
+            seeds=seeds_of(seeds or (), seed_share, made),
         )
         named = tuple(target.name for target in chosen) if not everything else None
         finished = Fuzzing(config, made, command="run").run(named)

@@ -277,11 +277,15 @@ def _without(func: tirx.PrimFunc, numbers: set[int]) -> tirx.PrimFunc:
 
 
 def _known(func: tirx.PrimFunc, calls: Sequence[Any]) -> dict[int, Any]:
-    """Numbers for its symbolic dimensions, by hash: what all calls pass; 2 without a call."""
+    """Numbers for its symbolic dimensions, by hash: what all calls pass; 2 without a call.
+
+    Not for those that are parameters by themselves: a parameter is a variable.
+    """
     known: dict[int, set[int | None]] = {}
+    params = set(map(hash, func.params))
     for at, param in enumerate(func.params):
         for axis, dim in enumerate(param.ty.shape if isinstance(param.ty, tirx.BufferType) else ()):
-            if isinstance(dim, tvm.ir.Var):
+            if isinstance(dim, tvm.ir.Var) and hash(dim) not in params:
                 sizes = known.setdefault(hash(dim), set())
                 sizes |= {_size(call, at, axis) for call in calls} or {2}
     return {

@@ -24,7 +24,7 @@ from ..process.serialize import plain
 from ..report import PAGE, writer
 from ..report.data import Entry, Report, State, gather
 from ..session.fuzzing import Fuzzing
-from ..session.seeds import pieces_of
+from ..session.seeds import seeds
 from ..session.session import Session, session
 from ..system.files import write_whole
 from ..system.subprocesses import Stopped, Subprocesses
@@ -228,8 +228,7 @@ class _Phases:
                     compositions=not settings.passes,
                     modules_in_block=settings.block or MODULES_IN_BLOCK,
                     avoid=made.expected.triggers(targets),
-                    seeds=pieces_of(settings.seeds, made),
-                    seed_share=settings.seed_share,
+                    seeds=seeds(settings.seeds, settings.seed_share, made),
                 ),
                 made,
                 command=COMMAND,

@@ -18,15 +18,19 @@ def main() -> int:
     from ..output.terminal import display
     from ..process import worker  # noqa: F401  # what its process cannot import, is reported here
     from ..process.local_pool import LocalPool
+    from . import shipped
+    from .shipped import Shipped
     from .survey import Survey
 
     shown = display(Console(stderr=True))
     shown.line("this build of TVM is used for the first time: trying what works on it")
     try:
         with LocalPool(cores(), available=Availability()) as pool:
-            found = Survey(pool, shown.progress).run()
+            survey = Survey(pool, shown.progress)
+            found = survey.run()
     finally:
         shown.close()
+    shipped.keep(Shipped.of(survey))
     availability.keep(found)
     print(found.to_json())
     return 0

@@ -11,8 +11,11 @@ from typing import Any
 from ...compat import build, ir
 from ...compat.availability import Availability
 from ...compat.release import TVMUnsupported
+from ...corpus import found
+from ...corpus.models import MODELS
 from ...generators import idioms
 from ...generators.ops import table
+from ...generators.seeds import Piece
 from ...generators.stages import STEPS, Stage
 from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue
@@ -31,6 +34,10 @@ SHORT = Limits(step_seconds=5.0)
 """For one trial, which takes milliseconds."""
 
 
+REPRODUCERS = tuple(path.stem for path in found())
+"""Those of the known bugs that relaxfuzz comes with, by name."""
+
+
 class Survey:
     """Makes the trials; the workers must know nothing of what works, see `LocalPool`."""
 
@@ -44,6 +51,8 @@ class Survey:
         self._limits = limits
         self._progress = progress
         self.found = Availability(build=build.identity())
+        self.pieces: dict[str, tuple[Piece, ...]] = {}
+        """What models and reproducers are cut into, by name."""
         self._samples: tuple[int, ...] = ()
         self._died: set[str] = set()
         """Samples on which a pass of TVM ends the process."""
@@ -62,6 +71,7 @@ class Survey:
         self._switch_off(pipelines=self.failed("pipeline", list(PIPELINES)))
         self._switch_off(oracles=self.some("oracle", list(ORACLES), "no oracle works"))
         self._switch_off(passes=self.some("pass", list(catalogue), "no pass can be checked"))
+        self.seeds()
         return self.found
 
     def _switch_off(self, **more: Mapping[str, str]) -> None:
@@ -103,6 +113,11 @@ class Survey:
             if gone:
                 self._switch_off(stages={stage: f"{gone[0]}: {self.found.steps[gone[0]]}"})
 
+    def seeds(self) -> None:
+        """Cut the models, and the modules of reproducers that this TVM still builds."""
+        self._switch_off(models=self.failed("model", list(MODELS)))
+        self.failed("reproducer", REPRODUCERS)
+
     def some(self, trial: str, names: Sequence[str], otherwise: str) -> dict[str, str]:
         """As `failed`, where at least one must work."""
         failed = self.failed(trial, names)
@@ -122,11 +137,13 @@ class Survey:
             match reply:
                 case None:
                     part.tried = 0
-                case Result(value=Tried(name=name, reason=reason)):
+                case Result(value=Tried(name=name, reason=reason, pieces=pieces)):
                     part.tried += 1
                     done += 1
                     if reason is not None:
                         failed[name] = reason
+                    if pieces:
+                        self.pieces[name] = pieces
                     self._progress(f"trying what works on this TVM: {trial} {done} of {len(names)}")
                 case Failed(traceback=text):
                     raise ExecutorError(text)

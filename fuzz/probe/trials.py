@@ -18,12 +18,15 @@ from tvm import relax
 from ...compat import availability, ir
 from ...compat.availability import Availability
 from ...compat.drift import Drift, drift_of
+from ...corpus.knowns import SHIPPED
+from ...corpus.models import MODELS
 from ...generators import functions, idioms, stages
 from ...generators.bindings import KINDS
 from ...generators.choices import Choices
 from ...generators.module_scope import ModuleScope
 from ...generators.modules import ir_modules
 from ...generators.ops import table
+from ...generators.seeds import Piece, pieces_of
 from ...generators.stages import Stage
 from ...generators.traits import IMPLIES, Trait
 from ...oracles import pipelines
@@ -31,10 +34,12 @@ from ...oracles.catalogue import catalogue
 from ...oracles.check import OF_PIPELINES, ORACLES, check
 from ...oracles.contract import PassContract
 from ...oracles.passcall import PassCall, public_passes
+from ...oracles.structural.checkers import flaw
 from ...oracles.violation import Case
 from ..campaign.draw import entropy, example
 from ..process.jobs import Context
 from ..process.protocol import Job
+from ..user_input.module_file import execute
 
 SAMPLES = 8
 """Modules for trials of passes and oracles."""
@@ -70,6 +75,9 @@ VARIANTS = 16
 BYTES = 64
 """For the decisions of one idiom or variant."""
 
+PIECE = 10
+"""Bindings of a piece of what comes with relaxfuzz: with more, modules are larger than usual."""
+
 RUN = "run passes"
 """The step in which a death is the matter of a pass of TVM."""
 
@@ -85,6 +93,8 @@ class Tried:
     name: str
     reason: str | None
     """Why it failed."""
+    pieces: tuple[Piece, ...] = ()
+    """What a model is cut into."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,13 +118,13 @@ def attempt(job: Try, context: Context[Tried]) -> None:
         context.journal.position(number, Stage.RAW, item=name)
         context.journal.step(job.trial)
         try:
-            trial(name, job, context.journal.step)
+            pieces = trial(name, job, context.journal.step)
         except Stopped as stopped:
             context.report(Tried(name, str(stopped)))
         except Exception as error:
             context.report(Tried(name, reason(error)))
         else:
-            context.report(Tried(name, None))
+            context.report(Tried(name, None, pieces or ()))
 
 
 def reason(error: Exception) -> str:
@@ -319,7 +329,30 @@ def _with_what_is_sought(
         yield from reached
 
 
-TRIALS: Mapping[str, Callable[[str, Try, Step], None]] = {
+# Seeds
+
+
+def _model(name: str, job: Try, step: Step) -> tuple[Piece, ...]:
+    """A model that comes with relaxfuzz is built and cut."""
+    return _cut(MODELS[name](), name)
+
+
+def _reproducer(name: str, job: Try, step: Step) -> tuple[Piece, ...]:
+    """The same with the module in the reproducer of a known bug."""
+    return _cut(execute(SHIPPED / f"{name}.py"), name)
+
+
+def _cut(mod: tvm.IRModule, name: str) -> tuple[Piece, ...]:
+    made = pieces_of(mod, name, PIECE)
+    pieces = tuple(piece for piece in made if flaw(piece.load()) is None)
+    if not pieces:
+        raise Drift("no piece of it is well-formed at small sizes")
+    return pieces
+
+
+Trial = Callable[[str, Try, Step], tuple[Piece, ...] | None]
+
+TRIALS: Mapping[str, Trial] = {
     "operator alone": _operator_alone,
     "operator": _operator,
     "trait": _trait,
@@ -329,5 +362,7 @@ TRIALS: Mapping[str, Callable[[str, Try, Step], None]] = {
     "pipeline": _pipeline,
     "oracle": _oracle,
     "pass": _pass,
+    "model": _model,
+    "reproducer": _reproducer,
 }
 """By name: what is tried of a name."""

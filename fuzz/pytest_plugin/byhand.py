@@ -19,10 +19,12 @@ from ..findings.known import Choice
 from ..findings.store import Store
 from ..output import failure_text
 from ..output.terminal import counted
+from ..probe.shipped import seeds_of
 from ..property_tests.check_pass import called, check_pass
 from ..property_tests.pass_violation import pool
 from ..user_input.errors import UserError, near, parse_budget
 from ..user_input.options import EXEMPT_INSTEAD, Relaxations
+from ..user_input.seeds import pieces_of
 from ..user_input.settings import read
 from ..user_input.targets import check_names, oracles_of, targets
 from ..user_input.unnamed_pass import UnnamedPass
@@ -154,6 +156,7 @@ class RelaxFuzz:
             oracles=oracles,
             compositions=False,
             avoid=expected.triggers((target,)),
+            seeds=seeds_of(pool(), pieces_of(settings.seeds, pool()), settings.seed_share),
         )
         with Store(settings.out) as store:
             found: list[Finding] = []

@@ -24,10 +24,11 @@ from ..campaign.triage import Triage
 from ..findings.finding import Finding, id_of
 from ..findings.known import Choice
 from ..findings.store import Store
+from ..probe.shipped import seeds_of
 from ..process.local_pool import LocalPool
 from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
-from ..user_input.seeds import read_seeds, usable
+from ..user_input.seeds import pieces_of
 from . import results
 from .options import SETTINGS
 from .plan import PLAN, RESULT, SPLIT, Failure, Shard
@@ -91,8 +92,8 @@ class Resources:
             sys.path.append(str(config.rootpath))  # where a repository's own packages are
             self.store = Store(self.settings.out)
             self.pool = LocalPool(1)
-            given = self.settings.seeds
-            self.seeds = usable(list(read_seeds(given, self.pool))) if given else ()
+            own = pieces_of(self.settings.seeds, self.pool)
+            self.seeds = seeds_of(self.pool, own, self.settings.seed_share)
 
     @classmethod
     def of(cls, config: pytest.Config) -> Resources:
@@ -175,7 +176,6 @@ class _ItemCampaign:
             compositions=False,
             avoid=self.expected.triggers((self._target,)),
             seeds=resources.seeds,
-            seed_share=settings.seed_share,
         )
         self._runner = CampaignRunner(
             self._config, resources.pool, self._triage, stop=self._stop, listen=self._listen

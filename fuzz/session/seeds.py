@@ -1,41 +1,49 @@
-"""The seeds of a session: what is read is told, and what cannot be is named."""
+"""The seeds of a session: the user's, and those that come with relaxfuzz."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...generators.seeds import Piece
+from ..campaign.seeds import Seeds
 from ..output.terminal import counted
+from ..probe.shipped import seeds_of
 from ..user_input.seeds import Seed, read_seeds, usable
 from .session import Session
 
 
-def pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
-    """The pieces of the user's modules; one line for each module that gives none.
+def seeds(given: Sequence[str], share: float, session: Session) -> tuple[Seeds, ...]:
+    """What a campaign is partly made of: the user's modules first, if there are any.
 
     Args:
         given: files, folders and functions.
+        share: of the blocks that have pieces of them.
 
     Raises:
         UserError: none of them gives any.
+        ExecutorError: the workers failed.
     """
-    if not given:
-        return ()
+    own = _pieces_of(given, session) if given else ()
+    return seeds_of(session.pool, own, share, session.display.progress)
+
+
+def _pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
+    """The pieces of the user's modules; one line for each module that gives none."""
     output = session.output
-    seeds: list[Seed] = []
+    read: list[Seed] = []
 
     def progress(done: int, total: int) -> None:
         output.display.progress(f"{done} of {counted(total, 'seed')} read")
 
     for seed in read_seeds(given, session.pool, progress):
-        seeds.append(seed)
+        read.append(seed)
         if seed.problem is not None:
             event = {"event": "seed", "source": seed.source, "pieces": 0, "problem": seed.problem}
             output.line(f"left out: {seed.problem}", event, "yellow")
-    pieces = usable(seeds)
-    read = sum(seed.problem is None for seed in seeds)
+    pieces = usable(read)
+    used = sum(seed.problem is None for seed in read)
     output.line(
-        f"{counted(read, 'seed')} cut into {counted(len(pieces), 'piece')}",
-        {"event": "seeds", "read": read, "left_out": len(seeds) - read, "pieces": len(pieces)},
+        f"{counted(used, 'seed')} cut into {counted(len(pieces), 'piece')}",
+        {"event": "seeds", "read": used, "left_out": len(read) - used, "pieces": len(pieces)},
     )
     return pieces

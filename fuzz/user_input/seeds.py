@@ -115,3 +115,12 @@ def usable(seeds: Sequence[Seed]) -> tuple[Piece, ...]:
         problems = [seed.problem for seed in seeds if seed.problem is not None]
         raise UserError(f"none of the seeds could be used: {problems[0] if problems else 'empty'}")
     return pieces
+
+
+def pieces_of(given: Sequence[str], pool: Executor) -> tuple[Piece, ...]:
+    """All pieces of these files, folders and functions; none where nothing is given.
+
+    Raises:
+        UserError, ExecutorError: see `read_seeds` and `usable`.
+    """
+    return usable(list(read_seeds(given, pool))) if given else ()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import Op
 
 from ...compat.serialization import save_json
 from ..rewrite.dims import Resized, sizes_of, symbols
 from ..values import elements
-from .cutting import cut
+from .cutting import MOST, cut
 from .piece import Piece, bindings_of, main_of
 
 SMALL = 8
@@ -23,6 +24,9 @@ NEW = (2, 4, 3, 6, 8, 5, 7, 10, 12, 16)
 
 FACTORS = (2, 3, 4, 5)
 """What is left of the factor between a size and another one that it is a multiple of."""
+
+TRIES = 2000
+"""Sizes that are tried until all fit together."""
 
 ELEMENTS = 4096
 """Of the largest tensor of a piece."""
@@ -41,7 +45,7 @@ def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
     small = mod
     large = sorted(size for size in sizes_of(mod) if size > SMALL)
     if large:
-        for sizes in (_together(set(sizes_of(mod))), *_one_by_one(large)):
+        for sizes in (_together(mod), *_one_by_one(large)):
             made = Resized(small, sizes=sizes).run()
             if made is not None and agrees(made):
                 small = made
@@ -50,21 +54,107 @@ def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
     return small if largest(small) <= ELEMENTS else None
 
 
-def _together(sizes: set[int]) -> Mapping[int, int]:
-    """A small size for each large one."""
-    new = {size: size for size in sizes if size <= SMALL}
-    for size in sorted(sizes.difference(new)):
-        factors = [a for a in new if a > 1 and size % a == 0]
-        pair = next((a for a in sorted(factors, reverse=True) if size // a in new), None)
-        if pair is not None:
-            found = new[pair] * new[size // pair]
-        elif large := [a for a in factors if a > SMALL]:
-            multiples = [new[max(large)] * factor for factor in FACTORS]
-            found = next((n for n in multiples if n not in new.values()), multiples[0])
-        else:
-            found = next((n for n in NEW if n not in new.values()), NEW[0])
-        new[size] = found
-    return {size: small for size, small in new.items() if size > SMALL}
+def _together(mod: tvm.IRModule) -> Mapping[int, int]:
+    """A small size for each large one; empty where none are found."""
+    kept = {size: size for size in sizes_of(mod) if size <= SMALL}
+    large = sorted(size for size in sizes_of(mod) if size > SMALL)
+    equations = _equations(mod)
+    left = TRIES
+
+    def completed(new: dict[int, int], at: int) -> dict[int, int] | None:
+        nonlocal left
+        if at == len(large):
+            return new
+        for small in _small(large[at], equations, new):
+            left -= 1
+            if left < 0:
+                break
+            tried = new | {large[at]: small}
+            if all(_holds(each, tried) for each in equations):
+                whole = completed(tried, at + 1)
+                if whole is not None:
+                    return whole
+        return None
+
+    found = completed(kept, 0) or {}
+    return {size: small for size, small in found.items() if size > SMALL}
+
+
+def _small(size: int, equations: Collection[_Equation], new: Mapping[int, int]) -> Iterable[int]:
+    """What a large size may become: what equations say, if they say anything."""
+    return list(_solutions(size, equations, new))[:1] or dict.fromkeys(_candidates(size, new))
+
+
+def _candidates(size: int, new: Mapping[int, int]) -> Iterator[int]:
+    """Small sizes for a large one, given those of smaller ones: the likely ones first."""
+    factors = [a for a in new if a > 1 and size % a == 0]
+    for a in sorted(factors, reverse=True):
+        if size // a in new and new[a] * new[size // a] < size:
+            yield new[a] * new[size // a]
+    if multiple_of := [a for a in factors if a > SMALL]:
+        multiples = [new[max(multiple_of)] * factor for factor in FACTORS]
+        yield from (n for n in multiples if n not in new.values())
+        yield multiples[0]
+    yield from (n for n in NEW if n not in new.values())
+    yield from NEW
+
+
+_Products = tuple[tuple[int, ...], ...]
+"""A sum of products of sizes."""
+
+_Equation = tuple[_Products, _Products]
+
+
+def _equations(mod: tvm.IRModule) -> set[_Equation]:
+    """What the calls require that give as many elements as they take: reshapes, concat, split."""
+    found: set[_Equation] = set()
+    for func in mod.functions.values():
+        if not isinstance(func, relax.Function):
+            continue
+        for binding in bindings_of(func):
+            if isinstance(binding.value, relax.Call):
+                after = _products(binding.value.ty)
+                for arg in binding.value.args:
+                    before = _products(arg.ty)
+                    if before != after and _sum(before) == _sum(after):
+                        found.add((before, after))
+    return found
+
+
+def _products(ty: relax.Type) -> _Products:
+    """The elements of a tensor, or of those in a tuple, symbolic dimensions left out."""
+    if isinstance(ty, relax.TupleType):
+        return tuple(product for field in ty.fields for product in _products(field))
+    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
+        return ()
+    return (tuple(sorted(int(d.value) for d in ty.shape.values if isinstance(d, tirx.IntImm))),)
+
+
+def _sum(products: _Products) -> int:
+    return sum(map(math.prod, products))
+
+
+def _holds(equation: _Equation, new: Mapping[int, int]) -> bool:
+    """Both sides are equal with the new sizes, or not all of them are known yet."""
+    if not all(size in new for side in equation for product in side for size in product):
+        return True
+    one, other = (_sum(tuple(tuple(new[s] for s in p) for p in side)) for side in equation)
+    return one == other
+
+
+def _solutions(
+    size: int, equations: Collection[_Equation], new: Mapping[int, int]
+) -> Iterator[int]:
+    """What a size must be where it is the only product on one side with sizes that are known."""
+    for sides in equations:
+        for side, other in (sides, sides[::-1]):
+            if len(side) == 1 and side[0].count(size) == 1:
+                rest = [each for each in side[0] if each != size]
+                if all(s in new for s in (*rest, *(s for p in other for s in p))):
+                    whole = _sum(tuple(tuple(new[s] for s in p) for p in other))
+                    factor = math.prod(new[s] for s in rest)
+                    if factor and whole % factor == 0 and whole > factor:
+                        yield whole // factor
 
 
 def _one_by_one(large: list[int]) -> Iterator[Mapping[int, int]]:
@@ -85,14 +175,15 @@ def agrees(mod: tvm.IRModule) -> bool:
     return fixed is not None and bool(relax.analysis.check_well_formed(fixed))
 
 
-def pieces_of(mod: tvm.IRModule, name: str) -> Iterator[Piece]:
+def pieces_of(mod: tvm.IRModule, name: str, most: int = MOST) -> Iterator[Piece]:
     """The module in small pieces; those whose types allow no small sizes are left out.
 
     Args:
         name: of the module, for the names of its pieces.
+        most: bindings of a piece.
     """
     known: set[int] = set()
-    for each in cut(mod):
+    for each in cut(mod, most):
         digest = int(tvm_ffi.structural_hash(each.mod, map_free_vars=True))
         if digest in known:  # layers of a model are alike
             continue

@@ -46,6 +46,8 @@ class Availability:
     oracles: Mapping[str, str] = field(default_factory=dict)
     nodes: Mapping[str, str] = field(default_factory=dict)
     """Classes of IR nodes, which no oracle understands."""
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Those that modules are partly made of, see `corpus.models`."""
     build: str = ""
     """The identity of the build."""
 
@@ -98,6 +100,7 @@ _PLURAL = {
     "pipeline": "pipelines",
     "oracle": "oracles",
     "node": "nodes",
+    "model": "models",
 }
 """The kinds of what may be off, and the fields for them. A stage stands for its steps."""
 

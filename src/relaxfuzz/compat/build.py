@@ -20,7 +20,7 @@ _ELF, _LITTLE, _NOTE_SEGMENT, _BUILD_ID = b"\x7fELF\x02", 1, 4, 3
 KEPT = 40
 """Files for former builds and this one."""
 
-_OURS = ("compat", "generators", "oracles", "fuzz/probe")
+_OURS = ("compat", "generators", "oracles", "corpus/models", "corpus/found", "fuzz/probe")
 """What relaxfuzz asks of TVM stands in these folders."""
 
 

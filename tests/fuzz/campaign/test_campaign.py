@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from relaxfuzz.corpus.models import MODELS
 from relaxfuzz.corpus.zoo import ZOO
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import (
@@ -24,6 +25,7 @@ from relaxfuzz.fuzz.campaign.events import (
     Found,
     Progress,
 )
+from relaxfuzz.fuzz.campaign.seeds import Seeds
 from relaxfuzz.fuzz.campaign.state import FAULTS, BadState, State
 from relaxfuzz.fuzz.process import executor
 from relaxfuzz.fuzz.process.block import Block, Violated
@@ -38,8 +40,9 @@ from relaxfuzz.fuzz.process.protocol import (
     Reply,
     Result,
 )
-from relaxfuzz.fuzz.process.targets import PassStats, Target
+from relaxfuzz.fuzz.process.targets import PassStats, Recipe, Target
 from relaxfuzz.fuzz.user_input.errors import UserError
+from relaxfuzz.generators.seeds import pieces_of
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import identity, mark
@@ -177,12 +180,12 @@ class Recording(LocalPool):
     """A pool that notes what blocks are made of."""
 
     def __init__(self, workers: int) -> None:
-        self.ops: dict[int, tuple[str, ...]] = {}
+        self.recipes: dict[int, Recipe] = {}
         super().__init__(workers)
 
     def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
         if isinstance(job, Block):
-            self.ops[job.start] = job.recipe.ops
+            self.recipes[job.start] = job.recipe
         return super().submit(job, sink, limits=limits)
 
 
@@ -194,9 +197,10 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
         modules=192,
         targets=(Target(specimen.name, specimen.call, specimen.stages),),
         compositions=False,
+        seeds=(Seeds(tuple(pieces_of(MODELS["gru"](), "gru")), 0.5),),
     )
     with Recording(1) as single:
-        alone, planned = list(run(config, single)), single.ops
+        alone, planned = list(run(config, single)), single.recipes
     with Recording(2) as several:
         together: list[Event] = []
         written = ""
@@ -205,15 +209,17 @@ def test_what_is_learned_is_the_same_for_any_number_of_workers() -> None:
             if isinstance(event, BlockDone) and event.number == 8:
                 written, at = event.state.to_json(), len(together)
         assert timeless(together) == timeless(alone)
-        assert several.ops == planned
-        focused = [ops for ops in planned.values() if ops]
-        assert any("mean" in ops for ops in focused)
+        assert several.recipes == planned
+        assert any("mean" in recipe.ops for recipe in planned.values())
+        assert any(recipe.pieces for recipe in planned.values())
+        assert "worth" in written
         # Others can go on from any block, and do the same.
-        several.ops = {}
+        several.recipes = {}
         state = State.from_json(written)
         rest = list(run(config, several, state=state))
     assert timeless(rest) == timeless(together[at:])
-    assert several.ops == {start: ops for start, ops in planned.items() if start >= 9 * 16}
+    later = {start: recipe for start, recipe in planned.items() if start >= 9 * 16}
+    assert several.recipes == later
     assert state.to_json() == written
     assert len(written) < 2 * len(State().to_json()) + 100_000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,19 @@ from tvm import relax
 
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import Finished, Found
-from relaxfuzz.fuzz.campaign.seeds import PIECES, with_pieces
+from relaxfuzz.fuzz.campaign.seeds import LEAST, MOST, PIECES, Seeds, Worth, weights, with_pieces
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
 from relaxfuzz.generators.seeds import Piece, pieces_of
 
-NAMES = tuple(Piece(f"piece {number}", "") for number in range(20))
+NAMES = tuple(Piece(f"piece {number}", "", digest=str(number)) for number in range(20))
+
+
+def seeded(share: float, seed: int, number: int) -> Recipe:
+    return with_pieces(Recipe(), [Seeds(NAMES, share)], seed, number)
+
 
 DROPS = """\
 import tvm
@@ -33,23 +39,55 @@ def drops():
 
 def test_the_share_of_blocks() -> None:
     for share in (0.0, 0.5, 1.0):
-        made = [with_pieces(Recipe(), NAMES, share, 1, number) for number in range(400)]
+        made = [seeded(share, 1, number) for number in range(400)]
         some = sum(bool(recipe.pieces) for recipe in made) / len(made)
         assert abs(some - share) < 0.1
 
 
 def test_all_pieces_come_in_turn() -> None:
-    made = [with_pieces(Recipe(), NAMES, 1.0, 1, number) for number in range(10)]
+    made = [seeded(1.0, 1, number) for number in range(10)]
     assert {piece.name for recipe in made for piece in recipe.pieces} == {p.name for p in NAMES}
     assert all(len(set(recipe.pieces)) == PIECES for recipe in made)
-    again = [with_pieces(Recipe(), NAMES, 1.0, 1, number) for number in range(10)]
+    again = [seeded(1.0, 1, number) for number in range(10)]
     assert made == again
-    assert made != [with_pieces(Recipe(), NAMES, 1.0, 2, number) for number in range(10)]
+    assert made != [seeded(1.0, 2, number) for number in range(10)]
 
 
 def test_few_pieces() -> None:
-    assert with_pieces(Recipe(), NAMES[:2], 1.0, 1, 0).pieces in (NAMES[:2], NAMES[1::-1])
-    assert with_pieces(Recipe(), (), 1.0, 1, 0) == Recipe()
+    few = with_pieces(Recipe(), [Seeds(NAMES[:2], 1.0)], 1, 0)
+    assert few.pieces in (NAMES[:2], NAMES[1::-1])
+    assert with_pieces(Recipe(), [Seeds((), 1.0)], 1, 0) == Recipe()
+    assert with_pieces(Recipe(), [], 1, 0) == Recipe()
+
+
+def test_a_block_has_pieces_of_one_kind() -> None:
+    first, second = Seeds(NAMES[:10], 0.5), Seeds(NAMES[10:], 0.3)
+    made = [with_pieces(Recipe(), [first, second], 1, number).pieces for number in range(400)]
+    shares = [sum(bool(set(p) & set(each.pieces)) for p in made) / 400 for each in (first, second)]
+    assert abs(shares[0] - 0.5) < 0.1
+    assert abs(shares[1] - 0.3) < 0.1
+    assert not any(set(p) & set(NAMES[:10]) and set(p) & set(NAMES[10:]) for p in made)
+
+
+def test_what_is_worth_more_comes_more_often() -> None:
+    worth = {str(n): Worth(checks=5000, changed=500, new=10 * (n == 3)) for n in range(20)}
+    learned = weights(worth)
+    assert learned["3"] > 1 > learned["0"]
+    assert all(LEAST <= each <= MOST for each in learned.values())
+    found: Counter[str] = Counter()
+    for number in range(400):
+        chosen = with_pieces(Recipe(), [Seeds(NAMES, 1.0)], 1, number, learned).pieces
+        assert len(set(chosen)) == PIECES
+        found.update(piece.digest for piece in chosen)
+    assert found.most_common(1)[0][0] == "3"
+    assert found["3"] > 1.3 * found["0"]
+    assert min(found.values()) > 400 * PIECES / 20 / 2, "all others still come"
+
+
+def test_nothing_is_learned_of_nothing() -> None:
+    assert weights({}) == {}
+    assert weights({"a": Worth(checks=100)}) == {}
+    assert weights({"a": Worth(0, 0, 1)}) == {}, "deaths before the first check"
 
 
 @pytest.fixture
@@ -70,7 +108,11 @@ def test_a_campaign_finds_what_only_the_seeds_have(own: tuple[Target, ...]) -> N
     with LocalPool(1) as pool:
         for given in ((), seeds):
             config = CampaignConfig(
-                seed=1, targets=own, modules=16, oracles=("crash",), seeds=given, seed_share=1.0
+                seed=1,
+                targets=own,
+                modules=16,
+                oracles=("crash",),
+                seeds=(Seeds(given, 1.0),),
             )
             events = list(run(config, pool))
             assert isinstance(events[-1], Finished)

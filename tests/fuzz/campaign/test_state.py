@@ -9,8 +9,10 @@ from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.process.block import ModuleDone
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.generators.ops import table
+from relaxfuzz.generators.seeds import Piece
 
 PASSES = [f"P{n}" for n in range(60)]
+PIECES = [Piece(f"piece {n}", "", digest=f"{n:016x}") for n in range(100)]
 BUGS = [("crash", f"P{n % 60}", (f"a message of some length, number {n}",), "") for n in range(200)]
 
 
@@ -25,7 +27,8 @@ def fold(state: State, blocks: int) -> State:
         state.count(16, {name: PassStats(20, 2, 0, 0.1, 0, 3, {"json": 1}) for name in PASSES})
         changed = {name: draws.random() < 0.3 for name in draws.sample(PASSES, 20)}
         seen = tuple(draws.sample(ops, 20))
-        state.commit([ModuleDone(0, seen, changed)], state.seconds + 1)
+        pieces = draws.sample(PIECES, 6) if draws.random() < 0.2 else ()
+        state.commit([ModuleDone(0, seen, changed)], state.seconds + 1, pieces, draws.randrange(2))
     return state
 
 
@@ -54,4 +57,4 @@ def test_every_block_to_come_has_its_guide() -> None:
                 assert state.guide(number) is state.guides[horizon(number)]
         assert len(state.guides) <= 3
         fold(state, 1)
-    assert all(guide.yields and guide.surest for guide in state.guides.values())
+    assert all(each.yields and each.surest and each.pieces for each in state.guides.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tvm
-from tvm import tirx
+from tvm import relax, te, tirx
 
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
@@ -273,6 +273,21 @@ def test_symbolic_sizes_become_those_of_the_calls(mod: tvm.IRModule) -> None:
     small = reduced(mod, lambda m: True, static_kernels)
     assert [int(param.ty.shape[0].value) for param in small["any_size"].params] == [4, 4]
     assert [int(loop.extent.value) for loop in nodes(small["any_size"], ir.For)] == [4]
+
+
+def test_a_dimension_that_is_a_parameter_stays() -> None:
+    n = tvm.tirx.Var("n", "int64")
+    given = te.placeholder((n,), "float32", name="given")
+    made = te.compute((n,), lambda i: given[i] + n.astype("float32"))
+    builder = relax.BlockBuilder()
+    func = te.create_prim_func([given, n, made]).without_attr("global_symbol")
+    gvar = builder.add_func(func, "k")
+    ty = relax.TensorType((4,), "float32")
+    x = relax.Var("x", ty)
+    with builder.function("main", [x]):
+        call = relax.call_tir(gvar, [x, relax.prim_value(4)], ty)
+        builder.emit_func_output(builder.emit(call))
+    assert list(static_kernels(builder.finalize())) == []
 
 
 # Statements and expressions

@@ -69,6 +69,16 @@ def test_stages_go_on_without_a_step(changed: Executor) -> None:
     assert Stage.TIR_FUSED not in off.stages
 
 
+def test_models_that_cannot_be_built_are_left_out(changed: Executor) -> None:
+    survey = Survey(changed)
+    found = survey.failed("model", ["integer_matmul", "in_place_updates", "pooling_heads"])
+    assert found == {
+        "integer_matmul": "this TVM has no tvm.relax.op.abs",
+        "in_place_updates": "segmentation fault",
+    }
+    assert list(survey.pieces) == ["pooling_heads"]
+
+
 def test_where_nothing_works_one_sentence_says_why(changed: Executor) -> None:
     with pytest.raises(
         TVMUnsupported, match=r"^no module works on this TVM: this TVM has no tvm.relax.op.abs$"

@@ -114,6 +114,24 @@ def test_sizes_become_small_and_stay_consistent() -> None:
     assert isinstance(calls["flat"].ty.shape.values[0], tvm.tirx.Var), "symbolic sizes stay"
 
 
+def test_sizes_obey_all_that_is_reshaped_joined_and_split() -> None:
+    builder = relax.BlockBuilder()
+    n = tvm.tirx.Var("n", "int64")
+    words = relax.Var("words", relax.TensorType((n, 512, 8), "float32"))
+    pixels = relax.Var("pixels", relax.TensorType((1, 256, 7, 7), "float32"))
+    with builder.function("main", [words, pixels]):
+        groups = builder.emit(relax.op.reshape(words, (n, 128, 32)))
+        rows = builder.emit(relax.op.reshape(groups, (n, 4096)))
+        parts = builder.emit(relax.op.split(rows, 2, axis=1))
+        joined = builder.emit(relax.op.concat([parts[1], parts[0], rows], axis=1))
+        flat = builder.emit(relax.op.reshape(pixels, (1, 12544)))
+        builder.emit_func_output(builder.emit(relax.Tuple([joined, flat])))
+    pieces = list(pieces_of(builder.finalize(), "model"))
+    kept = {op for piece in pieces for op in piece.ops}
+    assert kept == {"reshape", "split", "concat"}
+    assert all(max(sizes_of(piece.load())) < 1024 for piece in pieces)
+
+
 def test_weights_become_parameters() -> None:
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((4, 512), "float32"))
