@@ -52,8 +52,7 @@ SWAPPED, EQUAL = 0.15, 0.04
 """How often two operands change places, or are one value."""
 
 ALIKE = 0.25
-"""How often a call on the result of the same operator has its attributes and other operands, too:
-passes merge two of a kind where these agree."""
+"""How often a call on the result of the same operator has its attributes: passes merge such."""
 
 TRIES = 5
 """How often a record decides anew until its operands fit."""
@@ -186,23 +185,19 @@ class Builder:
             self.s.exporting = False  # who needs what comes on the way does not match a pattern
             plan = self._plans[tree.number]
             expr = self._call(tree, plan, plan.decisions, None, spine=True)
-            if plan.alike:
-                expr = self._like_the_one_before(expr)
+            expr = self._like_the_one_before(expr) if plan.alike else expr
             self.s.exporting = exporting
             yield step.name, expr
         self.s.device = device
 
     def _like_the_one_before(self, expr: relax.Expr) -> relax.Expr:
         """The call with all but its first operand as the call has them that makes this operand."""
-        for binding in self.s.bound() if isinstance(expr, relax.Call) and expr.args else ():
-            before = binding.value
-            if (
-                binding.var.same_as(expr.args[0])
-                and isinstance(before, relax.Call)
-                and before.op.same_as(expr.op)
-                and (found := accepted(self.s, before, Variation({(0,): binding.var})))
-            ):
-                return found[0]
+        if isinstance(expr, relax.Call) and expr.args:
+            before = next((b for b in self.s.bound() if b.var.same_as(expr.args[0])), None)
+            call = getattr(before, "value", None)
+            if isinstance(call, relax.Call) and call.op.same_as(expr.op):
+                found = accepted(self.s, call, Variation({(0,): expr.args[0]}))
+                return expr if found is None else found[0]
         return expr
 
     def _call(

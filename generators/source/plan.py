@@ -96,7 +96,7 @@ def _plan_item(w: Writer, i: Id) -> None:
         if g.items(g.field(whole, "fields"))[g.field(i, "index")] == ty:
             w.imply(i, "ty")
         else:
-            w.raw.add(i)
+            w.typed.add(i)
     elif w.is_missing(ty):
         w.imply(i, "ty")
 
