@@ -149,6 +149,12 @@ def tuple_of(ty, fields):
         return relax.Tuple(fields)
     key = relax.Tuple.__tvm_ffi_type_info__.type_key
     return make_node(key, ty=ty, fields=fields, span=None)""",
+    "item_of": """\
+def item_of(ty, whole, index):
+    if not hasattr(relax.TupleGetItem, "ty"):
+        return relax.TupleGetItem(whole, index)
+    key = relax.TupleGetItem.__tvm_ffi_type_info__.type_key
+    return make_node(key, ty=ty, tuple_value=whole, index=index, span=None)""",
     "variables": """\
 def variables(dtype, *names):
     return [tirx.Var(name, dtype) for name in names]""",

@@ -95,6 +95,8 @@ def _plan_item(w: Writer, i: Id) -> None:
     if whole is not None and g.kinds[whole] == "ir.TupleType":
         if g.items(g.field(whole, "fields"))[g.field(i, "index")] == ty:
             w.imply(i, "ty")
+        else:
+            w.typed.add(i)
     elif w.is_missing(ty):
         w.imply(i, "ty")
 

@@ -133,11 +133,10 @@ def _tuple(w: Writer, i: Id) -> Doc:
 
 
 def _tuple_get_item(w: Writer, i: Id) -> Doc:
-    return call(
-        "relax.TupleGetItem",
-        w.e(w.g.field(i, "tuple_value")),
-        str(w.g.field(i, "index")),
-    )
+    field = w.e(w.g.field(i, "tuple_value")), str(w.g.field(i, "index"))
+    if i in w.typed:
+        return call("item_of", w.e(w.g.field(i, "ty")), *field)
+    return call("relax.TupleGetItem", *field)
 
 
 def operand(w: Writer, i: Id) -> Doc:

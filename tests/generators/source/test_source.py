@@ -397,6 +397,14 @@ def test_tuple_whose_type_is_not_made_of_its_fields_types() -> None:
     assert "tuple_of(" in check(only(relax.Function([x], relax.SeqExpr([], pair), ty)))
 
 
+def test_field_whose_type_is_not_that_of_its_tuple() -> None:
+    known, unknown = relax.TensorType((2,), "float32"), relax.TensorType(dtype="float32", ndim=1)
+    x = relax.Var("x", relax.TupleType([unknown, unknown]))
+    key = relax.TupleGetItem.__tvm_ffi_type_info__.type_key
+    field = tvm.ir.make_node(key, ty=known, tuple_value=x, index=1, span=None)
+    assert "item_of(" in check(only(relax.Function([x], relax.SeqExpr([], field), known)))
+
+
 def test_bit_operations() -> None:
     i = tirx.Var("i", "int32")
     exprs = [i & 3, i | i, i ^ 1, ~i, i << 2, i >> i]
