@@ -61,9 +61,7 @@ def check(
 ) -> int:
     """Check passes, or a pipeline, on a module of yours."""
     from ..process.local_pool import LocalPool
-    from ..user_input.read_module import inspect
 
-    inspect(module)
     with LocalPool(workers or cores(), wait=False) as pool:
         # These take as long as the workers take to start.
         from ..findings.known import Choice

@@ -31,7 +31,7 @@ from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
-from ..user_input.read_module import load
+from ..user_input.read_module import inspect, load
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .session import Session, session
 
@@ -80,6 +80,7 @@ def check_module(
     names, at = oracles_of(oracles), stage_of(stage)
     check_names(own)
     calls = calls_of(dict.fromkeys(passes, own.like))
+    inspect(path)
     module = load(path, pool)
     mod = load_json(module)
     make = functools.partial(Check, module=module, oracles=names)

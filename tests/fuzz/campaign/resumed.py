@@ -16,12 +16,12 @@ from typing import Any
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.campaign.events import Finished
 from relaxfuzz.fuzz.campaign.recorder import Recorder
+from relaxfuzz.fuzz.campaign.seeds import Seeds
 from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.session.fuzzing import Fuzzing
 from relaxfuzz.fuzz.session.session import Session, session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
-from relaxfuzz.generators.seeds import Piece
 
 
 def go_on(
@@ -31,7 +31,7 @@ def go_on(
     passes: Sequence[str],
     *,
     stop_at_first: bool = False,
-    seeds: Sequence[Piece] = (),
+    seeds: Sequence[Seeds] = (),
 ) -> Finished:
     chosen = targets(passes, Relaxations())
     config = CampaignConfig(

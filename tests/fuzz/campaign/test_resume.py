@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from relaxfuzz.compat.release import versions
+from relaxfuzz.fuzz.campaign.seeds import Seeds
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
@@ -153,8 +154,8 @@ def test_the_seeds_have_to_be_the_same(
     def piece(source: str, digest: str) -> Piece:
         return Piece(f"{source}, main, bindings 0 to 1", "{}", (), digest, source)
 
-    same = [piece("a.onnx", "1"), piece("b.json", "2")]
-    others = [piece("a.onnx", "3"), piece("c.py", "4")]
+    same = [Seeds((piece("a.onnx", "1"), piece("b.json", "2")), 0.5)]
+    others = [Seeds((piece("a.onnx", "3"), piece("c.py", "4")), 0.5)]
     with opened(tmp_path / "out", pool) as made:
         made.interrupt.stop.set()
         for seeds in (same, same, others):

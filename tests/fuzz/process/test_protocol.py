@@ -19,6 +19,8 @@ from relaxfuzz.fuzz.probe.trials import Try
 from relaxfuzz.fuzz.process.block import Block, ModuleDone, Regenerate, Resume, StageDone, Violated
 from relaxfuzz.fuzz.process.jobs import (
     Check,
+    CheckEach,
+    Checked,
     Examine,
     Explain,
     Reach,
@@ -115,6 +117,10 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         ],
     ),
     (CHECK, [(VIOLATION, VIOLATION), ()]),
+    (
+        CheckEach(module="{}", pipelines=("zero",), calls=(CALL,)),
+        [Checked((VIOLATION,), ("values in NumPy",)), Checked(())],
+    ),
     (Regenerate(ORIGIN), [('{"root": 1}', ("model.onnx, main, bindings 0 to 1",))]),
     (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
     (REDUCE, [Shrunk("{}", EditId(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
