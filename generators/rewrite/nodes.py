@@ -175,6 +175,19 @@ def without_type(call: relax.Call) -> relax.Call:
     return relax.Call(call.op, call.args, call.attrs, call.ty_args)
 
 
+def untyped(expr: Any) -> Any:
+    """The same call, tuple or field of a tuple without types, those inside of it included: where
+    variables have been exchanged, they must be inferred anew.
+    """
+    if isinstance(expr, relax.Call):
+        return relax.Call(expr.op, [untyped(arg) for arg in expr.args], expr.attrs, expr.ty_args)
+    if isinstance(expr, relax.Tuple):
+        return relax.Tuple([untyped(field) for field in expr.fields])
+    if isinstance(expr, relax.TupleGetItem):
+        return relax.TupleGetItem(untyped(expr.tuple_value), expr.index)
+    return expr
+
+
 def has_negative_dim(ty: Any) -> bool:
     """Type inference finds nothing wrong with that."""
     shape = ty.shape if isinstance(ty, relax.TensorType) else None

@@ -17,6 +17,7 @@ from ...rewrite.nodes import (
     is_symbolic,
     references,
     substitute,
+    untyped,
     used_vars,
 )
 from ...scope import Scope
@@ -267,14 +268,12 @@ class _Splice:
         if called is not None and self._edited and c.flag(INLINED):
             self._inline(binding, called, c)
             return
-        value = substitute(binding.value, self._given(binding))
+        value = untyped(substitute(binding.value, self._given(binding)))
         if isinstance(binding, relax.MatchCast):
             self._new[binding.var] = s.match_cast(value, substitute(binding.ty, self._new))
             return
-        if isinstance(value, relax.Call):
-            value = relax.Call(value.op, value.args, value.attrs, value.ty_args)
-            if self._edited:
-                value = self._otherwise(value, c)
+        if isinstance(value, relax.Call) and self._edited:
+            value = self._otherwise(value, c)
         made = self._new[binding.var] = s.bind(value)
         if step.duplicated and isinstance(value, relax.Call) and self._func.is_pure:
             self._duplicates[binding.var] = s.bind(value)
@@ -341,13 +340,15 @@ class _Splice:
 
     def _inline(self, binding: relax.Binding, func: relax.Function, c: Choices) -> None:
         """Bind what the function does instead of the call."""
-        args = [substitute(arg, self._given(binding)) for arg in binding.value.args]
+        given = self._given(binding)
+        normalize = self._s.module.builder.normalize
+        args = [normalize(untyped(substitute(arg, given))) for arg in binding.value.args]
         for param, arg in zip(func.params, args, strict=True):
             self._new |= _matched(param.ty, arg.ty)
             self._new[param] = arg
         for number, each in enumerate(bindings_of(func)):
             self._bind(each, _Step(c.again(number + 1)))
-        result = substitute(func.body.body, self._new)
+        result = untyped(substitute(func.body.body, self._new))
         self._new[binding.var] = result if isinstance(result, relax.Var) else self._s.bind(result)
         self.edits.append(f"{binding.value.op.name_hint} inlined")
 

@@ -93,6 +93,9 @@ class Devices:
         return out
 
 
+TUPLE = relax.TupleType
+
+
 def made(
     count: int, seeds: Sequence[tvm.IRModule], *force: str
 ) -> Iterator[tuple[tvm.IRModule, list[str]]]:
@@ -288,3 +291,41 @@ def test_effects_stay_outside_of_dataflow_blocks() -> None:
         assert flaw(made_of) is None, names
         kinds.update(kind for kind in KINDS if re.search(KINDS[kind], "\n".join(names)))
     assert {"a private function", "a local function", "branches"} <= set(kinds)
+
+
+@I.ir_module
+class Tuples:
+    """Fields of results that are tuples, and operators that take tuples."""
+
+    @R.function
+    def main(x: R.Tensor((4, 6), "float32"), y: R.Tensor((4, 6), "float32")):
+        with R.dataflow():
+            a = R.nn.relu(x)
+            both = R.topk(a, k=2, axis=-1, ret_type="both", dtype="int32")
+            indices = both[1]
+            parts = R.split(y, 2, axis=1)
+            first = parts[0]
+            again = R.concat((first, first), axis=0)
+            taken = R.astype(indices, "float32")
+            out = (R.sum(again), R.sum(taken))
+            R.output(out)
+        return out
+
+
+def test_the_types_of_tuples_are_those_of_their_fields() -> None:
+    seen = 0
+
+    def check(expr: relax.Expr) -> None:
+        nonlocal seen
+        if isinstance(expr, relax.TupleGetItem) and isinstance(expr.tuple_value.ty, TUPLE):
+            seen += 1
+            assert equal_types(expr.ty, expr.tuple_value.ty.fields[expr.index])
+        elif isinstance(expr, relax.Tuple):
+            seen += 1
+            assert [*map(str, expr.ty.fields)] == [str(each.ty) for each in expr.fields]
+
+    for mod, _ in made(30, [Tuples]):
+        for func in mod.functions.values():
+            if isinstance(func, relax.Function):
+                relax.analysis.post_order_visit(func, check)
+    assert seen > 50
