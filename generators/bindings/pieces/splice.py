@@ -255,8 +255,8 @@ class _Splice:
     def _bind(self, binding: relax.Binding, step: _Step) -> None:
         """Bind it in the scope, and what stands behind it."""
         s, c = self._s, step.c
-        if _has_blocks(binding) and not self._keeps_types(binding.value):
-            raise Unfit  # the types inside of it would not be inferred anew
+        if not _is_inferred(binding) and not self._keeps_types(binding.value):
+            raise Unfit  # nobody would see that types inside of it, or of operands, do not fit
         if isinstance(binding.value, relax.Function) and hash(binding.var) in used_vars(
             [binding.value]
         ):  # it calls itself
@@ -465,6 +465,14 @@ def _may_be_held(binding: relax.Binding) -> bool:
         and not _has_blocks(binding)
         and _is_data(binding.var.ty)
     )
+
+
+def _is_inferred(binding: relax.Binding) -> bool:
+    """Type inference finds out all about the value from its operands, and refuses wrong ones: not
+    so for PrimFuncs, packed functions, and what has bindings inside.
+    """
+    value = binding.value
+    return not _has_blocks(binding) and (not isinstance(value, relax.Call) or is_tabulated(value))
 
 
 def _has_blocks(binding: relax.Binding) -> bool:
