@@ -46,6 +46,8 @@ def topk(data: Any, *rest: Any) -> None:
     indices = np.take(indices, range(min(k, size) if k >= 1 else size), axis)
     results = {"values": np.take_along_axis(data, indices, axis), "indices": indices}
     for out, name in zip(outs, ("values", "indices") if kind == "both" else (kind,), strict=True):
+        if out.shape != results[name].shape:
+            raise Undefined(f"the {k} largest of {size} elements")
         out[...] = results[name]
 
 
