@@ -76,11 +76,6 @@ class CampaignConfig:
     """Pieces of real modules, each kind of which a share of the blocks is made of."""
     limits: Limits = LIMITS
 
-    @property
-    def seed_shares(self) -> tuple[float, ...]:
-        """Of the blocks, for each kind of seeds."""
-        return tuple(each.share for each in self.seeds)
-
     def __post_init__(self) -> None:
         if not self.targets:
             raise ValueError("Expected at least one pass to fuzz but got targets=()")

@@ -58,6 +58,7 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Reco
         **{field: plain(getattr(config, field)) for field in _SETTINGS if hasattr(config, field)},
         "versions": dict(run.versions),
         "relaxfuzz": version("relaxfuzz"),
+        "seed_shares": [each.share for each in config.seeds],
         SEEDS: digests(config.seeds),
     }
     settings = json.loads(json.dumps(settings))

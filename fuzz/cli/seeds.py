@@ -32,8 +32,9 @@ def seeds(
     import json as json_module
     from collections import Counter
 
+    from ...generators.seeds import distinct
     from ..process.local_pool import LocalPool
-    from ..user_input.seeds import distinct, read_seeds
+    from ..user_input.seeds import read_seeds
 
     found = []
     with LocalPool(workers or cores()) as pool:
@@ -55,7 +56,7 @@ def seeds(
                 common = ", ".join(f"{op} {count}" for op, count in ops.most_common(8))
                 size = f"{len(seed.pieces)} pieces with {bindings} calls"
                 print(f"{seed.source}: {size}: {common}", flush=True)
-    pieces = distinct(found)
+    pieces = distinct(piece for seed in found for piece in seed.pieces)
     if not json:
         print(f"{len(pieces)} distinct pieces of {sum(s.problem is None for s in found)} modules")
     return 0 if pieces else 2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...compat import build
 from ...corpus.models import MODELS
-from ...generators.seeds import Piece
+from ...generators.seeds import Piece, distinct
 from ..campaign.seeds import Seeds
 from ..process.executor import Executor
 from ..process.serialize import plain, typed
@@ -37,11 +37,10 @@ class Shipped:
     def of(cls, survey: Survey) -> Shipped:
         """What a survey has cut."""
 
-        def distinct(names: Iterable[str]) -> tuple[Piece, ...]:
-            pieces = (piece for name in names for piece in survey.pieces.get(name, ()))
-            return tuple({piece.digest: piece for piece in pieces}.values())
+        def of(names: Iterable[str]) -> tuple[Piece, ...]:
+            return distinct(piece for name in names for piece in survey.pieces.get(name, ()))
 
-        return cls(distinct(MODELS), distinct(REPRODUCERS))
+        return cls(of(MODELS), of(REPRODUCERS))
 
 
 def seeds_of(

@@ -109,14 +109,22 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
                 return died
             case Failed(traceback=text, user_error=True):
                 raise UserError(text)
-            case Failed(traceback=text, drift=drift):
-                raise Lacking(text) if drift else JobFailed(text)
+            case Failed() as failed:
+                raise _fault(failed)
             case Broken(reason=reason):
                 raise ExecutorError(reason)
             case Ended() if results:
                 return results[-1]
             case Ended():
-                raise ExecutorError(f"The executor was closed during a {type(job).__name__} job")
+                raise _closed_during(job)
+
+
+def _fault(failed: Failed) -> JobFailed:
+    return Lacking(failed.traceback) if failed.drift else JobFailed(failed.traceback)
+
+
+def _closed_during(job: Job[Any]) -> ExecutorError:
+    return ExecutorError(f"The executor was closed during a {type(job).__name__} job")
 
 
 def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Violation]:
@@ -153,8 +161,8 @@ def check_each(
                     continue
                 case Result(value=value):
                     answer = value
-                case Failed(traceback=text, drift=drift):
-                    answer = Lacking(text) if drift else JobFailed(text)
+                case Failed() as failed:
+                    answer = _fault(failed)
                 case Broken(reason=reason):
                     raise ExecutorError(reason)
                 case Died() | Ended():
@@ -167,7 +175,7 @@ def check_each(
                 done = here
                 yield answer
         if done == 0 and isinstance(end, Ended):
-            raise ExecutorError(f"The executor was closed during a {type(job).__name__} job")
+            raise _closed_during(job)
         if done == 0 and isinstance(end, Died):
             yield Checked((death.violation(end),))
             done = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import tvm
 from ...compat.release import versions
 from ..campaign.campaign import CampaignConfig
 from ..campaign.runner import CampaignRunner
+from ..campaign.seeds import Seeds
 from ..campaign.triage import Triage
 from ..findings.finding import Finding
 from ..findings.known import Choice
@@ -35,6 +37,12 @@ RESERVE = 0.25
 
 GRACE = 30.0
 """Seconds for that, if modules are the budget."""
+
+
+@functools.cache
+def _seeds(given: tuple[str, ...], share: float) -> tuple[Seeds, ...]:
+    """What the campaigns of this process are partly made of."""
+    return seeds_of(pool(), pieces_of(given, pool()), share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +164,7 @@ class RelaxFuzz:
             oracles=oracles,
             compositions=False,
             avoid=expected.triggers((target,)),
-            seeds=seeds_of(pool(), pieces_of(settings.seeds, pool()), settings.seed_share),
+            seeds=_seeds(settings.seeds, settings.seed_share),
         )
         with Store(settings.out) as store:
             found: list[Finding] = []

@@ -177,11 +177,15 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
 
 def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
     """Checks that share a process: those of one pass of TVM's; each of the others has its own."""
-    together = [job for job in jobs if len(job.calls) == 1 and job.calls[0].factory is None]
+    together: list[Check] = []
+    alone: list[Check] = []
+    for job in jobs:
+        shares = len(job.calls) == 1 and job.calls[0].factory is None
+        (together if shares else alone).append(job)
     count = min(len(together), SHARES * workers)
     # Variants of one pass take about as long: each batch gets some of them.
     batches = [together[first::count] for first in range(count)]
-    return [[job] for job in jobs if job not in together] + batches
+    return [[job] for job in alone] + batches
 
 
 _Answer: TypeAlias = tuple[Check, Checked | Exception]

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...generators.seeds import Piece
+from ...generators.seeds import Piece, distinct
 from ..output.readable import sentence
 from ..process.executor import Executor
 from ..process.jobs import Read
@@ -99,18 +99,13 @@ def _read(source: str, pool: Executor) -> Seed:
     return Seed(source, tuple(named))
 
 
-def distinct(seeds: Sequence[Seed]) -> tuple[Piece, ...]:
-    """All pieces, equal ones once."""
-    return tuple({piece.digest: piece for seed in seeds for piece in seed.pieces}.values())
-
-
 def usable(seeds: Sequence[Seed]) -> tuple[Piece, ...]:
     """All pieces, equal ones once.
 
     Raises:
         UserError: there are none.
     """
-    pieces = distinct(seeds)
+    pieces = distinct(piece for seed in seeds for piece in seed.pieces)
     if not pieces:
         problems = [seed.problem for seed in seeds if seed.problem is not None]
         raise UserError(f"none of the seeds could be used: {problems[0] if problems else 'empty'}")

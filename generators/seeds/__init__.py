@@ -11,8 +11,8 @@
 """
 
 from .cutting import cut
-from .piece import Piece
+from .piece import Piece, distinct
 from .record import recorded
 from .slimming import pieces_of, slim
 
-__all__ = ["Piece", "cut", "pieces_of", "recorded", "slim"]
+__all__ = ["Piece", "cut", "distinct", "pieces_of", "recorded", "slim"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,11 @@ class Piece:
     def load(self) -> tvm.IRModule:
         """The module, made anew: a pass may change a node in place."""
         return load_json(self.text)
+
+
+def distinct(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Equal pieces once."""
+    return tuple({piece.digest: piece for piece in pieces}.values())
 
 
 def main_of(mod: tvm.IRModule) -> relax.Function:

@@ -5,9 +5,10 @@ The operator is blamed, for its legalization, its code or its description, never
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import tvm
 
@@ -62,9 +63,10 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
         return _died(mod, expected, actual, pipeline)
     if isinstance(actual, Failure):
         return _not_built(mod, actual)
-    for e, value in _judged(mod, expected, actual or [], pipeline):
-        wrong = e.differs(value)
-        if wrong is None or (e.kind is Kind.EMPTY and _left_to_chance(mod)):
+    if actual is None:
+        return None  # it takes too long
+    for e, value, wrong in _wrong(mod, expected, actual, pipeline):
+        if e.kind is Kind.EMPTY and _left_to_chance(mod):
             continue
         culprit = _culprit(mod, e, pipeline)
         if isinstance(value, Failure):
@@ -80,16 +82,32 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
     return None
 
 
-def _judged(
+_Wrong: TypeAlias = tuple[Expectation, Any, str]
+
+
+def _wrong(
     mod: tvm.IRModule, expected: list[Expectation], actual: list[Any], pipeline: str
-) -> list[tuple[Expectation, Any]]:
-    """The calls to judge: of a large module those that go wrong in unoptimised code, too."""
-    pairs = list(zip(expected, actual, strict=False))
-    odd = [e for e, value in pairs if e.differs(value) is not None]
-    if not odd or not is_large(mod):
-        return pairs
-    again = execute(mod, [e.plan() for e in odd], pipeline, optimize=False)
-    return list(zip(odd, again, strict=True)) if isinstance(again, list) else []
+) -> Iterator[_Wrong]:
+    """The calls that go wrong, with what came and how that differs: of a large module those that go
+    wrong in unoptimised code, too.
+    """
+    calls = _differing(expected, actual)
+    first = next(calls, None)
+    if first is None:
+        return
+    calls = itertools.chain([first], calls)
+    if is_large(mod):
+        odd = [e for e, _, _ in calls]
+        again = execute(mod, [e.plan() for e in odd], pipeline, optimize=False)
+        calls = _differing(odd, again) if isinstance(again, list) else iter(())
+    yield from calls
+
+
+def _differing(expected: list[Expectation], actual: list[Any]) -> Iterator[_Wrong]:
+    for e, value in zip(expected, actual, strict=True):
+        wrong = e.differs(value)
+        if wrong is not None:
+            yield e, value, wrong
 
 
 def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | None:
@@ -198,8 +216,7 @@ def _shown(case: Case) -> list[tuple[Expectation, Any]]:
     actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
     if not isinstance(actual, list):
         return [(e, actual) for e in expected]
-    pairs = zip(expected, actual, strict=True)
-    return [(e, value) for e, value in pairs if e.differs(value) is not None][:MOST]
+    return [(e, value) for e, value, _ in _differing(expected, actual)][:MOST]
 
 
 ORACLE = Oracle(
