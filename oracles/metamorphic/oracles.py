@@ -181,7 +181,7 @@ def parser_message(raised: str) -> str:
     found = re.search(r"error: (.*)", raised)
     text = found.group(1) if found else raised
     text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
-    return keys.message(text).splitlines()[0][:150]
+    return keys.message(text).partition("\n")[0][:150]
 
 
 # What is shown side by side

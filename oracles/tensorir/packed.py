@@ -6,6 +6,7 @@ the algorithm, so it is refused.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,4 +76,17 @@ PACKED: Mapping[str, tuple[Callable[..., None], tuple[int, ...]]] = {
 }
 """By name: what computes them, and which of their arrays they write."""
 
-NAMES = {f"packed_{function.__name__}": function for function, _ in PACKED.values()}
+
+def _where_defined(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def call(*args: Any) -> None:
+        try:
+            function(*args)
+        except (IndexError, TypeError, ValueError) as error:
+            reason = f"arguments that {function.__name__} is not defined for: {error}"
+            raise Unsupported(reason) from error
+
+    return call
+
+
+NAMES = {f"packed_{function.__name__}": _where_defined(function) for function, _ in PACKED.values()}

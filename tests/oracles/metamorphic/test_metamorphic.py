@@ -110,6 +110,10 @@ def test_source_that_differs_is_a_fault_of_the_harness(monkeypatch: pytest.Monke
         check(case("marks_all"), oracles=["source"])
 
 
+def test_a_parser_may_say_nothing() -> None:
+    assert oracles.parser_message("error: ") == ""
+
+
 def test_numbers_of_a_parsers_check_are_no_part_of_its_message() -> None:
     check = "Check failed: value >= std::numeric_limits<float>::lowest()"
     one, other = (

@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.tensorir import program as program_module
-from relaxfuzz.oracles.tensorir import translate
+from relaxfuzz.oracles.tensorir import sanitize, translate
 
 from .native import assert_close, copies, run_native
 
@@ -300,6 +300,16 @@ def test_a_sort_of_nan_has_no_order() -> None:
     func = te.create_prim_func([data, topi.sort(data)])
     with pytest.raises(Unsupported, match="NaN"):
         translate(func)(np.array([1, np.nan, 0, 2], "float32"), np.zeros(4, "float32"))
+
+
+def test_a_sort_along_an_axis_that_is_not_there() -> None:
+    data = te.placeholder((4,), "float32", "data")
+    func = te.create_prim_func([data, topi.sort(data, 1)])
+    values, out = np.zeros(4, "float32"), np.zeros(4, "float32")
+    with pytest.raises(Unsupported, match="axis 1 is out of bounds"):
+        translate(func)(values, out)
+    with pytest.raises(Unsupported, match="axis 1 is out of bounds"):
+        sanitize(func, [values, out])
 
 
 def test_an_empty_operand_behind_a_condition_that_is_never_met() -> None:
