@@ -19,8 +19,10 @@ __all__ = ["OPS"]
 
 
 def _axes(c: Choices, ndim: int) -> int | list[int] | None:
-    if ndim < 1 or c.flag(0.3):
+    if ndim == 0 or c.flag(0.3):
         return None
+    if ndim < 0:  # unknown: axes that nearly all ranks have
+        return c.pick((-1, 0))
     return some_axes(c, ndim, at_least=1) if c.flag(0.4) else one_axis(c, ndim)
 
 
