@@ -15,7 +15,7 @@ import os
 from rich.console import Console
 
 from relaxfuzz.fuzz.campaign import schedule
-from relaxfuzz.fuzz.process.local_pool import ONE_THREAD
+from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 from .memory import memory, slope
 from .report import report, show

@@ -42,7 +42,8 @@ from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.where import Where
 from relaxfuzz.fuzz.output.terminal import columns
 from relaxfuzz.fuzz.process.executor import Executor
-from relaxfuzz.fuzz.process.local_pool import ONE_THREAD, LocalPool
+from relaxfuzz.fuzz.process.launch import ONE_THREAD
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
 from relaxfuzz.oracles.violation import Identity

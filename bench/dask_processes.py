@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from relaxfuzz.fuzz.process.local_pool import ONE_THREAD
+from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 SECONDS = 120.0
 """For the scheduler to come up, on a busy machine."""

@@ -72,6 +72,8 @@ class Given:
         """
         self.mod = mod
         self.mark = mark
+        self.executed: dict[tuple[str, str], Any] = {}
+        """By pipeline and mode: what came of the calls of `expectations` in the VM."""
         self._again = again
         self._text: str | None = None
 

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from relaxfuzz.fuzz.process.local_pool import ONE_THREAD
+from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 SERVER = Path(__file__).with_name("command_server.py")
 SECONDS = 300.0

@@ -61,6 +61,7 @@ def command(
     *,
     of: typer.Typer = app,
     tvm: bool = True,
+    workers: bool = False,
     ends_soon: bool = False,
     **settings: Any,
 ) -> Callable[[F], F]:
@@ -69,6 +70,7 @@ def command(
     Args:
         of: the group that it belongs to.
         tvm: whether the command needs a working TVM.
+        workers: it starts workers on this machine; they import TVM while the command does.
         ends_soon: it is one of `END_SOON`. A campaign first confirms what it has found.
         settings: those of `typer.Typer.command`.
     """
@@ -76,7 +78,7 @@ def command(
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def run(*args: Any, **options: Any) -> None:
-            finish(lambda: function(*args, **options), tvm=tvm)
+            finish(lambda: function(*args, **options), tvm=tvm, workers=workers)
 
         of.command(name, **settings)(run)
         if ends_soon:
@@ -86,12 +88,15 @@ def command(
     return decorate
 
 
-def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
+def finish(command: Callable[[], int], *, tvm: bool = True, workers: bool = False) -> None:
     """Run a command and exit with its code; see `command`."""
     from ...compat.drift import cannot_work
     from ...compat.release import TVMUnsupported, require_tvm
+    from ..process import launch
 
     try:
+        if workers:
+            launch.ahead()
         with warnings.catch_warnings(record=True) as caught:
             if tvm:
                 require_tvm()
@@ -119,4 +124,6 @@ def finish(command: Callable[[], int], *, tvm: bool = True) -> None:
         traceback.print_exc()
         print("This is a bug of relaxfuzz, not of a pass. Please report it.", file=sys.stderr)
         code = 3
+    finally:
+        launch.discard()
     raise typer.Exit(code)

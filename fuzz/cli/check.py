@@ -26,6 +26,7 @@ from .options import (
 
 @command(
     ends_soon=True,
+    workers=True,
     epilog="Examples:\n\n"
     "  relaxfuzz check model.json\n\n"
     "  relaxfuzz check model.py FuseOps 'ConvertToDataflow(min_size=1)'\n\n"

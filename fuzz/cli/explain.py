@@ -22,6 +22,7 @@ _LOCATE, _BUILD = "locate ", "build"
 
 @command(
     ends_soon=True,
+    workers=True,
     epilog="Examples:\n\n"
     "  relaxfuzz explain model.json\n\n"
     "  relaxfuzz explain model.py --pipeline cpu_generic\n\n"

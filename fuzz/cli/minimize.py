@@ -14,6 +14,7 @@ from .options import Json, Workers
 
 @command(
     ends_soon=True,
+    workers=True,
     epilog="Examples:\n\n"
     "  relaxfuzz minimize relaxfuzz-out/0123456789\n\n"
     "  relaxfuzz minimize model.json --pass FuseOps --format issue\n\n"

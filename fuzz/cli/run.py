@@ -36,6 +36,7 @@ BUDGET = "60s"
 
 
 @command(
+    workers=True,
     epilog="Examples:\n\n"
     "  relaxfuzz run\n\n"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
@@ -43,7 +44,7 @@ BUDGET = "60s"
     "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
     "  relaxfuzz run --seeds model.onnx --seeds my_models:llama   (fuzz around your models)\n\n"
     "  relaxfuzz run --changed-since origin/main --tvm-source ~/tvm   (for a pull request)\n\n"
-    "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h"
+    "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h",
 )
 def run(
     passes: Passes = None,

@@ -12,9 +12,10 @@ from .options import Json, Workers
 
 
 @command(
+    workers=True,
     epilog="Examples:\n\n"
     "  relaxfuzz seeds model.onnx\n\n"
-    "  relaxfuzz seeds models/ my_models.py my_package.models:llama --json"
+    "  relaxfuzz seeds models/ my_models.py my_package.models:llama --json",
 )
 def seeds(
     paths: Annotated[

@@ -127,14 +127,19 @@ def _closed_during(job: Job[Any]) -> ExecutorError:
     return ExecutorError(f"The executor was closed during a {type(job).__name__} job")
 
 
-def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Violation]:
-    """The violations of one module, checked in a fresh process; its death is one, too.
+def checked(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> Checked:
+    """What one check gives, in a fresh process; its death is a violation, too.
 
     Raises:
         UserError, ExecutorError: see `ask`.
     """
     answer = ask(executor, job, limits=limits)
-    return [death.violation(answer)] if isinstance(answer, Died) else list(answer)
+    return Checked((death.violation(answer),)) if isinstance(answer, Died) else answer
+
+
+def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Violation]:
+    """The violations of one module; see `checked`."""
+    return list(checked(executor, job, limits=limits).violations)
 
 
 def check_each(

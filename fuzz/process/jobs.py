@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import re
 import traceback
 from collections.abc import Callable
@@ -15,6 +16,8 @@ import tvm
 
 from ...compat.drift import drift_of
 from ...compat.serialization import load_json, save_json
+from ...generators.seeds import Piece, pieces_of
+from ...generators.seeds.piece import MAIN, main_of
 from ...generators.stages import Stage
 from ...oracles import catalogue, composition
 from ...oracles import check as oracle_check
@@ -37,6 +40,9 @@ from .protocol import Death, Died, Failed, FromChild, Job, Result
 from .targets import Target
 
 R = TypeVar("R")
+
+PIECES = 5
+"""Pieces of a large module whose values are compared, where those of the module take too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +68,21 @@ class Context(Generic[R]):
         self.send(Failed(self.id, visible(error), self.journal.last(), user_error, drift))
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What one check has found, and what it has left out."""
+
+    violations: tuple[Violation, ...]
+    omitted: tuple[str, ...] = ()
+    """What it has not compared, since that would take too long."""
+    pieces: int = 0
+    """Small pieces of the module whose values it has compared instead."""
+    piece: str | None = None
+    """The TVM JSON of the piece that the violations are of; None: they are of the module."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check(Job[tuple[Violation, ...]]):
+class Check(Job[Checked]):
     """Check one module."""
 
     module: str
@@ -73,33 +92,27 @@ class Check(Job[tuple[Violation, ...]]):
     oracles: tuple[str, ...] | None = None
     """Only these; None: the usual ones."""
     exempt: tuple[str, ...] = ()
+    pieces: bool = False
+    """Compare values on small pieces of the module, where its own take too long."""
 
 
-def check(job: Check, context: Context[tuple[Violation, ...]]) -> None:
-    """Report the violations; a side effect of the user's own pass is one of them."""
+def check(job: Check, context: Context[Checked]) -> None:
+    """Report what is wrong; a side effect of the user's own pass is that, too."""
     journal = context.journal
     journal.position(0, Stage.RAW, 0, "check", job.calls, job.pipeline)
     watch = Watch(job.calls)
-    violations: list[Violation] = []
+    answer = Checked(())
     try:
-        violations = violations_of(job, load_json(job.module), journal)
+        answer = _answer(job, load_json(job.module), _Pieces(job.module), journal)
     except Exception:
         if watch.changed() is None:
             raise
         # The pass has damaged the harness: that is all that can be said of it.
     if (what := watch.changed()) is not None:
         journal.changed(what)
-        violations.append(death.violation(Died(context.id, Death.CHANGED, 1, journal.last())))
-    context.report(tuple(violations))
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What one check has found, and what it has left out."""
-
-    violations: tuple[Violation, ...]
-    omitted: tuple[str, ...] = ()
-    """What it has not compared, since that would take too long."""
+        found = death.violation(Died(context.id, Death.CHANGED, 1, journal.last()))
+        answer = dataclasses.replace(answer, violations=(*answer.violations, found))
+    context.report(answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +133,10 @@ class CheckEach(Job[Checked]):
 
 def check_each(job: CheckEach, context: Context[Checked]) -> None:
     """Report what each check gives; a fault in place of what cannot be found out."""
-    make = functools.partial(Check, module=job.module, oracles=job.oracles)
+    make = functools.partial(Check, module=job.module, oracles=job.oracles, pieces=True)
     checks = [make(pipeline=name) for name in job.pipelines]
     checks += [make(calls=(call,)) for call in job.calls]
+    small = _Pieces(job.module)
     mod: tvm.IRModule | None = None
     for number, one in enumerate(checks):
         context.journal.position(0, Stage.RAW, number, "check", one.calls, one.pipeline)
@@ -130,17 +144,64 @@ def check_each(job: CheckEach, context: Context[Checked]) -> None:
             mod = load_json(job.module)
             mark = digest(mod)
         try:
-            with omissions() as omitted:
-                violations = violations_of(one, mod, context.journal)
+            answer = _answer(one, mod, small, context.journal)
         except MemoryError:
             raise
         except Exception as error:
             context.fail(error)
             mod = None
             continue
-        context.report(Checked(tuple(violations), tuple(omitted)))
-        if violations or digest(mod) != mark:  # the pass may have changed it
+        context.report(answer)
+        if answer.violations or digest(mod) != mark:  # the pass may have changed it
             mod = None
+
+
+def _answer(job: Check, mod: tvm.IRModule, pieces: _Pieces, journal: Journal) -> Checked:
+    with omissions() as omitted:
+        violations = violations_of(job, mod, journal)
+    answer = Checked(tuple(violations), tuple(omitted))
+    if job.pieces and omitted and not violations:
+        return pieces.check(job, answer, journal)
+    return answer
+
+
+class _Pieces:
+    """Small pieces of a module whose values take too long to compare, made when they are needed."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    @functools.cached_property
+    def _texts(self) -> list[str]:
+        try:
+            pieces = pieces_of(load_json(self._module), "")
+            return [_callable(piece) for piece in itertools.islice(pieces, PIECES)]
+        except MemoryError:
+            raise
+        except Exception:  # as for seeds; what is omitted is reported anyway
+            return []
+
+    def check(self, job: Check, answer: Checked, journal: Journal) -> Checked:
+        """The answer, with what the oracles of values find wrong with the first such piece."""
+        values = VALUES if job.pipeline is None else BUILDS
+        oracles = tuple(name for name in job.oracles or values if name in values)
+        if not oracles:
+            return answer
+        journal.step("cut into pieces")
+        job = dataclasses.replace(job, oracles=oracles)
+        for number, text in enumerate(self._texts, 1):
+            if found := violations_of(job, load_json(text), journal):
+                return dataclasses.replace(
+                    answer, violations=tuple(found), pieces=number, piece=text
+                )
+        return dataclasses.replace(answer, pieces=len(self._texts))
+
+
+def _callable(piece: Piece) -> str:
+    """The TVM JSON of a piece whose function can be called from outside."""
+    mod = piece.load()
+    mod[MAIN] = main_of(mod).with_attr("global_symbol", MAIN)
+    return save_json(mod)
 
 
 def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Violation]:

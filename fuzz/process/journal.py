@@ -11,8 +11,6 @@ import json
 import mmap
 import os
 import struct
-import sys
-import tempfile
 
 from ...generators.stages import Stage
 from ...oracles.passcall import PassCall
@@ -41,7 +39,7 @@ _NO_MEMORY, _CHANGED = 1, 2
 class Journal:
     """Shared between one child, which writes, and the zygote, which made it before the fork.
 
-    In a file of memory (see `memory_file`) it can be read when the zygote is dead, too.
+    In a file of memory (see `launch.memory_file`) it can be read when the zygote is dead, too.
     """
 
     def __init__(self, job: int, file: int = -1, slot: int = 0) -> None:
@@ -162,14 +160,6 @@ class Journal:
     def close(self) -> None:
         """Give the memory back."""
         self._memory.close()
-
-
-def memory_file() -> int:
-    """The descriptor of a file for journals, which is gone when all have closed it."""
-    if sys.platform == "linux":
-        return os.memfd_create("journals")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
 
 
 def last_position(file: int, job: int) -> Position | None:

@@ -6,12 +6,7 @@ import contextlib
 import os
 import queue
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
-import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
@@ -20,8 +15,7 @@ import psutil
 from ...compat import availability
 from ...compat.availability import Availability
 from ..system.environment import HERE, Environment
-from ..system.scratch import scratch
-from . import journal
+from . import journal, launch
 from .death import FROM_OUTSIDE, culprit
 from .executor import ExecutorError, Member, Sink
 from .protocol import (
@@ -54,16 +48,6 @@ BLAMED = 3
 
 START_SECONDS = 120.0
 """A zygote that takes longer to import TVM is given up."""
-
-MARK = "RELAXFUZZ_POOL"
-"""The environment variable that marks the descendants of our zygote."""
-
-ONE_THREAD: Mapping[str, str] = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "TVM_NUM_THREADS": "1",
-}
 
 
 @dataclass(slots=True)
@@ -175,26 +159,10 @@ class LocalPool:
         self._reader.join()
 
     def _start(self) -> None:
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as the zygote
-        self._journals = journal.memory_file()
-        self._mark = f"{os.getpid()}-{time.monotonic_ns()}"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.zygote", str(self._journals)],
-            pass_fds=[self._journals],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            cwd=self._environment.folder,
-            env={
-                **self._environment.all_variables(),
-                **ONE_THREAD,
-                "TMPDIR": str(scratch()),
-                MARK: self._mark,
-                availability.VARIABLE: self._available.to_json(),
-            },
-            start_new_session=True,  # Ctrl-C goes to the driver only
-        )
+        self._launched = launch.taken(self._environment)
+        self._process = self._launched.process
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._requests.put(f"{self._available.to_json()}\n".encode())
         threading.Thread(
             target=_write, args=(self._process.stdin, self._requests), daemon=True
         ).start()
@@ -302,11 +270,11 @@ class LocalPool:
             # Kill what passes have started in sessions of their own, as a live zygote does.
             for process in psutil.process_iter():
                 with contextlib.suppress(psutil.Error):
-                    if process.environ().get(MARK) == self._mark:
+                    if process.environ().get(launch.MARK) == self._launched.mark:
                         process.kill()
-        self._stderr.seek(0)
-        stderr = self._stderr.read().decode(errors="replace").strip()
-        self._stderr.close()
+        with self._launched.stderr as file:
+            file.seek(0)
+            stderr = file.read().decode(errors="replace").strip()
         killed = -code in FROM_OUTSIDE
         late = self._late.finished.is_set()
         self._late.cancel()
@@ -323,10 +291,10 @@ class LocalPool:
             for id in interrupted:
                 position, reason = None, f"the zygote failed (exit {code}):\n{stderr}"
                 if code <= 0:  # else it is the zygote's own fault
-                    position = journal.last_position(self._journals, id)
+                    position = journal.last_position(self._launched.journals, id)
                     reason = f"the zygote ended with {code}"
                 self._repeat(Died(id, Death.PARENT, code, position, reason))
-        os.close(self._journals)
+        os.close(self._launched.journals)
 
     def _finish_all(self) -> None:
         for id, entry in sorted(self._entries.items()):

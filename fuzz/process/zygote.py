@@ -1,7 +1,8 @@
 """The zygote: one process that imports everything once, and forks a child for each job.
 
-Run as `python -m relaxfuzz.fuzz.process.zygote JOURNALS`, with requests on stdin, replies on stdout
-(see `protocol`) and the descriptor of a file for journals. It has one thread and never runs a
+Run as `python -m relaxfuzz.fuzz.process.zygote JOURNALS`, with a line of what is available (see
+`compat.availability`) and then requests on stdin, replies on stdout (see `protocol`) and the
+descriptor of a file for journals. It has one thread and never runs a
 kernel, because a fork after either may hang. It watches the journals and the memory of its
 children, reaps them and reports how they ended. It ends when its stdin does, that is, at the latest
 with its driver; and its children end with it.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import psutil
 
+from ...compat import availability
 from ...compat.release import tvm_version
 from ..system import sanitizers
 from ..system.limits import adopt_orphans
@@ -392,6 +394,14 @@ def _write(end: int, data: bytes) -> None:
         data = data[os.write(end, data) :]
 
 
+def _line(end: int) -> str:
+    """The first line, and no byte of what follows; empty at the end of the file."""
+    line = b""
+    while (byte := os.read(end, 1)) not in (b"", b"\n"):
+        line += byte
+    return line.decode() if byte else ""
+
+
 def main() -> None:
     """Take stdin and stdout for the protocol, and leave /dev/null to everybody else."""
     requests, replies = os.dup(0), os.dup(1)
@@ -400,6 +410,9 @@ def main() -> None:
     os.dup2(null, 1)
     os.close(null)
     adopt_orphans()
+    if not (line := _line(requests)):
+        return  # the driver has ended meanwhile
+    os.environ[availability.VARIABLE] = line
     worker.warm_up()
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page

@@ -26,7 +26,8 @@ from ...oracles.pipelines import PIPELINES
 from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
-from ..process.executor import JobFailed, check, check_each
+from ..output.terminal import counted
+from ..process.executor import JobFailed, check_each, checked
 from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
@@ -83,7 +84,7 @@ def check_module(
     inspect(path)
     module = load(path, pool)
     mod = load_json(module)
-    make = functools.partial(Check, module=module, oracles=names)
+    make = functools.partial(Check, module=module, oracles=names, pieces=True)
     jobs = [] if pipeline is None else [make(pipeline=pipeline)]
     found, notes = _named(make, calls, mod, own.exempt)
     jobs += found
@@ -147,6 +148,7 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
         threads.submit(_answer, batch, session.pool, answers.put)
     done = 0
     omitted: Counter[str] = Counter()
+    pieces = 0
     while done < len(jobs) and not session.interrupt.stop.is_set():
         try:
             job, answer = answers.get(timeout=TICK)
@@ -158,8 +160,10 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
             session.fault(f"{_label(job)}: {answer}")
         else:
             omitted.update(answer.omitted)
+            pieces = max(pieces, answer.pieces)
             for violation in answer.violations:
-                session.triage.report(_finding(job, violation, session))
+                module = job.module if answer.piece is None else answer.piece
+                session.triage.report(_finding(job, module, violation, session))
         done += 1
         session.display.progress(f"{done} of {len(jobs)} checks  {_label(job)}")
     # What is still running is killed when the pool is closed.
@@ -168,8 +172,10 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
     for what, checks in omitted.items():
         session.output.line(
             f"not all compared, since it takes too long: {what}, in {checks} of {done} checks",
-            {"event": "omitted", "what": what, "checks": checks, "of": done},
+            {"event": "omitted", "what": what, "checks": checks, "of": done, "pieces": pieces},
         )
+    if pieces:
+        session.output.line(f"values compared instead on {counted(pieces, 'small piece')} of it")
     session.drain(TRIAGE_SECONDS)
     session.remember()
     return session.conclude(1, done, seconds)
@@ -197,7 +203,7 @@ def _answer(batch: Sequence[Check], pool: LocalPool, report: Callable[[_Answer],
     try:
         answers: Iterable[Checked | JobFailed]
         if any(call.factory is not None for call in first.calls):
-            answers = [Checked(tuple(check(pool, first)))]
+            answers = [checked(pool, first)]
         else:
             job = CheckEach(
                 module=first.module,
@@ -213,10 +219,10 @@ def _answer(batch: Sequence[Check], pool: LocalPool, report: Callable[[_Answer],
             report((each, error))
 
 
-def _finding(job: Check, violation: Violation, session: Session) -> Finding:
+def _finding(job: Check, module: str, violation: Violation, session: Session) -> Finding:
     return Finding(
         violation=violation,
-        module=job.module,
+        module=module,
         versions=session.versions,
         calls=job.calls,
         pipeline=job.pipeline,

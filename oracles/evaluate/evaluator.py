@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +14,8 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from ...compat import ir
-from ..errors import Mismatch, Undefined, Unsupported
+from ..errors import Mismatch, TooLarge, Undefined, Unsupported
+from ..inspect import calls_of, relax_functions
 from ..tensorir import translate
 from .expressions import VISIT
 from .frame import Frame
@@ -23,7 +25,8 @@ from .poison import fresh, touch
 
 MAX_CALLS = 200
 MAX_DEPTH = 20
-"""Bounds on all calls of Relax functions, and on calls inside calls, so that recursion ends."""
+"""Bounds on calls of Relax functions beyond those that the module spells out, and on calls inside
+calls, so that recursion ends."""
 
 
 def evaluate(
@@ -138,8 +141,10 @@ class Evaluator:
     ) -> Any:
         """The result of a Relax function among the variables that it is defined in."""
         self._calls += 1
-        if self._calls > MAX_CALLS or self._depth >= MAX_DEPTH:
-            raise Unsupported(f"more than {MAX_CALLS} calls, or {MAX_DEPTH} inside one another")
+        if self._depth >= MAX_DEPTH:
+            raise Unsupported(f"more than {MAX_DEPTH} calls inside one another")
+        if self._calls > MAX_CALLS and self._calls > MAX_CALLS + self._spelled_out:
+            raise TooLarge(f"more than {MAX_CALLS} calls besides those of the module's text")
         if len(args) != len(func.params):
             raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
         frame = Frame(self, env, VISIT)
@@ -149,6 +154,11 @@ class Evaluator:
             return frame.value(func.body)
         finally:
             self._depth -= 1
+
+    @functools.cached_property
+    def _spelled_out(self) -> int:
+        """The calls in the module, of whatever: a large one has many functions."""
+        return sum(1 for _, func in relax_functions(self._mod) for _ in calls_of(func))
 
     def _call_prim(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
         program = translate(func)

@@ -10,15 +10,16 @@ from typing import Any
 
 import tvm
 
-from ..execute import DEVICES, MODES, Failure, execute, from_numpy, to_numpy
+from ..execute import DEVICES, MODES, Failure, from_numpy, to_numpy
 from ..oracle import Aspect, Half, Halves, Oracle
+from ..pass_runs import given
 from ..text.standalone import standalone
 from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, literal, remaining_text
 from ..violation import Case, Journal, Violation, silent
 from .comparison import difference
-from .expectation import Expectation, expectations
-from .pipeline_values import CODE_GENERATION, REFUSALS
+from .expectation import PLAIN, Expectation
+from .pipeline_values import CODE_GENERATION, REFUSALS, outcomes
 
 
 def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
@@ -34,17 +35,14 @@ def _outcomes(
     mod: tvm.IRModule, pipeline: str, journal: Journal
 ) -> list[tuple[Expectation, Any, Any]]:
     """Calls, with what each of the modes gives for them; none where a mode runs out of time."""
-    expected = expectations(mod)
-    if not expected:
-        return []
-    outcomes = []
+    both = []
     for mode in MODES:
-        journal(f"execute as {mode}")
-        result = execute(mod, [e.plan() for e in expected], pipeline, mode)
+        expected, result = outcomes(mod, pipeline, mode, journal)
         if result is None:
             return []
-        outcomes.append([result] * len(expected) if isinstance(result, Failure) else result)
-    return list(zip(expected, *outcomes, strict=True))
+        both.append([result] * len(expected) if isinstance(result, Failure) else result)
+    # What the others give may be left to chance.
+    return [each for each in zip(expected, *both, strict=True) if each[0].kind in PLAIN]
 
 
 def _compared(function: str, pair: Sequence[Any]) -> Violation | None:
@@ -101,7 +99,7 @@ def _snippet(case: Case) -> str:
         f"args = {literal(e.args)}\n"
         + "".join(f"{mode} = run({mode!r}, {e.function!r}, args)\n" for mode in MODES)
         + f"assert_close({MODES[1]}, {MODES[0]}, rtol=1e-5, atol=1e-5)"
-        for e in expectations(case.mod)
+        for e in given(case.mod).expectations.all(kinds=PLAIN)
     ]
     return "\n\n".join(parts)
 

@@ -24,7 +24,7 @@ from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
 from ..violation import Case, Violation
 from . import blame
-from .expectation import Expectation, expectations
+from .expectation import Expectation
 from .sides import rule_of, tolerance_of
 
 
@@ -76,7 +76,7 @@ def _calls(runs: PassRuns) -> tuple[list[Expectation], list[Expectation]]:
     rule, after = rule_of(runs), runs.direct.mod
     if rule is None or after is None:
         return [], []
-    expected, plan = expectations(runs.mod, rule), rule.plan
+    expected, plan = runs.given.expectations.all(rule), rule.plan
     return expected, [
         Expectation(after, e.function, e.args, None, e.kind, functools.partial(plan, e.function))
         for e in expected
@@ -129,7 +129,7 @@ def _snippet(case: Case) -> str:
     rule = rule_of(runs)
     if rule is None:
         return "apply(mod)"
-    expected = expectations(case.mod, rule)
+    expected = runs.given.expectations.all(rule)
     calls = [rule.text(e.function) for e in expected]
     return executed_text(expected, calls, tolerance_of(runs), after=runs.direct.mod)
 
@@ -138,7 +138,7 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
     (call,) = case.calls
     runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
     rule = rule_of(runs)
-    for e in expectations(case.mod, rule) if rule is not None else ():
+    for e in runs.given.expectations.all(rule) if rule is not None else ():
         assert rule is not None
         yield from both_sides(e, rule.text(e.function), tolerance_of(runs), runs.direct.mod)
         yield from refused(e, rule.text(e.function), runs.direct.mod)

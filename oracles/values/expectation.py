@@ -193,6 +193,20 @@ class Expectations:
             elif (name, kind) in self._too_large:
                 omit("values in NumPy")
 
+    def all(self, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN) -> list[Expectation]:
+        """Calls of the public functions that CPU builds are expected to run.
+
+        Args:
+            rule: may choose other arguments, and leave functions out.
+            kinds: of arguments.
+        """
+        return [
+            expectation
+            for gvar, func in public_functions(self._mod)
+            if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
+            for expectation in self.of(str(gvar.name_hint), rule, kinds)
+        ]
+
     def reached(self, name: str) -> frozenset[str]:
         """The functions that a function may call, itself included."""
         if name not in self._reached:
@@ -249,24 +263,6 @@ class Expectations:
             records = [table.get(op.removeprefix("relax.")) for op in ops if computes(op)]
             self._nonfinite[name] = all(op is not None and op.nonfinite for op in records)
         return self._nonfinite[name]
-
-
-def expectations(
-    mod: tvm.IRModule, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN
-) -> list[Expectation]:
-    """Calls of the public functions that CPU builds are expected to run.
-
-    Args:
-        rule: may choose other arguments, and leave functions out.
-        kinds: of arguments.
-    """
-    every = Expectations(mod)
-    return [
-        expectation
-        for gvar, func in public_functions(mod)
-        if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
-        for expectation in every.of(str(gvar.name_hint), rule, kinds)
-    ]
 
 
 def copies(value: Any) -> Any:

@@ -18,6 +18,7 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...compat import ir
+from ...generators.values import elements
 from ..dtypes import dtype_of
 from ..errors import TooLarge, Unsupported
 from ..inspect import calls_of, nodes
@@ -53,6 +54,8 @@ def drawn(
         Unsupported: a parameter that is no tensor, shape, number or tuple of these.
         TooLarge: more than `MOST` elements together.
     """
+    if sum(elements(param.ty) for param in func.params) > MOST:  # before any number is drawn
+        raise TooLarge(f"arguments of more than {MOST} elements")
     drawing = _Drawing(func, kind, seed, sizes or {})
     return [drawing.argument(param) for param in func.params]
 

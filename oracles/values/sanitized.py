@@ -20,7 +20,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..composition import contract_of
-from ..errors import Mismatch, Undefined, Unsupported
+from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..inspect import nodes, prim_funcs
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
@@ -30,7 +30,7 @@ from ..tensorir.sanitizer_runtime import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
-from ..violation import Case, Violation
+from ..violation import Case, Violation, omit
 from .blame import family
 from .expectation import Expectation, copies
 from .sides import sides
@@ -150,7 +150,9 @@ def _fault(
         return None
     try:
         fault = sanitize(func, _unshared(args), SMALL, outputs)
-    except (Unsupported, Mismatch, Undefined):
+    except (Unsupported, Mismatch, Undefined) as error:
+        if isinstance(error, TooLarge):
+            omit("accesses of PrimFuncs to memory")
         return None
     if fault is None:
         _clean[key] = None

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from relaxfuzz.fuzz.process.local_pool import ONE_THREAD
+from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 from . import SETS, SPECIMENS, Specimen
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tvm import relax
 
 from relaxfuzz.compat.serialization import save_json
@@ -31,6 +33,11 @@ def wants_one_function():
     def transform(mod, context):
         assert len(mod.functions) == 1
         return mod
+    return made(transform)
+
+def subtracts():
+    def transform(mod, context):
+        return tvm.ir.load_json(tvm.ir.save_json(mod).replace("relax.add", "relax.subtract"))
     return made(transform)
 """
 
@@ -73,14 +80,35 @@ def test_a_fault_of_the_harness_costs_one_answer(
     assert isinstance(second, JobFailed)
 
 
-def test_what_is_too_large_to_be_compared_is_said_each_time(pool: LocalPool) -> None:
+@pytest.fixture
+def large() -> str:
+    """A module whose values take too long to compare."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((1 << 15, 1 << 15), "float32"))
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    return save_json(builder.get())
+
+
+def test_what_is_too_large_to_be_compared_is_said_each_time(pool: LocalPool, large: str) -> None:
     calls = (PassCall("ConvertToDataflow(min_size=1)"), PassCall("Normalize()"))
-    job = CheckEach(module=save_json(builder.get()), calls=(calls[0], *calls))
+    job = CheckEach(module=large, calls=(calls[0], *calls))
     answers = list(executor.check_each(pool, job))
     compared = Checked(())
-    omitted = Checked((), ("values in NumPy",))
+    omitted = Checked((), ("values in NumPy",), pieces=1)
     assert answers == [omitted, omitted, compared]  # the last one changes nothing
+
+
+def test_values_of_a_large_module_are_compared_on_its_small_pieces(
+    pool: LocalPool, large: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "passes.py"
+    file.write_text(PASSES)
+    job = Check(module=large, calls=(PassCall("subtracts()", factory=f"{file}:subtracts"),))
+    assert executor.checked(pool, job) == Checked((), ("values in NumPy",))
+    found = executor.checked(pool, dataclasses.replace(job, pieces=True))
+    assert oracles(found) == ["evaluated"]
+    assert found.piece is not None
+    assert len(found.piece) < 10_000
+    (alone,) = executor.check(pool, Check(module=found.piece, calls=job.calls))
+    assert identity(alone) == identity(found.violations[0])

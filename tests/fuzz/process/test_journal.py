@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
-from relaxfuzz.fuzz.process.journal import Journal, last_position, memory_file
+from relaxfuzz.fuzz.process.journal import Journal, last_position
+from relaxfuzz.fuzz.process.launch import memory_file
 from relaxfuzz.fuzz.process.protocol import Position
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall

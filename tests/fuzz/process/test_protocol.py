@@ -116,7 +116,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
             ModuleDone(3, ("add",), {"FuseOps": True}),
         ],
     ),
-    (CHECK, [(VIOLATION, VIOLATION), ()]),
+    (CHECK, [Checked((VIOLATION, VIOLATION), (), 2, "{}"), Checked(())]),
     (
         CheckEach(module="{}", pipelines=("zero",), calls=(CALL,)),
         [Checked((VIOLATION,), ("values in NumPy",)), Checked(())],

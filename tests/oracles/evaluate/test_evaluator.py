@@ -13,8 +13,8 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.generators.ops import table
-from relaxfuzz.oracles.errors import Mismatch, Unsupported
-from relaxfuzz.oracles.evaluate import MAX_DEPTH, Evaluator
+from relaxfuzz.oracles.errors import Mismatch, TooLarge, Unsupported
+from relaxfuzz.oracles.evaluate import MAX_CALLS, MAX_DEPTH, Evaluator
 
 
 @I.ir_module
@@ -157,3 +157,48 @@ def test_the_watcher_sees_every_binding_in_order() -> None:
     assert seen[:5] == ["x", "c", "x", "y_then", "y"]
     assert seen[-2:] == ["pair", "first"]
     assert isinstance(Module, tvm.IRModule)
+
+
+def calling(functions: int) -> tvm.IRModule:
+    """A chain of calls of so many functions."""
+    builder = relax.BlockBuilder()
+    ty = relax.TensorType((2,), "float32")
+    callees = []
+    for number in range(functions):
+        x = relax.Var("x", ty)
+        with builder.function(f"part{number}", [x], private=True):
+            gvar = builder.emit_func_output(builder.emit(relax.op.negative(x)))
+        callees.append(gvar)
+    x = relax.Var("x", ty)
+    with builder.function("main", [x]):
+        value = x
+        for gvar in callees:
+            value = builder.emit(relax.Call(gvar, [value]))
+        builder.emit_func_output(value)
+    return builder.get()
+
+
+def test_every_function_of_a_large_module_may_be_called() -> None:
+    x = np.array([1, -2], "float32")
+    np.testing.assert_array_equal(Evaluator(calling(2 * MAX_CALLS)).run("main", [x]), x)
+
+
+def test_repeated_calls_end() -> None:
+    @I.ir_module
+    class Doubling:
+        @R.function
+        def main(x: R.Tensor((2,), "float32"), n: R.Tensor((), "int32")) -> R.Tensor(
+            (2,), "float32"
+        ):
+            done = R.less(n, R.const(0))
+            if done:
+                y = x
+            else:
+                less = R.subtract(n, R.const(1))
+                one = Doubling.main(x, less)
+                y = Doubling.main(one, less)
+            return y
+
+    args = [np.zeros(2, "float32"), np.array(MAX_DEPTH - 5, "int32")]
+    with pytest.raises(TooLarge, match=f"more than {MAX_CALLS} calls"):
+        Evaluator(Doubling).run("main", args)

@@ -12,7 +12,7 @@ from tvm.script import relax as R
 
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import execute
-from relaxfuzz.oracles.values import exec_modes
+from relaxfuzz.oracles.values import pipeline_values
 from relaxfuzz.oracles.violation import Case
 
 from ..snippets import run_snippet
@@ -40,7 +40,8 @@ class Zero:
 
 
 def case(pipeline: str = "default") -> Case:
-    return Case(Sum, pipeline=pipeline)
+    # A new one: what a module gives in the VM is found out once.
+    return Case(tvm.IRModule(Sum.functions), pipeline=pipeline)
 
 
 @pytest.mark.parametrize("pipeline", ["default", "cpu_generic"])
@@ -62,10 +63,22 @@ def test_modes_that_differ_are_reported(
     def wrong(mod: tvm.IRModule, plans: Any, pipeline: str, mode: str) -> Any:
         return execute(other if mode == "compiled" else mod, plans, pipeline, mode)
 
-    monkeypatch.setattr(exec_modes, "execute", wrong)
+    monkeypatch.setattr(pipeline_values, "execute", wrong)
     (violation,) = check(case(), oracles=["exec-modes"])
     assert (violation.oracle, violation.pass_name) == ("exec-modes", "relax.build")
     assert violation.key == key
+
+
+def test_a_module_is_executed_once_for_both_oracles(monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[str] = []
+
+    def counted(mod: tvm.IRModule, plans: Any, pipeline: str, mode: str) -> Any:
+        modes.append(mode)
+        return execute(mod, plans, pipeline, mode)
+
+    monkeypatch.setattr(pipeline_values, "execute", counted)
+    assert check(case(), oracles=["executed-by-pipeline", "exec-modes"]) == []
+    assert modes == ["bytecode", "compiled"]
 
 
 def test_what_neither_mode_can_build_is_left_alone() -> None:

@@ -26,7 +26,7 @@ from relaxfuzz.oracles.execute import Failure
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.values import evaluated, pipeline_values
-from relaxfuzz.oracles.values.expectation import expectations
+from relaxfuzz.oracles.values.expectation import Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import sides
 from relaxfuzz.oracles.violation import Case, Violation
@@ -350,7 +350,7 @@ def test_what_nobody_wrote_is_no_wrong_value(
 ) -> None:
     """A sum over nothing has no initial value: what the VM gives is left to chance."""
     mod = over(op)
-    asked = [e.args for e in expectations(mod, kinds=tuple(Kind))]
+    asked = [e.args for e in Expectations(mod).all(kinds=tuple(Kind))]
     assert any(0 in args[0].shape for args in asked)
 
     def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> list[Any]:

@@ -11,8 +11,10 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from relaxfuzz.oracles.errors import Unsupported
+from relaxfuzz.oracles.errors import TooLarge, Unsupported
+from relaxfuzz.oracles.values import inputs
 from relaxfuzz.oracles.values.inputs import Kind, drawn
+from relaxfuzz.oracles.values.recipes import MOST
 
 
 @I.ir_module
@@ -128,3 +130,11 @@ def test_no_tensor_has_a_negative_extent() -> None:
     func = relax.Function([x], relax.SeqExpr([], x), x.ty)
     with pytest.raises(Unsupported, match=r"dimension .* is negative"):
         drawn(func, Kind.WHOLE, 0, {})
+
+
+def test_too_many_elements_are_refused_before_any_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "random", lambda *args: pytest.fail("numbers are drawn"))
+    one, other = (relax.Var(name, relax.TensorType((MOST,), "int8")) for name in "xy")
+    func = relax.Function([one, other], relax.SeqExpr([], one), one.ty)
+    with pytest.raises(TooLarge, match=str(MOST)):
+        drawn(func, Kind.WHOLE)

@@ -1,0 +1,107 @@
+"""The start of a zygote's process, without TVM: the zygote imports it while its driver does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import IO
+
+from ..system.environment import HERE, Environment
+from ..system.scratch import scratch
+
+MARK = "RELAXFUZZ_POOL"
+"""The environment variable that marks the descendants of our zygote."""
+
+ONE_THREAD: Mapping[str, str] = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TVM_NUM_THREADS": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A zygote's process, which waits for its availability and then for jobs."""
+
+    process: subprocess.Popen[bytes]
+    stderr: IO[bytes]
+    journals: int
+    """The descriptor of a file for journals, which is gone when all have closed it."""
+    mark: str
+    """The value of the variable `MARK`."""
+
+    def discard(self) -> None:
+        """End it before it has got anything to do."""
+        with self.process, self.stderr:
+            self.process.kill()
+        os.close(self.journals)
+
+
+_ahead: Launched | None = None
+"""The zygote for the first pool of this process."""
+
+
+def ahead() -> None:
+    """Launch the zygote of a pool that this process is about to make in its own environment."""
+    global _ahead
+    with contextlib.suppress(OSError):  # the pool tries again, and reports it
+        _ahead = launch(HERE)
+
+
+def taken(environment: Environment) -> Launched:
+    """The zygote that was launched ahead, if it suits the environment; else a new one."""
+    global _ahead
+    if _ahead is None or environment != HERE:
+        return launch(environment)
+    launched, _ahead = _ahead, None
+    return launched
+
+
+def discard() -> None:
+    """End the zygote that was launched ahead, if no pool has taken it."""
+    global _ahead
+    if _ahead is not None:
+        _ahead.discard()
+        _ahead = None
+
+
+def launch(environment: Environment) -> Launched:
+    """Start the process of a zygote.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    journals = memory_file()
+    mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as the zygote
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"{__package__}.zygote", str(journals)],
+        pass_fds=[journals],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        cwd=environment.folder,
+        env={
+            **environment.all_variables(),
+            **ONE_THREAD,
+            "TMPDIR": str(scratch()),
+            MARK: mark,
+        },
+        start_new_session=True,  # Ctrl-C goes to the driver only
+    )
+    return Launched(process, stderr, journals, mark)
+
+
+def memory_file() -> int:
+    """The descriptor of a file for journals, which is gone when all have closed it."""
+    if sys.platform == "linux":
+        return os.memfd_create("journals")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

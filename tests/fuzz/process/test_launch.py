@@ -1,0 +1,57 @@
+"""The zygote of a command is launched before the command imports TVM."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from relaxfuzz.fuzz.process import launch
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.system.environment import Environment
+
+
+@pytest.fixture
+def ahead() -> Iterator[psutil.Process]:
+    before = set(psutil.Process().children())
+    launch.ahead()
+    (launched,) = set(psutil.Process().children()) - before
+    yield launched
+    launch.discard()
+
+
+def test_launching_imports_no_tvm() -> None:
+    code = "import sys; from relaxfuzz.fuzz.process import launch; sys.exit('tvm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_first_pool_takes_the_zygote_and_the_second_has_its_own(
+    ahead: psutil.Process,
+) -> None:
+    with LocalPool(1, wait=False) as first, LocalPool(1, wait=False) as second:
+        assert first.zygote == ahead.pid
+        assert second.zygote != ahead.pid
+
+
+def test_a_pool_in_another_environment_does_not_take_it(
+    ahead: psutil.Process, tmp_path: Path
+) -> None:
+    with LocalPool(1, environment=Environment(folder=tmp_path), wait=False) as pool:
+        assert pool.zygote != ahead.pid
+
+
+def test_what_no_pool_takes_is_ended(ahead: psutil.Process) -> None:
+    launch.discard()
+    assert not ahead.is_running()
+
+
+def test_a_zygote_whose_driver_ends_before_it_has_a_pool_ends_quietly() -> None:
+    launched = launch.launch(Environment())
+    assert launched.process.stdin is not None
+    launched.process.stdin.close()
+    assert launched.process.wait(60) == 0
+    launched.discard()
