@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from ...compat import availability
 from ...generators.ops import table
 from ...oracles.passcall import PassCall
+from ...oracles.tiers import STRUCTURAL
 from ...oracles.violation import identity, mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
@@ -63,7 +64,8 @@ class CampaignConfig:
     targets: tuple[Target, ...]
     seconds: float | None = None
     modules: int | None = None
-    """At least one of both budgets; with both, the first that is used up ends the campaign."""
+    """Generated ones. At least one of both budgets; with both, the first that is used up ends the
+    campaign."""
     oracles: tuple[str, ...] | None = None
     """Only these; None: all, expensive ones on a sample."""
     compositions: bool = True
@@ -73,7 +75,8 @@ class CampaignConfig:
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
     seeds: tuple[Seeds, ...] = ()
-    """Pieces of real modules, each kind of which a share of the blocks is made of."""
+    """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes come
+    first, where pipelines are checked."""
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -128,7 +131,12 @@ class _Campaign:
         self._tally = state
         """In the end also with what was done of the others."""
         self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
-        blocks = enumerate(schedule.blocks(config.modules, config.modules_in_block))
+        self._wholes = [whole for each in config.seeds for whole in each.wholes]
+        if not config.compositions:
+            self._wholes = []  # pipelines are not asked
+        wholes = ((number, 1) for number in range(len(self._wholes)))
+        generated = schedule.blocks(config.modules, config.modules_in_block)
+        blocks = enumerate(itertools.chain(wholes, generated))
         self._todo = itertools.islice(blocks, state.blocks, None)
         self._next = next(self._todo, None)
         self._in_flight: deque[InFlight] = deque()
@@ -197,25 +205,36 @@ class _Campaign:
         ):
             number, (start, count) = self._next
             self._next = next(self._todo, None)
-            guide = self._state.guide(number)
-            part = Block(
-                seed=self._config.seed,
-                start=start,
-                count=count,
-                targets=self._config.targets,
-                oracles=self._config.oracles,
-                recipe=self._recipe(number, guide),
-                compositions=self._config.compositions,
-                yields=guide.yields,
-                avoid=self._config.avoid,
-                reported=tuple(map(mark, self._state.occurrences)),
-            )
+            part = self._part(number, start, count)
             block = InFlight(number, part, start + count)
             self._in_flight.append(block)
             self._send(block)
 
+    def _part(self, number: int, start: int, count: int) -> Block:
+        """Block `number`: the first ones are the real modules, on which pipelines are checked."""
+        guide = self._state.guide(number)
+        part = Block(
+            seed=self._config.seed,
+            start=start,
+            count=count,
+            targets=self._config.targets,
+            oracles=self._config.oracles,
+            recipe=self._recipe(number, guide),
+            compositions=self._config.compositions,
+            yields=guide.yields,
+            avoid=self._config.avoid,
+            reported=tuple(map(mark, self._state.occurrences)),
+        )
+        if part.recipe.whole is None:
+            return part
+        asked = self._config.oracles
+        oracles = tuple(o.name for o in STRUCTURAL if asked is None or o.name in asked)
+        return dataclasses.replace(part, targets=(), oracles=oracles)
+
     def _recipe(self, number: int, guide: Guide) -> Recipe:
         """What the modules of a block are made of."""
+        if number < len(self._wholes):
+            return Recipe(whole=self._wholes[number])
         config, operators = self._config, self._operators
         made = recipe(config.targets, config.seed, number, operators, guide.changed) or Recipe(
             ops=focus.focus(guide.surest, config.seed, number, operators)
@@ -228,8 +247,11 @@ class _Campaign:
         def sink(reply: Reply | None) -> None:
             self._replies.put((block, reply))
 
+        limits = self._config.limits
+        if (whole := block.part.recipe.whole) is not None:
+            limits = limits.for_module(whole.text)
         try:
-            block.job = self._executor.submit(block.part, sink, limits=self._config.limits)
+            block.job = self._executor.submit(block.part, sink, limits=limits)
         except ExecutorError:
             block.done = True  # no reply will come
             raise

@@ -1,5 +1,7 @@
 """Real modules as a source of generated ones.
 
+- `weights`: large constants become parameters.
+- `whole`: a module as it is otherwise.
 - `cutting`: a module is cut into pieces: a few bindings that belong together, as a function.
 - `slimming`: the dimensions and constants of a piece become small.
 - `sizes`: one size of a piece becomes symbolic, 1 or 0.
@@ -14,5 +16,6 @@ from .cutting import cut
 from .piece import Piece, distinct
 from .record import recorded
 from .slimming import pieces_of, slim
+from .whole import Whole, whole
 
-__all__ = ["Piece", "cut", "distinct", "pieces_of", "recorded", "slim"]
+__all__ = ["Piece", "Whole", "cut", "distinct", "pieces_of", "recorded", "slim", "whole"]

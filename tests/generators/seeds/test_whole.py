@@ -1,0 +1,82 @@
+"""Real modules as they are, but for their weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from relaxfuzz.generators.rewrite.dims import sizes_of
+from relaxfuzz.generators.seeds import recorded, whole
+from relaxfuzz.oracles.structural.checkers import flaw
+
+WEIGHT = np.ones((512, 512), "float32")
+
+
+TYPE = relax.TensorType((4, 512), "float32")
+
+
+def layer(
+    builder: relax.BlockBuilder, name: str, weight: relax.Expr, ty: relax.Type = TYPE
+) -> relax.GlobalVar:
+    x = relax.Var("x", ty)
+    with builder.function(name, [x]):
+        once = builder.emit(relax.op.matmul(x, weight))
+        both = relax.Tuple([builder.emit(relax.op.add(once, relax.const(1.0))), once])
+        builder.emit_func_output(builder.emit(both))
+    return builder.get().get_global_var(name)
+
+
+def test_sizes_stay_and_weights_become_parameters() -> None:
+    builder = relax.BlockBuilder()
+    layer(builder, "forward", relax.const(WEIGHT))
+    found = whole(builder.finalize(), "model")
+    assert found is not None
+    with recorded() as names:
+        mod = found.load()
+    assert names == ["model"]
+    assert flaw(mod) is None
+    func = mod["forward"]
+    assert [str(param.name) for param in func.params] == ["x", "w0"]
+    assert sizes_of(mod)[512] > 0
+    assert len(found.text) < 10_000
+
+
+def test_equal_modules_have_one_digest() -> None:
+    found = []
+    for value in (1, 2):
+        builder = relax.BlockBuilder()
+        layer(builder, "forward", relax.const(value * WEIGHT))
+        found.append(whole(builder.finalize(), f"model {value}"))
+    one, other = found
+    assert one is not None
+    assert other is not None
+    assert one.digest == other.digest, "they differ in their weights alone"
+
+
+@pytest.mark.parametrize(("weight", "can"), [(WEIGHT, False), (WEIGHT[:4, :4], True)])
+def test_functions_that_are_called_keep_their_weights(weight: np.ndarray, can: bool) -> None:
+    builder = relax.BlockBuilder()
+    ty = relax.TensorType((4, len(weight)), "float32")
+    inner = layer(builder, "inner", relax.const(weight), ty)
+    x = relax.Var("x", ty)
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.Call(inner, [x])))
+    assert (whole(builder.finalize(), "model") is not None) == can
+
+
+def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = relax.BlockBuilder()
+    layer(builder, "forward", relax.const(WEIGHT))
+    mod = builder.finalize()
+    monkeypatch.setitem(whole.__globals__, "LARGEST", 100)
+    assert whole(mod, "model") is None
+
+
+def test_the_module_is_not_changed() -> None:
+    builder = relax.BlockBuilder()
+    layer(builder, "forward", relax.const(WEIGHT))
+    mod = builder.finalize()
+    before = mod.script()
+    whole(mod, "model")
+    assert mod.script() == before
