@@ -4,6 +4,7 @@
 - `whole`: a module as it is otherwise.
 - `cutting`: a module is cut into pieces: a few bindings that belong together, as a function.
 - `slimming`: the dimensions and constants of a piece become small.
+- `bounds`: whether a PrimFunc still stays inside of its buffers.
 - `sizes`: one size of a piece becomes symbolic, 1 or 0.
 - `devices`: the virtual devices of a piece become those of a module.
 - `piece`: a piece, as text with a name.
