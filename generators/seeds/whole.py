@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tvm
@@ -44,20 +45,17 @@ def whole(mod: tvm.IRModule, name: str) -> Whole | None:
 
     Functions that others call keep their weights, which no caller could give them.
     """
-    called = {
-        each for func in mod.functions.values() if _is_relax(func) for each in references(func)
+    plain = {
+        gvar: _without_tensors(func) if isinstance(func, relax.Function) else func
+        for gvar, func in mod.functions_items()
     }
-    made = with_functions(
-        mod,
-        {
-            gvar: without_weights(func)
-            if _is_relax(func) and str(gvar.name_hint) not in called
-            else func
-            for gvar, func in mod.functions_items()
-        },
-    )
-    if any(map(_has_weights, made.functions.values())):
+    called = {name for func in plain.values() for name in references(func)}
+    for gvar, func in plain.items():
+        if isinstance(func, relax.Function) and str(gvar.name_hint) not in called:
+            plain[gvar] = without_weights(func)
+    if any(map(_has_weights, plain.values())):
         return None
+    made = with_functions(mod, plain)
     text = save_json(made)
     if len(text) > LARGEST:
         return None
@@ -65,12 +63,17 @@ def whole(mod: tvm.IRModule, name: str) -> Whole | None:
     return Whole(name, text, f"{digest:016x}")
 
 
-def _is_relax(func: tvm.ir.BaseFunc) -> bool:
-    return isinstance(func, relax.Function)
+def _without_tensors(func: relax.Function) -> relax.Function:
+    """Without attributes that hold tensors: importers leave the values of parameters there."""
+    for name, value in dict(func.attrs or {}).items():
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        if any(isinstance(each, tvm.runtime.Tensor) for each in (value if several else [value])):
+            func = func.without_attr(name)
+    return func
 
 
 def _has_weights(func: tvm.ir.BaseFunc) -> bool:
     found: list[object] = []
-    if _is_relax(func):
+    if isinstance(func, relax.Function):
         tvm_ffi.structural_walk(func, (ir.GenericConst, found.append))
     return any(map(is_weight, found))

@@ -25,7 +25,7 @@ from relaxfuzz.generators.rewrite.nodes import equal_types
 from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.seeds import Piece, pieces_of, recorded
 from relaxfuzz.generators.seeds.piece import bindings_of, main_of
-from relaxfuzz.generators.seeds.sizes import resized
+from relaxfuzz.generators.seeds.sizes import resized, with_size
 from relaxfuzz.oracles.structural.checkers import flaw
 
 
@@ -163,14 +163,10 @@ def piece_of(mod: tvm.IRModule) -> Piece:
     return next(each for each in pieces_of(mod, "model") if "main" in each.name)
 
 
-def which(mod: tvm.IRModule, size: int) -> int:
-    return sorted(sizes_of(mod)).index(size)
-
-
 @pytest.mark.parametrize(("new", "product"), [(None, None), (1, 5), (0, 0)])
 def test_a_size_changes_everywhere_at_once(new: int | None, product: int | None) -> None:
     piece = piece_of(Kernels)
-    found = resized(piece, which(piece.load(), 3), new)
+    found = with_size(piece, 3, new)
     assert found is not None
     changed, edit = found
     assert edit == f"3 becomes {'symbolic' if new is None else new}"
@@ -206,9 +202,10 @@ def test_a_size_that_a_kernel_has_in_tiles_stays() -> None:
         call = relax.call_tir(gvar, relax.Tuple([x]), relax.TensorType((4, 5), "float32"))
         builder.emit_func_output(builder.emit(call))
     piece = piece_of(builder.finalize())
-    mod = piece.load()
-    assert resized(piece, which(mod, 4), None) is None
-    assert resized(piece, which(mod, 5), None) is not None
+    assert with_size(piece, 4, None) is None
+    found = with_size(piece, 5, None)
+    assert found is not None
+    assert resized(piece, 0, None) == resized(piece, 1, None) == found, "the next one is tried"
 
 
 @T.prim_func(private=True, s_tir=True)
@@ -236,7 +233,7 @@ def test_a_kernel_must_stay_inside_of_its_buffers(size: int, new: int | None, fi
         call = relax.call_tir(gvar, relax.Tuple([x]), relax.TensorType((5,), "float32"))
         builder.emit_func_output(builder.emit(call))
     piece = piece_of(builder.finalize())
-    assert (resized(piece, which(piece.load(), size), new) is not None) == fits
+    assert (with_size(piece, size, new) is not None) == fits
 
 
 def test_pieces_bring_their_devices() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tvm
 from tvm import relax
 
 from relaxfuzz.generators.rewrite.dims import sizes_of
@@ -63,6 +64,20 @@ def test_functions_that_are_called_keep_their_weights(weight: np.ndarray, can: b
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.Call(inner, [x])))
     assert (whole(builder.finalize(), "model") is not None) == can
+
+
+def test_attributes_with_tensors_are_left_out() -> None:
+    builder = relax.BlockBuilder()
+    layer(builder, "forward", relax.const(WEIGHT))
+    mod = builder.finalize()
+    func = mod["forward"].with_attr("params", [tvm.runtime.tensor(WEIGHT)])
+    mod["forward"] = func.with_attr("num_input", 1)
+    found = whole(mod, "model")
+    assert found is not None
+    attrs = found.load()["forward"].attrs
+    assert "params" not in attrs
+    assert attrs["num_input"] == 1
+    assert len(found.text) < 10_000
 
 
 def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
