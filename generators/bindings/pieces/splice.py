@@ -223,15 +223,16 @@ class _Splice:
         ]
 
     def _argument(self, ty: relax.Type, dims: Mapping[Any, Any], c: Choices) -> relax.Expr:
+        ty = substitute(ty, dims)
         tensor = isinstance(ty, relax.TensorType)
         if isinstance(ty, relax.AnyType) or (tensor and (ty.shape is None or ty.dtype is None)):
             return self._s.param(ty)  # what the piece does with it is not known
         if c.flag(GLUED) and self._edited and tensor:
-            found = glued(c, self._s, substitute(ty, dims))
+            found = glued(c, self._s, ty)
             if found is not None:
                 self.edits.append("an operand that nearly fits")
                 return found
-        return argument(c, self._s, ty, dims)
+        return argument(c, self._s, ty, {})
 
     # What is done to its bindings
 

@@ -379,3 +379,23 @@ def test_the_types_of_tuples_are_those_of_their_fields() -> None:
             if isinstance(func, relax.Function):
                 relax.analysis.post_order_visit(func, check)
     assert seen > 50
+
+
+@I.ir_module
+class OfUnknownDtype:
+    """A tensor of known shape alone."""
+
+    @R.function
+    def main(x: R.Tensor(("n", 3))):
+        with R.dataflow():
+            y = R.nn.relu(x)
+            R.output(y)
+        return y
+
+
+def test_each_function_has_dimensions_of_its_own() -> None:
+    called = 0
+    for mod, names in made(60, [OfUnknownDtype], "symbolic-shapes", "function-calls"):
+        assert flaw(mod) is None, names
+        called += sum("called" in name for name in names)
+    assert called > 5
