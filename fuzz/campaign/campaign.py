@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from ...compat import availability
 from ...generators.ops import table
+from ...generators.seeds import Whole
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
 from ...oracles.violation import identity, mark
@@ -75,8 +76,8 @@ class CampaignConfig:
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
     seeds: tuple[Seeds, ...] = ()
-    """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes come
-    first, where pipelines are checked."""
+    """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
+    checked from the first block on, where pipelines are."""
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -117,6 +118,21 @@ def run(
     return _Campaign(config, executor, stop or threading.Event(), begin).run()
 
 
+def _blocks(config: CampaignConfig) -> Iterator[tuple[int, int, Whole | None]]:
+    """First index and count of each block of generated modules; in turn with these, as long as
+    there are any, those of one real module each, which is given.
+    """
+    wholes = [whole for each in config.seeds for whole in each.wholes]
+    if not config.compositions:
+        wholes = []  # pipelines are not asked
+    generated = schedule.blocks(config.modules, config.modules_in_block)
+    for at, (whole, block) in enumerate(itertools.zip_longest(wholes, generated)):
+        if whole is not None:
+            yield at, 1, whole
+        if block is not None:
+            yield *block, None
+
+
 class _Campaign:
     """The loop: submit blocks, receive replies, commit in order."""
 
@@ -131,13 +147,7 @@ class _Campaign:
         self._tally = state
         """In the end also with what was done of the others."""
         self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
-        self._wholes = [whole for each in config.seeds for whole in each.wholes]
-        if not config.compositions:
-            self._wholes = []  # pipelines are not asked
-        wholes = ((number, 1) for number in range(len(self._wholes)))
-        generated = schedule.blocks(config.modules, config.modules_in_block)
-        blocks = enumerate(itertools.chain(wholes, generated))
-        self._todo = itertools.islice(blocks, state.blocks, None)
+        self._todo = itertools.islice(enumerate(_blocks(config)), state.blocks, None)
         self._next = next(self._todo, None)
         self._in_flight: deque[InFlight] = deque()
         self._labels = {target.name: target.label for target in config.targets}
@@ -203,17 +213,18 @@ class _Campaign:
             and self._next is not None
             and horizon(self._next[0]) <= self._state.blocks
         ):
-            number, (start, count) = self._next
+            number, (start, count, whole) = self._next
             self._next = next(self._todo, None)
-            part = self._part(number, start, count)
+            part = self._generated(number, start, count)
+            if whole is not None:
+                part = self._unchanged(part, whole)
             block = InFlight(number, part, start + count)
             self._in_flight.append(block)
             self._send(block)
 
-    def _part(self, number: int, start: int, count: int) -> Block:
-        """Block `number`: the first ones are the real modules, on which pipelines are checked."""
+    def _generated(self, number: int, start: int, count: int) -> Block:
         guide = self._state.guide(number)
-        part = Block(
+        return Block(
             seed=self._config.seed,
             start=start,
             count=count,
@@ -225,16 +236,16 @@ class _Campaign:
             avoid=self._config.avoid,
             reported=tuple(map(mark, self._state.occurrences)),
         )
-        if part.recipe.whole is None:
-            return part
-        asked = self._config.oracles
-        oracles = tuple(o.name for o in STRUCTURAL if asked is None or o.name in asked)
-        return dataclasses.replace(part, targets=(), oracles=oracles)
+
+    def _unchanged(self, part: Block, whole: Whole) -> Block:
+        """A block of one real module, on which the pipelines are checked."""
+        oracles = tuple(
+            each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
+        )
+        return dataclasses.replace(part, targets=(), oracles=oracles, recipe=Recipe(whole=whole))
 
     def _recipe(self, number: int, guide: Guide) -> Recipe:
         """What the modules of a block are made of."""
-        if number < len(self._wholes):
-            return Recipe(whole=self._wholes[number])
         config, operators = self._config, self._operators
         made = recipe(config.targets, config.seed, number, operators, guide.changed) or Recipe(
             ops=focus.focus(guide.surest, config.seed, number, operators)

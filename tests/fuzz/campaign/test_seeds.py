@@ -11,7 +11,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, _blocks, run
 from relaxfuzz.fuzz.campaign.events import BlockDone, Finished, Found
 from relaxfuzz.fuzz.campaign.seeds import (
     LEAST,
@@ -29,7 +29,7 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
-from relaxfuzz.generators.seeds import Piece, pieces_of, whole
+from relaxfuzz.generators.seeds import Piece, Whole, pieces_of, whole
 from relaxfuzz.oracles.pipelines import PIPELINES
 
 NAMES = tuple(Piece(f"piece {number}", "", digest=str(number)) for number in range(20))
@@ -152,7 +152,7 @@ def endless() -> tvm.IRModule:
     return builder.finalize()
 
 
-def test_wholes_are_checked_once_before_anything_else(own: tuple[Target, ...]) -> None:
+def test_wholes_are_checked_once(own: tuple[Target, ...]) -> None:
     made = whole(endless(), "model")
     assert made is not None
     config = CampaignConfig(
@@ -194,6 +194,14 @@ def test_without_pipelines_there_are_no_wholes(own: tuple[Target, ...]) -> None:
     assert isinstance(last, Finished)
     assert last.modules == 1
     assert not set(PIPELINES) & set(last.stats)
+
+
+def test_wholes_are_checked_in_turn_with_generated_modules(own: tuple[Target, ...]) -> None:
+    made = tuple(Whole(name, "", name) for name in "abc")
+    for modules, order in ((1, "a.bc"), (200, "a.b.c........")):
+        config = CampaignConfig(seed=1, targets=own, modules=modules, seeds=(Seeds((), 1.0, made),))
+        found = [whole.name if whole else "." for *_, whole in _blocks(config)]
+        assert "".join(found).startswith(order)
 
 
 def test_another_whole_is_another_campaign() -> None:
