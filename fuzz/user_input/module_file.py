@@ -27,7 +27,7 @@ import tvm
 
 from ...compat.release import is_installed, tvm_version
 from ...compat.serialization import load_json, save_json, upgraded_json
-from ...generators.seeds import pieces_of, whole
+from ...generators.seeds import pieces_of, whole_of
 from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
@@ -108,7 +108,7 @@ def _cut(source: str, built: Path) -> None:
     mod = _module(source)
     try:
         pieces = [dataclasses.asdict(piece) for piece in pieces_of(mod, source)]
-        unchanged = whole(mod, source)
+        unchanged = whole_of(mod, source)
     except MemoryError:
         raise
     except Exception as error:

@@ -17,6 +17,6 @@ from .cutting import cut
 from .piece import Piece, distinct
 from .record import recorded
 from .slimming import pieces_of, slim
-from .whole import Whole, whole
+from .whole import Whole, whole_of
 
-__all__ = ["Piece", "Whole", "cut", "distinct", "pieces_of", "recorded", "slim", "whole"]
+__all__ = ["Piece", "Whole", "cut", "distinct", "pieces_of", "recorded", "slim", "whole_of"]

@@ -39,7 +39,7 @@ class Whole:
         return load_json(self.text)
 
 
-def whole(mod: tvm.IRModule, name: str) -> Whole | None:
+def whole_of(mod: tvm.IRModule, name: str) -> Whole | None:
     """The module with parameters for its weights; None where it would still have some, or is too
     large.
 

@@ -29,7 +29,7 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
-from relaxfuzz.generators.seeds import Piece, Whole, pieces_of, whole
+from relaxfuzz.generators.seeds import Piece, Whole, pieces_of, whole_of
 from relaxfuzz.oracles.pipelines import PIPELINES
 
 NAMES = tuple(Piece(f"piece {number}", "", digest=str(number)) for number in range(20))
@@ -153,7 +153,7 @@ def endless() -> tvm.IRModule:
 
 
 def test_wholes_are_checked_once(own: tuple[Target, ...]) -> None:
-    made = whole(endless(), "model")
+    made = whole_of(endless(), "model")
     assert made is not None
     config = CampaignConfig(
         seed=1, targets=own, modules=2, oracles=("crash",), seeds=(Seeds((), 1.0, (made,)),)
@@ -179,7 +179,7 @@ def test_wholes_are_checked_once(own: tuple[Target, ...]) -> None:
 
 
 def test_without_pipelines_there_are_no_wholes(own: tuple[Target, ...]) -> None:
-    made = whole(endless(), "model")
+    made = whole_of(endless(), "model")
     assert made is not None
     config = CampaignConfig(
         seed=1,
@@ -205,7 +205,7 @@ def test_wholes_are_checked_in_turn_with_generated_modules(own: tuple[Target, ..
 
 
 def test_another_whole_is_another_campaign() -> None:
-    made = whole(endless(), "model")
+    made = whole_of(endless(), "model")
     assert made is not None
     before = digests([Seeds(NAMES, 1.0, (made,))])
     now = digests([Seeds(NAMES, 1.0, (dataclasses.replace(made, digest="1"),))])

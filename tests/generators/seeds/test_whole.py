@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.generators.rewrite.dims import sizes_of
-from relaxfuzz.generators.seeds import recorded, whole
+from relaxfuzz.generators.seeds import recorded, whole, whole_of
 from relaxfuzz.oracles.structural.checkers import flaw
 
 WEIGHT = np.ones((512, 512), "float32")
@@ -31,7 +31,7 @@ def layer(
 def test_sizes_stay_and_weights_become_parameters() -> None:
     builder = relax.BlockBuilder()
     layer(builder, "forward", relax.const(WEIGHT))
-    found = whole(builder.finalize(), "model")
+    found = whole_of(builder.finalize(), "model")
     assert found is not None
     with recorded() as names:
         mod = found.load()
@@ -48,7 +48,7 @@ def test_equal_modules_have_one_digest() -> None:
     for value in (1, 2):
         builder = relax.BlockBuilder()
         layer(builder, "forward", relax.const(value * WEIGHT))
-        found.append(whole(builder.finalize(), f"model {value}"))
+        found.append(whole_of(builder.finalize(), f"model {value}"))
     one, other = found
     assert one is not None
     assert other is not None
@@ -63,7 +63,7 @@ def test_functions_that_are_called_keep_their_weights(weight: np.ndarray, can: b
     x = relax.Var("x", ty)
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.Call(inner, [x])))
-    assert (whole(builder.finalize(), "model") is not None) == can
+    assert (whole_of(builder.finalize(), "model") is not None) == can
 
 
 def test_attributes_with_tensors_are_left_out() -> None:
@@ -72,7 +72,7 @@ def test_attributes_with_tensors_are_left_out() -> None:
     mod = builder.finalize()
     func = mod["forward"].with_attr("params", [tvm.runtime.tensor(WEIGHT)])
     mod["forward"] = func.with_attr("num_input", 1)
-    found = whole(mod, "model")
+    found = whole_of(mod, "model")
     assert found is not None
     attrs = found.load()["forward"].attrs
     assert "params" not in attrs
@@ -84,8 +84,8 @@ def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = relax.BlockBuilder()
     layer(builder, "forward", relax.const(WEIGHT))
     mod = builder.finalize()
-    monkeypatch.setitem(whole.__globals__, "LARGEST", 100)
-    assert whole(mod, "model") is None
+    monkeypatch.setattr(whole, "LARGEST", 100)
+    assert whole_of(mod, "model") is None
 
 
 def test_the_module_is_not_changed() -> None:
@@ -93,5 +93,5 @@ def test_the_module_is_not_changed() -> None:
     layer(builder, "forward", relax.const(WEIGHT))
     mod = builder.finalize()
     before = mod.script()
-    whole(mod, "model")
+    whole_of(mod, "model")
     assert mod.script() == before
