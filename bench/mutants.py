@@ -29,7 +29,7 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.bindings.pieces import edits, splice
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.modules import ir_modules
-from relaxfuzz.generators.ops.variation import OFTEN, RARE
+from relaxfuzz.generators.ops.variation import OFTEN, RARE, Variation
 from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.seeds import Piece, pieces_of, recorded
 from relaxfuzz.generators.traits import Trait
@@ -151,67 +151,77 @@ def _pieces(name: str, text: str) -> list[Piece]:
 @contextmanager
 def watched(found: Mutants) -> Iterator[None]:
     """Count the edits that are tried meanwhile, and those that stand."""
-    emit, varied, change = splice._Splice.emit, edits.varied, edits._with
-    resized, accepted = splice.resized, edits.accepted
     refused: list[str] = []
 
-    def counted_emit(self: Any) -> None:
-        if not self._edited:
-            refused.clear()
-            emit(self)
-            return
-        try:
-            emit(self)
-        except Exception as error:
-            lost = [*map(kind_of, self.edits), *refused]
-            found.tried.update(lost)
-            found.failed[_reason(error)] += 1
-            raise
-        else:
-            kept = list(map(kind_of, self.edits))
-            found.tried.update([*kept, *refused])
-            found.kept.update(kept)
-        finally:
-            refused.clear()
+    def emitting(emit: Callable[..., None]) -> Callable[..., None]:
+        def counted(self: Any) -> None:
+            try:
+                emit(self)
+            except Exception as error:
+                if self._edited:
+                    found.tried.update([*map(kind_of, self.edits), *refused])
+                    found.failed[_reason(error)] += 1
+                raise
+            else:
+                kept = list(map(kind_of, self.edits))
+                found.tried.update([*kept, *refused])
+                found.kept.update(kept)
+            finally:
+                refused.clear()
 
-    def counted_varied(c: Choices, s: Scope, call: relax.Call) -> relax.Expr:
-        wanted = c.again().flag(OFTEN if s.has(Trait.VARIED_CALLS) else RARE)
-        made = varied(c, s, call)
-        if wanted and made.same_as(call):
-            refused.append("variation")
-        return made
+        return counted
 
-    def counted_change(*args: Any) -> relax.Call | None:
-        made = change(*args)
-        if made is None and any(True for _ in args[2](args[0], args[1])):
-            refused.append("operands")
-        return made
+    def varying(varied: Callable[..., relax.Expr]) -> Callable[..., relax.Expr]:
+        def counted(c: Choices, s: Scope, call: relax.Call) -> relax.Expr:
+            wanted = c.again().flag(OFTEN if s.has(Trait.VARIED_CALLS) else RARE)
+            made = varied(c, s, call)
+            if wanted and made.same_as(call):
+                refused.append("variation")
+            return made
 
-    def counted_accepted(s: Scope, call: relax.Call, variation: Any) -> Any:
-        made = accepted(s, call, variation)
-        if made is None and not variation.operands:
-            refused.append("operator or kernel")
-        return made
+        return counted
 
-    def counted_resized(piece: Piece, *args: Any) -> Any:
-        made = resized(piece, *args)
-        if made is None:
-            refused.append("size")
-        return made
+    def rewiring(change: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(s: Scope, call: relax.Call, kind: Any, first: int) -> Any:
+            made = change(s, call, kind, first)
+            if made is None and any(True for _ in kind(s, call)):
+                refused.append("operands")
+            return made
 
-    replaced: list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]] = [
-        (splice._Splice, "emit", emit, counted_emit),
-        (edits, "varied", varied, counted_varied),
-        (edits, "_with", change, counted_change),
-        (edits, "accepted", accepted, counted_accepted),
-        (splice, "resized", resized, counted_resized),
+        return counted
+
+    def exchanging(accepted: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(s: Scope, call: relax.Call, variation: Variation) -> Any:
+            made = accepted(s, call, variation)
+            if made is None and not variation.operands:
+                refused.append("operator or kernel")
+            return made
+
+        return counted
+
+    def resizing(resized: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(piece: Piece, which: int, new: int | None) -> Any:
+            made = resized(piece, which, new)
+            if made is None:
+                refused.append("size")
+            return made
+
+        return counted
+
+    counted: list[tuple[Any, str, Callable[[Callable[..., Any]], Callable[..., Any]]]] = [
+        (splice._Splice, "emit", emitting),
+        (edits, "varied", varying),
+        (edits, "_with", rewiring),
+        (edits, "accepted", exchanging),
+        (splice, "resized", resizing),
     ]
-    for place, name, _, new in replaced:
-        setattr(place, name, new)
+    before = [getattr(place, name) for place, name, _ in counted]
+    for (place, name, wrapper), old in zip(counted, before, strict=True):
+        setattr(place, name, wrapper(old))
     try:
         yield
     finally:
-        for place, name, old, _ in replaced:
+        for (place, name, _), old in zip(counted, before, strict=True):
             setattr(place, name, old)
 
 

@@ -71,5 +71,5 @@ class _Weights:
         if isinstance(value, relax.Tuple):
             fields = [self._operand(field) for field in value.fields]
             if not all_same(fields, value.fields):
-                return with_type(relax.Tuple(fields), value.ty)
+                return relax.Tuple(fields)  # typed by its fields
         return value

@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 
 from relaxfuzz.generators.rewrite.dims import sizes_of
-from relaxfuzz.generators.seeds import recorded, whole, whole_of
+from relaxfuzz.generators.seeds import pieces_of, recorded, whole, whole_of
 from relaxfuzz.oracles.structural.checkers import flaw
 
 WEIGHT = np.ones((512, 512), "float32")
@@ -64,6 +64,21 @@ def test_functions_that_are_called_keep_their_weights(weight: np.ndarray, can: b
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.Call(inner, [x])))
     assert (whole_of(builder.finalize(), "model") is not None) == can
+
+
+def test_weights_in_tuples_become_parameters() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 512), "float32"))
+    with builder.function("main", [x]):
+        rows = relax.Tuple([x, relax.const(WEIGHT)])
+        builder.emit_func_output(builder.emit(relax.op.concat(rows, axis=0)))
+    mod = builder.finalize()
+    found = whole_of(mod, "model")
+    assert found is not None
+    assert flaw(found.load()) is None
+    assert len(found.load()["main"].params) == 2
+    (piece,) = pieces_of(mod, "model")
+    assert piece.ops == ("concat",)
 
 
 def test_attributes_with_tensors_are_left_out() -> None:
