@@ -34,6 +34,9 @@ class ModuleScope:
     """Most functions use one of these; none: any."""
     pieces: Sequence[Piece] = ()
     """Of real modules; they are put among the bindings."""
+    kernels: dict[relax.GlobalVar, int] = field(default_factory=dict)
+    """By the PrimFuncs that pieces call, the number of their operands; some may have been taken
+    back from `functions`."""
     naming: Mapping[str, str] = field(default_factory=dict)
     """Other names to give, by the plain ones."""
     one_name: bool = False

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 
 from ...compat import availability
 from ...generators.ops import table
+from ...generators.seeds import Whole
 from ...oracles.passcall import PassCall
+from ...oracles.tiers import STRUCTURAL
 from ...oracles.violation import identity, mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
@@ -63,7 +65,8 @@ class CampaignConfig:
     targets: tuple[Target, ...]
     seconds: float | None = None
     modules: int | None = None
-    """At least one of both budgets; with both, the first that is used up ends the campaign."""
+    """Generated ones. At least one of both budgets; with both, the first that is used up ends the
+    campaign."""
     oracles: tuple[str, ...] | None = None
     """Only these; None: all, expensive ones on a sample."""
     compositions: bool = True
@@ -73,7 +76,8 @@ class CampaignConfig:
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
     seeds: tuple[Seeds, ...] = ()
-    """Pieces of real modules, each kind of which a share of the blocks is made of."""
+    """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
+    checked from the first block on, where pipelines are."""
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -114,6 +118,21 @@ def run(
     return _Campaign(config, executor, stop or threading.Event(), begin).run()
 
 
+def _blocks(config: CampaignConfig) -> Iterator[tuple[int, int, Whole | None]]:
+    """First index and count of each block of generated modules; in turn with these, as long as
+    there are any, those of one real module each, which is given.
+    """
+    wholes = [whole for each in config.seeds for whole in each.wholes]
+    if not config.compositions:
+        wholes = []  # pipelines are not asked
+    generated = schedule.blocks(config.modules, config.modules_in_block)
+    for at, (whole, block) in enumerate(itertools.zip_longest(wholes, generated)):
+        if whole is not None:
+            yield at, 1, whole
+        if block is not None:
+            yield *block, None
+
+
 class _Campaign:
     """The loop: submit blocks, receive replies, commit in order."""
 
@@ -128,8 +147,7 @@ class _Campaign:
         self._tally = state
         """In the end also with what was done of the others."""
         self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
-        blocks = enumerate(schedule.blocks(config.modules, config.modules_in_block))
-        self._todo = itertools.islice(blocks, state.blocks, None)
+        self._todo = itertools.islice(enumerate(_blocks(config)), state.blocks, None)
         self._next = next(self._todo, None)
         self._in_flight: deque[InFlight] = deque()
         self._labels = {target.name: target.label for target in config.targets}
@@ -195,24 +213,36 @@ class _Campaign:
             and self._next is not None
             and horizon(self._next[0]) <= self._state.blocks
         ):
-            number, (start, count) = self._next
+            number, (start, count, whole) = self._next
             self._next = next(self._todo, None)
-            guide = self._state.guide(number)
-            part = Block(
-                seed=self._config.seed,
-                start=start,
-                count=count,
-                targets=self._config.targets,
-                oracles=self._config.oracles,
-                recipe=self._recipe(number, guide),
-                compositions=self._config.compositions,
-                yields=guide.yields,
-                avoid=self._config.avoid,
-                reported=tuple(map(mark, self._state.occurrences)),
-            )
+            part = self._generated(number, start, count)
+            if whole is not None:
+                part = self._unchanged(part, whole)
             block = InFlight(number, part, start + count)
             self._in_flight.append(block)
             self._send(block)
+
+    def _generated(self, number: int, start: int, count: int) -> Block:
+        guide = self._state.guide(number)
+        return Block(
+            seed=self._config.seed,
+            start=start,
+            count=count,
+            targets=self._config.targets,
+            oracles=self._config.oracles,
+            recipe=self._recipe(number, guide),
+            compositions=self._config.compositions,
+            yields=guide.yields,
+            avoid=self._config.avoid,
+            reported=tuple(map(mark, self._state.occurrences)),
+        )
+
+    def _unchanged(self, part: Block, whole: Whole) -> Block:
+        """A block of one real module, on which the pipelines are checked."""
+        oracles = tuple(
+            each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
+        )
+        return dataclasses.replace(part, targets=(), oracles=oracles, recipe=Recipe(whole=whole))
 
     def _recipe(self, number: int, guide: Guide) -> Recipe:
         """What the modules of a block are made of."""
@@ -228,8 +258,11 @@ class _Campaign:
         def sink(reply: Reply | None) -> None:
             self._replies.put((block, reply))
 
+        limits = self._config.limits
+        if (whole := block.part.recipe.whole) is not None:
+            limits = limits.for_module(whole.text)
         try:
-            block.job = self._executor.submit(block.part, sink, limits=self._config.limits)
+            block.job = self._executor.submit(block.part, sink, limits=limits)
         except ExecutorError:
             block.done = True  # no reply will come
             raise

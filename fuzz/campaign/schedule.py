@@ -132,7 +132,8 @@ def items(
     ]
     if compositions:
         everywhere = frozenset().union(*(item.stages for item in chosen))
-        chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
+        if everywhere:
+            chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
         chosen += [
             Item(name, Kind.PIPELINE, PIPELINE, frozenset({Stage.RAW}), True)
             for name in PIPELINES

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from ...generators.seeds import Piece
+from ...generators.seeds import Piece, Whole
 from ..output.readable import sentence
 from ..process.block import ModuleDone
 from ..process.targets import Recipe
@@ -48,6 +48,8 @@ class Seeds:
     share: float
     """Of the blocks, from 0 to 1. All kinds together have 1 at most; what is more, the last ones
     lack."""
+    wholes: tuple[Whole, ...] = ()
+    """Modules that a campaign checks as they are, once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +136,15 @@ def _chosen(
 
 
 def digests(seeds: Sequence[Seeds]) -> dict[str, str]:
-    """By source of pieces, a digest of them: another one means other modules."""
+    """By source of modules, a digest of their pieces and of the wholes: another one means other
+    modules.
+    """
     of: dict[str, list[str]] = defaultdict(list)
     for each in seeds:
         for piece in each.pieces:
             of[piece.source or SHIPPED].append(piece.digest)
+        for whole in each.wholes:
+            of[whole.name].append(whole.digest)
     return {
         source: hashlib.sha256(" ".join(each).encode()).hexdigest()[:16]
         for source, each in of.items()

@@ -26,6 +26,10 @@ REPRODUCER_SHARE = 0.05
 """The same for pieces of reproducers: near a bug there is often another one."""
 
 
+NONE = Seeds((), 0.0)
+"""Of a user who gives none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shipped:
     """The pieces of all that work on the installed TVM, equal ones once."""
@@ -45,16 +49,14 @@ class Shipped:
 
 def seeds_of(
     pool: Executor,
-    own: tuple[Piece, ...] = (),
-    share: float = 0.0,
+    own: Seeds = NONE,
     progress: Callable[[str], None] = lambda text: None,
 ) -> tuple[Seeds, ...]:
     """What a campaign on the installed TVM is partly made of: the user's modules first.
 
     Args:
         pool: the workers that cut what comes with relaxfuzz, where that was not done before.
-        own: pieces of the user's modules.
-        share: of the blocks that have pieces of these.
+        own: the user's modules.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.
@@ -66,7 +68,7 @@ def seeds_of(
         made = Shipped.of(survey)
         keep(made)
     shipped = Seeds(made.models, MODEL_SHARE), Seeds(made.reproducers, REPRODUCER_SHARE)
-    return (Seeds(own, share), *shipped) if own else shipped
+    return (own, *shipped) if own.pieces else shipped
 
 
 def keep(made: Shipped) -> None:

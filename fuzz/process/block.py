@@ -11,6 +11,7 @@ from random import Random
 from typing import ClassVar, TypeAlias
 
 import tvm
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from tvm import relax
 
@@ -138,6 +139,8 @@ def regenerated(origin: Origin) -> tvm.IRModule:
 
 
 def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
+    if recipe.whole is not None:
+        return st.builds(recipe.whole.load)
     ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in recipe.ops]
     return ir_modules(
         without=recipe.disabled,

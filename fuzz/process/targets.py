@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...generators.seeds import Piece
+from ...generators.seeds import Piece, Whole
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ...oracles.catalogue import has_contract
@@ -87,10 +87,13 @@ class Recipe:
     """Dtypes that most functions use; empty: any."""
     pieces: tuple[Piece, ...] = ()
     """Pieces of real modules that functions are partly made of."""
+    whole: Whole | None = None
+    """The module itself, a real one; none is generated."""
 
     def made_of(self, names: Sequence[str]) -> Recipe:
         """For what is stored about one module: the names of its pieces, each with its edits."""
-        return dataclasses.replace(self, pieces=tuple(Piece(name, "") for name in names))
+        pieces = tuple(Piece(name, "") for name in names)
+        return dataclasses.replace(self, pieces=pieces, whole=None)
 
 
 @dataclass(frozen=True, slots=True)

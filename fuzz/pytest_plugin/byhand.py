@@ -42,7 +42,7 @@ GRACE = 30.0
 @functools.cache
 def _seeds(given: tuple[str, ...], share: float) -> tuple[Seeds, ...]:
     """What the campaigns of this process are partly made of."""
-    return seeds_of(pool(), pieces_of(given, pool()), share)
+    return seeds_of(pool(), Seeds(pieces_of(given, pool()), share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

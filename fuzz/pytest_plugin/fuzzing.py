@@ -20,6 +20,7 @@ from ...oracles.tiers import STRUCTURAL
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Progress
 from ..campaign.runner import CampaignRunner
+from ..campaign.seeds import Seeds
 from ..campaign.triage import Triage
 from ..findings.finding import Finding, id_of
 from ..findings.known import Choice
@@ -93,7 +94,7 @@ class Resources:
             self.store = Store(self.settings.out)
             self.pool = LocalPool(1)
             own = pieces_of(self.settings.seeds, self.pool)
-            self.seeds = seeds_of(self.pool, own, self.settings.seed_share)
+            self.seeds = seeds_of(self.pool, Seeds(own, self.settings.seed_share))
 
     @classmethod
     def of(cls, config: pytest.Config) -> Resources:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...generators.seeds import Piece
 from ..campaign.seeds import Seeds
 from ..output.terminal import counted
-from ..probe.shipped import seeds_of
+from ..probe.shipped import NONE, seeds_of
 from ..user_input.seeds import Seed, read_seeds, usable
 from .session import Session
 
@@ -23,12 +22,12 @@ def seeds(given: Sequence[str], share: float, session: Session) -> tuple[Seeds, 
         UserError: none of them gives any.
         ExecutorError: the workers failed.
     """
-    own = _pieces_of(given, session) if given else ()
-    return seeds_of(session.pool, own, share, session.display.progress)
+    own = _read(given, share, session) if given else NONE
+    return seeds_of(session.pool, own, session.display.progress)
 
 
-def _pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
-    """The pieces of the user's modules; one line for each module that gives none."""
+def _read(given: Sequence[str], share: float, session: Session) -> Seeds:
+    """The user's modules; one line for each module that gives no pieces."""
     output = session.output
     read: list[Seed] = []
 
@@ -46,4 +45,5 @@ def _pieces_of(given: Sequence[str], session: Session) -> tuple[Piece, ...]:
         f"{counted(used, 'seed')} cut into {counted(len(pieces), 'piece')}",
         {"event": "seeds", "read": used, "left_out": len(read) - used, "pieces": len(pieces)},
     )
-    return pieces
+    wholes = {seed.whole.digest: seed.whole for seed in read if seed.whole is not None}
+    return Seeds(pieces, share, tuple(wholes.values()))

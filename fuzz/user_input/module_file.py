@@ -19,7 +19,7 @@ import re
 import signal
 import sys
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -27,7 +27,7 @@ import tvm
 
 from ...compat.release import is_installed, tvm_version
 from ...compat.serialization import load_json, save_json, upgraded_json
-from ...generators.seeds import pieces_of
+from ...generators.seeds import pieces_of, whole_of
 from ...oracles.structural.checkers import flaw
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
@@ -84,7 +84,7 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
 
 
 def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
-    """Cut a module into pieces, and write them as JSON to `folder`.
+    """Cut a module into pieces, and write them and the whole, without weights, to `folder`.
 
     A module is cut in the process that builds it: its weights go nowhere else.
 
@@ -107,14 +107,16 @@ def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
 def _cut(source: str, built: Path) -> None:
     mod = _module(source)
     try:
-        pieces = list(pieces_of(mod, source))
+        pieces = [dataclasses.asdict(piece) for piece in pieces_of(mod, source)]
+        unchanged = whole_of(mod, source)
     except MemoryError:
         raise
     except Exception as error:
         raise BadModule(
             f"the module of '{sentence(source)}' cannot be cut into pieces: {_line(error)}"
         ) from None
-    built.write_text(json.dumps(list(map(dataclasses.asdict, pieces))), encoding="utf-8")
+    found = {"pieces": pieces, "whole": unchanged and dataclasses.asdict(unchanged)}
+    built.write_text(json.dumps(found), encoding="utf-8")
 
 
 def _module(source: str) -> tvm.IRModule:
@@ -161,20 +163,26 @@ def _called(source: str) -> tvm.IRModule:
 
 
 def _take_pieces(source: str, built: Path, folder: Path) -> None:
-    """Keep the pieces that this TVM loads and finds well-formed."""
-    kept = []
-    for piece in json.loads(_text(built)):
-        try:
-            _check(parse_json(piece["text"], piece["name"]), piece["name"], True)
-        except BadModule:
-            continue
-        kept.append(piece)
+    """Keep the pieces that this TVM loads and finds well-formed; the whole, too, if it is."""
+    found = json.loads(_text(built))
+    kept = [piece for piece in found["pieces"] if _is_good(piece)]
     if not kept:
         raise BadModule(
             f"the module of '{sentence(source)}' has no bindings, none whose sizes can be made "
             "small, or is not well-formed"
         )
-    (folder / RESULT).write_text(json.dumps(kept), encoding="utf-8")
+    unchanged = found["whole"] if found["whole"] and _is_good(found["whole"]) else None
+    result = {"pieces": kept, "whole": unchanged}
+    (folder / RESULT).write_text(json.dumps(result), encoding="utf-8")
+
+
+def _is_good(module: Mapping[str, str]) -> bool:
+    """This TVM loads it, and finds it well-formed."""
+    try:
+        _check(parse_json(module["text"], module["name"]), module["name"], True)
+    except BadModule:
+        return False
+    return True
 
 
 def _sandboxed(work: Callable[[], None], path: Path, fence: ForkLimits, folder: Path) -> str | None:

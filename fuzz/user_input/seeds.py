@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...generators.seeds import Piece, distinct
+from ...generators.seeds import Piece, Whole, distinct
 from ..output.readable import sentence
 from ..process.executor import Executor
 from ..process.jobs import Read
@@ -32,8 +32,10 @@ class Seed:
     source: str
     """A file, or `package.module:function`."""
     pieces: tuple[Piece, ...] = ()
+    whole: Whole | None = None
+    """The module as it is, if it can do without its weights and is not too large."""
     problem: str | None = None
-    """Why there are none, in one sentence."""
+    """Why there are no pieces, in one sentence."""
 
 
 def sources(given: Sequence[str]) -> list[str]:
@@ -92,11 +94,12 @@ def _read(source: str, pool: Executor) -> Seed:
         except BadModule as error:
             return Seed(source, problem=str(error))
         found = json.loads(result.read_text(encoding="utf-8"))
-    pieces = typed(found, tuple[Piece, ...])
+    pieces = typed(found["pieces"], tuple[Piece, ...])
+    unchanged = typed(found["whole"], Whole | None)
     named = (
         dataclasses.replace(p, name=p.name.replace(path, source), source=source) for p in pieces
     )
-    return Seed(source, tuple(named))
+    return Seed(source, tuple(named), unchanged and dataclasses.replace(unchanged, name=source))
 
 
 def usable(seeds: Sequence[Seed]) -> tuple[Piece, ...]:

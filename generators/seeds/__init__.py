@@ -1,7 +1,10 @@
 """Real modules as a source of generated ones.
 
+- `weights`: large constants become parameters.
+- `whole`: a module as it is otherwise.
 - `cutting`: a module is cut into pieces: a few bindings that belong together, as a function.
 - `slimming`: the dimensions and constants of a piece become small.
+- `bounds`: whether a PrimFunc still stays inside of its buffers.
 - `sizes`: one size of a piece becomes symbolic, 1 or 0.
 - `devices`: the virtual devices of a piece become those of a module.
 - `piece`: a piece, as text with a name.
@@ -14,5 +17,6 @@ from .cutting import cut
 from .piece import Piece, distinct
 from .record import recorded
 from .slimming import pieces_of, slim
+from .whole import Whole, whole_of
 
-__all__ = ["Piece", "cut", "distinct", "pieces_of", "recorded", "slim"]
+__all__ = ["Piece", "Whole", "cut", "distinct", "pieces_of", "recorded", "slim", "whole_of"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
 from ..rewrite.nodes import (
-    all_same,
     global_var,
     is_symbolic,
     reachable,
@@ -25,11 +23,11 @@ from ..rewrite.nodes import (
     substitute,
     used_vars,
     with_fresh_variables,
-    with_type,
 )
 from ..rewrite.scopes import Site, scopes_of
 from ..values import holds_function
 from .piece import MAIN
+from .weights import without_weights
 
 MOST = 24
 """Bindings of a piece."""
@@ -39,9 +37,6 @@ Pair = tuple[str, str]
 
 _PARTS = ("Composite", "Codegen", "Primitive")
 """Attributes of functions that are parts of others."""
-
-WEIGHT = 256
-"""Elements of a constant that becomes a parameter: what is in it does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +66,9 @@ def cut(mod: tvm.IRModule, most: int = MOST) -> Iterator[Cut]:
     for gvar, func in mod.functions_items():
         if not isinstance(func, relax.Function) or _is_part(func):
             continue
-        body = _Body(func)
+        body = _Body(without_weights(func))
         for chosen in body.windows(known, most):
-            made = _module(mod, func, [body.sites[at] for at in chosen])
+            made = _module(mod, [body.sites[at] for at in chosen])
             if made is not None:
                 pairs = frozenset(body.pairs(chosen))
                 known |= pairs
@@ -152,12 +147,12 @@ def _label(binding: relax.Binding) -> str:
     return type(value).__name__
 
 
-def _module(mod: tvm.IRModule, func: relax.Function, sites: Sequence[Site]) -> tvm.IRModule | None:
+def _module(mod: tvm.IRModule, sites: Sequence[Site]) -> tvm.IRModule | None:
     """The bindings as a function of what they use; None where that is a local function.
 
     Where functions of the module name virtual devices, the devices come along.
     """
-    made = _function(func, sites)
+    made = _function(sites)
     if any(holds_function(param.ty) for param in made.params):
         return None
     calls = {str(gvar.name_hint): references(each) for gvar, each in mod.functions_items()}
@@ -177,15 +172,12 @@ def _private(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
     return func.without_attr("global_symbol") if has_name else func
 
 
-def _function(func: relax.Function, sites: Sequence[Site]) -> relax.Function:
+def _function(sites: Sequence[Site]) -> relax.Function:
     """The bindings, with parameters for what they use, and all that they leave over as results."""
     used = set().union(*(used_vars([site.binding.value]) for site in sites))
     results = [site.var for site in sites if site.key not in used]
-    weights = _Weights()
     blocks = [
-        (relax.DataflowBlock if dataflow else relax.BindingBlock)(
-            [weights.replaced(site.binding) for site in group]
-        )
+        (relax.DataflowBlock if dataflow else relax.BindingBlock)([site.binding for site in group])
         for (_, dataflow), group in itertools.groupby(sites, lambda s: (s.block, s.dataflow))
     ]
     fields = relax.BlockBuilder().normalize(relax.Tuple(results))
@@ -208,36 +200,3 @@ def _function(func: relax.Function, sites: Sequence[Site]) -> relax.Function:
         params.append(relax.Var("s", relax.ShapeType(sizes)))
     pure = not relax.analysis.contains_impure_call(whole)
     return with_fresh_variables(relax.Function(params, whole.body, whole.ret_ty, pure))
-
-
-class _Weights:
-    """Parameters for large constants, one for each."""
-
-    def __init__(self) -> None:
-        self._params: dict[int, relax.Var] = {}
-
-    def replaced(self, binding: relax.Binding) -> relax.Binding:
-        """The binding with parameters for the constants among its operands."""
-        value = self._operand(binding.value)
-        if value.same_as(binding.value):
-            return binding
-        if isinstance(binding, relax.MatchCast):
-            return relax.MatchCast(binding.var, value, binding.ty)
-        return relax.VarBinding(binding.var, value)
-
-    def _operand(self, value: Any) -> Any:
-        if isinstance(value, ir.GenericConst) and isinstance(value.ty, relax.TensorType):
-            if math.prod(ir.constant_data(value).shape) < WEIGHT:
-                return value
-            name = f"w{len(self._params)}"
-            return self._params.setdefault(hash(value), relax.Var(name, value.ty))
-        if isinstance(value, relax.Call):
-            args = [self._operand(arg) for arg in value.args]
-            if not all_same(args, value.args):
-                new = relax.Call(value.op, args, value.attrs, value.ty_args)
-                return with_type(new, value.ty)
-        if isinstance(value, relax.Tuple):
-            fields = [self._operand(field) for field in value.fields]
-            if not all_same(fields, value.fields):
-                return with_type(relax.Tuple(fields), value.ty)
-        return value

@@ -32,7 +32,10 @@ NAME = "size"
 """Of the symbolic dimension that takes the place of a size."""
 
 
-@functools.lru_cache(maxsize=64)  # the pieces of a block come again in many of its modules
+TRIES = 3
+"""Sizes that are tried until one can change."""
+
+
 def resized(piece: Piece, which: int, new: int | None) -> tuple[Piece, str] | None:
     """The piece with one of its sizes changed wherever it occurs, in the PrimFuncs it calls too.
 
@@ -40,17 +43,29 @@ def resized(piece: Piece, which: int, new: int | None) -> tuple[Piece, str] | No
     where only that is well-formed.
 
     Args:
-        which: stands for the size.
+        which: stands for the size; where types or kernels do not allow that, the next ones are
+            tried.
         new: another number; None for a new symbolic dimension.
 
     Returns:
-        The piece and the edit in words; None where types or kernels do not allow that.
+        The piece and the edit in words; None where no size that was tried can change.
     """
-    mod = piece.load()
-    sizes = sorted(size for size in sizes_of(mod) if size >= LEAST)
-    if not sizes:
-        return None
-    old = sizes[which % len(sizes)]
+    sizes = changeable(piece)
+    first = which % max(1, len(sizes))
+    tried = (with_size(piece, old, new) for old in (*sizes[first:], *sizes[:first])[:TRIES])
+    return next((found for found in tried if found is not None), None)
+
+
+@functools.lru_cache(maxsize=64)  # the pieces of a block come again in many of its modules
+def changeable(piece: Piece) -> tuple[int, ...]:
+    """The sizes that may change, in order."""
+    return tuple(sorted(size for size in sizes_of(piece.load()) if size >= LEAST))
+
+
+@functools.lru_cache(maxsize=256)
+def with_size(piece: Piece, old: int, new: int | None) -> tuple[Piece, str] | None:
+    """The same for one size."""
+    mod, sizes = piece.load(), changeable(piece)
     if any(_is_bound(func, old, symbolic=new is None) for func in mod.functions.values()):
         return None
     if new == 0 and any(old in shape for shape in _constants(mod)):

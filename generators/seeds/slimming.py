@@ -13,6 +13,7 @@ from tvm.ir import Op
 from ...compat.serialization import save_json
 from ..rewrite.dims import Resized, sizes_of, symbols
 from ..values import elements
+from .bounds import stays_inside
 from .cutting import MOST, cut
 from .piece import Piece, bindings_of, main_of
 
@@ -164,8 +165,13 @@ def _one_by_one(large: list[int]) -> Iterator[Mapping[int, int]]:
 
 
 def agrees(mod: tvm.IRModule) -> bool:
-    """The module is well-formed, and would be with numbers for symbolic dimensions."""
+    """The module is well-formed, and would be with numbers for symbolic dimensions; its PrimFuncs
+    stay inside of their buffers.
+    """
     if not relax.analysis.check_well_formed(mod):
+        return False
+    kernels = (func for func in mod.functions.values() if isinstance(func, tirx.PrimFunc))
+    if not all(map(stays_inside, kernels)):
         return False
     names = symbols(mod)
     if not names:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import defaultdict
-from collections.abc import Mapping
 from typing import Any
 
 import tvm_ffi
@@ -112,15 +111,10 @@ def kernel_of(call: Any) -> tuple[GlobalVar, int] | None:
     return None
 
 
-def with_other_kernel(
-    c: Choices, call: relax.Call, kernels: Mapping[GlobalVar, int]
-) -> relax.Call | None:
-    """The call of another PrimFunc of the same type, which is called with as many operands.
+def with_other_kernel(c: Choices, module: ModuleScope, call: relax.Call) -> relax.Call | None:
+    """The call of another PrimFunc of the same type, which pieces call with as many operands.
 
     Where an operand is written to, and where a result is read, would be undefined otherwise.
-
-    Args:
-        kernels: by the PrimFuncs that are called, the number of their operands.
     """
     called = kernel_of(call)
     if called is None or any(isinstance(ty, relax.AnyType) for ty in called[0].ty.params):
@@ -128,8 +122,9 @@ def with_other_kernel(
     gvar, operands = called
     others = [
         other
-        for other, number in kernels.items()
-        if not other.same_as(gvar)
+        for other, number in module.kernels.items()
+        if other in module.functions
+        and not other.same_as(gvar)
         and number == operands
         and tvm_ffi.structural_equal(other.ty, gvar.ty, map_free_vars=True)
     ]

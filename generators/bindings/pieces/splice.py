@@ -123,7 +123,6 @@ class _Splice:
         """What stands for variables and functions of the piece."""
         self._duplicates: dict[Any, Any] = {}
         """What the next use of a variable takes instead."""
-        self._kernels: dict[GlobalVar, int] = {}
         self._mod = self._adapted(piece)
         self._func = main_of(self._mod)
 
@@ -209,7 +208,7 @@ class _Splice:
         for binding in bindings_of(self._func):
             called = kernel_of(binding.value)
             if called is not None:
-                self._kernels[self._new[called[0]]] = called[1]
+                s.module.kernels[self._new[called[0]]] = called[1]
 
     def _dim(self, var: Any) -> Any:
         """A symbolic dimension of the function, or a new one."""
@@ -224,15 +223,16 @@ class _Splice:
         ]
 
     def _argument(self, ty: relax.Type, dims: Mapping[Any, Any], c: Choices) -> relax.Expr:
+        ty = substitute(ty, dims)
         tensor = isinstance(ty, relax.TensorType)
         if isinstance(ty, relax.AnyType) or (tensor and (ty.shape is None or ty.dtype is None)):
             return self._s.param(ty)  # what the piece does with it is not known
         if c.flag(GLUED) and self._edited and tensor:
-            found = glued(c, self._s, substitute(ty, dims))
+            found = glued(c, self._s, ty)
             if found is not None:
                 self.edits.append("an operand that nearly fits")
                 return found
-        return argument(c, self._s, ty, dims)
+        return argument(c, self._s, ty, {})
 
     # What is done to its bindings
 
@@ -306,7 +306,7 @@ class _Splice:
             made, edits = changed(c, self._s, call)
             self.edits += edits
             return made
-        other = with_other_kernel(c, call, self._kernels) if c.flag(OTHER_KERNEL) else None
+        other = with_other_kernel(c, self._s.module, call) if c.flag(OTHER_KERNEL) else None
         if other is None:
             return call
         self.edits.append(f"{call.args[0].name_hint} becomes {other.args[0].name_hint}")

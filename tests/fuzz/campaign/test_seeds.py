@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
-from relaxfuzz.fuzz.campaign.events import Finished, Found
-from relaxfuzz.fuzz.campaign.seeds import LEAST, MOST, PIECES, Seeds, Worth, weights, with_pieces
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, _blocks, run
+from relaxfuzz.fuzz.campaign.events import BlockDone, Finished, Found
+from relaxfuzz.fuzz.campaign.seeds import (
+    LEAST,
+    MOST,
+    PIECES,
+    Seeds,
+    Worth,
+    changed_sources,
+    digests,
+    weights,
+    with_pieces,
+)
+from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
-from relaxfuzz.generators.seeds import Piece, pieces_of
+from relaxfuzz.generators.seeds import Piece, Whole, pieces_of, whole_of
+from relaxfuzz.oracles.pipelines import PIPELINES
 
 NAMES = tuple(Piece(f"piece {number}", "", digest=str(number)) for number in range(20))
 
@@ -125,3 +140,73 @@ def test_a_campaign_finds_what_only_the_seeds_have(own: tuple[Target, ...]) -> N
     assert stored.pieces
     assert all(p.name.startswith("model, main, bindings 0 to 1") for p in stored.pieces)
     assert not any(piece.text for piece in stored.pieces), "stored without the user's module"
+
+
+def endless() -> tvm.IRModule:
+    """A sum that no pipeline lowers: `full` of infinity is a known bug."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 512), "float32"))
+    with builder.function("main", [x]):
+        y = relax.op.full((4, 512), relax.const(math.inf, "float32"), "float32")
+        builder.emit_func_output(builder.emit(relax.op.add(x, builder.emit(y))))
+    return builder.finalize()
+
+
+def test_wholes_are_checked_once(own: tuple[Target, ...]) -> None:
+    made = whole_of(endless(), "model")
+    assert made is not None
+    config = CampaignConfig(
+        seed=1, targets=own, modules=2, oracles=("crash",), seeds=(Seeds((), 1.0, (made,)),)
+    )
+    found: list[Found] = []
+    with LocalPool(1) as pool:
+        events = run(config, pool)
+        for event in events:
+            if isinstance(event, Found):
+                found.append(event)
+            if isinstance(event, BlockDone) and event.number == 0:
+                state = State.from_json(event.state.to_json())
+                first = event
+        resumed = [each for each in run(config, pool, state=state) if isinstance(each, BlockDone)]
+    assert set(first.stats) == set(PIPELINES), "no pass of the campaign, and no sequence"
+    assert all(each.checks == 1 for each in first.stats.values())
+    assert found[0].pipeline in PIPELINES
+    assert "512" in found[0].module, "as it is"
+    stored = found[0].finding({"tvm": "1"}, ()).recipe
+    assert [piece.name for piece in stored.pieces] == ["model"]
+    assert stored.whole is None, "stored without the user's module"
+    assert [each.number for each in resumed] == [1], "not again"
+
+
+def test_without_pipelines_there_are_no_wholes(own: tuple[Target, ...]) -> None:
+    made = whole_of(endless(), "model")
+    assert made is not None
+    config = CampaignConfig(
+        seed=1,
+        targets=own,
+        modules=1,
+        oracles=("crash",),
+        compositions=False,
+        seeds=(Seeds((), 1.0, (made,)),),
+    )
+    with LocalPool(1) as pool:
+        last = list(run(config, pool))[-1]
+    assert isinstance(last, Finished)
+    assert last.modules == 1
+    assert not set(PIPELINES) & set(last.stats)
+
+
+def test_wholes_are_checked_in_turn_with_generated_modules(own: tuple[Target, ...]) -> None:
+    made = tuple(Whole(name, "", name) for name in "abc")
+    for modules, order in ((1, "a.bc"), (200, "a.b.c........")):
+        config = CampaignConfig(seed=1, targets=own, modules=modules, seeds=(Seeds((), 1.0, made),))
+        found = [whole.name if whole else "." for *_, whole in _blocks(config)]
+        assert "".join(found).startswith(order)
+
+
+def test_another_whole_is_another_campaign() -> None:
+    made = whole_of(endless(), "model")
+    assert made is not None
+    before = digests([Seeds(NAMES, 1.0, (made,))])
+    now = digests([Seeds(NAMES, 1.0, (dataclasses.replace(made, digest="1"),))])
+    assert [*changed_sources(before, now)] == ["model has changed since"]

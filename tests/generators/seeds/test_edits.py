@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -25,7 +25,7 @@ from relaxfuzz.generators.rewrite.nodes import equal_types
 from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.seeds import Piece, pieces_of, recorded
 from relaxfuzz.generators.seeds.piece import bindings_of, main_of
-from relaxfuzz.generators.seeds.sizes import resized
+from relaxfuzz.generators.seeds.sizes import resized, with_size
 from relaxfuzz.oracles.structural.checkers import flaw
 
 
@@ -163,14 +163,10 @@ def piece_of(mod: tvm.IRModule) -> Piece:
     return next(each for each in pieces_of(mod, "model") if "main" in each.name)
 
 
-def which(mod: tvm.IRModule, size: int) -> int:
-    return sorted(sizes_of(mod)).index(size)
-
-
 @pytest.mark.parametrize(("new", "product"), [(None, None), (1, 5), (0, 0)])
 def test_a_size_changes_everywhere_at_once(new: int | None, product: int | None) -> None:
     piece = piece_of(Kernels)
-    found = resized(piece, which(piece.load(), 3), new)
+    found = with_size(piece, 3, new)
     assert found is not None
     changed, edit = found
     assert edit == f"3 becomes {'symbolic' if new is None else new}"
@@ -206,9 +202,38 @@ def test_a_size_that_a_kernel_has_in_tiles_stays() -> None:
         call = relax.call_tir(gvar, relax.Tuple([x]), relax.TensorType((4, 5), "float32"))
         builder.emit_func_output(builder.emit(call))
     piece = piece_of(builder.finalize())
-    mod = piece.load()
-    assert resized(piece, which(mod, 4), None) is None
-    assert resized(piece, which(mod, 5), None) is not None
+    assert with_size(piece, 4, None) is None
+    found = with_size(piece, 5, None)
+    assert found is not None
+    assert resized(piece, 0, None) == resized(piece, 1, None) == found, "the next one is tried"
+
+
+@T.prim_func(private=True, s_tir=True)
+def smoothed(
+    X: T.Buffer((T.int64(7),), "float32"),
+    Y: T.Buffer((T.int64(5),), "float32"),
+):
+    for i, k in T.grid(T.int64(5), T.int64(3)):
+        with T.sblock("smoothed"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                Y[vi] = T.float32(0)
+            Y[vi] = Y[vi] + X[vi + vk]
+
+
+@pytest.mark.parametrize(
+    ("size", "new", "fits"),
+    [(7, None, False), (7, 1, False), (5, None, False), (5, 1, True), (5, 0, True)],
+)
+def test_a_kernel_must_stay_inside_of_its_buffers(size: int, new: int | None, fits: bool) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((7,), "float32"))
+    gvar = builder.add_func(smoothed, "smoothed")
+    with builder.function("main", [x]):
+        call = relax.call_tir(gvar, relax.Tuple([x]), relax.TensorType((5,), "float32"))
+        builder.emit_func_output(builder.emit(call))
+    piece = piece_of(builder.finalize())
+    assert (with_size(piece, size, new) is not None) == fits
 
 
 def test_pieces_bring_their_devices() -> None:
@@ -261,14 +286,39 @@ def test_a_value_that_nearly_fits(
         assert [str(each.value.op.name) for each in s.bound()] == calls
 
 
-def test_a_kernel_that_writes_elsewhere_does_not_take_its_place() -> None:
-    func = main_of(piece_of(Kernels).load())
-    calls = [each.value for each in bindings_of(func)][:2]
+@pytest.mark.parametrize(
+    ("operands", "there", "fits"), [(1, 2, True), (2, 2, False), (1, 1, False)]
+)
+def test_a_kernel_that_takes_the_place_of_another(operands: int, there: int, fits: bool) -> None:
+    mod = piece_of(Kernels).load()
+    calls = [each.value for each in bindings_of(main_of(mod))][:2]
     one, other = (call.args[0] for call in calls)
-    exchanged = with_other_kernel(Choices(b""), calls[0], {one: 1, other: 1})
-    assert exchanged is not None
-    assert exchanged.args[0].same_as(other)
-    assert with_other_kernel(Choices(b""), calls[0], {one: 1, other: 2}) is None
+    functions = {gvar: mod[gvar] for gvar in (one, other)[:there]}
+    module = ModuleScope(frozenset(), functions=functions, kernels={one: 1, other: operands})
+    exchanged = with_other_kernel(Choices(b""), module, calls[0])
+    assert (exchanged is not None) == fits, "it writes elsewhere, or has been taken back"
+    assert exchanged is None or exchanged.args[0].same_as(other)
+
+
+def with_kernel(kernel: tirx.PrimFunc, name: str) -> tvm.IRModule:
+    builder = relax.BlockBuilder()
+    gvar = builder.add_func(kernel, name)
+    ty = relax.TensorType((3, 5), "float32")
+    x = relax.Var("x", ty)
+    with builder.function("main", [x]):
+        y = builder.emit(relax.call_tir(gvar, relax.Tuple([x]), ty))
+        builder.emit_func_output(builder.emit(relax.op.tanh(y)))
+    return builder.finalize()
+
+
+def test_kernels_of_other_pieces() -> None:
+    seeds = [with_kernel(Kernels[name], name) for name in ("twice", "more")]
+    edits = []
+    for mod, names in made(120, seeds):
+        assert flaw(mod) is None, names
+        edits += [each for each in names if "main" in each]
+    text = "\n".join(edits)
+    assert re.search(r"\b(twice|more)\w* becomes (twice|more)", text), text
 
 
 def test_the_same_module_has_the_same_names() -> None:
@@ -329,3 +379,23 @@ def test_the_types_of_tuples_are_those_of_their_fields() -> None:
             if isinstance(func, relax.Function):
                 relax.analysis.post_order_visit(func, check)
     assert seen > 50
+
+
+@I.ir_module
+class OfUnknownDtype:
+    """A tensor of known shape alone."""
+
+    @R.function
+    def main(x: R.Tensor(("n", 3))):
+        with R.dataflow():
+            y = R.nn.relu(x)
+            R.output(y)
+        return y
+
+
+def test_each_function_has_dimensions_of_its_own() -> None:
+    called = 0
+    for mod, names in made(60, [OfUnknownDtype], "symbolic-shapes", "function-calls"):
+        assert flaw(mod) is None, names
+        called += sum("called" in name for name in names)
+    assert called > 5

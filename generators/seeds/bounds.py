@@ -1,0 +1,153 @@
+"""Whether a PrimFunc stays inside of its buffers, which may end with other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+
+from ...compat import ir
+from ..rewrite.nodes import is_symbolic, variables
+
+LARGEST = 1 << 30
+"""Of symbolic dimensions; the smallest is 1."""
+
+SYMBOLIC = 1
+"""How hard it is tried to prove something: with what is known of symbolic dimensions, too."""
+
+
+def stays_inside(func: tirx.PrimFunc) -> bool:
+    """Each access of a buffer is provably within its shape, and each variable of a block within its
+    domain.
+
+    What is read from a buffer is for the caller to choose: an index that depends on it is taken to
+    be right.
+    """
+    return _Walk(func).stays_inside
+
+
+class _Walk:
+    """One walk over a PrimFunc, with what is known of its variables on the way."""
+
+    def __init__(self, func: tirx.PrimFunc) -> None:
+        self.stays_inside = True
+        self._analyzer = ir.Analyzer()
+        self._data: set[int] = set()
+        """Hashes of the variables whose values depend on what is in a buffer."""
+        for var in variables(func):
+            if is_symbolic(var):
+                self._ranges(var, 1, LARGEST)
+        handlers = _HANDLERS.items()
+        entries = [(kind, self._handler(handle)) for kind, handle in handlers]
+        tvm_ffi.structural_mutate(func.body, entries)
+
+    def _handler(self, handle: Callable[..., None]) -> Callable[[Any, Any], Any]:
+        def handled(node: Any, mutator: Any) -> Any:
+            handle(self, node, mutator)
+            return node
+
+        return handled
+
+    def loop(self, loop: Any, mutator: Any) -> None:
+        self._ranges(loop.loop_var, loop.min, loop.extent)
+        if not _is_zero(loop.extent):
+            mutator.default_mutate(loop)
+
+    def thread(self, attribute: Any, mutator: Any) -> None:
+        if isinstance(attribute.node, tirx.IterVar):
+            self._ranges(attribute.node.var, 0, attribute.value)
+        mutator.default_mutate(attribute)
+
+    def realize(self, realize: Any, mutator: Any) -> None:
+        block = realize.block
+        with self._analyzer.constraint_scope(realize.predicate):
+            for var, value in zip(block.iter_vars, realize.iter_values, strict=True):
+                mutator.mutate(value)
+                self._inside(value, var.dom.min, var.dom.extent)
+        for var in block.iter_vars:
+            self._ranges(var.var, var.dom.min, var.dom.extent)
+        mutator.default_mutate(block)
+
+    def bind(self, bind: Any, mutator: Any) -> None:
+        mutator.mutate(bind.value)
+        if self._is_data(bind.value):
+            self._data.add(hash(bind.var))
+        elif is_symbolic(bind.var):
+            self._analyzer.bind(bind.var, bind.value, allow_override=True)
+
+    def store(self, store: Any, mutator: Any) -> None:
+        self._access(store.buffer, store.indices)
+        mutator.default_mutate(store)
+
+    def load(self, load: Any, mutator: Any) -> None:
+        self._access(ir.tensor_of(load), load.indices)
+        mutator.default_mutate(load)
+
+    def call(self, call: tvm.ir.Call, mutator: Any) -> None:
+        name = str(getattr(call.op, "name", ""))
+        if name.rpartition(".")[2] == "if_then_else":
+            self._either(*call.args, mutator=mutator)
+        else:
+            mutator.default_mutate(call)
+
+    def condition(self, branch: Any, mutator: Any) -> None:
+        self._either(branch.condition, branch.then_case, branch.else_case, mutator=mutator)
+
+    def select(self, select: Any, mutator: Any) -> None:
+        self._either(select.condition, select.true_value, select.false_value, mutator=mutator)
+
+    def both(self, both: Any, mutator: Any) -> None:
+        self._either(both.a, both.b, None, mutator=mutator)
+
+    def any(self, either: Any, mutator: Any) -> None:
+        self._either(either.a, None, either.b, mutator=mutator)
+
+    def _either(self, condition: Any, yes: Any, no: Any, *, mutator: Any) -> None:
+        """The one where the condition holds, the other where it does not."""
+        mutator.mutate(condition)
+        for known, node in ((condition, yes), (tirx.Not(condition), no)):
+            if node is not None:
+                with self._analyzer.constraint_scope(known):
+                    mutator.mutate(node)
+
+    def _ranges(self, var: Any, least: Any, extent: Any) -> None:
+        range = tvm.ir.Range.from_min_extent(least, extent)
+        self._analyzer.bind(var, range, allow_override=True)
+
+    def _access(self, buffer: Any, indices: Any) -> None:
+        for index, extent in zip(indices, buffer.shape, strict=True):
+            self._inside(index, 0, extent)
+
+    def _inside(self, value: Any, least: Any, extent: Any) -> None:
+        if self.stays_inside and not self._is_data(value):
+            wanted = (value >= least, value < least + extent)
+            self.stays_inside = all(self._analyzer.can_prove(each, SYMBOLIC) for each in wanted)
+
+    def _is_data(self, value: Any) -> bool:
+        found: list[Any] = []
+        tvm_ffi.structural_walk(value, ((ir.TensorLoad, tvm.ir.Var), found.append))
+        return any(isinstance(n, ir.TensorLoad) or hash(n) in self._data for n in found)
+
+
+def _is_zero(extent: Any) -> bool:
+    """A loop with the extent does nothing."""
+    return isinstance(extent, tirx.IntImm) and int(extent.value) == 0
+
+
+_HANDLERS: Mapping[Any, Callable[[_Walk, Any, Any], None]] = {
+    ir.For: _Walk.loop,
+    ir.AttrStmt: _Walk.thread,
+    ir.SBlockRealize: _Walk.realize,
+    ir.Bind: _Walk.bind,
+    ir.BufferStore: _Walk.store,
+    ir.TensorLoad: _Walk.load,
+    tvm.ir.Call: _Walk.call,
+    ir.IfThenElse: _Walk.condition,
+    ir.Select: _Walk.select,
+    ir.And: _Walk.both,
+    ir.Or: _Walk.any,
+}
+"""What looks at each kind of node."""
