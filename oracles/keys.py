@@ -199,7 +199,7 @@ def _identifiers(mod: tvm.IRModule) -> Iterator[str]:
                 yield str(node.global_symbol)
             attrs = getattr(node, "attrs", None)
             if isinstance(attrs, tvm.ir.DictAttrs):
-                yield from (value for value in attrs.values() if isinstance(value, str))
+                yield from (value for _, value in attrs.items() if isinstance(value, str))
 
 
 def message(text: str, *, ops: bool = False) -> str:

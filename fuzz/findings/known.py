@@ -18,7 +18,7 @@ import tomlkit
 
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ...oracles import KEY_FORMAT
-from ...oracles.passcall import PassCall, public_passes
+from ...oracles.passcall import is_users
 from ...oracles.violation import Identity
 from ..campaign.events import Finished
 from ..process.targets import Target
@@ -193,12 +193,6 @@ def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
         )
         for name, stats in finished.stats.items()
     }
-
-
-def is_users(call: PassCall) -> bool:
-    """The pass is the user's own, whatever it is called."""
-    tvms = call.name in public_passes() or call.expr.startswith("tvm.")
-    return call.factory is not None or not tvms
 
 
 def is_certain(known: Known, version: str) -> bool:
