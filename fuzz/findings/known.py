@@ -26,6 +26,7 @@ from ..system.files import write_whole
 from ..user_input.errors import UserError
 from .finding import Finding
 from .replay import Item, Outcome, Status, items, replay
+from .rules import is_of_users_pass
 from .store import file_name
 
 USERS = Path("relaxfuzz-known")
@@ -100,10 +101,17 @@ class Expected:
     def of(self, finding: Finding) -> tuple[Known, ...]:
         """The knowns that a finding may be."""
         found = self._own.of(finding.full_key)
-        if finding.pass_name not in {call.name for call in finding.calls if is_users(call)}:
+        if not is_of_users_pass(finding):
             for key in _keys(finding):
                 found += tuple(known for known in self._shipped.of(key) if known not in found)
-        return found
+        if finding.known is not None:
+            found += tuple(k for k in self.candidates(finding) if k.name == finding.known)
+        return tuple(known for known in found if known.name not in finding.unlike)
+
+    def candidates(self, finding: Finding) -> tuple[Known, ...]:
+        """Those that say something of the pass that is blamed, or of any like it."""
+        every = self._own.knowns if is_of_users_pass(finding) else self.knowns
+        return tuple(known for known in every if known.name not in self.fixed)
 
     def take(self, finding: Finding) -> bool:
         """Count a report that was expected; false where it is news."""
