@@ -27,7 +27,9 @@ def pattern(mod: tvm.IRModule) -> str:
 
 def parts(mod: tvm.IRModule) -> set[str]:
     """What a module has that not every module has, besides operators of models."""
-    found = {type(node).__name__ for node in nodes(mod, relax.If, relax.MatchCast, relax.ExternFunc)}
+    found = {
+        type(node).__name__ for node in nodes(mod, relax.If, relax.MatchCast, relax.ExternFunc)
+    }
     for call in calls_of(mod):
         name = op_name(call)
         if isinstance(call.op, tvm.ir.GlobalVar):

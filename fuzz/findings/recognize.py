@@ -111,16 +111,16 @@ def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
         )
         if score:
             scores[known.name] = score, known
-    return [known for _, known in sorted(scores.values(), key=lambda each: (-each[0], each[1].name))]
+    return [
+        known for _, known in sorted(scores.values(), key=lambda each: (-each[0], each[1].name))
+    ]
 
 
 def _words(reproducer: Path) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", read_text(reproducer)))
 
 
-def reproduced(
-    executor: Executor, finding: Finding, knowns: Sequence[Known]
-) -> list[Reproduced]:
+def reproduced(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> list[Reproduced]:
     """What the module of each reproducer shows under the passes of the finding."""
     job = CheckReproducers(
         files=tuple(str(known.reproducer) for known in knowns),
