@@ -83,8 +83,8 @@ def hunt(
 ) -> Detection:
     """Let the harness find out whether a pass is faulty; the first confirmed finding ends it.
 
-    With `Budget.whole`, only the budget does. The finding is in the store, reduced. Violations that blame something else (TVM's printer, an
-    operator) do not count.
+    With `Budget.whole`, only the budget does. The finding is in the store, reduced. Violations that
+    blame something else (TVM's printer, an operator) do not count.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.

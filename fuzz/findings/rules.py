@@ -140,7 +140,7 @@ def symptoms(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
 
 
 def users_pass(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
-    """Whatever a pass of the user's does wrong: with nothing known of it, it has one fault mostly."""
+    """Whatever a pass of the user's does wrong, of which nothing is known: mostly one thing."""
     if is_of_users_pass(finding):
         yield finding.pass_name, "a pass of the user's"
 
