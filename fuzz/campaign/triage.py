@@ -118,12 +118,16 @@ class Triage:
         """Distinct bugs that were published."""
         return len(self._rows)
 
-    def report(self, finding: Finding) -> bool:
-        """Count a known bug; add anything else. Whether it is known."""
+    def report(self, finding: Finding, *, audit: bool = False) -> bool:
+        """Count a known bug; add anything else. Whether it is known.
+
+        Args:
+            audit: look, in idle time, whether a sample of the reports of known bugs are such.
+        """
         known = self.expected is not None and self.expected.take(finding)
         if not known:
             self.add(finding)
-        elif self._deadline is None and self._is_sample(finding):
+        elif audit and self._is_sample(finding):
             self._enqueue(AUDIT, finding)
         return known
 
