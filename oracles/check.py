@@ -89,12 +89,14 @@ def check(
     known = given(case.mod)
     if known.flaw is not None:
         return []
-    if len(case.calls) == 1:
-        thorough = oracles is not None and any(oracle.thorough for oracle in chosen)
-        return _one(case, known, (chosen, later), journal, contract, watch, thorough=thorough)
-    off = availability.current().oracles
-    asked = tuple(oracle for oracle in (*chosen, *later) if oracle.name not in off)
-    return [found for found in _composed(case, asked, journal) if ORACLES[found.oracle] in asked]
+    with keys.about(case.mod):
+        if len(case.calls) == 1:
+            thorough = oracles is not None and any(oracle.thorough for oracle in chosen)
+            rounds = (chosen, later)
+            return _one(case, known, rounds, journal, contract, watch, thorough=thorough)
+        off = availability.current().oracles
+        asked = tuple(oracle for oracle in (*chosen, *later) if oracle.name not in off)
+        return [each for each in _composed(case, asked, journal) if ORACLES[each.oracle] in asked]
 
 
 def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:

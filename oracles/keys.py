@@ -8,9 +8,12 @@ versions: they are the violation's `place`.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import posixpath
 import re
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import tvm
@@ -20,6 +23,7 @@ from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
 from ..compat.schema import current_class
+from .inspect import nodes
 from .text.paths import as_there
 from .violation import Raised, Violation
 
@@ -100,6 +104,12 @@ _TYPE_KEY = re.compile(r"`((?:[a-z_]\w*\.)+([A-Z]\w*))`")
 _LISTING = re.compile(r"# from \w[\w.]* import.*?(?=\s(?:has|is|does|which|but)\s|\Z)", re.S)
 _PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w.]*(\()?")
 
+_MAYBE_NAMED = re.compile(r"(?<![\w.<`])(\w+(?=\()|\w*[a-zA-Z]_\w+)(\()?")
+"""A call, or what has an underscore."""
+
+_MARK = r"<(?:name|n|node|list)>"
+"""What stands for a name, a number, a node or several of them."""
+
 _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.S), replacement)
     for pattern, replacement in (
@@ -107,6 +117,7 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\n\s*--> .*", ""),
         # Metadata of printed constants, which comes with some modules only.
         (r"\s*# Metadata omitted\. Use show_meta=True in script\(\) method to show it\.", ""),
+        (r'\bmetadata\["[^"\n]*"\]\[\d+\]', "<node>"),
         (r"\b(buffers) \S+ and \S+", r"\1 <name> and <name>"),
         (r"\b(mapped to the same relax var:) \S+", r"\1 <n>"),
         # After "but got" comes whatever the module happened to have there.
@@ -116,24 +127,85 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"\1",
         ),
         (r'(?<!attribute )(?:"[^"\n]*"|\'[^\'\n]*\')', "<name>"),
-        (
-            r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer|"
-            r"[Aa]rgument|[Ll]ayout|[LR]HS)\s+"
-            r"(?!is\b|has\b|was\b|must\b|does\b|can)\S+?"
-            r"(?=\s+(?:is|has|was|must|does|can|cannot|could|not|in|and|used|as)\b|\s*(?:[,:;]|\.\s|\.?$))",
-            r"\1 <name>",
-        ),
         (r"0x[0-9a-fA-F]+", "<address>"),
         (r"\b(?:bfloat16|float\d+\w*|u?int\d+|bool)(?:x\d+)?\b", "<dtype>"),
         (r"\b\w*\d\w*\b", "<n>"),
+        # A layout, which follows from ranks.
+        (r"\b(?:[NCDHWOI]{3,6}|AB(?:C(?:D(?:EF?)?)?)?)\b", "<name>"),
+        # What has no vowel is a variable (lv, gv, x), whatever the module calls it.
+        (r"(?<![\w<>%.!:'-])(?!vs\b)[b-df-hj-np-tv-xz]+(?![\w>'-]|[.:]+[\w<])", "<name>"),
+        # An operator's own name of its operand.
+        (r"\b(argument <n>) \(<?\w+>?\)", r"\1"),
+        # A product, sum or comparison of dimensions.
+        (rf"{_MARK}(?: (?:[-+*/%]|//|[<>]=?|[=!]=) {_MARK})+", "<node>"),
         (r"[\[(][\w\s,*+/<>-]*[,<][\w\s,*+/<>-]*[\])]", "<list>"),
+        (r"\b([Aa]rgument) <list> ", r"\1 <name> "),
+        (
+            r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer|"
+            r"[Aa]rgument|[Ll]ayout|[LR]HS(?: of)?)\s+"
+            r"(?!is\b|has\b|was\b|must\b|does\b|can|<list>)\S+?"
+            r"(?=\s+(?:is|has|was|must|does|can|cannot|could|not|in|and|used|as|with)\b"
+            r"|\s*(?:[,:;]|\.\s|\.?$))",
+            r"\1 <name>",
+        ),
         (r"\s+", " "),
     )
 )
 
 
+_module: contextvars.ContextVar[tvm.IRModule | None] = contextvars.ContextVar(
+    "module", default=None
+)
+
+
+@contextlib.contextmanager
+def about(mod: tvm.IRModule) -> Iterator[None]:
+    """Messages are about this module meanwhile: its names are dropped from them."""
+    token = _module.set(mod)
+    try:
+        yield
+    finally:
+        _module.reset(token)
+
+
+def _without_names(text: str) -> str:
+    """Replace calls of the functions of the module at hand, and its names with an underscore.
+
+    Other names may be words of the compiler's.
+    """
+    mod = _module.get()
+    if mod is None or _MAYBE_NAMED.search(text) is None:
+        return text
+    names = set(_identifiers(mod))
+    parts: list[str] = []
+    at = 0
+    for found in _MAYBE_NAMED.finditer(text):
+        name = found.group(1)
+        if found.start() >= at and name in names:
+            end = _closing(text, found.end()) if found.group(2) else found.end()
+            parts += text[at : found.start()], "<node>" if found.group(2) else "<name>"
+            at = end
+    return "".join(parts) + text[at:]
+
+
+def _identifiers(mod: tvm.IRModule) -> Iterator[str]:
+    """The names of functions, variables and buffers, and the texts among attributes."""
+    for gvar, func in mod.functions_items():
+        yield str(gvar.name_hint)
+        for node in (func, *nodes(func, tvm.ir.Expr)):
+            if isinstance(node, relax.Var | tvm.tirx.Var):
+                yield str(node.name)
+            elif isinstance(node, relax.ExternFunc):
+                yield str(node.global_symbol)
+            attrs = getattr(node, "attrs", None)
+            if isinstance(attrs, tvm.ir.DictAttrs):
+                yield from (value for _, value in attrs.items() if isinstance(value, str))
+
+
 def message(text: str, *, ops: bool = False) -> str:
     """A message without source listings, names, numbers, addresses, shapes, printed nodes.
+
+    Which names with an underscore are the module's, not the compiler's, is known within `about`.
 
     Args:
         ops: keep the names of the compiler's own operators in printed expressions.
@@ -143,7 +215,7 @@ def message(text: str, *, ops: bool = False) -> str:
     head = condition.group() if condition else ""
     # What is wrong with a printed function stands behind it, however long it is.
     text = _LISTING.sub("<function>", text[len(head) :])[:READ]
-    text = _without_nodes(_TYPE_KEY.sub(_class, text), ops)
+    text = _without_names(_without_nodes(_TYPE_KEY.sub(_class, text), ops))
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)
     head = _NAMESPACE.sub("", re.sub(r" \(\S+ vs\. \S+\) ?:$", ":", head))
@@ -272,11 +344,15 @@ def compiled(mod: tvm.IRModule) -> int:
     return len(attrs[OPAQUE]) if attrs is not None and OPAQUE in attrs else 0
 
 
-def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Violation | None:
+def mismatch(
+    before: tvm.IRModule, after: tvm.IRModule, what: str, *, located: bool = False
+) -> Violation | None:
     """The first place where two modules differ; None where they are equal.
 
     Args:
         what: the beginning of the title, e.g. "a second run changes the result".
+        located: the key has the kind of node that differs. What a pass makes differently shows at
+            one node or another, by accident of the module; what TVM cannot print is one kind.
     """
     before, after = comparable(before), comparable(after)
     paths = tvm_ffi.get_first_structural_mismatch(before, after, map_free_vars=True)
@@ -288,7 +364,7 @@ def mismatch(before: tvm.IRModule, after: tvm.IRModule, what: str) -> Violation 
     if old == new:
         where = ", ".join(filter(None, (old, old_step or new_step)))
     detail = f"{what}\nfirst mismatch: {paths[0]}\n{old_text}\n  versus {paths[1]}\n{new_text}"
-    return Violation(f"{what} at {where}", detail, (what, where))
+    return Violation(f"{what} at {where}", detail, (what, where) if located else (what,))
 
 
 _MISSING = (

@@ -417,3 +417,9 @@ def _file(module: str, spelling: str) -> str | None:
     if spec is None:
         raise BadPass(f"No module {module!r} for the pass {spelling!r}")
     return spec.origin
+
+
+def is_users(call: PassCall) -> bool:
+    """The pass is the user's own, whatever it is called."""
+    tvms = call.name in public_passes() or call.expr.startswith("tvm.")
+    return call.factory is not None or not tvms

@@ -21,6 +21,7 @@ from ..findings.confirm import PATIENT, again, exhibit, take_evidence
 from ..findings.dedup import place
 from ..findings.finding import Finding
 from ..findings.known import Expected
+from ..findings.recognize import recognized, unlike
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
@@ -38,8 +39,12 @@ MOST_SECONDS = 60.0
 STUCK_SECONDS = 180.0
 """After the time for reduction: if nothing is finished for so long, the rest stays pending."""
 
-CONFIRM, REDUCE, DEFERRED = range(3)
-"""Priorities of the queue: confirm first, reduce next, then what was deferred."""
+CONFIRM, REDUCE, DEFERRED, AUDIT = range(4)
+"""Priorities of the queue: confirm first, reduce next, then what was deferred; last, while the
+campaign runs, look whether reports with the key of a known bug are reports of it."""
+
+AUDITED = 20
+"""One report of a known bug in so many is audited, besides the first of each."""
 
 
 class Triage:
@@ -88,6 +93,10 @@ class Triage:
         self._seen: set[str] = set()
         self._rows: set[str] = set()
         """Rows of which a finding was published."""
+        self._known_rows: set[str] = set()
+        """Rows that are known bugs in other words."""
+        self._audited: set[str] = set()
+        """Names of the known bugs of which a report was audited."""
         self._deferred: list[tuple[Finding, State]] = []
         """Not fully reduced while the campaign ran, and where the reduction continues."""
         self._lock = threading.Lock()
@@ -109,12 +118,30 @@ class Triage:
         """Distinct bugs that were published."""
         return len(self._rows)
 
-    def report(self, finding: Finding) -> bool:
-        """Count a known bug; add anything else. Whether it is known."""
+    def report(self, finding: Finding, *, audit: bool = False) -> bool:
+        """Count a known bug; add anything else. Whether it is known.
+
+        Args:
+            audit: look, in idle time, whether a sample of the reports of known bugs are such.
+        """
         known = self.expected is not None and self.expected.take(finding)
         if not known:
             self.add(finding)
+        elif audit and self._is_sample(finding):
+            self._enqueue(AUDIT, finding)
         return known
+
+    def _is_sample(self, finding: Finding) -> bool:
+        """The report is to be audited: the first of a known bug, and some others."""
+        assert self.expected is not None, "it is a known bug"
+        with self._lock:
+            if finding.id in self._seen:
+                return False
+            names = {known.name for known in self.expected.of(finding)}
+            first = not names <= self._audited
+            self._audited |= names
+            self._seen.add(finding.id)
+        return first or int(finding.id, 16) % AUDITED == 0
 
     def add(self, finding: Finding) -> None:
         """Take an unconfirmed violation; the same one only once."""
@@ -238,6 +265,8 @@ class Triage:
         try:
             if priority == CONFIRM:
                 self._confirm(finding)
+            elif priority == AUDIT:
+                self._audit(finding)
             else:
                 self._finish(finding, state)
         except (UserError, BadPass) as error:
@@ -281,6 +310,28 @@ class Triage:
         confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
         self.store.put(confirmed)
         self._reduce(confirmed)
+
+    def _audit(self, finding: Finding) -> None:
+        """Publish a report that has the key of a known bug, and nothing else of it."""
+        if self._deadline is not None:  # the campaign is over, and the user waits
+            return
+        violation = again(self._executor, finding, finding.module)
+        if violation is None:
+            return
+        finding = dataclasses.replace(finding, confirmed=True, violation=violation)
+        result = self._minimized(finding, None)
+        if result is None or not result.finding.reduced or self.expected is None:
+            return
+        smaller = result.finding
+        evidence = take_evidence(self._executor, smaller)
+        smaller = dataclasses.replace(smaller, evidence=evidence)
+        names = unlike(self._executor, smaller, self.expected.of(smaller))
+        smaller = dataclasses.replace(smaller, unlike=names)
+        if names and not self.expected.of(smaller):
+            source = reproducer.source_of(smaller.module)
+            smaller = dataclasses.replace(smaller, source=source)
+            self.store.put(smaller)
+            self._finish(smaller, None)
 
     def _reduce(self, confirmed: Finding) -> None:
         self._enqueue(REDUCE, confirmed)
@@ -351,6 +402,12 @@ class Triage:
         row = finding.id
         with self._optional(finding):
             row = place(self.store, finding, self._executor)
+        if row not in self._rows | self._known_rows:
+            finding = self._compared(finding)
+        if row in self._known_rows or (finding.known is not None and self._take(finding)):
+            self._known_rows.add(row)
+            self.store.settle(finding.id)
+            return
         with self._lock:
             self.published.append(finding)
             new = row not in self._rows
@@ -359,6 +416,22 @@ class Triage:
             for publish in self.publishers:
                 publish(finding)
         self.store.settle(finding.id)
+
+    def _compared(self, finding: Finding) -> Finding:
+        """The finding, with the known bug that it is in other words."""
+        if self.expected is None or not finding.confirmed or finding.unlike:
+            return finding
+        with self._optional(finding):
+            candidates = self.expected.candidates(finding)
+            compared = recognized(self._executor, finding, candidates)
+            if compared != finding:
+                self.store.put(compared)
+            return compared
+        return finding
+
+    def _take(self, finding: Finding) -> bool:
+        assert self.expected is not None, "it was compared with known bugs"
+        return self.expected.take(finding)
 
     @contextmanager
     def _optional(self, finding: Finding) -> Iterator[None]:

@@ -40,6 +40,8 @@ class Budget:
     """For a faulty pass."""
     modules: int = 2000
     """For a correct one, however long they take."""
+    whole: bool = False
+    """A faulty pass is fuzzed to the end of its time, not only until something is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,8 @@ class Detection:
     """Generated until then."""
     seconds: float
     reproducer: Path | None = None
+    rows: int = 0
+    """Bugs that were reported of the pass; more than one only if the whole budget was used."""
     unconfirmed: tuple[str, ...] = ()
     """Oracles and titles of what did not fail again."""
     faults: tuple[str, ...] = ()
@@ -79,8 +83,8 @@ def hunt(
 ) -> Detection:
     """Let the harness find out whether a pass is faulty; the first confirmed finding ends it.
 
-    The finding is in the store, reduced. Violations that blame something else (TVM's printer, an
-    operator) do not count.
+    With `Budget.whole`, only the budget does. The finding is in the store, reduced. Violations that
+    blame something else (TVM's printer, an operator) do not count.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.
@@ -128,7 +132,8 @@ class _Hunt:
             finding=found,
             modules=self.modules,
             seconds=self.seconds,
-            reproducer=None if found is None else self.triage.store.reproducer(found),
+            reproducer=None if found is None else self.store.reproducer(found),
+            rows=len({self.store.rows.of(each.id) for each in self.triage.published}),
             unconfirmed=tuple(f"{each.oracle}: {each.title}" for each in self.triage.unconfirmed),
             faults=(*faults, *self.triage.faults),
             stopped=found is None and self.stop.is_set(),
@@ -179,7 +184,8 @@ class _Hunt:
                 self.end.set()
             if self.confirmed is None:
                 self.seconds = time.monotonic() - self.began
-            if not isinstance(event, Found) or not self.triage.pending or self.end.is_set():
+            confirmed = self.budget.whole or not self.triage.pending
+            if not isinstance(event, Found) or confirmed or self.end.is_set():
                 return
             self.end.wait(0.01)
 
@@ -187,4 +193,5 @@ class _Hunt:
         if self.confirmed is None:
             self.modules += self.index + 1
             self.confirmed = finding
-            self.end.set()
+            if not self.budget.whole:
+                self.end.set()

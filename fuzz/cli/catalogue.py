@@ -6,6 +6,7 @@ import dataclasses
 import json as jsonlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ...corpus.knowns import Known
     from ...oracles.contract import PassContract
+    from ..findings.known import Expected
     from ..findings.replay import Outcome
 
 MODULES = 12
@@ -192,12 +194,21 @@ def known(
             "--prune", help="Verify, and mark those of your own that no longer fail as fixed."
         ),
     ] = False,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="List the findings of a run with --no-known that have the key of a known bug, "
+            "and nothing else of it.",
+        ),
+    ] = None,
     workers: Workers = None,
     json: Json = False,
 ) -> int:
     """List the known bugs of the installed TVM, which a run counts but does not report again.
 
-    Exit codes: 0 all fail as recorded, 1 one that was run does not, 2 user error.
+    Exit codes: 0 all fail as recorded, 1 one that was run does not, or --audit lists a finding,
+    2 user error.
     """
     from ...compat.release import versions
     from ..findings import known as knowns
@@ -205,6 +216,8 @@ def known(
 
     choice = knowns.Choice(folders=tuple(known or ()), shipped=not no_known)
     expected = choice.load(versions()["tvm"])
+    if audit is not None:
+        return _audit(audit, expected, workers or cores(), as_json=json)
     verified = verify or prune
     blamed = {name for each in expected.knowns for name in each.passes}
     for name in passes or ():
@@ -243,6 +256,29 @@ def known(
 
 
 FAILS, NO_LONGER_FAILS, NO_REPRODUCER = "fails", "no longer fails", "has no reproducer"
+
+
+def _audit(folder: Path, expected: Expected, workers: int, *, as_json: bool) -> int:
+    from ..findings.recognize import unlike
+    from ..findings.store import Store
+    from ..process.local_pool import LocalPool
+
+    rows: list[tuple[str, str, str, str]] = []
+    with Store(folder, create=False) as store, LocalPool(workers) as pool:
+        for finding in store.findings():
+            knowns = [] if finding.unlike else expected.of(finding)
+            names = finding.unlike or unlike(pool, finding, knowns)
+            if len(names) < len(knowns) or not names:
+                continue
+            rows.append((finding.id, finding.label, ", ".join(names), finding.title))
+            if as_json:
+                event = {"event": "unlike", "id": finding.id, "knowns": names}
+                print(jsonlib.dumps({**event, "pass": finding.label, "title": finding.title}))
+    if not as_json:
+        if rows:
+            _print_table(("id", "pass", "is not", "what went wrong"), rows)
+        print(f"{len(rows)} findings have the key of a known bug, and nothing else of it")
+    return int(bool(rows))
 
 
 def _verify(listed: Sequence[Known], workers: int) -> dict[Known, Outcome]:

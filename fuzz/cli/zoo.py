@@ -31,6 +31,12 @@ def zoo(
     modules: Annotated[
         int, typer.Option(min=1, help="How many modules each correct pass gets.")
     ] = 2000,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole", help="Use the whole budget on each fault, and count the bugs reported of it."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same modules.")] = 0,
     workers: Workers = None,
     out: Out = Path("relaxfuzz-zoo"),
@@ -45,5 +51,5 @@ def zoo(
     from ..session.zoo import hunt_all
     from ..user_input.errors import parse_budget
 
-    limits = Budget(seed=seed, seconds=parse_budget(budget), modules=modules)
+    limits = Budget(seed=seed, seconds=parse_budget(budget), modules=modules, whole=whole)
     return hunt_all(names or (), limits, workers=workers or cores(), out=out, as_json=json)

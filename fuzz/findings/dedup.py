@@ -6,15 +6,35 @@ import hashlib
 import json
 from collections.abc import Iterable
 
+from ...oracles.structural import crash, idempotence, well_formed
+from ...oracles.tiers import ORACLES, STRUCTURAL
 from ..process.executor import Executor
 from .confirm import again
 from .finding import Finding
 from .rows import NamedCause
-from .rules import RULES
+from .rules import RULES, is_of_users_pass
 from .store import Store
 
 MOST_SUSPECTS = 8
 """Findings that one is compared with; each takes two checks in fresh processes."""
+
+
+STRENGTH = {
+    oracle.name: rank
+    for rank, oracle in enumerate(
+        (
+            crash.ORACLE,
+            well_formed.ORACLE,
+            *(oracle for oracle in ORACLES.values() if oracle.tier > 2),
+            *(oracle for oracle in STRUCTURAL if oracle is not idempotence.ORACLE),
+            *(oracle for oracle in ORACLES.values() if oracle.tier == 2),
+            idempotence.ORACLE,
+        ),
+        start=1,
+    )
+}
+"""Which symptom of a bug is shown first: the pass raises, the result is ill-formed, has other
+values, another interface, ...; that a second run does something is the weakest."""
 
 
 def causes(finding: Finding) -> list[NamedCause]:
@@ -41,9 +61,17 @@ def place(store: Store, finding: Finding, executor: Executor | None = None) -> s
     """
     row = store.rows.enter(finding.id, causes(finding))
     if executor is not None:
-        for id, reason in store.rows.suspects(finding.id)[:MOST_SUSPECTS]:
+        users = is_of_users_pass(finding)
+        suspects = store.rows.suspects(finding.id)
+        if users:  # the first of a row is enough
+            suspects = list({store.rows.of(each[0]): each for each in reversed(suspects)}.values())
+            suspects.reverse()
+        for id, reason in suspects[:MOST_SUSPECTS]:
             other = store.get(id)
-            if other is not None and crosscheck(executor, finding, other):
+            if other is None or store.rows.of(id) == row:  # joined meanwhile
+                continue
+            same = explains if users else crosscheck
+            if same(executor, other, finding):
                 row = store.rows.join(finding.id, id, reason)
     return row
 
@@ -53,8 +81,14 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
     rows: dict[str, list[Finding]] = {}
     for finding in findings:
         rows.setdefault(store.rows.of(finding.id) or finding.id, []).append(finding)
-    for members in rows.values():  # those with a reproducer, then the smaller ones
-        members.sort(key=lambda f: (store.reproducer(f) is None, len(f.source) or len(f.module)))
+    for members in rows.values():  # those with a reproducer, the strongest symptom, the smallest
+        members.sort(
+            key=lambda f: (
+                store.reproducer(f) is None,
+                STRENGTH.get(f.oracle, 0),  # what ends the process has no oracle
+                len(f.source) or len(f.module),
+            )
+        )
     return rows
 
 
@@ -64,3 +98,21 @@ def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
         again(executor, other, one.module) is not None
         and again(executor, one, other.module) is not None
     )
+
+
+def explains(executor: Executor, first: Finding, later: Finding) -> bool:
+    """The fault of a pass that the first finding shows is enough for the later one.
+
+    The smallest module of the first shows the later violation, too; or the later module, of which
+    nothing can be left out, holds what the first needs, and shows the first violation, or the same
+    one at another operator.
+    """
+    if again(executor, later, first.module) is not None:
+        return True
+    if first.evidence is None or later.evidence is None or not later.reduced:
+        return False
+    needed = set(first.evidence.ops)
+    if not needed or not needed.issubset(later.evidence.ops):
+        return False
+    alike = (first.oracle, first.key[:1]) == (later.oracle, later.key[:1])
+    return alike or again(executor, first, later.module) is not None

@@ -15,11 +15,12 @@ from tvm import relax
 from tvm.ir import Op
 from tvm.relax.analysis import BaseCheckResult, type_base_check
 
+from ...corpus.triggers import TRIGGERS
 from ...oracles import keys
 from ...oracles.inspect import bindings_of, has_op_attr, op_name
 from ...oracles.structural.lowering_gaps import unknown
 from ...oracles.violation import Journal
-from .pattern import pattern
+from .pattern import parts, pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,10 @@ class Evidence:
     """What types of calls leave open that a legalization must know, e.g. "unknown shape"."""
     retyped: tuple[tuple[str, str], ...] = ()
     """Operators whose legalization gives another type than the call has; in what it differs."""
+    parts: tuple[str, ...] = ()
+    """What else the module has that not every module has, e.g. "If", "relax.call_tir"."""
+    triggers: tuple[str, ...] = ()
+    """Triggers of known bugs that are true for the module."""
     inside: tuple[tuple[str, str], ...] = ()
     """Passes that run inside of the pass and show the same key by themselves, each with the place.
     """
@@ -53,6 +58,8 @@ def evidence_of(mod: tvm.IRModule, journal: Journal, *, legalize: bool) -> Evide
         ops=tuple(sorted({name for _, name in calls})),
         unknowns=tuple(sorted(unknowns)),
         retyped=tuple(sorted(set(_retyped(calls, journal)))) if legalize else (),
+        parts=tuple(sorted(parts(mod))),
+        triggers=tuple(sorted(name for name, holds in TRIGGERS.items() if holds(mod))),
     )
 
 

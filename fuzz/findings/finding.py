@@ -67,6 +67,12 @@ class Finding:
     """What to look at first; None until the finding is published."""
     evidence: Evidence | None = None
     """What deduplication knows of the module; None until the finding is published."""
+    known: str | None = None
+    """The known bug that it is, by its module, though no record has its key."""
+    perhaps: tuple[str, ...] = ()
+    """Known bugs that it may be: their modules show the same, but its module does not show them."""
+    unlike: tuple[str, ...] = ()
+    """Known bugs whose key it has, and nothing else of them: it is none of these."""
 
     @property
     def oracle(self) -> str:

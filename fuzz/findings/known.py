@@ -18,7 +18,7 @@ import tomlkit
 
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ...oracles import KEY_FORMAT
-from ...oracles.passcall import PassCall, public_passes
+from ...oracles.passcall import is_users
 from ...oracles.violation import Identity
 from ..campaign.events import Finished
 from ..process.targets import Target
@@ -26,6 +26,7 @@ from ..system.files import write_whole
 from ..user_input.errors import UserError
 from .finding import Finding
 from .replay import Item, Outcome, Status, items, replay
+from .rules import is_of_users_pass
 from .store import file_name
 
 USERS = Path("relaxfuzz-known")
@@ -100,10 +101,17 @@ class Expected:
     def of(self, finding: Finding) -> tuple[Known, ...]:
         """The knowns that a finding may be."""
         found = self._own.of(finding.full_key)
-        if finding.pass_name not in {call.name for call in finding.calls if is_users(call)}:
+        if not is_of_users_pass(finding):
             for key in _keys(finding):
                 found += tuple(known for known in self._shipped.of(key) if known not in found)
-        return found
+        if finding.known is not None:
+            found += tuple(k for k in self.candidates(finding) if k.name == finding.known)
+        return tuple(known for known in found if known.name not in finding.unlike)
+
+    def candidates(self, finding: Finding) -> tuple[Known, ...]:
+        """Those that say something of the pass that is blamed, or of any like it."""
+        every = self._own.knowns if is_of_users_pass(finding) else self.knowns
+        return tuple(known for known in every if known.name not in self.fixed)
 
     def take(self, finding: Finding) -> bool:
         """Count a report that was expected; false where it is news."""
@@ -193,12 +201,6 @@ def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
         )
         for name, stats in finished.stats.items()
     }
-
-
-def is_users(call: PassCall) -> bool:
-    """The pass is the user's own, whatever it is called."""
-    tvms = call.name in public_passes() or call.expr.startswith("tvm.")
-    return call.factory is not None or not tvms
 
 
 def is_certain(known: Known, version: str) -> bool:

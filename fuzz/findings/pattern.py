@@ -8,7 +8,8 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...oracles.inspect import nodes, op_name
+from ...oracles.inspect import calls_of, local_functions, nodes, op_name
+from ...oracles.keys import computes
 
 
 def pattern(mod: tvm.IRModule) -> str:
@@ -22,6 +23,22 @@ def pattern(mod: tvm.IRModule) -> str:
         for gvar, func in mod.functions_items()
     }
     return "\n".join(sorted(_function(func, kinds) for _, func in mod.functions_items()))
+
+
+def parts(mod: tvm.IRModule) -> set[str]:
+    """What a module has that not every module has, besides operators of models."""
+    found = {
+        type(node).__name__ for node in nodes(mod, relax.If, relax.MatchCast, relax.ExternFunc)
+    }
+    for call in calls_of(mod):
+        name = op_name(call)
+        if isinstance(call.op, tvm.ir.GlobalVar):
+            found.add("call of a function")
+        elif name is not None and not computes(name):
+            found.add(name)
+    if local_functions(mod):
+        found.add("local function")
+    return found
 
 
 def _function(func: Any, kinds: dict[str, str]) -> str:

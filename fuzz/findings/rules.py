@@ -6,7 +6,8 @@ common come of one bug, and the rule's reason explains why. So a rule does not c
 the order in which they come in changes nothing.
 
 A rule that is not sure by itself only names suspects: they are one bug where, besides, each one's
-module shows the other's violation, too (`crosscheck`).
+module shows the other's violation, too (`crosscheck`), or, for a pass of the user's, where the one
+explains the other (`explains`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TypeAlias
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.oracle import NOTHING, Aspect
+from ...oracles.passcall import is_users
 from ...oracles.structural.lowering_gaps import Reason
 from ...oracles.tiers import ORACLES
 from .evidence import Evidence
@@ -59,7 +61,10 @@ def raised(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     Only a place in the pass's own source identifies it: elsewhere many callers raise the same.
     """
     error, place = finding.violation.raised, finding.violation.place
-    if error is not None and re.search(r"relax/transform/(?!utils|legalize_ops/)", place):
+    own = r"relax/transform/(?!utils|legalize_ops/)"
+    if is_of_users_pass(finding):
+        own = r"^(?!tvm/).*\.py:"
+    if error is not None and re.search(own, place):
         yield finding.pass_name, error.kind, error.text, place
 
 
@@ -134,6 +139,17 @@ def symptoms(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
         yield *evidence.ops, "lowered"
 
 
+def users_pass(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
+    """Whatever a pass of the user's does wrong, of which nothing is known: mostly one thing."""
+    if is_of_users_pass(finding):
+        yield finding.pass_name, "a pass of the user's"
+
+
+def is_of_users_pass(finding: Finding) -> bool:
+    """The pass that is blamed is the user's own."""
+    return any(call.name == finding.pass_name and is_users(call) for call in finding.calls)
+
+
 def inside(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """A pass that runs inside of the pass shows the same on the same module, by itself.
 
@@ -192,6 +208,12 @@ RULES: tuple[Rule, ...] = (
         "symptoms",
         "each one's module shows the other's violation, too",
         symptoms,
+        sure=False,
+    ),
+    Rule(
+        "users-pass",
+        "the smallest module of the one shows the other, too",
+        users_pass,
         sure=False,
     ),
 )

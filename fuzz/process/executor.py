@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from ...oracles.violation import Violation
 from ..user_input.errors import RelaxfuzzError, UserError
 from . import death
-from .jobs import Check, CheckEach, Checked
+from .jobs import Check, CheckEach, Checked, CheckReproducers, Reproduced
 from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
 
 R = TypeVar("R")
@@ -95,8 +95,24 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
         JobFailed: the harness failed in this job.
         ExecutorError: the executor is broken or closed.
     """
-    replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     limits = limits.for_module(getattr(job, "module", ""))
+    results, died = collect(executor, job, limits)
+    if died is not None:
+        return died
+    if not results:
+        raise _closed_during(job)
+    return results[-1]
+
+
+def collect(
+    executor: Executor, job: Job[R], limits: Limits = LIMITS
+) -> tuple[list[R], Died | None]:
+    """All results of a job, and how its process died, if it did.
+
+    Raises:
+        UserError, JobFailed, ExecutorError: see `ask`.
+    """
+    replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     executor.submit(job, replies.put, limits=limits)
     results: list[R] = []
     while True:
@@ -106,17 +122,15 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
             case Result(value=value):
                 results.append(value)
             case Died() as died:
-                return died
+                return results, died
             case Failed(traceback=text, user_error=True):
                 raise UserError(text)
             case Failed() as failed:
                 raise _fault(failed)
             case Broken(reason=reason):
                 raise ExecutorError(reason)
-            case Ended() if results:
-                return results[-1]
             case Ended():
-                raise _closed_during(job)
+                return results, None
 
 
 def _fault(failed: Failed) -> JobFailed:
@@ -186,3 +200,21 @@ def check_each(
             done = 1
         skipped = max(0, done - len(job.pipelines))
         job = replace(job, pipelines=job.pipelines[done:], calls=job.calls[skipped:])
+
+
+def check_reproducers(executor: Executor, job: CheckReproducers) -> list[Reproduced]:
+    """What the module of each reproducer shows; where one ends the process, that.
+
+    Raises:
+        ExecutorError: see `ask`.
+    """
+    found: list[Reproduced] = []
+    while len(found) < len(job.files):
+        rest = replace(job, files=job.files[len(found) :])
+        answers, end = collect(executor, rest)
+        found += answers
+        if end is not None:
+            found.append(Reproduced((death.violation(end),)))
+        elif not answers:
+            raise _closed_during(job)
+    return found

@@ -48,6 +48,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     block.Regenerate: block.regenerate,
     jobs.Check: jobs.check,
     jobs.CheckEach: jobs.check_each,
+    jobs.CheckReproducers: jobs.check_reproducers,
     jobs.Examine: jobs.examine,
     jobs.Explain: jobs.explain,
     jobs.Reach: jobs.reach,

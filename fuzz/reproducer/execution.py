@@ -155,4 +155,7 @@ def _alike(one: str, other: str) -> bool:
     An older finding was normalized by older rules.
     """
     others = (other, keys.message(other, ops=True))
-    return any(one.startswith(other) or other.startswith(one) for other in others)
+    return any(one.startswith(other) or other.startswith(one) for other in others) or bool(
+        # Which names are the module's, the script does not know.
+        re.match(".*?".join(map(re.escape, other.split("<name>"))), one)
+    )

@@ -293,6 +293,8 @@ class Session:
             self.display.line(text, "bold")
         else:
             self.display.line(f"{text}, seen before")
+        if finding.perhaps:
+            self.display.line(f"  perhaps the known bug {' or '.join(finding.perhaps[:3])}")
         path = self.store.reproducer(finding)
         if path is not None:
             self.display.line(f"  {path}")
@@ -315,6 +317,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "reproducer": None if reproducer is None else str(reproducer),
         "module": str(store.module(finding)),
         "confirmed": finding.confirmed,
+        "perhaps": finding.perhaps,
         "tvm": finding.versions["tvm"],
     }
 

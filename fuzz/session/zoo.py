@@ -51,7 +51,8 @@ def hunt_all(
     if as_json:
         print(json.dumps({"event": "summary", **_totals(detections)}))
     else:
-        _print(sorted(detections, key=lambda d: list(ZOO).index(d.specimen.name)))
+        ordered = sorted(detections, key=lambda d: list(ZOO).index(d.specimen.name))
+        _print(ordered, rows=budget.whole)
     if any(detection.faults for detection in detections):
         return 3
     complete = len(detections) == len(chosen)
@@ -116,6 +117,7 @@ def _event(detection: Detection) -> dict[str, object]:
         "modules": detection.modules,
         "seconds": round(detection.seconds, 2),
         "bindings": detection.bindings,
+        "rows": detection.rows,
         "reproducer": None if detection.reproducer is None else str(detection.reproducer),
         "unconfirmed": list(detection.unconfirmed),
     }
@@ -132,36 +134,43 @@ def _totals(detections: Sequence[Detection]) -> dict[str, object]:
         "median_seconds": round(statistics.median([d.seconds for d in found]), 2)
         if found
         else None,
+        "rows": round(statistics.mean([d.rows for d in found]), 2) if found else None,
+        "most_rows": max((d.rows for d in found), default=None),
         "correct": len(correct),
         "false_alarms": sum(not d.right for d in correct),
     }
 
 
-def _print(detections: Sequence[Detection]) -> None:
-    """The detection table; it is valid Markdown, so that it can be pasted."""
+def _print(detections: Sequence[Detection], *, rows: bool) -> None:
+    """The detection table; it is valid Markdown, so that it can be pasted.
+
+    Args:
+        rows: with the number of bugs that were reported of each.
+    """
     table = Table(box=box.MARKDOWN)
     table.add_column("pass", no_wrap=True)
     table.add_column("modelled on", overflow="fold")
     table.add_column("found by", no_wrap=True)
-    for title in ("modules", "seconds", "bindings"):
+    for title in ("modules", "seconds", "bindings", "rows")[: 4 if rows else 3]:
         table.add_column(title, justify="right", no_wrap=True)
     for family in Family:
         mine = [d for d in detections if d.specimen.family is family]
         if mine:
             right = sum(d.right for d in mine)
-            table.add_row(f"**{family}**", f"{right} of {len(mine)} right", "", "", "", "")
+            table.add_row(f"**{family}**", f"{right} of {len(mine)} right")
         for detection in mine:
-            table.add_row(*map(Text, _cells(detection)))
+            table.add_row(*map(Text, _cells(detection, rows=rows)))
     # A folded row is no Markdown any more.
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     totals = _totals(detections)
+    each = f" in {totals['rows']} rows each, at most {totals['most_rows']}" if rows else ""
     print(
-        f"{totals['found']} of {totals['faulty']} faults found, "
+        f"{totals['found']} of {totals['faulty']} faults found{each}, "
         f"{totals['false_alarms']} false alarms on {totals['correct']} correct passes"
     )
 
 
-def _cells(detection: Detection) -> tuple[str, ...]:
+def _cells(detection: Detection, *, rows: bool) -> tuple[str, ...]:
     finding = detection.finding
     nothing = "" if detection.right else "**not found**"
     return (
@@ -171,4 +180,5 @@ def _cells(detection: Detection) -> tuple[str, ...]:
         str(detection.modules),
         f"{detection.seconds:.1f}",
         "" if detection.bindings is None else str(detection.bindings),
+        *([str(detection.rows or "")] if rows else []),
     )

@@ -139,7 +139,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         if _NO_MODULE.match(text) and not broken and _stale(runs.mod):
             return None
         return Violation(title, detail, (text,), pass_name="" if broken else TVMSCRIPT_ITSELF)
-    found = keys.mismatch(mod, again, "printing and parsing changes a module")
+    found = keys.mismatch(mod, again, "printing and parsing changes a module", located=True)
     if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
         return None
     return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections import Counter
@@ -69,14 +70,15 @@ def attributes(runs: PassRuns) -> Violation | None:
         dict(mod.global_infos), dict(after.global_infos), "global info"
     )
     if wrong is not None:
-        return _violation(wrong, "", after)
+        return _kind_of_loss(wrong, "an attribute or global info of the module", "", after)
     keeps = runs.contract.relation in (*SAME_SIGNATURE, Relation.LOWERED)
     for name, old, new in _pairs(runs):
         owned = {"global_symbol"} if keeps else {"global_symbol", "num_input"}
         attrs = {key: value for key, value in _attrs(old).items() if key not in owned}
         wrong = _lost(attrs, _attrs(new), f"attribute of a public {type(old).__name__}")
         if wrong is not None:
-            return _violation(wrong, name, after)
+            whose = f"an attribute of a public {type(old).__name__}"
+            return _kind_of_loss(wrong, whose, name, after)
     return None
 
 
@@ -272,6 +274,12 @@ def _lost(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> str | No
 
 def _violation(title: str, detail: str, after: tvm.IRModule) -> Violation:
     return Violation.titled(title, f"{title}: {detail}\n\n{keys.listing(after)}")
+
+
+def _kind_of_loss(wrong: str, whose: str, detail: str, after: tvm.IRModule) -> Violation:
+    """Which attributes a module has is an accident."""
+    lost = "lost" if wrong.endswith("is lost") else "changed"
+    return dataclasses.replace(_violation(wrong, detail, after), key=(f"{whose} is {lost}",))
 
 
 def _head(func: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -68,22 +67,14 @@ def key(kind: str, where: str, pass_name: str) -> tuple[str, ...]:
 def kind_of(value: Any) -> str:
     """The operator that a binding's value calls, or what else it is.
 
-    Names of PrimFuncs come without what differs from module to module: numbers, and what
-    fusion made of many.
+    What the functions of a module are called is an accident.
     """
     op = op_name(value)
     if isinstance(value, relax.Call):
         callee = value.args[0] if op is not None and op.startswith("relax.call_tir") else value.op
         if isinstance(callee, relax.GlobalVar):
-            return f"function {family(str(callee.name_hint))}"
+            return "a function"
     return op or type(value).__name__
-
-
-def family(name: str) -> str:
-    """A function's name without numbers; "fused" for what FuseOps has put together."""
-    if name.startswith("fused_"):
-        return "fused"
-    return re.sub(r"_?\d+", "", name)
 
 
 def alone(

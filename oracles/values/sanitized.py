@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
 from ..violation import Case, Violation, omit
-from .blame import family
 from .expectation import Expectation, copies
 from .sides import sides
 
@@ -75,13 +75,20 @@ def sanitized(runs: PassRuns) -> Violation | None:
         # A pass that legalizes makes each PrimFunc of one operator, and names it after that:
         # another operator is another bug. What others put together bears names by accident.
         legal = runs.contract.lowers
-        what += f" by function {family(found.name)}" if legal else " by a new PrimFunc"
+        what += f" by function {_family(found.name)}" if legal else " by a new PrimFunc"
     detail = (
         f"{found.name}: {fault.kind}: {fault.buffer}{list(fault.index)}, a buffer of shape "
         f"{fault.shape}, in\n  {fault.statement.strip()}\n"
         "Not observable in the VM: compiled code does not check what it touches"
     )
     return Violation.titled(what, detail)
+
+
+def _family(name: str) -> str:
+    """A PrimFunc's name without numbers; "fused" for what FuseOps has put together."""
+    if name.startswith("fused_"):
+        return "fused"
+    return re.sub(r"_?\d+", "", name)
 
 
 def find(runs: PassRuns) -> Found | None:

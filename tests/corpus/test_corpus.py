@@ -106,7 +106,7 @@ def test_the_record_beside_a_file(tmp_path: Path) -> None:
     file, record = tmp_path / "x.py", tmp_path / "x.toml"
     file.write_text("# It raises\nimport tvm\n")
     record.write_text(
-        'what = "it raises"\nkey_format = 2\nkeys = [["crash", "FuseOps"]]\n'
+        'what = "it raises"\nkey_format = 3\nkeys = [["crash", "FuseOps"]]\n'
         'tvm = "fails on 0.26.0"\npromise = ["a docstring"]\n'
     )
     assert corpus.entry(file) is None, "its failure is not recorded"

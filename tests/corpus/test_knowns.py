@@ -11,7 +11,7 @@ from relaxfuzz.corpus.knowns import Known, Lookup, known, knowns
 
 HEAD = """\
 what = "it is wrong"
-key_format = 2
+key_format = 3
 tvm = "fails on 0.26.0, 0.27.0.post1"
 """
 
@@ -76,7 +76,7 @@ def test_a_key_of_several(tmp_path: Path) -> None:
 def test_a_fixed_bug_that_comes_back_is_news(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
-        'what = "x"\nkey_format = 2\ntvm = "fails on 0.26.0; fixed in 0.27.0.post1"\n'
+        'what = "x"\nkey_format = 3\ntvm = "fails on 0.26.0; fixed in 0.27.0.post1"\n'
         'keys = [["segfault", "FuseOps"]]'
     )
     one = known(file)
@@ -107,14 +107,14 @@ fails_with = "ValueError: no"
     assert known(one.path).reproducer == tmp_path / "x.py"
 
 
-@pytest.mark.parametrize("version", ["1", "3", '"2"', "true"])
+@pytest.mark.parametrize("version", ["1", "2", '"3"', "true"])
 def test_keys_of_another_format_are_refused(tmp_path: Path, version: str) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
         f'what = "x"\nkey_format = {version}\ntvm = "fails on 0.26.0"\n'
         'keys = [["segfault", "FuseOps"]]'
     )
-    with pytest.raises(ValueError, match=r"x\.toml: Expected key_format = 2 but got"):
+    with pytest.raises(ValueError, match=r"x\.toml: Expected key_format = 3 but got"):
         known(file)
 
 

@@ -578,12 +578,12 @@ TOML = (
     'corpus = ["/dev/zero", "/nowhere"]',
     'passes = ["\\u001b[2J"]',
     "x" * 100_000 + " = 1",
-    'what = ["a"]\nkey_format = 2\nkeys = [[]]\ntvm = 1\ntrigger = []',
-    'what = "a"\nkey_format = 2\nkeys = [["a", "b"]]\ntvm = "fails on 1"\ntrigger = {a = 1}',
-    'what = "a"\nkey_format = 2\nkeys = [["a", "b"]]\ntvm = "fails on 1"\n'
+    'what = ["a"]\nkey_format = 3\nkeys = [[]]\ntvm = 1\ntrigger = []',
+    'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on 1"\ntrigger = {a = 1}',
+    'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on 1"\n'
     f'reproducer = "{"a" * 5_000}"',
     "key_format = 1e400",
-    f'what = "a"\nkey_format = 2\nkeys = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
+    f'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
 )
 
 

@@ -18,6 +18,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
+from relaxfuzz.oracles.inspect import op_name
 
 Transform = Callable[[tvm.IRModule], tvm.IRModule]
 
@@ -328,6 +329,29 @@ def grows_with_every_run() -> tvm.transform.Pass:
         return relax.transform.Normalize()(_with_main(mod, change))
 
     return _pass("GrowsWithEveryRun", transform)
+
+
+def swaps_sum_and_difference() -> tvm.transform.Pass:
+    """Wrong once, right twice."""
+
+    def swapped(call: relax.Call) -> relax.Expr:
+        other = {"relax.add": relax.op.subtract, "relax.subtract": relax.op.add}
+        name = op_name(call)
+        return call if name not in other else other[name](*call.args)
+
+    @relax.expr_functor.mutator
+    class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            return swapped(self.visit_expr_post_order(call))
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        mutator = Mutator(mod)
+        for gvar, func in mod.functions_items():
+            if isinstance(func, relax.Function):
+                mutator.builder_.update_func(gvar, mutator.visit_expr(func))
+        return mutator.builder_.get().with_attrs(mod.attrs)
+
+    return _pass("SwapsSumAndDifference", transform)
 
 
 def raises_the_second_time() -> tvm.transform.Pass:

@@ -97,6 +97,22 @@ SAME = [
         "the argument gv is instead of type R.Tuple(R.Tensor((2,)), R.Tensor((2,)))",
         "the argument lv12 is instead of type R.Tuple(R.Tensor((4, 4)))",
     ),
+    # A constant, a variable, a tuple or an expression of dimensions: what is there is an accident.
+    (
+        'the LHS metadata["relax.expr.Constant"][0] has shape R.shape([4, 4])',
+        "the LHS lv has shape R.shape([8])",
+    ),
+    (
+        "Operator ir.Op(x) requires argument 0 (x1) to be a tensor.  However, the argument "
+        "(y, x1) is instead of type R.Tuple(R.Tensor((2,)))",
+        "Operator ir.Op(x) requires argument 1 (condition) to be a tensor.  However, the argument "
+        "n > T.int64(3) is instead of type R.Prim",
+    ),
+    (
+        "Function has multiple symbolic variables with the name n, all of them named n",
+        "Function has multiple symbolic variables with the name k, all of them named k",
+    ),
+    ("the layout is ABC, not NCHW", "the layout is ABCD, not NCW"),
     # The messages of TVM 0.26 for the same bugs: classes have moved, or have another name.
     (
         "Cannot treat type `ir.GenericConst` as type `ir.Var`",
@@ -126,6 +142,19 @@ def test_messages_of_different_causes_have_different_keys() -> None:
         keys.message("Cannot convert from type `ir.IntImm` to `ffi.Array`"),
     }
     assert len(every) == len(SAME) + 4
+
+
+def test_names_of_the_module_at_hand_are_dropped() -> None:
+    def text(name: str) -> str:
+        return f"{name}(x, f(y)) is impure, as is my_{name} of call_tir"
+
+    def shown(name: str) -> str:
+        x = relax.Var(f"my_{name}", relax.TensorType((2,), "float32"))
+        with keys.about(tvm.IRModule({name: relax.Function([x], relax.SeqExpr([], x), x.ty)})):
+            return keys.message(text(name))
+
+    assert shown("kernel") == shown("other") == "<node> is impure, as is <name> of call_tir"
+    assert "kernel" in keys.message(text("kernel"))
 
 
 def test_source_text_of_a_failed_check_is_kept() -> None:

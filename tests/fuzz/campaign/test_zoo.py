@@ -53,6 +53,14 @@ def test_a_false_alarm_and_a_miss_are_not_right(pool: LocalPool, tmp_path: Path)
     assert not miss.right
 
 
+def test_a_whole_budget_gives_one_bug(pool: LocalPool, tmp_path: Path) -> None:
+    with Store(tmp_path / "out") as store:
+        budget = Budget(seed=1, seconds=3.0, whole=True)
+        detection = hunt(FAULTY, budget, pool, store, threading.Event())
+        assert len(list(store.findings())) > 1
+    assert detection.rows == 1
+
+
 def test_it_can_be_stopped(pool: LocalPool, tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()

@@ -164,7 +164,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     (finding,) = found
     assert set(finding) == {
         "event", "id", "row", "key", "place", "key_format", "pass", "oracle", "title", "reproducer",
-        "module", "confirmed", "tvm", "contract",
+        "module", "confirmed", "perhaps", "tvm", "contract",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"
     assert finding["confirmed"] is True

@@ -59,7 +59,7 @@ def made(
 ) -> Known:
     text = (
         f'# by hand\nwhat = "it raises"\ntvm = "fails on {fails_on}"\n'
-        'key_format = 2\nkeys = [["crash", "FuseOps", "ValueError", "no"]]\n'
+        'key_format = 3\nkeys = [["crash", "FuseOps", "ValueError", "no"]]\n'
     )
     if reproducer is not None:
         (folder / f"{name}.py").write_text(reproducer.replace("'__main__'", '"__main__"'))
@@ -105,7 +105,7 @@ def test_no_shipped_known_excuses_a_users_pass(tmp_path: Path) -> None:
 def test_with_a_users_pass_the_faults_of_tvm_are_as_known(tmp_path: Path, blamed: str) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 2\nkeys = [["crash", "{blamed}", "no"]]'
+        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\nkeys = [["crash", "{blamed}", "no"]]'
     )
     own = finding(blamed, ("no",), PassCall("mine()", factory="my_passes.py:mine"))
     assert Expected([known(file)], [], HERE).take(own)
@@ -114,7 +114,7 @@ def test_with_a_users_pass_the_faults_of_tvm_are_as_known(tmp_path: Path, blamed
 def test_what_a_legalization_raises_is_known_whatever_pass_calls_it(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 2\n'
+        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\n'
         'keys = [["crash", "LegalizeOps", "ValueError", "no"]]'
     )
     other = finding("FoldConstant", call=PassCall("FoldConstant()"))

@@ -43,7 +43,7 @@ def script(path: Path, fails: bool, header: str = "") -> Path:
 def known(folder: Path, name: str, fails: bool, versions_text: str) -> None:
     script(folder / f"{name}.py", fails)
     (folder / f"{name}.toml").write_text(
-        f'what = "x"\nkey_format = 2\nkeys = [["crash", "FuseOps", "{name}"]]\n'
+        f'what = "x"\nkey_format = 3\nkeys = [["crash", "FuseOps", "{name}"]]\n'
         f'tvm = "{versions_text}"\nreproducer = "{name}.py"\n'
     )
 

@@ -21,10 +21,12 @@ from relaxfuzz.fuzz.process.jobs import (
     Check,
     CheckEach,
     Checked,
+    CheckReproducers,
     Examine,
     Explain,
     Reach,
     Read,
+    Reproduced,
     Show,
     WriteChecks,
 )
@@ -120,6 +122,10 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (
         CheckEach(module="{}", pipelines=("zero",), calls=(CALL,)),
         [Checked((VIOLATION,), ("values in NumPy",)), Checked(())],
+    ),
+    (
+        CheckReproducers(files=("/a/b.py",), calls=(CALL,), oracles=("crash",)),
+        [Reproduced((VIOLATION,), Evidence(pattern="p", ops=(), unknowns=(), parts=("If",)))],
     ),
     (Regenerate(ORIGIN), [('{"root": 1}', ("model.onnx, main, bindings 0 to 1",))]),
     (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),

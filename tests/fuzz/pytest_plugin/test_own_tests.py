@@ -32,7 +32,7 @@ BEFORE = f"fails on 0.1.0; fixed in {tvm.__version__}"
 
 KNOWN = """\
 what = "{what}"
-key_format = 2
+key_format = 3
 keys = [["crash", "Raises", "ValueError", "no <n>"]]
 tvm = "{claim}"
 reproducer = "{name}.py"
