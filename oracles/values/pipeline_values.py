@@ -17,6 +17,7 @@ from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Death, Failure, execute, is_large
+from ..grades.grade import Grade
 from ..inspect import bindings_of, op_name, public_functions
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
@@ -222,6 +223,7 @@ def _shown(case: Case) -> list[tuple[Expectation, Any]]:
 ORACLE = Oracle(
     name="executed-by-pipeline",
     tier=4,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=5.0,  # 150 for a pipeline, and few checks are of pipelines
     promise="A build computes what the documentation of the operators says.",

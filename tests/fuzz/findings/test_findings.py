@@ -49,7 +49,7 @@ def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall)
         versions=versions(),
         calls=(call,),
         confirmed=True,
-        evidence=evidence_of(mod, silent, legalize=True),
+        evidence=evidence_of(mod, silent, whole=True),
     )
 
 

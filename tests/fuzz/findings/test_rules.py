@@ -92,7 +92,7 @@ def finding(mod: tvm.IRModule, expr: str, oracle: str) -> Finding:
     """The first violation of this oracle by the pass on this module."""
     call = PassCall(expr)
     violation = check(Case(mod, (call,)), oracles=(oracle,))[0]
-    evidence = evidence_of(mod, silent, legalize=True)
+    evidence = evidence_of(mod, silent, whole=True)
     found = Finding(violation=violation, module=save_json(mod), versions=versions(), calls=(call,))
     return dataclasses.replace(found, confirmed=True, evidence=evidence)
 
