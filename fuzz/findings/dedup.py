@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
+from ...oracles.grades.grade import Grade
 from ..process.executor import Executor
 from .confirm import again
 from .finding import Finding
@@ -56,6 +57,11 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
     for members in rows.values():  # those with a reproducer, then the smaller ones
         members.sort(key=lambda f: (store.reproducer(f) is None, len(f.source) or len(f.module)))
     return rows
+
+
+def gravest(row: Iterable[Finding]) -> Grade:
+    """The grade of a bug: the best that any of its findings shows."""
+    return min(finding.grade for finding in row)
 
 
 def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
