@@ -85,11 +85,19 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
     for title in ("known", "fixed", "judged"):
         entries = [entry for entry in others if _group(entry) == title]
         if entries:
-            rows = (
-                (_joined(entry.labels), _joined(entry.oracles), entry.title, entry.closed_because)
+            closed = (
+                (
+                    entry.grade,
+                    _joined(entry.labels),
+                    _joined(entry.oracles),
+                    entry.title,
+                    entry.closed_because,
+                )
                 for entry in entries
             )
-            table = _table(("pass", "oracle", "what went wrong", "why it is closed"), rows)
+            table = _table(
+                ("grade", "pass", "oracle", "what went wrong", "why it is closed"), closed
+            )
             yield _folded(f"{len(entries)} {title}", table)
 
 

@@ -1,7 +1,8 @@
 """What keeps a module from being plain: forms that neither frontends nor the pipeline make.
 
 Each has one predicate. They look at parameters where passes of the pipeline leave the same in
-bindings: StaticPlanBlockMemory binds storage, whose type is Any, and nobody has written that.
+bindings: StaticPlanBlockMemory binds storage, whose type is Any, and nobody has written that. What
+minimization alone leads to, e.g. a function that returns a parameter, is not among them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import PrimType
 
-from ...compat.ir import GenericConst
 from ...generators.stages import step
 from ...generators.traits import Trait
 from .. import keys
@@ -127,16 +127,6 @@ def dtypes(mod: tvm.IRModule) -> bool:
     )
 
 
-def trivial_outputs(mod: tvm.IRModule) -> bool:
-    """A function returns a parameter or a constant as it is."""
-    for _, func in relax_functions(mod):
-        result = func.body.body if isinstance(func.body, relax.SeqExpr) else func.body
-        parts = result.fields if isinstance(result, relax.Tuple) else [result]
-        if any(part in func.params or isinstance(part, GenericConst) for part in parts):
-            return True
-    return False
-
-
 def call_tir_with_grad(mod: tvm.IRModule) -> bool:
     """A kernel comes with the kernel of its gradient."""
     return bool(calls_of(mod, "relax.call_tir_with_grad"))
@@ -182,7 +172,6 @@ READ: Mapping[str, Predicate] = {
     Trait.ZERO_SIZE: zero_size,
     Trait.COMPOSITE_DIMS: composite_dims,
     Trait.DTYPES: dtypes,
-    Trait.TRIVIAL_OUTPUTS: trivial_outputs,
     Trait.CALL_TIR_WITH_GRAD: call_tir_with_grad,
 }
 """By name of what is rare, that of a trait where there is one: what is seen in the module."""
