@@ -256,7 +256,7 @@ def _print_table(entries: Sequence[Entry], ids: Sequence[str]) -> None:
             Text(sentence(", ".join(entry.oracles))),
             str(len(entry.findings)),
             bindings(entry.findings[0]),
-            Text(visible("\n".join(filter(None, (entry.seen.period, *entry.seen.builds))))),
+            Text(sentence(entry.seen.brief)),
             Text(sentence(entry.status)),
             Text(sentence(entry.findings[0].title)).append(note, style="dim"),
         )

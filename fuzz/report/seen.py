@@ -22,7 +22,7 @@ class Seen:
     builds: tuple[str, ...] = ()
     """The builds on which it failed, in the order of the first time."""
     gone_on: str | None = None
-    """The build on which it was run again last and did not fail; None: it failed the last time."""
+    """The build on which it was run again and did not fail any more; None: it did, the last time."""
     is_back: bool = False
     """It was gone, and fails again."""
 
@@ -31,6 +31,12 @@ class Seen:
         """The days from the first time to the last."""
         days = [date(each) for each in (self.first, self.last) if each is not None]
         return " to ".join(dict.fromkeys(days))
+
+    @property
+    def brief(self) -> str:
+        """The same with the versions of TVM on which it failed, e.g. for a cell of a table."""
+        on = dict.fromkeys(build.partition(" (")[0].removeprefix("TVM ") for build in self.builds)
+        return ", ".join(filter(None, (self.period, *on)))
 
 
 NEVER = Seen()

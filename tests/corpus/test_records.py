@@ -30,7 +30,7 @@ def test_what_is_rare_is_written_down_for_each_record() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("expand-tuple-arguments-function-as-value", Grade.C),
+        ("expand-tuple-arguments-function-as-value", Grade.B),
         ("legalize-passes-over-unknown-shape", Grade.B),
         ("fast-math-unknown-shape", Grade.C),
         ("adjust-matmul-order-alias-segfault", Grade.A),
