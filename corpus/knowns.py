@@ -40,7 +40,7 @@ ANYTHING = "…"
 
 _REQUIRED = ("what", "key_format", "keys", "tvm")
 _OPTIONAL = (
-    *("verdict", "note", "grade", "promise", "source", "root_cause", "symptoms"),
+    *("verdict", "note", "promise", "source", "root_cause", "symptoms"),
     *("fails_with", "reproducer", "upstream", "trigger"),
 )
 
@@ -67,7 +67,6 @@ class Known:
     verdict: str | None = None
     note: str | None = None
     """A remark on the verdict."""
-    grade: str | None = None
     promise: tuple[str, ...] = ()
     """What TVM promises, each with the place where it does."""
     source: str | None = None
@@ -192,7 +191,6 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
         trigger=_trigger(fields),
         verdict=_optional("verdict", fields),
         note=_optional("note", fields),
-        grade=_optional("grade", fields),
         promise=_texts("promise", fields.get("promise", [])),
         source=_optional("source", fields),
         root_cause=_optional("root_cause", fields),

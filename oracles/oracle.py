@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import tvm
 
 from .errors import TooLarge, Unloadable
+from .grades.grade import Grade
 from .pass_runs import PassRuns
 from .violation import Case, Violation
 
@@ -50,6 +51,8 @@ class Oracle:
     tier: int
     promise: str
     """What every pass promises, in one sentence for reports."""
+    grade: Grade
+    """How much it matters that the promise is broken; see docs/triage.md."""
     source: str
     """Where TVM promises it: a docstring, a documentation page, a checker."""
     snippet: str | Callable[[Case], str]
@@ -76,6 +79,8 @@ class Oracle:
 
     It may run passes, and must work on what the case holds, not on what an earlier run left.
     """
+    grade_of: Mapping[str, Grade] = field(default_factory=dict)
+    """The grade of violations that are of another one, by the first part of their keys."""
     cost: float = 0.0
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
     thorough: bool = False

@@ -1,4 +1,4 @@
-# RewriteCUDAGraph: the pass dereferences a null pointer in every function that has a local function
+# RewriteCUDAGraph: with relax.backend.use_cuda_graph the pass dereferences a null pointer in every function that has a local function
 
 import tvm
 from tvm import relax

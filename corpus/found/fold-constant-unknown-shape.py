@@ -1,4 +1,4 @@
-# AssertionError: emit_te now only supports Tensor that has ShapeExpr shape
+# FoldConstant: an AssertionError of emit_te for any operator in a dataflow block on a tensor of unknown shape, constants or not
 
 import tvm
 from tvm import relax

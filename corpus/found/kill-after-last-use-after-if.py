@@ -1,4 +1,4 @@
-# an allocated tensor or storage is never killed
+# KillAfterLastUse: what is used last behind an If is not killed there, and lives until the function returns: the table of last uses is emptied at the end of a branch
 
 import tvm
 from tvm import relax

@@ -1,4 +1,4 @@
-# ToMixedPrecision: any function with a symbolic dimension in its signature: 'no block is being built'
+# ToMixedPrecision: a function without any binding whose signature has a symbolic dimension: 'no block is being built'
 
 import tvm
 from tvm import relax

@@ -18,7 +18,7 @@ from ...compat.release import versions
 from ..findings.confirm import DEATHS
 from ..findings.finding import Finding
 from ..findings.known import Choice
-from ..output.terminal import counted, findings_table
+from ..output.terminal import Cells, counted, findings_table
 from ..process import death
 from ..process.executor import ExecutorError, check
 from ..process.jobs import Check
@@ -121,14 +121,14 @@ def _report(out: Path, found: Sequence[LoggedFinding], died: Sequence[LoggedFind
     return len(new)
 
 
-def _row(
-    found: LoggedFinding, published: Mapping[str, Finding], made: Session
-) -> tuple[str, str, str, Path | None]:
+def _row(found: LoggedFinding, published: Mapping[str, Finding], made: Session) -> Cells:
     finding = published.get(found.finding.id)
     if finding is not None:
-        return found.place, finding.oracle, finding.title, made.store.reproducer(finding)
+        path = made.store.reproducer(finding)
+        return finding.grade, found.place, finding.oracle, finding.title, path
     kept = save(found.finding, made.store.folder)
-    return found.place, kept.finding.oracle, f"{kept.finding.title}\n{kept.note()}", kept.file
+    title = f"{kept.finding.title}\n{kept.note()}"
+    return kept.finding.grade, found.place, kept.finding.oracle, title, kept.file
 
 
 def _is_portable(finding: Finding) -> bool:

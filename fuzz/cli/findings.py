@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from ...oracles.grades.grade import Grade
 from .app import app, command
 from .options import OUT, Oracles, Out
 
@@ -55,6 +56,9 @@ def list_findings(
     new: Annotated[
         bool, typer.Option("--new", help="Only rows without a verdict that are no known bugs.")
     ] = False,
+    grade: Annotated[
+        Grade, typer.Option(metavar="A|B|C", help="Only rows of this grade and graver ones.")
+    ] = Grade.C,
     unconfirmed: Annotated[
         bool,
         typer.Option(
@@ -65,7 +69,7 @@ def list_findings(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> int:
-    """List the rows of DIR, one for each bug. `list` may be left out."""
+    """List the rows of DIR, one for each bug, by grade. `list` may be left out."""
     from ..report.listing import Filter, list_rows
 
     chosen = Filter(
@@ -73,6 +77,7 @@ def list_findings(
         oracles=tuple(oracle or ()),
         verdicts=tuple(verdict or ()),
         new=new,
+        grade=grade,
         unconfirmed=unconfirmed,
     )
     return list_rows(folder, chosen, json=json)

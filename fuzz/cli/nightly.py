@@ -9,7 +9,7 @@ import typer
 
 from ..system.limits import cores
 from .app import command
-from .options import Block, Cluster, Json, Scheduler, Workers
+from .options import Block, Cluster, FailOn, Json, Scheduler, Workers
 
 
 @command(
@@ -52,6 +52,7 @@ def nightly(
         bool | None,
         typer.Option("--until-first", help="Stop at the first new finding.", show_default=False),
     ] = None,
+    fail_on: FailOn = None,
     json: Json = False,
     init: Annotated[
         bool,
@@ -63,7 +64,8 @@ def nightly(
     Runs corpora and known bugs again, fuzzes for the budget, minimizes findings, groups those of
     one bug, bisects new ones, and writes reports. Options win over the file.
 
-    Exit codes: 0 nothing new, 1 new findings, 2 user error, 3 relaxfuzz itself failed.
+    Exit codes: 0 nothing new, 1 new findings of grade B or graver (see --fail-on), 2 user error,
+    3 relaxfuzz itself failed.
     """
     from ..nightly import night
 
@@ -79,6 +81,7 @@ def nightly(
         "scheduler": scheduler,
         "cluster": cluster,
         "until_first": until_first,
+        "fail_on": fail_on,
     }
     given = {name: value for name, value in options.items() if value is not None}
     return night.run(config, given, workers=cores(), json=json)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ...oracles.grades.grade import Grade
+
 Passes = Annotated[
     list[str] | None,
     typer.Argument(
@@ -81,6 +83,15 @@ NoKnown = Annotated[
 KnownUpdate = Annotated[
     bool,
     typer.Option("--known-update", help="Add new findings to the known bugs in the first DIR."),
+]
+FailOn = Annotated[
+    Grade | None,
+    typer.Option(
+        "--fail-on",
+        metavar="A|B|C",
+        help="Exit with 1 only for findings of this grade and graver ones.",
+        show_default=False,
+    ),
 ]
 Stages = Annotated[
     list[str] | None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ...oracles.grades.grade import Grade
 from ..system.limits import cores
 from ..user_input.options import SEED_SHARE
 from .app import command
@@ -16,6 +17,7 @@ from .options import (
     Block,
     Cluster,
     Exempt,
+    FailOn,
     Json,
     KnownFolders,
     KnownUpdate,
@@ -69,6 +71,7 @@ def run(
     like: Like = None,
     stage: Stages = None,
     exempt: Exempt = None,
+    fail_on: FailOn = None,
     seeds: Seeds = None,
     seed_share: SeedShare = SEED_SHARE,
     changed_since: Annotated[
@@ -143,4 +146,6 @@ def run(
         )
         named = tuple(target.name for target in chosen) if not everything else None
         finished = Fuzzing(config, made, command="run").run(named)
-        return made.conclude(finished.modules, finished.checks, finished.seconds)
+        return made.conclude(
+            finished.modules, finished.checks, finished.seconds, fail_on=fail_on or Grade.C
+        )

@@ -87,8 +87,8 @@ def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
     Raises:
         ExecutorError: the harness failed.
     """
-    for legalize in (True, False):
-        answer = ask(executor, Examine(finding.module, legalize))
+    for whole in (True, False):
+        answer = ask(executor, Examine(finding.module, whole))
         if not isinstance(answer, Died):
             return replace(answer, inside=_inside(executor, finding))
     return None

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
+from ...oracles.grades.grade import Grade
 from ...oracles.structural import crash, idempotence, well_formed
 from ...oracles.tiers import ORACLES, STRUCTURAL
 from ..process.executor import Executor
@@ -90,6 +91,11 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
             )
         )
     return rows
+
+
+def gravest(row: Iterable[Finding]) -> Grade:
+    """The grade of a bug: the best that any of its findings shows."""
+    return min(finding.grade for finding in row)
 
 
 def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:

@@ -1,4 +1,4 @@
-"""Evidence: what the module of a finding shows of the cause, for the rules of deduplication.
+"""Evidence: what the module of a finding shows, for the rules of deduplication and of grades.
 
 It is taken in a child process, since it runs code of TVM that may crash, and is stored with the
 finding: the rules themselves only compare.
@@ -17,6 +17,7 @@ from tvm.relax.analysis import BaseCheckResult, type_base_check
 
 from ...corpus.triggers import TRIGGERS
 from ...oracles import keys
+from ...oracles.grades.rare import rare
 from ...oracles.inspect import bindings_of, has_op_attr, op_name
 from ...oracles.structural.lowering_gaps import unknown
 from ...oracles.violation import Journal
@@ -42,13 +43,15 @@ class Evidence:
     inside: tuple[tuple[str, str], ...] = ()
     """Passes that run inside of the pass and show the same key by themselves, each with the place.
     """
+    rare: tuple[str, ...] = ()
+    """What keeps the module from being plain, which the grade depends on; see `grades.rare`."""
 
 
-def evidence_of(mod: tvm.IRModule, journal: Journal, *, legalize: bool) -> Evidence:
+def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence:
     """What the module shows.
 
     Args:
-        legalize: run the legalizations of the operators, any of which may crash.
+        whole: run what may crash: the legalizations of the operators, the parser of TVMScript.
     """
     journal("take evidence")
     calls = list(_calls(mod))
@@ -57,9 +60,10 @@ def evidence_of(mod: tvm.IRModule, journal: Journal, *, legalize: bool) -> Evide
         pattern=pattern(mod),
         ops=tuple(sorted({name for _, name in calls})),
         unknowns=tuple(sorted(unknowns)),
-        retyped=tuple(sorted(set(_retyped(calls, journal)))) if legalize else (),
+        retyped=tuple(sorted(set(_retyped(calls, journal)))) if whole else (),
         parts=tuple(sorted(parts(mod))),
         triggers=tuple(sorted(name for name, holds in TRIGGERS.items() if holds(mod))),
+        rare=rare(mod, journal, tried=whole),
     )
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from ...oracles import KEY_FORMAT
 from ...oracles.catalogue import has_contract
 from ...oracles.contract import NO_CONTRACT
+from ...oracles.grades.grade import Grade
+from ...oracles.grades.rule import OUT_OF_ORDER, grade, out_of_order
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
 from ...oracles.violation import Identity, Violation, identity
@@ -114,6 +116,20 @@ class Finding:
     def full_key(self) -> tuple[str, ...]:
         """Oracle, pass and key: they identify the bug on every version of TVM."""
         return self.oracle, self.pass_name, *self.key
+
+    @property
+    def rare(self) -> tuple[str, ...]:
+        """What keeps the module from being plain; nothing as long as no evidence was taken."""
+        found = () if self.evidence is None else self.evidence.rare
+        # Of a module of the user's nobody knows the stage.
+        generated = self.seed is not None
+        early = generated and out_of_order(self.pass_name, self.stage)
+        return (*found, OUT_OF_ORDER) if early else found
+
+    @property
+    def grade(self) -> Grade:
+        """How much the bug matters; see `grades.rule`."""
+        return grade(self.full_key, self.rare)
 
     @property
     def identity(self) -> Identity:

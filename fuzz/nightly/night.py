@@ -19,7 +19,7 @@ from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run
 from ..findings.store import Store
-from ..output.terminal import counted, duration, findings_table, results
+from ..output.terminal import Cells, by_grade, counted, duration, findings_table, results
 from ..process.serialize import plain
 from ..report import PAGE, writer
 from ..report.data import Entry, Report, State, gather
@@ -233,7 +233,7 @@ class _Phases:
                 made,
                 command=COMMAND,
                 resume=before is not None,
-                stop_at_first=settings.until_first,
+                stop_at_first=settings.fail_on if settings.until_first else None,
             ).run(())  # the reproducers of known bugs ran in the phase before
         if made.stopped:
             return
@@ -343,6 +343,7 @@ class _Phases:
             summary = {
                 "event": "summary",
                 "new": [entry.id for entry in new],
+                "grades": {entry.id: entry.grade for entry in new},
                 "back": list(self._night.back),
                 "seen": len(seen),
                 "knowns": len(run.knowns),
@@ -365,19 +366,22 @@ class _Phases:
                 findings_table(console, [self._cells(entry) for entry in new])
                 console.print()
             console.print(self._sentence(new, seen, run, report), soft_wrap=True)
-        return 3 if run.faults else made.exit_code(new=bool(new or self._night.back))
+        least = self._plan.settings.fail_on
+        fails = any(entry.grade.reaches(least) for entry in new)
+        return 3 if run.faults else made.exit_code(new=fails or bool(self._night.back))
 
-    def _cells(self, entry: Entry) -> tuple[str, str, str, Path | None]:
+    def _cells(self, entry: Entry) -> Cells:
         shown = entry.evidence[0]
         title = entry.title
         if shown.finding.first_bad is not None:
             title += f" (since {shown.finding.first_bad})"
-        return shown.finding.label, shown.finding.oracle, title, shown.reproducer
+        return entry.grade, shown.finding.label, shown.finding.oracle, title, shown.reproducer
 
     def _sentence(
         self, new: Sequence[Entry], seen: Sequence[Entry], run: Run, report: Report
     ) -> str:
-        parts = [counted(len(new), "new finding")]
+        grades = f" ({by_grade(entry.grade for entry in new)})" if new else ""
+        parts = [counted(len(new), "new finding") + grades]
         if self._night.back:
             parts.append(f"{len(self._night.back)} back: {', '.join(self._night.back)}")
         if seen:

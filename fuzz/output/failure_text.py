@@ -53,7 +53,9 @@ def whole(finding: Finding, hints: Sequence[str] = ()) -> str:
 
 def hints(finding: Finding, store: Store) -> list[str]:
     """What it was found in, where the reproducer is, and how to run it again."""
-    found = [f"Made of:      {sentence(piece.name)}" for piece in finding.recipe.pieces]
+    rare = f", rare: {', '.join(finding.rare)}" if finding.rare else ""
+    found = [f"Grade:        {finding.grade}{rare}"]
+    found += [f"Made of:      {sentence(piece.name)}" for piece in finding.recipe.pieces]
     path = store.reproducer(finding)
     if path is not None:
         found.append(f"Reproducer:   {short_path(path)}")

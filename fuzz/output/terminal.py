@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from rich.console import Console, Group, JustifyMethod
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from ...oracles.grades.grade import Grade
 from .readable import sentence, visible
 
 WIDE = 160
@@ -102,14 +105,32 @@ def columns(*names: str, whole: Collection[str] = (), numbers: Collection[str] =
     return table
 
 
-def findings_table(console: Console, rows: Sequence[tuple[str, str, str, Path | None]]) -> None:
-    """Print findings sorted: pass, oracle, title, and the path of the reproducer below."""
-    table = columns("pass", "oracle", "what went wrong, reproducer", whole=("pass", "oracle"))
-    for pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:3]):
+GRADE_STYLES: Mapping[str, str] = {Grade.A: "bold red", Grade.B: "yellow", Grade.C: "dim"}
+
+Cells: TypeAlias = tuple[Grade, str, str, str, Path | None]
+"""A finding in a table: grade, pass, oracle, title, the path of the reproducer."""
+
+
+def findings_table(console: Console, rows: Sequence[Cells]) -> None:
+    """Print findings sorted, the gravest first, the path of the reproducer below the title."""
+    names = ("grade", "pass", "oracle", "what went wrong, reproducer")
+    table = columns(*names, whole=("pass", "oracle"))
+    for grade, pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:4]):
         shown = "no reproducer file; see `relaxfuzz replay`" if path is None else str(path)
         what = Text(f"{sentence(title)}\n").append(visible(shown), style="dim")
-        table.add_row(Text(sentence(pass_name)), Text(sentence(oracle)), what)
+        table.add_row(graded(grade), Text(sentence(pass_name)), Text(sentence(oracle)), what)
     console.print(table)
+
+
+def graded(grade: Grade) -> Text:
+    """A grade in its colour."""
+    return Text(grade, style=GRADE_STYLES[grade])
+
+
+def by_grade(grades: Iterable[Grade]) -> str:
+    """How many there are of each: "2 A, 1 C"."""
+    counts = Counter(grades)
+    return ", ".join(f"{counts[grade]} {grade}" for grade in sorted(counts))
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -235,7 +235,7 @@ def check_reproducers(job: CheckReproducers, context: Context[Reproduced]) -> No
         shown = Reproduced()
         with contextlib.suppress(Exception):  # whatever does not show the violation is another bug
             mod = module_file.execute(Path(file))
-            evidence = evidence_of(mod, context.journal.step, legalize=False)
+            evidence = evidence_of(mod, context.journal.step, whole=False)
             check = Check(
                 module="",
                 calls=job.calls,
@@ -386,18 +386,18 @@ def write_checks(job: WriteChecks, context: Context[tuple[str, ...]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Examine(Job[Evidence]):
-    """Take the evidence of a module by which findings are put into rows."""
+    """Take the evidence of a module by which findings are put into rows and graded."""
 
     module: str
     """TVM JSON."""
-    legalize: bool
-    """Run legalizations, which may crash."""
+    whole: bool
+    """Run what may crash: legalizations, the parser of TVMScript."""
 
 
 def examine(job: Examine, context: Context[Evidence]) -> None:
     """Report the evidence."""
     context.journal.position(0, Stage.RAW, 0, "examine")
-    context.report(evidence_of(load_json(job.module), context.journal.step, legalize=job.legalize))
+    context.report(evidence_of(load_json(job.module), context.journal.step, whole=job.whole))
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,11 +126,14 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
         claim = Claim(item.nodeid, shard.spelling, row, finding.id)
         if resources.claims.claim(claim) != claim:
             return
+        settings = resources.settings
         failed.add(finding.oracle)
         item.user_properties.extend(results.junit_properties(finding, resources.store))
         with subtests.test(finding.oracle):
-            seeds = resources.settings.seeds
-            raise Failure(results.text(finding, resources.store, claim, resources.claims, seeds))
+            if not finding.grade.reaches(settings.fail_on):
+                pytest.xfail(results.below(finding, settings.fail_on))
+            text = results.text(finding, resources.store, claim, resources.claims, settings.seeds)
+            raise Failure(text)
 
     campaign = _ItemCampaign(resources, shard, report)
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ...oracles.grades.grade import Grade
 from ..user_input.errors import UserError
 from ..user_input.options import CampaignOptions, seeds_under
 from ..user_input.settings import read
@@ -96,6 +97,14 @@ def add(parser: pytest.Parser) -> None:
         "may be repeated.",
     )
     group.addoption(
+        "--relaxfuzz-fail-on",
+        metavar="A|B|C",
+        choices=list(Grade),
+        type=Grade,
+        help="A finding of this grade or a graver one fails, any other is an expected failure. "
+        "Default: B.",
+    )
+    group.addoption(
         "--relaxfuzz-corpus",
         metavar="PATH",
         action="append",
@@ -122,6 +131,7 @@ def settings(config: pytest.Config) -> Settings:
             "known": _under(here, known or ()),
             "seeds": seeds_under(here, config.getoption("relaxfuzz_seeds") or ()),
             "corpus": _under(here, corpus or ()),
+            "fail_on": config.getoption("relaxfuzz_fail_on"),
         }
         given = {name: value for name, value in given.items() if value not in (None, ())}
         chosen = dataclasses.replace(_pyproject(config.rootpath), **given)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...corpus.knowns import Known
+from ...oracles.grades.grade import Grade
 from ..findings.finding import Finding
 from ..findings.store import Store
 from ..output import failure_text
@@ -106,11 +107,22 @@ def text(finding: Finding, store: Store, claim: Claim, claims: Claims, seeds: Se
 
 def junit_properties(finding: Finding, store: Store) -> Sequence[tuple[str, str]]:
     """The properties of a failed item in JUnit's XML."""
-    found = [("relaxfuzz.key", json.dumps(finding.full_key, ensure_ascii=False))]
+    found = [
+        ("relaxfuzz.key", json.dumps(finding.full_key, ensure_ascii=False)),
+        ("relaxfuzz.grade", finding.grade),
+    ]
     reproducer = store.reproducer(finding)
     if reproducer is not None:
         found.append(("relaxfuzz.reproducer", str(reproducer)))
     return found
+
+
+def below(finding: Finding, least: Grade) -> str:
+    """Why a finding does not fail: its grade."""
+    return (
+        f"grade {finding.grade}, below --relaxfuzz-fail-on {least}: "
+        f"{finding.label}: {finding.title} ({finding.id})"
+    )
 
 
 def reason(known: Known) -> str:

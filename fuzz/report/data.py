@@ -9,23 +9,25 @@ import enum
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from ...compat.release import build_name, same_build
+from ...corpus.grades import grade as grade_of
 from ...corpus.knowns import Known
 from ...corpus.reading import LONGEST_GENERATED, read_text
+from ...oracles.grades.grade import Grade
 from ..findings.dedup import by_row
 from ..findings.finding import Finding
 from ..findings.known import Expected
-from ..findings.replay import Status
 from ..findings.rows import Row
 from ..findings.runs import Run
 from ..findings.store import Store
 from ..output.terminal import counted, duration
 from ..process.targets import PassStats
 from ..reproducer.description import promised, without_own_frames
+from .seen import NEVER, Seen, seen
 
 T = TypeVar("T")
 
@@ -83,6 +85,18 @@ class Entry:
     """The known bugs that it may be, the likeliest first."""
     verdict: str | None = None
     note: str | None = None
+    seen: Seen = NEVER
+
+    @property
+    def grade(self) -> Grade:
+        """The gravest of its findings; of a known bug that was only counted, that of its record."""
+        grades = [finding.grade for finding in self.findings]
+        return min(grades or [grade_of(known) for known in self.knowns], default=Grade.C)
+
+    @property
+    def rare(self) -> tuple[str, ...]:
+        """What is rare in the module of the finding that has this grade."""
+        return min(self.findings, key=lambda each: each.grade).rare if self.findings else ()
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -117,10 +131,16 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """The verdict, the known bug, or that it is new; without regard to runs."""
+        """The verdict, the known bug, since when it is gone, or that it is new or back."""
+        if self.verdict == "fixed" and self.state is not State.FIXED:
+            return "back"
         if self.verdict is not None:
             return self.verdict
-        return f"known: {self.knowns[0].name}" if self.knowns else "new"
+        if self.seen.gone_on is not None:
+            return f"gone: {self.seen.gone_on}"
+        if self.knowns:
+            return f"known: {self.knowns[0].name}"
+        return "back" if self.seen.is_back else "new"
 
     @property
     def is_open(self) -> bool:
@@ -170,7 +190,7 @@ class Report:
     tvm: str
     """The version of TVM whose known bugs are expected."""
     entries: tuple[Entry, ...]
-    """By state, pass, oracle and title."""
+    """By state, grade, pass, oracle and title."""
     runs: Mapping[int, Run]
     """In the order in which they began; none in a store of an older version."""
     unconfirmed: int
@@ -288,7 +308,7 @@ def gather(store: Store, expected: Expected) -> Report:
     entries = entries_of_rows(store, expected, runs)
     entries += _only_counted(runs, expected, {k.name for entry in entries for k in entry.knowns})
     order = list(State)
-    entries.sort(key=lambda e: (order.index(e.state), e.passes, e.oracles, e.title, e.id))
+    entries.sort(key=lambda e: (order.index(e.state), e.grade, e.passes, e.oracles, e.title, e.id))
     return Report(
         folder=store.folder,
         tvm=expected.version,
@@ -302,7 +322,7 @@ def entries_of_rows(store: Store, expected: Expected, runs: Mapping[int, Run] = 
     """The rows of a store, in the order in which they were made.
 
     Args:
-        runs: what they know of bugs; none: states are not meant.
+        runs: what they know of bugs.
     """
     rows = {row.id: row for row in store.rows.all()}
     grouped = by_row(store, store.findings())
@@ -341,7 +361,15 @@ def entry_of(
         knowns=likeliest,
         verdict=verdict,
         note=None if row is None else row.note,
+        seen=_seen(findings, ids, runs),
     )
+
+
+def _seen(findings: Sequence[Finding], ids: Set[str], runs: Mapping[int, Run]) -> Seen:
+    """What the runs know; without them, the builds that the findings come from."""
+    known = seen(ids, runs)
+    builds = (build_name(finding.versions) for finding in findings)
+    return known if known.builds else replace(known, builds=_distinct(builds))
 
 
 def _state_of(entry: Entry, runs: Mapping[int, Run]) -> State:
@@ -358,7 +386,9 @@ def _state(
     reported: Sequence[int],
     runs: Mapping[int, Run],
 ) -> State:
-    if verdict == "fixed" or _is_gone(ids, runs):
+    known = seen(ids, runs)
+    # What was fixed for people, then gone, and fails again, is not fixed.
+    if known.gone_on is not None or (verdict == "fixed" and not known.is_back):
         return State.FIXED
     since = [_fixed_since(known.name, runs) for known in knowns]
     fixed = [number for number in since if number is not None]
@@ -381,15 +411,6 @@ def _fixed_since(name: str, runs: Mapping[int, Run]) -> int | None:
         elif name in run.fixed and since is None:
             since = number
     return since
-
-
-def _is_gone(ids: Set[str], runs: Mapping[int, Run]) -> bool:
-    """Whether the last run that reported or replayed the findings saw none of them fail."""
-    for run in list(runs.values())[::-1]:
-        statuses = {run.replayed[id] for id in ids if id in run.replayed}
-        if statuses or not ids.isdisjoint(run.found):
-            return statuses == {Status.GONE} and ids.isdisjoint(run.found)
-    return False
 
 
 def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) -> list[Entry]:

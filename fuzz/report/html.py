@@ -7,6 +7,7 @@ import functools
 import hashlib
 import re
 import time
+from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -97,6 +98,7 @@ def html(report: Report) -> str:
         states=report.counts,
         names={state: state.label.capitalize() for state in State},
         meaning=MEANING,
+        grades=Counter(entry.grade for entry in report.entries),
         passes=sorted({name for entry in report.entries for name in entry.passes}),
         oracles=sorted({name for entry in report.entries for name in entry.oracles}),
         most_reports=MOST_REPORTS,

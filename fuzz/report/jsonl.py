@@ -44,7 +44,7 @@ def _runs(report: Report) -> Iterator[dict[str, Any]]:
             "kind": "run",
             "id": id,
             **{name: value for name, value in plain(run).items() if name not in OF_PASSES},
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(run.started)),
+            "started": _time(run.started),
         }
 
 
@@ -73,6 +73,7 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "kind": "finding" if entry.evidence else "known",
         "id": entry.id,
         "state": entry.state,
+        "grade": entry.grade,
         "title": entry.title,
         "places": [{"pass": blamed, "oracle": oracle} for blamed, oracle in entry.places],
         "reports": entry.reports,
@@ -81,6 +82,7 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "links": list(entry.links),
         "verdict": entry.verdict,
         "note": entry.note,
+        **seen_of(entry),
     }
     finding = entry.finding
     if finding is None:
@@ -88,6 +90,7 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
     exhibit, path = finding.exhibit, entry.evidence[0].reproducer
     return line | {
         "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
+        "rare": list(entry.rare),
         "contract": finding.has_contract,
         "key": list(finding.full_key),
         "place": finding.violation.place,
@@ -110,3 +113,19 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "first_bad": finding.first_bad,
         "versions": dict(finding.versions),
     }
+
+
+def seen_of(entry: Entry) -> dict[str, Any]:
+    """When and on which builds a bug was seen."""
+    known = entry.seen
+    return {
+        "first_seen": None if known.first is None else _time(known.first),
+        "last_seen": None if known.last is None else _time(known.last),
+        "builds": list(known.builds),
+        "gone_on": known.gone_on,
+        "back": known.is_back,
+    }
+
+
+def _time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -79,6 +79,7 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
             case,
             {
                 "state": entry.state,
+                "grade": entry.grade,
                 "finding": finding.id,
                 **({} if finding.has_contract else {"contract": "none"}),
                 "key": " | ".join(finding.full_key),
@@ -90,7 +91,9 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
         )
     if entry.is_open:
         failure = SubElement(
-            case, "failure", {"message": _line(entry.title), "type": _line(oracle)}
+            case,
+            "failure",
+            {"message": _line(f"{entry.grade}: {entry.title}"), "type": _line(oracle)},
         )
         if finding is not None:
             parts = [f"{finding.label}: {finding.title}", f"Expected: {expected(finding)}"]

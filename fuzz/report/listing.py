@@ -6,7 +6,7 @@ import dataclasses
 import json as jsonlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...compat.release import versions
 from ...corpus.reading import LONGEST_GENERATED, read_text
+from ...oracles.grades.grade import Grade
 from ...oracles.text.exhibit import Exhibit
 from .. import reproducer
 from ..findings import executable_text
@@ -24,13 +25,15 @@ from ..findings.known import Choice, Expected
 from ..findings.replay import module_of, unknown
 from ..findings.store import Store
 from ..output.readable import readable, sentence, visible
-from ..output.terminal import clipped, columns, counted, results
+from ..output.terminal import clipped, columns, counted, graded, results
 from ..process.executor import JobFailed
 from ..process.local_pool import LocalPool
 from ..reproducer import Form
 from ..user_input.errors import UserError, near
 from ..user_input.read_module import BadModule
 from .data import Entry, entries_of_rows, entry_of
+from .jsonl import seen_of
+from .seen import Seen
 
 VERDICTS = ("true", "false", "wontfix", "reported", "fixed", "unclear")
 """The verdicts on a row; everything else is a note."""
@@ -53,12 +56,14 @@ class Filter:
     oracles: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     new: bool = False
+    grade: Grade = Grade.C
+    """The least."""
     unconfirmed: bool = False
     """List unconfirmed findings instead of rows."""
 
 
 def rows(store: Store) -> list[Entry]:
-    """The rows of confirmed findings.
+    """The rows of confirmed findings: the open ones before the others, the gravest first.
 
     Findings that are in no row yet are assigned to rows; a store that is only read does not keep
     the assignment.
@@ -67,13 +72,15 @@ def rows(store: Store) -> list[Entry]:
         store.set_aside()
         for finding in new:
             place(store, finding)
-    return entries_of_rows(store, _expected())
+    found = entries_of_rows(store, _expected(), store.runs.all())
+    return sorted(found, key=lambda entry: (not entry.is_open, entry.grade))
 
 
 def unconfirmed(store: Store) -> list[Entry]:
     """The unconfirmed findings, each as a row of its own: no rule compares them."""
     expected = _expected()
-    return [entry_of([each], store, expected) for each in store.findings(confirmed=False)]
+    found = [entry_of([each], store, expected) for each in store.findings(confirmed=False)]
+    return sorted(found, key=lambda entry: entry.grade)
 
 
 def _expected() -> Expected:
@@ -91,10 +98,13 @@ def event(entry: Entry) -> dict[str, object]:
         "contract": best.finding.has_contract,
         "oracles": entry.oracles,
         "title": entry.title,
+        "grade": entry.grade,
+        "rare": entry.rare,
         "status": "known" if known and entry.verdict is None else entry.status,
         "known": known,
         "verdict": entry.verdict,
         "note": entry.note,
+        **seen_of(entry),
         "bindings": bindings(best.finding),
         "reproducer": None if best.reproducer is None else str(best.reproducer),
         "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
@@ -105,7 +115,9 @@ def description(entry: Entry, finding: Finding) -> str:
     """A finding of a row, the other findings, and why they are the same bug."""
     lines = [
         f"{finding.id}: {finding.label}, {finding.oracle}: {finding.title}",
+        f"grade: {finding.grade}" + (f", rare: {', '.join(finding.rare)}" if finding.rare else ""),
         f"status: {entry.status}",
+        *_seen(entry.seen),
         *(f"made of: {piece.name}" for piece in finding.recipe.pieces),
         *([f"note: {entry.note}"] if entry.note else []),
     ]
@@ -117,6 +129,16 @@ def description(entry: Entry, finding: Finding) -> str:
             why = f" ({reason})" if reason else ""
             lines.append(f"  {other.id}: {other.label}, {other.oracle}{why}")
     return readable("\n".join(lines))
+
+
+def _seen(known: Seen) -> Iterator[str]:
+    """When and where the bug was seen, in lines."""
+    when = f"{known.period}, " if known.period else ""
+    yield f"seen: {when}on {', '.join(known.builds)}"
+    if known.gone_on is not None:
+        yield f"gone: on {known.gone_on}"
+    elif known.is_back:
+        yield "back: it was gone in between"
 
 
 def selected(entries: Sequence[Entry], chosen: Filter, folder: object) -> list[Entry]:
@@ -143,7 +165,8 @@ def _is_selected(entry: Entry, chosen: Filter) -> bool:
         (not chosen.passes or not set(chosen.passes).isdisjoint(entry.passes))
         and (not chosen.oracles or not set(chosen.oracles).isdisjoint(entry.oracles))
         and (not chosen.verdicts or entry.verdict in chosen.verdicts)
-        and (not chosen.new or entry.status == "new")
+        and (not chosen.new or entry.status in ("new", "back"))
+        and entry.grade.reaches(chosen.grade)
     )
 
 
@@ -222,16 +245,18 @@ def list_rows(folder: Path, chosen: Filter, *, json: bool) -> int:
 
 
 def _print_table(entries: Sequence[Entry], ids: Sequence[str]) -> None:
-    names = ("id", "pass", "oracle", "reports", "bindings", "status", "what went wrong")
-    table = columns(*names, numbers=("reports", "bindings"))
+    names = ("id", "grade", "pass", "oracle", "reports", "bindings", "seen")
+    table = columns(*names, "status", "what went wrong", numbers=("reports", "bindings"))
     for entry in entries:
         note = f"\n{visible(entry.note)}" if entry.note else ""
         table.add_row(
             Text(sentence(shortest(entry.id, ids))),
+            graded(entry.grade),
             Text(sentence(", ".join(entry.labels))),
             Text(sentence(", ".join(entry.oracles))),
             str(len(entry.findings)),
             bindings(entry.findings[0]),
+            Text(sentence(entry.seen.brief)),
             Text(sentence(entry.status)),
             Text(sentence(entry.findings[0].title)).append(note, style="dim"),
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..findings.finding import Finding
 from ..output.readable import fenced, one_line, readable
-from ..output.terminal import clipped, counted
+from ..output.terminal import by_grade, clipped, counted
 from .data import LEFT_OUT, Entry, Report, State, compared, detail, expected
 
 LIMIT = 1_000_000
@@ -19,6 +19,9 @@ LIMIT = 1_000_000
 
 LONGEST_CELL = 240
 """Characters of one cell of a table."""
+
+OPEN = ("grade", "id", "pass", "oracle", "what went wrong")
+"""The columns of open bugs."""
 
 MOST_ROWS = 500
 """Rows of one table."""
@@ -37,7 +40,7 @@ def markdown(report: Report) -> str:
     for entry in open_:
         _, oracle = entry.places[0] if entry.places else ("", "")
         blamed = entry.labels[0] if entry.labels else ""
-        title = f"{code(blamed)}: {code(entry.title)} ({code(oracle)})"
+        title = f"{entry.grade}: {code(blamed)}: {code(entry.title)} ({code(oracle)})"
         finding = entry.finding
         part = _folded(
             title, "\n\n".join([] if finding is None else _blocks(report, entry, finding))
@@ -55,7 +58,8 @@ def markdown(report: Report) -> str:
 
 def _head(new: Sequence[Entry], open_: Sequence[Entry]) -> str:
     if new:
-        return f"## relaxfuzz: {counted(len(new), 'new bug')}"
+        grades = by_grade(entry.grade for entry in new)
+        return f"## relaxfuzz: {counted(len(new), 'new bug')} ({grades})"
     return f"## relaxfuzz: nothing new, {counted(len(open_), 'open bug')}"
 
 
@@ -64,10 +68,16 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
         entries = [entry for entry in open_ if entry.state is state]
         if entries:
             rows = (
-                (entry.id[:10], _joined(entry.labels), _joined(entry.oracles), entry.title)
+                (
+                    entry.grade,
+                    entry.id[:10],
+                    _joined(entry.labels),
+                    _joined(entry.oracles),
+                    entry.title,
+                )
                 for entry in entries
             )
-            yield f"### {title}\n\n{_table(('id', 'pass', 'oracle', 'what went wrong'), rows)}"
+            yield f"### {title}\n\n{_table(OPEN, rows)}"
     if report.last is not None and report.last.lacking:
         lacking = [(each,) for each in report.last.lacking]
         yield _folded(f"{len(lacking)} {LEFT_OUT}", _table(("what, and why",), lacking))
@@ -75,11 +85,19 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
     for title in ("known", "fixed", "judged"):
         entries = [entry for entry in others if _group(entry) == title]
         if entries:
-            rows = (
-                (_joined(entry.labels), _joined(entry.oracles), entry.title, entry.closed_because)
+            closed = (
+                (
+                    entry.grade,
+                    _joined(entry.labels),
+                    _joined(entry.oracles),
+                    entry.title,
+                    entry.closed_because,
+                )
                 for entry in entries
             )
-            table = _table(("pass", "oracle", "what went wrong", "why it is closed"), rows)
+            table = _table(
+                ("grade", "pass", "oracle", "what went wrong", "why it is closed"), closed
+            )
             yield _folded(f"{len(entries)} {title}", table)
 
 

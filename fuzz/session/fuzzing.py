@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ...compat.release import build_name
 from ...generators.ops import new_ops
 from ...oracles.contract import NO_CONTRACT
+from ...oracles.grades.grade import Grade
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
@@ -39,14 +40,15 @@ class Fuzzing:
         *,
         command: str,
         resume: bool = False,
-        stop_at_first: bool = False,
+        stop_at_first: Grade | None = None,
     ) -> None:
         """
         Args:
             command: of the record.
             resume: resume the last run of the folder if it was interrupted and had the same
                 settings.
-            stop_at_first: end as soon as a bug is reported that no other run has reported.
+            stop_at_first: end as soon as a bug of this grade, or a graver one, is reported that no
+                other run has reported.
         """
         self._session = session
         self._stop = threading.Event()
@@ -161,7 +163,8 @@ class Fuzzing:
                 session.output.line(f"{what}: {', '.join(names)}", event)
 
     def _published(self, finding: Finding) -> None:
-        if self._stop_at_first and self._is_new(finding):
+        least = self._stop_at_first
+        if least is not None and finding.grade.reaches(least) and self._is_new(finding):
             self._enough.set()
 
     def _is_new(self, finding: Finding) -> bool:

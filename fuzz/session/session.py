@@ -15,12 +15,13 @@ from rich.console import Console
 from ...compat import availability
 from ...compat.release import versions
 from ...oracles import KEY_FORMAT
+from ...oracles.grades.grade import Grade
 from ...oracles.passcall import PassCall
 from ..campaign.triage import Triage
 from ..cluster.code import Code
 from ..cluster.connection import connect
 from ..cluster.where import Where
-from ..findings.dedup import by_row
+from ..findings.dedup import by_row, gravest
 from ..findings.finding import Finding
 from ..findings.known import (
     NO_LONGER,
@@ -33,7 +34,16 @@ from ..findings.known import (
     verify,
 )
 from ..findings.store import Store
-from ..output.terminal import Display, counted, display, duration, findings_table, results
+from ..output.terminal import (
+    GRADE_STYLES,
+    Cells,
+    Display,
+    counted,
+    display,
+    duration,
+    findings_table,
+    results,
+)
 from ..process.executor import Executor, ExecutorError, News
 from ..process.local_pool import LocalPool
 from ..system.files import sweep
@@ -206,8 +216,14 @@ class Session:
                 path = add(folder, finding, self.store.reproducer(finding))
                 self.display.line(f"known from now on: {path}")
 
-    def conclude(self, modules: int, checks: int, seconds: float) -> int:
-        """Print the table and the summary; the exit code."""
+    def conclude(
+        self, modules: int, checks: int, seconds: float, *, fail_on: Grade = Grade.C
+    ) -> int:
+        """Print the table and the summary; the exit code.
+
+        Args:
+            fail_on: the least grade of findings that fail.
+        """
         self.display.close()
         for text in self.triage.lacking:
             self.lacks(text)
@@ -240,7 +256,7 @@ class Session:
             if len(findings) > len(rows):
                 found += f" ({counted(len(findings), 'report')})"
             console.print(self._sentence(found, modules, checks, seconds))
-        return self.exit_code(new=bool(rows))
+        return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in rows.values()))
 
     def exit_code(self, *, new: bool) -> int:
         """The exit code: a fault of relaxfuzz, an error of the user, or new findings."""
@@ -264,9 +280,10 @@ class Session:
         ]
         return {"workers": workers, "lost": self.lost}
 
-    def _cells(self, shown: Finding, *others: Finding) -> tuple[str, str, str, Path | None]:
+    def _cells(self, shown: Finding, *others: Finding) -> Cells:
         more = f" ({counted(len(others) + 1, 'report')})" if others else ""
-        return shown.label, shown.oracle, shown.title + more, self.store.reproducer(shown)
+        path = self.store.reproducer(shown)
+        return gravest((shown, *others)), shown.label, shown.oracle, shown.title + more, path
 
     def _sentence(self, found: str, modules: int, checks: int, seconds: float) -> str:
         rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
@@ -288,9 +305,9 @@ class Session:
         if self.output.as_json:
             self.output.emit(event_of(finding, self.store))
             return
-        text = f"{finding.label}: {finding.title} ({finding.oracle})"
+        text = f"{finding.grade} {finding.label}: {finding.title} ({finding.oracle})"
         if self.is_new(finding):
-            self.display.line(text, "bold")
+            self.display.line(text, GRADE_STYLES[finding.grade])
         else:
             self.display.line(f"{text}, seen before")
         if finding.perhaps:
@@ -314,6 +331,8 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "contract": finding.has_contract,
         "oracle": finding.oracle,
         "title": finding.title,
+        "grade": finding.grade,
+        "rare": finding.rare,
         "reproducer": None if reproducer is None else str(reproducer),
         "module": str(store.module(finding)),
         "confirmed": finding.confirmed,

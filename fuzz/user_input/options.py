@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from ...oracles.grades.grade import Grade
 from .errors import UserError, parse_budget
 
 EXEMPT_INSTEAD = {
@@ -72,6 +73,8 @@ class CampaignOptions:
     seeds: tuple[str, ...] = ()
     """Files, folders and functions that give real modules."""
     seed_share: float = SEED_SHARE
+    fail_on: Grade = Grade.B
+    """The least grade of findings that fail."""
 
     def time_budget(self, default: str, spelling: str = "--budget") -> float | None:
         """The time budget; None: the number of modules ends the campaign.

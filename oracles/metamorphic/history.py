@@ -6,6 +6,7 @@ import tvm
 
 from ...compat.serialization import load_json, save_json
 from .. import keys
+from ..grades.grade import Grade
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, attempt
 from ..structural.canonical import canonical, equivalent
@@ -169,6 +170,7 @@ if not isinstance(other, Exception):
 ORACLE = Oracle(
     name="history",
     tier=2,
+    grade=Grade.B,
     cost=8.0,  # 25 where the pass changes the module
     promise="What a pass does with a module does not depend on the modules before it.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'",

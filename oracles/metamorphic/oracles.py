@@ -17,6 +17,7 @@ from tvm import relax
 from ...compat.serialization import load_json, save_json
 from ...generators.source import from_source, same_graph, to_source
 from .. import keys
+from ..grades.grade import Grade
 from ..inspect import is_public, relax_functions
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
@@ -67,9 +68,14 @@ def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
     return keys.mismatch(canonical(expected), canonical(actual), what)
 
 
+RAISES = "exception"
+UNLOADABLE = "what is saved does not load"
+"""The first part of a key."""
+
+
 def _raises(how: str, error: Exception) -> Violation:
     raised = keys.exception(error)
-    return raised.under("exception", f"fails on the same module {how}: {raised.title}")
+    return raised.under(RAISES, f"fails on the same module {how}: {raised.title}")
 
 
 def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
@@ -115,7 +121,7 @@ def json(runs: PassRuns) -> Violation | None:
     try:
         again = load_json(text)
     except Exception as error:
-        return keys.exception(error).under("what is saved does not load")
+        return keys.exception(error).under(UNLOADABLE)
     return keys.mismatch(expected, again, "saving and loading changes the result")
 
 
@@ -356,6 +362,8 @@ def _of_twins(
     return Oracle(
         name=name,
         tier=2,
+        grade=Grade.C,
+        grade_of={RAISES: Grade.B},
         cost=cost,
         promise=promise,
         source=source,
@@ -425,6 +433,8 @@ SOURCE = _of_twins(
 JSON = Oracle(
     name="json",
     tier=2,
+    grade=Grade.C,
+    grade_of={RAISES: Grade.B, UNLOADABLE: Grade.B},
     looks_at=Aspect.FORMAT,
     cost=3.0,
     promise="A module that was saved and loaded is treated as the one that was saved.",
@@ -439,6 +449,7 @@ JSON = Oracle(
 TVMSCRIPT = Oracle(
     name="tvmscript",
     tier=2,
+    grade=Grade.C,
     looks_at=Aspect.FORMAT | Aspect.RESULT,
     cost=60.0,
     promise="The script form of a module parses back to a structurally equal module.",

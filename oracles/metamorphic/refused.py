@@ -20,6 +20,7 @@ from ...generators.source import from_source, to_source
 from .. import keys
 from ..composition import contract_of
 from ..execute.fork import LATE, in_fork
+from ..grades.grade import Grade
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Case, Violation
@@ -286,6 +287,8 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="refused",
     tier=2,
+    grade=Grade.B,
+    grade_of={ACCEPTED: Grade.C},
     cost=40.0,
     independent=True,
     thorough=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import keys
+from ..grades.grade import Grade
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
@@ -19,6 +20,7 @@ def check(runs: PassRuns) -> Violation | None:
 ORACLE = Oracle(
     name="crash",
     tier=1,
+    grade=Grade.B,
     universal=True,
     promise="A pass gives a module for every well-formed one that meets its documented conditions.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; "

@@ -9,6 +9,7 @@ import tvm
 
 from ...compat.serialization import load_json, save_json
 from .. import keys
+from ..grades.grade import Grade
 from ..inspect import bindings_of, public_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
@@ -19,6 +20,8 @@ from .canonical import canonical, equivalent
 from .well_formed import complaint_text
 
 WHAT = "a second run changes the result"
+RAISES = "a second run raises"
+BROKEN = "the result of a second run"
 
 
 def check(runs: PassRuns) -> Violation | None:
@@ -34,13 +37,13 @@ def check(runs: PassRuns) -> Violation | None:
     if again.error is not None:
         if runs.rejected(again.error):
             return None
-        return _of_second_run("a second run raises", keys.exception(again.error))
+        return _of_second_run(RAISES, keys.exception(again.error))
     assert again.mod is not None
     if again.mod.same_as(once) or again.mark == runs.direct.mark:
         return None
     broken = checkers.flaw(again.mod)
     if broken is not None:
-        return _of_second_run("the result of a second run", broken)
+        return _of_second_run(BROKEN, broken)
     if runs.exempt("fixpoint"):
         return None
     # Renaming and merging of private functions, which is dear to undo, leaves public ones as long.
@@ -76,9 +79,9 @@ def _of_second_run(what: str, violation: Violation) -> Violation:
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
     """What the second run does."""
     match violation.key:
-        case ("a second run raises", *_):
+        case (first, *_) if first == RAISES:
             yield "once = the_pass(mod)\nthe_pass(once)"
-        case ("the result of a second run", checker, *_):
+        case (first, checker, *_) if first == BROKEN:
             yield from complaint_text("the_pass(the_pass(mod))", checker)
         case _:
             yield (
@@ -98,6 +101,8 @@ def _halves(case: Case, violation: Violation) -> Halves:
 ORACLE = Oracle(
     name="idempotent",
     tier=1,
+    grade=Grade.C,
+    grade_of={RAISES: Grade.B, BROKEN: Grade.B},
     promise="A pass that is applied to its own result gives it back.",
     source="the strict contract: a pass that has done what its docstring says has nothing left to "
     "do; passes that say otherwise are exempt",

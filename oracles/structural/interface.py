@@ -16,6 +16,7 @@ from tvm.relax.analysis import type_base_check
 
 from .. import keys
 from ..contract import Relation
+from ..grades.grade import Grade
 from ..inspect import attr, bindings_of, is_public, nodes, op_name
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
@@ -23,6 +24,8 @@ from ..violation import Case, Violation
 
 SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
 SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
+
+LESS_KNOWN = "less is known of the result of a public function"
 
 
 def functions(runs: PassRuns) -> Violation | None:
@@ -177,7 +180,7 @@ def contradiction(old: relax.Function, new: relax.Function) -> str | None:
     if verdict == 3 or _known(old.ret_ty) == _known(new.ret_ty):
         return None
     if verdict != 0:
-        return "less is known of the result of a public function"
+        return LESS_KNOWN
     return f"the result of a public function has another type{_since(old, new)}"
 
 
@@ -370,6 +373,7 @@ def _brief_attributes(case: Case, violation: Violation) -> Iterator[str]:
 FUNCTIONS = Oracle(
     name="functions",
     tier=1,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     promise="Functions with external linkage keep their names, and private ones stay private.",
     source=LINKAGE + "LinkageType: 'Do not remove a function with external linkage'",
@@ -383,6 +387,8 @@ FUNCTIONS = Oracle(
 SIGNATURE = Oracle(
     name="signature",
     tier=1,
+    grade=Grade.B,
+    grade_of={LESS_KNOWN: Grade.C},
     looks_at=Aspect.RESULT | Aspect.TYPES,
     promise="Functions with external linkage are called with the same names and types after a "
     "pass.",
@@ -412,6 +418,7 @@ for name, func in before.items():
 ATTRIBUTES = Oracle(
     name="attributes",
     tier=1,
+    grade=Grade.B,
     looks_at=Aspect.RESULT,
     promise="A pass keeps the attributes of functions and modules that it does not own.",
     source="include/tvm/ir/attrs.h, DictAttrs: attributes are the meta-data of functions and "

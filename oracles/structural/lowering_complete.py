@@ -8,6 +8,7 @@ import tvm
 
 from .. import keys
 from ..contract import PassContract
+from ..grades.grade import Grade
 from ..inspect import local_functions
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
@@ -131,6 +132,7 @@ relax.build(mod, target=target, relax_pipeline=relax.get_default_pipeline(target
 ORACLE = Oracle(
     name="lowering-complete",
     tier=1,
+    grade=Grade.A,
     promise="Every call that LegalizeOps leaves is one that a later pass or the code generator of "
     "the virtual machine takes.",
     source="docs/get_started/tutorials/ir_module.py: 'This transform converts the Relax operators "

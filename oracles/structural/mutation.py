@@ -9,6 +9,7 @@ import tvm
 
 from ...compat.serialization import load_json, save_json
 from .. import keys
+from ..grades.grade import Grade
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..violation import Case, Violation
@@ -74,6 +75,7 @@ assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
 ORACLE = Oracle(
     name="mutation",
     tier=1,
+    grade=Grade.B,
     universal=True,
     promise="A pass leaves the module that it is given as it was.",
     source="src/ir/transform.cc, Pass::AssertImmutableModule and the PassContext option "

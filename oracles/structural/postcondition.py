@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from .. import keys
 from ..composition import contract_of
+from ..grades.grade import Grade
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..text.standalone import standalone
@@ -74,6 +75,7 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 ORACLE = Oracle(
     name="postcondition",
     tier=1,
+    grade=Grade.B,
     looks_at=Aspect.RESULT,
     promise="The result has what the pass's docstring says.",
     source="the docstring of the pass; its contract quotes it",

@@ -13,6 +13,7 @@ from .. import keys
 from ..composition import contract_of
 from ..contract import Reference
 from ..errors import NoAnswer
+from ..grades.grade import Grade
 from ..inspect import is_public
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
@@ -165,6 +166,7 @@ def _private_names_matter(case: Case, reference: Reference) -> bool:
 ORACLE = Oracle(
     name="reference",
     tier=1,
+    grade=Grade.B,
     promise="The pass does what an independent implementation of its documentation does.",
     source="the docstring of the pass and what its reference in oracles/reference quotes",
     check=check,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from .. import keys
 from ..contract import PassContract
+from ..grades.grade import Grade
 from ..oracle import Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, same_functions
 from ..text.halves import both
@@ -161,6 +162,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 DETERMINISTIC = Oracle(
     name="deterministic",
     tier=1,
+    grade=Grade.C,
     universal=True,
     promise="A pass gives equal results for equal modules.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
@@ -188,6 +190,7 @@ assert all(same(results[0], r) for r in results[2::2]) and all(
 REPEATABLE = Oracle(
     name="repeatable",
     tier=1,
+    grade=Grade.C,
     universal=True,
     promise="A pass gives the same result however often it is applied to the same module object.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
@@ -211,6 +214,7 @@ for runs in ((direct, sequential), (sequential, direct)):
 SEQUENTIAL = Oracle(
     name="sequential",
     tier=1,
+    grade=Grade.C,
     universal=True,
     promise="Sequential([p, q]) gives what q(p(mod)) gives.",
     source="docstring of tvm.transform.Sequential: 'a pass that works on a sequence of pass "

@@ -8,6 +8,7 @@ from dataclasses import replace
 import tvm
 
 from ..catalogue import parts
+from ..grades.grade import Grade
 from ..inspect import prim_funcs
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
@@ -82,6 +83,7 @@ for func in result.functions.values():
 ORACLE = Oracle(
     name="well-formed",
     tier=1,
+    grade=Grade.A,
     universal=True,
     looks_at=Aspect.RESULT | Aspect.TYPES,
     promise="The result of a pass on a well-formed module is well-formed.",

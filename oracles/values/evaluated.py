@@ -22,6 +22,7 @@ from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..execute import Death, Failure, execute
+from ..grades.grade import Grade
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..structural.checkers import flaw
@@ -288,6 +289,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="evaluated",
     tier=3,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=1.5,
     promise="A pass changes how a module computes, not what.",

@@ -11,6 +11,7 @@ from typing import Any
 import tvm
 
 from ..execute import DEVICES, MODES, Failure, from_numpy, to_numpy
+from ..grades.grade import Grade
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import given
 from ..text.standalone import standalone
@@ -107,6 +108,7 @@ def _snippet(case: Case) -> str:
 ORACLE = Oracle(
     name="exec-modes",
     tier=4,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=5.0,  # as of executed-by-pipeline: 200 for a pipeline, and few checks are of pipelines
     promise="What a build computes does not depend on its exec mode.",

@@ -17,6 +17,7 @@ from ...generators.ops.record import Tolerance
 from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, execute
+from ..grades.grade import Grade
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..text.short_value_checks import both_sides, refused
@@ -170,6 +171,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="executed",
     tier=4,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=20.0,  # 150 where the pass changes a module that the evaluator knows
     promise="A pass changes how a module computes, not what.",

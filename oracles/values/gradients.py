@@ -22,6 +22,7 @@ from ..composition import contract_of
 from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
+from ..grades.grade import Grade
 from ..inspect import bindings_of, calls_of, nodes, op_name
 from ..metamorphic.graph import Graph
 from ..oracle import Aspect, Half, Halves, Oracle
@@ -316,6 +317,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 ORACLE = Oracle(
     name="gradient",
     tier=3,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=0.2,  # 10 where the pass is Gradient
     promise="The adjoint function returns the gradients of the function's target.",

@@ -22,6 +22,7 @@ from tvm import tirx
 from ...compat import ir
 from ..composition import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
+from ..grades.grade import Grade
 from ..inspect import nodes, prim_funcs
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
@@ -232,6 +233,7 @@ def _snippet(case: Case) -> str:
 ORACLE = Oracle(
     name="sanitized",
     tier=3,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=1.0,
     promise="The PrimFuncs that a pass makes read and write inside their buffers, read nothing "

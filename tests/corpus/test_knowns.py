@@ -91,7 +91,6 @@ def test_all_that_a_record_may_have(tmp_path: Path) -> None:
 keys = [["crash", "FuseOps"]]
 verdict = "true"
 note = "a remark"
-grade = "high"
 promise = ["docstring: 'it works'"]
 source = "src/relax/transform/fuse_ops.cc"
 root_cause = "a cast"
@@ -99,7 +98,7 @@ symptoms = ["a wrong type"]
 fails_with = "ValueError: no"
 """,
     )
-    assert (one.verdict, one.note, one.grade) == ("true", "a remark", "high")
+    assert (one.verdict, one.note) == ("true", "a remark")
     assert (one.promise, one.symptoms) == (("docstring: 'it works'",), ("a wrong type",))
     assert (one.source, one.root_cause) == ("src/relax/transform/fuse_ops.cc", "a cast")
     assert (one.fails_with, one.reproducer) == ("ValueError: no", None)
@@ -130,7 +129,7 @@ def test_keys_of_another_format_are_refused(tmp_path: Path, version: str) -> Non
         ('keys = [["crash", "FuseOps"]]\nreproducer = "y.py"', "reproducer='y.py'"),
         ("keys = [", "x.toml"),
         ('fingerprints = [["crash", "FuseOps"]]', "the field 'fingerprints' is called 'keys' now"),
-        ('keys = [["crash", "FuseOps"]]\ngrade = 1', "Expected grade to be a text but got 1"),
+        ('keys = [["crash", "FuseOps"]]\nnote = 1', "Expected note to be a text but got 1"),
     ],
 )
 def test_a_file_that_is_none(tmp_path: Path, text: str, message: str) -> None:

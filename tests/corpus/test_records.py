@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from relaxfuzz import corpus
+from relaxfuzz.corpus.grades import RARE, grade, rare_in, rare_of
 from relaxfuzz.corpus.knowns import SHIPPED, Known, knowns
 from relaxfuzz.corpus.page import PAGE, judged, page
+from relaxfuzz.oracles.grades.grade import Grade
 
 RECORDS = knowns()
 JUDGED = judged()
@@ -17,6 +20,35 @@ JUDGED = judged()
 def test_the_page_is_up_to_date() -> None:
     text = page(RECORDS, JUDGED)
     assert PAGE.read_text(encoding="utf-8") == text, "run `make bugs`, and commit docs/bugs.md"
+
+
+def test_what_is_rare_is_written_down_for_each_record() -> None:
+    written = tomllib.loads(RARE.read_text(encoding="utf-8"))
+    assert list(written) == [record.name for record in RECORDS], "run `make bugs`"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("expand-tuple-arguments-function-as-value", Grade.B),
+        ("legalize-passes-over-unknown-shape", Grade.B),
+        ("fast-math-unknown-shape", Grade.C),
+        ("adjust-matmul-order-alias-segfault", Grade.A),
+    ],
+)
+def test_the_grade_of_a_record(name: str, expected: Grade) -> None:
+    (record,) = (each for each in RECORDS if each.name == name)
+    assert record.reproducer is not None
+    assert rare_in(record.reproducer) == rare_of(record), "run `make bugs`"
+    assert grade(record) is expected
+
+
+def test_the_grade_of_a_users_record_is_the_promises(tmp_path: Path) -> None:
+    (tmp_path / "fast-math-unknown-shape.toml").write_text(
+        'what = "x"\nkey_format = 2\nkeys = [["crash", "FuseOps"]]\ntvm = "fails on 0.26.0"\n'
+    )
+    (record,) = knowns(tmp_path)
+    assert (rare_of(record), grade(record)) == ((), Grade.B)
 
 
 def test_the_readme_has_their_number() -> None:

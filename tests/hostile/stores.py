@@ -75,7 +75,7 @@ def made_finding(name: str, **changes: Any) -> Finding:
         calls=(call,),
         confirmed=True,
     )
-    evidence = evidence_of(case.mod, silent, legalize=True)
+    evidence = evidence_of(case.mod, silent, whole=True)
     return changed(made, exhibit=exhibit(case, violation), evidence=evidence, **changes)
 
 

@@ -60,18 +60,21 @@
   const entries = all(".entry").map((element) => ({
     element,
     state: element.parentElement.dataset.state,
+    grade: element.dataset.grade,
     places: element.dataset.places.split("\n").map((place) => place.split("\t")),
     text: null,
   }));
   const apply = () => {
     const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const states = new Set(all("[name=state]:checked", form).map((box) => box.value));
+    const grades = new Set(all("[name=grade]:checked", form).map((box) => box.value));
     const [pass, oracle] = [$("pass").value, $("oracle").value];
     let shown = 0;
     for (const entry of entries) {
       if (words.length) entry.text ??= entry.element.textContent.toLowerCase();
       const fits =
         states.has(entry.state) &&
+        grades.has(entry.grade) &&
         entry.places.some(([by, from]) => (!pass || by === pass) && (!oracle || from === oracle)) &&
         words.every((word) => entry.text.includes(word));
       entry.element.hidden = !fits;

@@ -12,6 +12,7 @@ from tvm import relax, tirx
 from ....generators.ops.record import Tolerance
 from ....generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...execute import DEVICES, Failure, from_numpy, to_numpy
+from ...grades.grade import Grade
 from ...inspect import global_vars, local_functions, public_functions, relax_functions
 from ...oracle import Aspect, Half, Halves, Oracle
 from ...structural import checkers
@@ -294,6 +295,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 STATIC = Oracle(
     name="static-twin",
     tier=4,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=2.5,  # 300 for a pipeline, where there is something symbolic; few checks are of pipelines
     promise="A module with symbolic shapes computes what it does with the sizes written out.",
@@ -307,6 +309,7 @@ STATIC = Oracle(
 REWRITTEN = Oracle(
     name="rewritten-twin",
     tier=4,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=8.0,  # 280 for a pipeline
     promise="A detour that gives a value back as it was changes no result of a build.",
@@ -320,6 +323,7 @@ REWRITTEN = Oracle(
 BATCH = Oracle(
     name="batch-permutation",
     tier=4,
+    grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=3.0,  # 130 for a pipeline, if a rule gives the permutation of the result
     promise="What is computed for one element of a batch does not depend on its place in it.",

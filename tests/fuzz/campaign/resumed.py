@@ -22,6 +22,7 @@ from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.session.fuzzing import Fuzzing
 from relaxfuzz.fuzz.session.session import Session, session
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
+from relaxfuzz.oracles.grades.grade import Grade
 
 
 def go_on(
@@ -30,7 +31,7 @@ def go_on(
     modules: int,
     passes: Sequence[str],
     *,
-    stop_at_first: bool = False,
+    stop_at_first: Grade | None = None,
     seeds: Sequence[Seeds] = (),
 ) -> Finished:
     chosen = targets(passes, Relaxations())

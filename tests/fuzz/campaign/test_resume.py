@@ -28,6 +28,7 @@ from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.session import fuzzing
 from relaxfuzz.fuzz.session.session import Output, Session
 from relaxfuzz.generators.seeds import Piece
+from relaxfuzz.oracles.grades.grade import Grade
 
 HERE = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("resumed.py")
@@ -171,7 +172,7 @@ def test_the_seeds_have_to_be_the_same(
 @pytest.mark.session
 def test_the_first_new_bug_may_end_it(tmp_path: Path, pool: LocalPool) -> None:
     with opened(tmp_path / "out", pool) as made:
-        finished = go_on(made, SEED, 10_000, PASSES[:1], stop_at_first=True)
+        finished = go_on(made, SEED, 10_000, PASSES[:1], stop_at_first=Grade.C)
         assert finished.stopped
         assert made.triage.bugs
     (first,) = runs_of(tmp_path / "out")
@@ -179,7 +180,7 @@ def test_the_first_new_bug_may_end_it(tmp_path: Path, pool: LocalPool) -> None:
     assert first.found
     assert first.modules < 10_000
     with opened(tmp_path / "out", pool) as made:  # nothing is new the second time
-        finished = go_on(made, SEED, 16, PASSES[:1], stop_at_first=True)
+        finished = go_on(made, SEED, 16, PASSES[:1], stop_at_first=Grade.C)
         assert not finished.stopped
         assert made.triage.bugs
 

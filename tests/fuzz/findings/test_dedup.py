@@ -45,7 +45,7 @@ def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
         calls=(LEGALIZE,),
         confirmed=True,
     )
-    return dataclasses.replace(found, evidence=evidence_of(mod, silent, legalize=True))
+    return dataclasses.replace(found, evidence=evidence_of(mod, silent, whole=True))
 
 
 def test_a_bug_is_reported_once(pool: LocalPool, tmp_path: Path) -> None:

@@ -6,17 +6,19 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tvm import relax
 from typer.testing import CliRunner, Result
 
-from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.release import build_name, versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rows import BY_HAND
+from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.oracles.check import check
@@ -49,7 +51,7 @@ def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall)
         versions=versions(),
         calls=(call,),
         confirmed=True,
-        evidence=evidence_of(mod, silent, legalize=True),
+        evidence=evidence_of(mod, silent, whole=True),
     )
 
 
@@ -109,6 +111,65 @@ def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
         (("--pass", "LegalizeOps", "--pass", "raises_on_exp"), 2),
     ):
         assert len(listed(out, *options)) == number, options
+
+
+def test_the_gravest_come_first(out: Path) -> None:
+    """An exception on a plain module, and what is left because a shape is not known."""
+    rows = [(row["passes"], row["grade"], row["rare"]) for row in listed(out, "--grade", "C")]
+    assert rows == [
+        (["raises_on_exp"], "B", []),
+        (["LegalizeOps"], "B", ["incomplete-types"]),
+    ]
+    assert listed(out, "--grade", "A") == []
+    with Store(out) as store:
+        (kept,) = (each for each in store.findings() if each.pass_name == "raises_on_exp")
+        store.put(changed(kept, oracle="idempotent", key=("x",)))
+        store.put(changed(kept, oracle="evaluated", key=("x",)))
+    grades = [row["grade"] for row in listed(out, "--pass", "raises_on_exp")]
+    assert grades == sorted(map(str, grades))
+    assert grades[0] == "A", "of a row, the grade of its gravest finding"
+
+
+def test_when_and_where_a_row_was_seen(out: Path, findings: list[Finding]) -> None:
+    own = findings[2].id
+
+    def run(build: str, day: int, **fields: Any) -> None:
+        made_on = {"tvm": "0.28.dev0", "tvm_build": build}
+        with Store(out, create=False, write=True) as store:
+            store.runs.begin(
+                Run(
+                    command="nightly",
+                    started=day * 86_400.0,
+                    workers=1,
+                    versions=made_on,
+                    passes=("raises_on_exp",),
+                    **fields,
+                )
+            )
+
+    def row() -> dict[str, object]:
+        (found,) = listed(out, "--pass", "raises_on_exp")
+        return found
+
+    assert (row()["first_seen"], row()["builds"]) == (None, [build_name(versions())])
+    relaxfuzz("verdict", own, "fixed", "--out", out)
+    run("aa", 1, found=(own,))
+    run("bb", 3, replayed={own: "still fails"})
+    seen = row()
+    assert (seen["first_seen"], seen["last_seen"]) == (
+        "1970-01-02T00:00:00Z",
+        "1970-01-04T00:00:00Z",
+    )
+    assert seen["builds"] == ["TVM 0.28.dev0 (build aa)", "TVM 0.28.dev0 (build bb)"]
+    run("cc", 5, replayed={own: "gone"})
+    assert (row()["gone_on"], row()["status"]) == ("TVM 0.28.dev0 (build cc)", "fixed")
+    assert listed(out)[-1]["passes"] == ["raises_on_exp"], "what is gone stands at the end"
+    run("dd", 7, found=(own,))
+    assert (row()["gone_on"], row()["back"], row()["status"]) == (None, True, "back")
+    assert listed(out, "--new") == [row()]
+    shown = relaxfuzz("show", own, "--format", "diff", "--out", out).stderr
+    assert "seen: 1970-01-02 to 1970-01-08, on TVM 0.28.dev0 (build aa), " in shown
+    assert "back: it was gone in between" in shown
 
 
 def test_unconfirmed_findings_are_listed_separately(out: Path, findings: list[Finding]) -> None:

@@ -36,7 +36,7 @@ def finding() -> Finding:
         calls=(call,),
         confirmed=True,
         reduced=True,
-        evidence=evidence_of(mod, silent, legalize=False),
+        evidence=evidence_of(mod, silent, whole=False),
     )
 
 

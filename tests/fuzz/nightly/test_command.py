@@ -27,6 +27,7 @@ SETTINGS = """
 passes = ["mine.py:marks"]
 modules = 3
 workers = 1
+fail-on = "C"
 corpus = ["bugs"]
 bisect = ["bare"]
 [promises."mine.py:marks"]
@@ -105,6 +106,7 @@ def test_the_first_night_reports_what_is_new_and_what_is_back(
     assert bisected["id"] == found["id"]
     assert bisected["first_bad"] is None
     assert first.summary["new"] == [found["row"]]
+    assert first.summary["grades"] == {found["row"]: found["grade"]} == {found["row"]: "C"}
     assert first.summary["back"] == ["bugs/back.py"]
     assert 0 < int(str(first.summary["modules"])) < 5000, "it should end with the first finding"
     assert first.summary["over"] is True
@@ -124,6 +126,15 @@ def test_the_next_night_makes_other_modules_and_has_no_news(first: Night, reposi
     assert second.of("bisect") == []
     with Store(repository / "relaxfuzz-out", create=False) as store:
         assert [run.command for run in store.runs.all().values()] == ["nightly"] * 2
+
+
+def test_what_is_of_a_lower_grade_does_not_fail(first: Night, tmp_path: Path) -> None:
+    modules = int(str(first.summary["modules"]))
+    (tmp_path / "mine.py").write_text(USER.read_text())
+    settings = SETTINGS.partition("[report]")[0].replace('fail-on = "C"\ncorpus = ["bugs"]', "")
+    (tmp_path / "nightly.toml").write_text(settings.replace('bisect = ["bare"]', ""))
+    once = night(tmp_path, "--modules", str(modules), "--seed", "0")
+    assert (once.code, list(once.summary["grades"].values())) == (0, ["C"])
 
 
 @pytest.mark.session

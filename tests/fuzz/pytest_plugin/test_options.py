@@ -11,6 +11,7 @@ from relaxfuzz.fuzz.pytest_plugin.options import Settings, settings
 from relaxfuzz.fuzz.pytest_plugin.plan import PLAN, Plan
 from relaxfuzz.fuzz.pytest_plugin.session import prepare
 from relaxfuzz.fuzz.user_input.options import Relaxations
+from relaxfuzz.oracles.grades.grade import Grade
 
 pytest_plugins = ["pytester"]
 
@@ -41,6 +42,14 @@ def test_a_number_of_modules_is_a_budget(read: Read) -> None:
     assert read("").seconds == 60.0
     assert read("", "--relaxfuzz-modules=5").seconds is None
     assert read("", "--relaxfuzz-modules=5", "--relaxfuzz-budget=9s").seconds == 9.0
+
+
+def test_what_fails_is_of_grade_b_unless_said_otherwise(read: Read) -> None:
+    assert read("").fail_on is Grade.B
+    assert read('fail-on = "A"').fail_on is Grade.A
+    assert read('fail-on = "A"', "--relaxfuzz-fail-on=C").fail_on is Grade.C
+    with pytest.raises(pytest.UsageError, match="no fail-on 'D'"):
+        read('fail-on = "D"')
 
 
 def test_a_session_without_a_seed_draws_one(read: Read) -> None:

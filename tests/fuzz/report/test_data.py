@@ -8,9 +8,11 @@ from pathlib import Path
 
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice, Expected, add
+from relaxfuzz.fuzz.findings.rows import NamedCause
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.report.data import Entry, Report, State, gather
+from relaxfuzz.oracles.grades.grade import Grade
 
 Make = Callable[..., Finding]
 MakeRun = Callable[..., Run]
@@ -173,6 +175,43 @@ def test_a_report_with_the_key_of_a_known_that_is_fixed_is_news(
         (entry,) = gather(store, expected).entries
         assert entry.state is State.NEW
         assert [each.id for each in gather(store, expected).new_on_build] == [entry.id]
+
+
+def test_the_gravest_of_a_state_come_first(
+    tmp_path: Path, make: Make, a_run: MakeRun, expected: Expected
+) -> None:
+    oracles = ("idempotent", "crash", "evaluated")
+    found = [make(title=oracle, oracle=oracle, stage="annotated") for oracle in oracles]
+    with Store(tmp_path) as store:
+        for finding in found:
+            store.put(finding)
+        store.rows.enter(found[0].id, [NamedCause("same", "the same")])
+        store.rows.enter(found[2].id, [NamedCause("same", "the same")])
+        store.runs.begin(a_run(found=tuple(finding.id for finding in found)))
+        report = gather(store, expected)
+    assert [(entry.grade, set(entry.oracles)) for entry in report.entries] == [
+        (Grade.A, {"idempotent", "evaluated"}),  # a row has the grade of its gravest finding
+        (Grade.B, {"crash"}),
+    ]
+
+
+def test_what_was_judged_to_be_fixed_is_open_again_when_it_is_back(
+    tmp_path: Path, make: Make, a_run: MakeRun, expected: Expected
+) -> None:
+    finding = make()
+    with Store(tmp_path) as store:
+        store.put(finding)
+        store.rows.enter(finding.id, ())
+        store.rows.judge(finding.id, verdict="fixed")
+        states = []
+        for fields in ({"found": (finding.id,)}, {"replayed": {finding.id: "gone"}}, {}):
+            store.runs.begin(on_build("aa", a_run, **fields))
+            states.append(entries(store, expected)[finding.title].state)
+        # The build may lack the repair: as long as it was never gone, people know better.
+        assert states == [State.FIXED, State.FIXED, State.FIXED]
+        store.runs.begin(on_build("bb", a_run, replayed={finding.id: "still fails"}))
+        (entry,) = gather(store, expected).entries
+    assert (entry.state, entry.status, entry.is_open) == (State.SEEN, "back", True)
 
 
 def test_people_may_judge_it_to_be_fixed(tmp_path: Path, make: Make, expected: Expected) -> None:

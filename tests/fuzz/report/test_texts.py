@@ -317,7 +317,7 @@ def test_code_shows_what_it_is_given(text: str) -> None:
 
 def test_the_summary_of_a_run(report: Report) -> None:
     made = markdown(report)
-    assert made.startswith("## relaxfuzz: 1 new bug\n")
+    assert made.startswith("## relaxfuzz: 1 new bug (1 B)\n")
     seen = Seen(RENDERED.render(made))
     assert "Bugs: 1 new, 1 seen before, 1 known, 0 fixed." in seen.bare
     assert "1,420" not in seen.bare

@@ -9,6 +9,7 @@ from tvm import relax
 
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.errors import Unloadable
+from relaxfuzz.oracles.grades.grade import Grade
 from relaxfuzz.oracles.oracle import Half, Oracle
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
@@ -43,7 +44,7 @@ def test_a_module_that_is_not_loaded_has_no_canonical_form() -> None:
 def test_an_oracle_skips_what_is_not_canonical(size: int, expected: tuple[Violation, ...]) -> None:
     mod, other = module("f", size), module("g", 2 * size)
     oracle = Oracle(
-        name="compares", tier=1, promise="", source="", snippet="",
+        name="compares", tier=1, grade=Grade.C, promise="", source="", snippet="",
         check=lambda runs: None if equivalent(runs.mod, other) else Violation.titled("unlike"),
     )  # fmt: skip
     call = PassCall("Normalize()")

@@ -1,4 +1,4 @@
-# a second run changes the result: fewer bindings
+# LiftTransformParams: the second run canonicalizes what the first has left: an alias in the shared transform_params, and other bindings
 
 import tvm
 from tvm import relax

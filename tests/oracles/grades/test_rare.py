@@ -1,0 +1,153 @@
+"""Each thing that is rare in a module is seen in one that has it, and not in a plain one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.ir import PrimType
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.grades.rare import READ, TRIED, rare
+from relaxfuzz.oracles.inspect import relax_functions
+
+FLOATS = relax.TensorType((2, 3), "float32")
+
+
+@I.ir_module
+class Plain:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor((3,), "float32")):
+        with R.dataflow():
+            z = R.add(x, y)
+            w = R.nn.relu(z)
+            R.output(w)
+        return w
+
+
+@I.ir_module
+class Recursive:
+    @R.function
+    def main(x: R.Tensor((), "bool")) -> R.Tensor((), "bool"):
+        cls = Recursive
+        if x:
+            y: R.Tensor((), "bool") = cls.main(x)
+        else:
+            y: R.Tensor((), "bool") = R.logical_not(x)
+        return y
+
+
+@I.ir_module
+class Closure:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        @R.function
+        def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return R.add(x, y)
+
+        return inner(x)
+
+
+@I.ir_module
+class Calls:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Calls
+        return cls.helper(x)
+
+    @R.function(private=True)
+    def helper(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.exp(x)
+
+
+def of(*types: relax.Type) -> tvm.IRModule:
+    """A function of such parameters, the first of which are not used."""
+    builder = relax.BlockBuilder()
+    params = [relax.Var(f"x{i}", ty) for i, ty in enumerate((*types, FLOATS))]
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(relax.op.exp(params[-1])))
+    return builder.get()
+
+
+def with_grad() -> tvm.IRModule:
+    mod = tvm.relax.transform.LegalizeOps()(of())
+    (call,) = (b.value for b in mod["main"].body.blocks[0].bindings)
+    builder = relax.BlockBuilder(mod)
+    x = relax.Var("x", FLOATS)
+    with builder.function("other", [x]):
+        made = relax.op.call_tir_with_grad(call.args[0], [x], FLOATS, te_grad_name="g")
+        builder.emit_func_output(builder.emit(made))
+    return builder.get()
+
+
+def unscripted() -> tvm.IRModule:
+    """A number of int32 is read again as one of int64."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", FLOATS)
+    with builder.function("main", [x]):
+        number = tvm.tirx.IntImm("int32", 0)
+        builder.emit_func_output(
+            builder.emit(relax.op.call_pure_packed("f", x, number, ty_args=FLOATS))
+        )
+    return builder.get()
+
+
+n = tvm.tirx.Var("n", "int64")
+CASES: dict[str, Callable[[], tvm.IRModule]] = {
+    "recursion": lambda: Recursive,
+    "closures": lambda: Closure,
+    "function-values": lambda: of(relax.FuncType([FLOATS], FLOATS)),
+    "function-calls": lambda: Calls,
+    "incomplete-types": lambda: of(relax.TensorType(dtype="float32", ndim=2)),
+    "unknown-rank": lambda: of(relax.TensorType(dtype="float32")),
+    "any": lambda: of(relax.TupleType([relax.AnyType()])),
+    "numbers": lambda: of(PrimType("int64")),
+    "zero-size": lambda: of(relax.TensorType((0, 2), "float32")),
+    "composite-dims": lambda: of(relax.ShapeType([n]), relax.TensorType((n + 1,), "float32")),
+    "dtypes": lambda: of(relax.TensorType((2,), "uint16")),
+    "call-tir-with-grad": with_grad,
+    "not-tvmscript": unscripted,
+    "not-legalized": lambda: of_one_operand(),
+}
+
+
+def of_one_operand() -> tvm.IRModule:
+    """An argmax of a scalar, which type inference takes and the legalization does not."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.argmax(x)))
+    return builder.get()
+
+
+def test_every_predicate_has_a_case() -> None:
+    assert set(CASES) == {*map(str, READ), *TRIED}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_rare_is_seen(name: str) -> None:
+    assert name in rare(CASES[name]())
+
+
+def test_a_plain_module_has_nothing_rare() -> None:
+    assert rare(Plain) == ()
+
+
+@pytest.mark.parametrize("stage", [s for s in Stage if s <= Stage.KILLED and s is not Stage.RAW])
+def test_the_pipeline_makes_nothing_rare(stage: Stage) -> None:
+    mod = advance(Plain, stage)
+    assert list(relax_functions(mod))
+    assert rare(mod, tried=False) == ()
+
+
+def test_what_may_crash_is_left_out_where_asked() -> None:
+    mod = unscripted()
+    steps: list[str] = []
+    assert "not-tvmscript" not in rare(mod, steps.append, tried=False)
+    assert steps == []
+    assert "not-tvmscript" in rare(mod, steps.append)
+    assert steps == [f"is it {name}?" for name in TRIED]
