@@ -380,7 +380,7 @@ def test_special_values_have_a_key_of_their_own(
 ) -> None:
     """What several operators make of NaN and infinity is nobody's promise: TVM cancels x - x."""
     mod = over(lambda x: relax.op.subtract(x, x), dtype)
-    asked = [e.kind for e in expectations(mod, kinds=tuple(Kind))]
+    asked = [e.kind for e in Expectations(mod).all(kinds=tuple(Kind))]
 
     def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> list[Any]:
         results = [plan(Evaluator(mod).run) for plan in plans]
