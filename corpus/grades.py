@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..oracles.execute.fork import in_fork
+from ..oracles.execute.fork import LATE, in_fork
 from ..oracles.grades import rule
 from ..oracles.grades.grade import Grade
 from ..oracles.grades.rare import rare
@@ -48,12 +48,14 @@ def rare_in(reproducer: Path) -> tuple[str, ...]:
     what may crash.
 
     Raises:
-        RuntimeError: the module cannot be made; or TVM dies of making it.
+        RuntimeError: the module cannot be made; or TVM dies of making it, or takes too long.
     """
     for tried in (True, False):
         found, end = in_fork(functools.partial(_rare_in, reproducer, tried=tried))
         if end is None:
             return tuple(found)
+        if end == LATE:  # of the machine, and nothing is known of the module
+            break
     raise RuntimeError(f"Expected the module of {reproducer} but got {end}")
 
 

@@ -50,7 +50,11 @@ def nightly(
     ] = None,
     until_first: Annotated[
         bool | None,
-        typer.Option("--until-first", help="Stop at the first new finding.", show_default=False),
+        typer.Option(
+            "--until-first",
+            help="Stop at the first new finding of the grade that fails.",
+            show_default=False,
+        ),
     ] = None,
     fail_on: FailOn = None,
     json: Json = False,

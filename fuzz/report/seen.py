@@ -22,8 +22,7 @@ class Seen:
     builds: tuple[str, ...] = ()
     """The builds on which it failed, in the order of the first time."""
     gone_on: str | None = None
-    """The build on which it was run again and did not fail any more; None: it failed the last time.
-    """
+    """The build on which it was run again and did not fail any more; None: it did the last time."""
     is_back: bool = False
     """It was gone, and fails again."""
 

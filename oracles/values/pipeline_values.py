@@ -69,10 +69,10 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
         if e.kind is Kind.EMPTY and _left_to_chance(mod):
             continue
         culprit = _culprit(mod, e, pipeline)
-        if culprit is None and _has_nonfinite(e.args):
-            continue  # x - x is 0: rewrite_simplify.cc, 'do not preserve NaN/Inf' of the inputs
         if isinstance(value, Failure):
             violation = _raised(e, value)
+        elif culprit is None and _has_nonfinite(e.args):
+            continue  # x - x is 0: rewrite_simplify.cc, 'do not preserve NaN/Inf' of the inputs
         else:
             kind = wrong.split(":", 1)[0]
             circumstance = None if culprit else _circumstance(mod, e, pipeline)

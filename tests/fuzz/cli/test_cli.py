@@ -164,7 +164,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     (finding,) = found
     assert set(finding) == {
         "event", "id", "row", "key", "place", "key_format", "pass", "oracle", "title", "reproducer",
-        "module", "confirmed", "perhaps", "tvm", "contract",
+        "module", "confirmed", "perhaps", "tvm", "contract", "grade", "rare",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"
     assert finding["confirmed"] is True
@@ -190,14 +190,16 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
 
 
 def test_a_generated_module_shows_a_bug_in_a_users_pass(tmp_path: Path) -> None:
-    done = relaxfuzz(
-        "run", f"{USER}:grows", "--modules", 3, "--seed", 1, "--out", tmp_path / "out",
-    )  # fmt: skip
+    run = ("run", f"{USER}:grows", "--modules", 3, "--seed", 1, "--out", tmp_path / "out")
+    done = relaxfuzz(*run)
     assert done.returncode == 1, done.stderr
     assert "grows" in done.stdout
     assert "idempotent" in done.stdout
     (path,) = (tmp_path / "out" / "reproducers").glob("grows-idempotent-*.py")
     assert str(path) in done.stdout.replace("\n", "")
+    again = relaxfuzz(*run, "--fail-on", "B")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "1 finding" in again.stdout, "it is of grade C"
 
 
 def test_a_relaxed_contract_and_a_correct_pass_find_nothing(tmp_path: Path) -> None:

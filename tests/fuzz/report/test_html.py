@@ -123,6 +123,21 @@ def test_everything_is_shown(page: Page, report: Report) -> None:
         assert words in body.text, words
 
 
+def test_every_entry_has_its_grade(page: Page, report: Report) -> None:
+    shown = [
+        each.attributes["data-grade"]
+        for each in page.all("details")
+        if "data-grade" in each.attributes
+    ]
+    assert shown == [entry.grade for entry in report.entries]
+    boxes = [
+        each.attributes["value"]
+        for each in page.all("input")
+        if each.attributes.get("name") == "grade"
+    ]
+    assert boxes == sorted(set(shown))
+
+
 def test_plots_have_descriptions(page: Page) -> None:
     plots = [each for each in page.all("svg") if each.attributes["class"] == "plot"]
     assert len(plots) == 2
