@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Collection
 
 import psutil
@@ -29,8 +30,8 @@ def kill_descendants() -> None:
     """Kill and reap every descendant of this process, which waits for no child elsewhere."""
     with contextlib.suppress(ChildProcessError):
         while True:
-            for each in psutil.Process().children(recursive=True):
-                with contextlib.suppress(psutil.Error):
-                    each.send_signal(signal.SIGKILL)
-            # All are dying; what one of them has started meanwhile is a child of ours now.
-            os.waitid(os.P_ALL, 0, os.WEXITED)
+            if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG) is None:
+                for each in psutil.Process().children(recursive=True):
+                    with contextlib.suppress(psutil.Error):
+                        each.send_signal(signal.SIGKILL)
+                time.sleep(0.005)
