@@ -20,4 +20,8 @@ def main() -> None:
     restart_with_variables()
     if END_SOON.intersection(sys.argv[1:2]):
         ending.arm()
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:  # the command has not begun yet
+        print("interrupted", file=sys.stderr)
+        sys.exit(ending.INTERRUPTED)

@@ -126,4 +126,6 @@ def finish(command: Callable[[], int], *, tvm: bool = True, workers: bool = Fals
         code = 3
     finally:
         launch.discard()
+    if ending.asked.is_set():
+        ending.leave(code)
     raise typer.Exit(code)

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from types import FrameType
+from typing import NoReturn
 
 from .orphans import kill_descendants
 from .scratch import remove
@@ -27,6 +28,9 @@ INTERRUPTED = 130
 
 armed = False
 """Whether a signal ends this process."""
+
+asked = threading.Event()
+"""Such a signal has come."""
 
 
 def arm() -> None:
@@ -53,9 +57,18 @@ def _interrupt(signum: int, frame: FrameType | None) -> None:
 def _watch(read: int, numbers: bytes) -> None:
     while os.read(read, 1) not in [bytes([number]) for number in numbers]:
         pass
+    asked.set()
     time.sleep(SECONDS)
     with contextlib.suppress(OSError, ValueError):
         print("interrupted", file=sys.stderr, flush=True)
+    leave(INTERRUPTED)
+
+
+def leave(code: int) -> NoReturn:
+    """End this process, with all that it has started; the interpreter's own end may take long."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
     kill_descendants()
     remove()
-    os._exit(INTERRUPTED)
+    os._exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import tvm
@@ -231,6 +232,10 @@ SYMBOLIC_EXTENT = 3
 """What every symbolic dimension of a bound parameter is: one value, so that they agree."""
 
 
+LARGEST_BOUND = 1 << 14
+"""Elements of a bound parameter: weights of a real model would fill the memory with constants."""
+
+
 def _bindable(func: relax.Function) -> dict[str, str]:
     """NumPy expressions that fit the tensor parameters, by name."""
     names = [param.name for param in func.params]
@@ -240,9 +245,10 @@ def _bindable(func: relax.Function) -> dict[str, str]:
         if names.count(param.name) > 1 or not isinstance(ty, relax.TensorType) or ty.dtype is None:
             continue
         dims = [_extent(dim) for dim in ty.shape.values] if _has_shape(ty) else [None]
-        if None not in dims:
+        known = [dim for dim in dims if dim is not None]
+        if len(known) == len(dims) and math.prod(known) <= LARGEST_BOUND:
             dtype = str(ty.dtype).removeprefix("T.")
-            texts[param.name] = f"np.resize(np.arange(3), {tuple(dims)}).astype({dtype!r})"
+            texts[param.name] = f"np.resize(np.arange(3), {tuple(known)}).astype({dtype!r})"
     return texts
 
 

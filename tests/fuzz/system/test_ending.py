@@ -121,3 +121,29 @@ def test_a_check_of_a_large_module_ends(moment: str, tmp_path: Path) -> None:
     if (tmp_path / "out").exists():
         with Store(tmp_path / "out", create=False) as store:
             assert all(finding.id for finding in store.findings())
+
+
+def test_what_ends_by_itself_after_a_signal_does_not_wait_for_the_interpreter() -> None:
+    """Its end may take seconds on a busy machine: TVM has much to give back."""
+    code = """
+import atexit, time
+from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.system import ending
+
+ending.arm()
+atexit.register(time.sleep, 60)
+
+def waits() -> int:
+    print("waiting", flush=True)
+    time.sleep(60)
+    return 0
+
+app.finish(waits, tvm=False)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"waiting\n"
+        began = time.monotonic()
+        process.terminate()
+        assert process.wait(timeout=50) == INTERRUPTED
+        assert time.monotonic() - began < SECONDS + BUSY

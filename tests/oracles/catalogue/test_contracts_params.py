@@ -6,11 +6,13 @@ import random
 
 import pytest
 import tvm
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.catalogue.common import positional
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.pass_runs import attempt
 from relaxfuzz.oracles.passcall import PassCall
@@ -290,3 +292,16 @@ def test_bound_extents_that_no_operator_takes_are_refused() -> None:
 def test_only_type_inference_refuses_bound_extents() -> None:
     (refusal,) = (each for each in catalogue["BindSymbolicVars"].rejections if each.function)
     assert not refusal.covers(ValueError("the pass is wrong"))
+
+
+def test_weights_of_a_real_model_are_not_bound() -> None:
+    """Constants for them would fill the memory."""
+    builder = relax.BlockBuilder()
+    shapes = {"bias": (4096,), "weight": (4096, 4096)}
+    params = [relax.Var(name, relax.TensorType(shapes[name], "float16")) for name in shapes]
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(relax.op.add(*params)))
+    for data in (b"", b"\xff" * 8, bytes(range(64))):
+        call = catalogue["BindParams"].choose(Choices(data), builder.get())
+        assert call is not None
+        assert positional(call)[1] == ["bias"]
