@@ -9,6 +9,7 @@ no pieces. All times are CPU time.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import statistics
 import tarfile
@@ -84,11 +85,12 @@ def main() -> None:
     parser.add_argument("--draw", type=int, default=60, help="modules that are drawn of all")
     parser.add_argument("--first", type=int, default=0, help="mutants to leave out")
     parser.add_argument("--mutants", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of the clock, at most")
     options = parser.parse_args()
     texts = sorted(each for file in options.files for each in read(file))
     Random(options.seed).shuffle(texts)
     drawn = texts[: options.draw]
-    found = measure(drawn, options.seed, options.first, options.mutants)
+    found = measure(drawn, options.seed, options.first, options.mutants, options.seconds)
     print(f"{found.modules} mutants of {len(drawn)} modules, {len(found.ill_formed)} ill-formed")
     for kind in sorted(found.tried, key=lambda kind: found.kept[kind] / found.tried[kind]):
         kept, tried = found.kept[kind], found.tried[kind]
@@ -117,16 +119,24 @@ def read(path: Path) -> Iterator[tuple[str, str]]:
                     yield Path(member.name).name, file.read().decode()
 
 
-def measure(texts: list[tuple[str, str]], seed: int, first: int, count: int) -> Mutants:
-    """Mutants of these modules, in turn; some are no modules, or ill-formed, and give none."""
+def measure(
+    texts: list[tuple[str, str]], seed: int, first: int, count: int, limit: float
+) -> Mutants:
+    """Mutants of these modules, in turn; some are no modules, or ill-formed, and give none.
+
+    Args:
+        first: the number of the first mutant.
+        limit: seconds of the clock after which no more are made.
+    """
     found = Mutants()
+    end = time.monotonic() + limit
     sources = [pieces for name, text in texts if (pieces := _pieces(name, text))]
     strategies = [ir_modules(seeds=pieces) for pieces in sources]
     # Operators are grouped on the first exchange of one.
     example(ir_modules(seeds=sources[0]), seed, 0)
     index = first
     with watched(found):
-        while found.modules < count:
+        while found.modules < count and time.monotonic() < end:
             started = time.process_time()
             with recorded() as names:
                 mod = example(strategies[index % len(strategies)], seed, index)

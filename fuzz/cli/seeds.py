@@ -49,6 +49,7 @@ def seeds(
                     "source": seed.source,
                     "problem": seed.problem,
                     "pieces": [{"name": p.name, "ops": p.ops} for p in seed.pieces],
+                    "whole": seed.whole is not None,
                 }
                 print(json_module.dumps(event), flush=True)
             elif seed.problem is not None:
@@ -56,6 +57,8 @@ def seeds(
             else:
                 common = ", ".join(f"{op} {count}" for op, count in ops.most_common(8))
                 size = f"{len(seed.pieces)} pieces with {bindings} calls"
+                if seed.whole is None:
+                    size += ", and not checked as a whole"
                 print(f"{seed.source}: {size}: {common}", flush=True)
     pieces = distinct(piece for seed in found for piece in seed.pieces)
     if not json:

@@ -108,7 +108,7 @@ class _Walk:
     def _either(self, condition: Any, yes: Any, no: Any, *, mutator: Any) -> None:
         """The one where the condition holds, the other where it does not."""
         mutator.mutate(condition)
-        for known, node in ((condition, yes), (tirx.Not(condition), no)):
+        for known, node in ((condition, yes), (ir.Not(condition), no)):
             if node is not None:
                 with self._analyzer.constraint_scope(known):
                     mutator.mutate(node)
