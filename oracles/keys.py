@@ -133,7 +133,10 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # A layout, which follows from ranks.
         (r"\b(?:[NCDHWOI]{3,6}|AB(?:C(?:D(?:EF?)?)?)?)\b", "<name>"),
         # What has no vowel is a variable (lv, gv, x), whatever the module calls it.
-        (r"(?<![\w<>%.!:'-])(?!vs\b)[b-df-hj-np-tv-xz]+(?![\w>'-]|[.:]+[\w<])", "<name>"),
+        (
+            r"(?<![\w<>%.!:'-])(?!(?:vs|[lr]hs)\b)[b-df-hj-np-tv-xz]+(?![\w>'-]|[.:]+[\w<])",
+            "<name>",
+        ),
         # An operator's own name of its operand.
         (r"\b(argument <n>) \(<?\w+>?\)", r"\1"),
         # A product, sum or comparison of dimensions.

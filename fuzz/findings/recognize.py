@@ -28,6 +28,9 @@ from .rules import LEGALIZERS
 MOST = 32
 """Reproducers that a finding is compared with, those that have most in common with it first."""
 
+FEW = 3
+"""Known bugs that a finding may be, at the most."""
+
 
 def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) -> Finding:
     """The finding, with the known bug that it is, or with those that it may be.
@@ -51,6 +54,8 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
         if _shown_by(executor, known, finding):
             return dataclasses.replace(finding, known=known.name, perhaps=())
         perhaps.append(known.name)
+    if len(perhaps) > FEW:  # so much the pass does to any module
+        perhaps.clear()
     return dataclasses.replace(finding, perhaps=tuple(perhaps))
 
 

@@ -27,7 +27,7 @@ def check(runs: PassRuns) -> Violation | None:
         before, after = _stripped(runs.before), _content(runs.mod)
         if before != after:
             what = f"{WHAT}, in names or annotations"
-            return Violation.titled(what, _first_difference(before, after))
+            return Violation(what, _first_difference(before, after), (WHAT,))
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.corpus.knowns import SHIPPED, Known, known
+from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Expected
 from relaxfuzz.fuzz.findings.recognize import recognized, unlike
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
@@ -95,3 +98,44 @@ def test_a_key_alone_is_not_the_known_bug(
     assert expected.of(dataclasses.replace(finding, unlike=names)) == ((one,) if like else ())
     # What could be smaller yet may have anything in it.
     assert unlike(pool, dataclasses.replace(finding, reduced=False), [one]) == ()
+
+
+@pytest.mark.parametrize("known_by_module", [True, False])
+def test_a_campaign_counts_a_known_bug_in_other_words(
+    pool: LocalPool, finding: Finding, tmp_path: Path, known_by_module: bool
+) -> None:
+    kind, text = finding.key
+    blamed = "FoldBatchnormToConv2D" if known_by_module else "FuseOps"
+    one = record(tmp_path, f"['crash', '{blamed}', '{kind}', '{text}']", BRANCH)
+    expected = Expected([one], [], versions()["tvm"])
+    told: list[Finding] = []
+    with Store(tmp_path / "out") as store:
+        triage = Triage(store, pool, told.append, expected=expected)
+        assert not triage.report(dataclasses.replace(finding, confirmed=False, evidence=None))
+        triage.drain(60, lambda: None)
+        assert triage.faults == []
+        (kept,) = store.findings()
+    if known_by_module:
+        assert (told, triage.published, kept.known) == ([], [], "recorded")
+        assert expected.reports == {one: 1}
+    else:
+        assert [each.perhaps for each in told] == [("recorded",)]
+        assert not expected.reports
+
+
+def test_a_campaign_reports_what_has_only_the_key_of_a_known_bug(
+    pool: LocalPool, finding: Finding, tmp_path: Path
+) -> None:
+    kind, text = finding.key
+    other = SHIPPED / "topological-sort-match-cast.py"
+    one = record(tmp_path, f"['crash', 'AdjustMatmulOrder', '{kind}', '{text}']", other)
+    expected = Expected([one], [], versions()["tvm"])
+    told: list[Finding] = []
+    with Store(tmp_path / "out") as store:
+        triage = Triage(store, pool, told.append, expected=expected)
+        assert triage.report(finding, audit=True)
+        while triage.pending:  # audits end with the campaign
+            time.sleep(0.01)
+        triage.drain(60, lambda: None)
+        assert triage.faults == []
+    assert [each.unlike for each in told] == [("recorded",)]

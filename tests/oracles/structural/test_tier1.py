@@ -156,7 +156,7 @@ def test_a_change_that_no_hash_covers_is_seen_where_it_is_looked_for() -> None:
 
     case = Case(untyped(), (user("fills_in_a_type"),))
     (violation,) = check(case, oracles=["mutation"])
-    assert violation.key == ("the input module is changed in place, in names or annotations",)
+    assert violation.title == "the input module is changed in place, in names or annotations"
     assert check(Case(untyped(), (user("copies"),)), oracles=["mutation"]) == []
 
 

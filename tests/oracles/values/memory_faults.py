@@ -307,7 +307,7 @@ FAULTS: dict[str, tuple[Callable[[], tvm.IRModule], Any, Any, str]] = {
         *(live, updates_a_live_value, updates_a_dead_value),
         "a tensor that is updated in place",
     ),
-    "storage": (planned, shares_storage, kills_after_last_use, "function sum"),
+    "storage": (planned, shares_storage, kills_after_last_use, "a function"),
     "nan": (nan, folds_without_nan, folds, "relax.add"),
 }
 """Module, faulty pass, correct twin, and what is the first to come out otherwise."""
