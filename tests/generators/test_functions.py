@@ -89,7 +89,7 @@ def test_bounds_keep_tensors_small_that_have_many_symbolic_dimensions() -> None:
     n = tirx.Var("n", "int64")
     for rank, bound in ((1, 128), (6, 8)):
         x = relax.Var("x", relax.TensorType([n] * rank, "float32"))
-        func = relax.Function([x], relax.SeqExpr([], x))
+        func = relax.Function([x], relax.SeqExpr([], x), x.ty)
         made = [bounded(Choices(bytes([byte])), func) for byte in range(64)]
         bounds = {int(found["n"]) for f in made if (found := attr(f, "tir_var_upper_bound"))}
         assert bounds == {bound}
