@@ -417,7 +417,7 @@ CONTRADICTIONS = (
     Rejection(
         r"\A(?!Check failed)",
         "type inference says which operands of an operator do not fit for the bound extents",
-        function="relax::Infer",
+        function=r"relax::(?:Infer|\w*Check)",
     ),
 )
 

@@ -310,8 +310,14 @@ def test_bound_extents_that_no_operator_takes_are_refused() -> None:
         def main(x: R.Tensor((2, "n"), "float32"), y: R.Tensor((2,), "float32")):
             return R.matmul(x, y)
 
+    @I.ir_module
+    class Normed:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor(("n",), "float32")):
+            return R.nn.layer_norm(x, y, y, axes=[1])
+
     call = PassCall("BindSymbolicVars({'n': 4}, 'main')")
-    for mod in (Module, Vector):
+    for mod in (Module, Vector, Normed):
         assert isinstance(attempt(call.run, mod).error, ValueError)
         assert check(Case(mod, (call,))) == []
 
