@@ -201,8 +201,11 @@ class _Splice:
         s, added = self._s, []
         for gvar, func in self._mod.functions_items():
             if not func.same_as(self._func):
-                self._new[gvar] = s.module.add(str(gvar.name_hint), func)
-                added.append(self._new[gvar])
+                new = self._new[gvar] = s.module.add(str(gvar.name_hint), func)
+                added.append(new)
+                if func.attrs is not None and "Codegen" in func.attrs:  # code is made by its symbol
+                    named = func.with_attr("global_symbol", str(new.name_hint))
+                    s.module.functions[new] = named
         for gvar in added:
             func = s.module.functions[gvar]
             if references(func):

@@ -28,7 +28,7 @@ from relaxfuzz.generators.seeds import Piece, cut, pieces_of, slim
 from relaxfuzz.generators.seeds.cutting import Pair, _Body
 from relaxfuzz.generators.seeds.piece import MAIN, main_of
 from relaxfuzz.oracles.catalogue.memory import _misused
-from relaxfuzz.oracles.inspect import relax_functions
+from relaxfuzz.oracles.inspect import attr, relax_functions
 from relaxfuzz.oracles.structural.checkers import flaw
 
 UPSTREAM = Path(__file__).parents[4] / "shared" / "upstream_modules.tar.xz"
@@ -158,6 +158,14 @@ def test_storages_keep_their_bytes_and_functions_that_manage_memory_stay_whole()
         for name, func in relax_functions(mod):
             problem = _misused(tvm.IRModule(), tvm.IRModule({"main": func}))
             assert problem is None, f"{name}: {problem}\n{mod.script(show_meta=False)}"
+
+
+def test_functions_of_codegens_have_a_symbol() -> None:
+    pieces = list(pieces_of(MODELS["partitioned"](), "partitioned"))
+    funcs = [func for mod in seeds(24, pieces) for _, func in relax_functions(mod)]
+    symbols = [attr(func, "global_symbol") for func in funcs if attr(func, "Codegen")]
+    assert len(symbols) > 6
+    assert None not in symbols
 
 
 def test_equal_pieces_come_once() -> None:
