@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..idioms.pattern import parse
 from ..module_scope import ModuleScope
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
+from ..values import dims_of
 from .general import finish
 
 PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
@@ -48,8 +50,11 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     return finish(c, s, s.values[-1].expr, attrs)
 
 
-BOUND = 128
-"""Beyond any size that a symbolic dim has in tests, and small enough to allocate such tensors."""
+BOUNDS = (128, 8)
+"""Beyond any size that a symbolic dim has in tests; the first one with which tensors stay small."""
+
+BOUNDED_ELEMENTS = 2**24
+"""Of a tensor whose dims are all at their bounds: planning may allocate so much for it."""
 
 
 def bounded(c: Choices, func: relax.Function) -> relax.Function:
@@ -62,7 +67,7 @@ def bounded(c: Choices, func: relax.Function) -> relax.Function:
     unique = list(dict.fromkeys(names))
     chosen = unique[: 1 + c.below(len(unique))]
     attrs: tuple[tuple[str, object], ...] = (
-        ("tir_var_upper_bound", dict.fromkeys(chosen, BOUND)),
+        ("tir_var_upper_bound", dict.fromkeys(chosen, _bound(func))),
         ("relax.rewrite_cuda_graph.capture_symbolic_vars", chosen),
         ("tir_non_negative_var", unique),
         ("relax.memory_plan_dynamic_func_output", True),
@@ -72,6 +77,20 @@ def bounded(c: Choices, func: relax.Function) -> relax.Function:
     if some[0] and c.flag(0.3):
         func = func.with_attr("tir_var_lower_bound", dict.fromkeys(chosen, 0))
     return func
+
+
+def _bound(func: relax.Function) -> int:
+    shapes = [
+        dims_of(var.ty.shape)
+        for var in relax.analysis.all_vars(func)
+        if isinstance(var.ty, relax.TensorType) and isinstance(var.ty.shape, relax.ShapeExpr)
+    ]
+
+    def elements(bound: int) -> int:
+        sizes = ([dim if isinstance(dim, int) else bound for dim in dims] for dims in shapes)
+        return max(map(math.prod, sizes), default=0)
+
+    return next((b for b in BOUNDS if elements(b) <= BOUNDED_ELEMENTS), BOUNDS[-1])
 
 
 def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:

@@ -10,7 +10,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import PrimType
+from tvm.ir import Op, PrimType
 
 from ...compat import ir
 from ...compat.structural import structural_map
@@ -27,11 +27,20 @@ def dims(mod: tvm.IRModule) -> Iterator[Any]:
         if not isinstance(func, relax.Function):
             continue
         found: list[Any] = []
+        calls: list[relax.Call] = []
         tvm_ffi.structural_walk(func, ((relax.ShapeExpr, relax.ShapeType), found.append))
+        tvm_ffi.structural_walk(func, (relax.Call, calls.append))
         for var in [*func.params, *relax.analysis.all_vars(func)]:
             tvm_ffi.structural_walk(var.ty, ((relax.ShapeExpr, relax.ShapeType), found.append))
+        numbers = [arg for call in calls if _allocates(call) for arg in call.args]
         for shape in found:
-            yield from shape.values or ()
+            if not any(shape.same_as(number) for number in numbers):
+                yield from shape.values or ()
+
+
+def _allocates(call: relax.Call) -> bool:
+    """Its shape is a number of bytes: tensors of other sizes still fit into it if it stays."""
+    return isinstance(call.op, Op) and str(call.op.name).endswith(".alloc_storage")
 
 
 def sizes_of(mod: tvm.IRModule) -> Counter[int]:
@@ -85,7 +94,7 @@ class Resized(Rewriter):
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         # Numbers that are no dimensions.
-        plain = [isinstance(old.ty, PrimType) for old in call.args]
+        plain = [isinstance(old.ty, PrimType) or _allocates(call) for old in call.args]
         if any(plain) and not self._symbols:
             args = [
                 old if keep else new for old, new, keep in zip(call.args, args, plain, strict=True)

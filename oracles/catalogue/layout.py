@@ -88,9 +88,8 @@ def suggested(
     def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
         if name not in {gvar.name_hint for gvar in mod.get_global_vars()}:
             return mod
-        func = mod[name].with_attr("operator_name", name)
-        mod = mod.clone()
-        mod.update_func(mod.get_global_var(name), func)
+        gvar, given = mod.get_global_var(name), mod[name]
+        func = given.with_attr("operator_name", name)
         try:
             made, params, layouts = relaid(func)
         except Exception:  # the analysis and the schedule refuse what they do not support
@@ -99,7 +98,12 @@ def suggested(
             return mod
         same = [tvm.tirx.IndexMap.from_func(lambda *i: i, len(each.shape)) for each in params]
         chosen = [layouts.get(*each) for each in zip(params, same, strict=True)]
-        return make({name: made}, {name: chosen})(mod)
+        named = mod.clone()
+        named.update_func(gvar, func)
+        after = make({name: made}, {name: chosen})(named)
+        if name in {gvar.name_hint for gvar in after.get_global_vars()}:
+            after.update_func(after.get_global_var(name), given)
+        return after
 
     def relaid(func: tvm.tirx.PrimFunc) -> tuple[tvm.tirx.PrimFunc, list[Any], dict[Any, Any]]:
         # Schedules change statements that two functions share.

@@ -193,10 +193,18 @@ def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
                 isinstance(ty, relax.TensorType)
                 and static(ty)
                 and prod(int(dim) for dim in ty.shape.values) <= FOLDED_AT_MOST
-                and isinstance(after.functions.get(value.args[0]), tirx.PrimFunc)
+                and _runs_on_host(after.functions.get(value.args[0]))
             ):
                 return "a call_tir of constants is left in a dataflow block"
     return None
+
+
+def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
+    """It is a PrimFunc that is not bound to the threads of a device: the pass computes on the CPU,
+    and passes over what cannot be built for it (fold_constant.cc, GetCachedBuild)."""
+    return isinstance(func, tirx.PrimFunc) and not any(
+        loop.kind == ir.ForKind.THREAD_BINDING for loop in nodes(func, tirx.For)
+    )
 
 
 def _undefined(mod: tvm.IRModule) -> bool:
@@ -240,7 +248,7 @@ def _constant(args: relax.Expr) -> bool:
 REFUSED_OPERANDS = Rejection(
     r"layout is not supported\.|lead to negative output shape|not supported for \w+ op"
     r"|[Oo]nly supports? (?:input dtype|\w+ and)|repeat only accepts"
-    r"|Legalization (?:for|of) [\w -]+ is not supported yet",
+    r"|Legalization (?:for|of) [\w -]+ is not supported yet|the valid \w+ range is",
     "the message itself, of the operator's legalization or the function in TOPI that it becomes",
 )
 """Refusals of what type inference accepts."""

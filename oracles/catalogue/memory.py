@@ -105,6 +105,13 @@ class _Flow:
         return None
 
 
+def _misused(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
+    """A use of memory that is not there, or not any more. What a module that has one already means
+    nobody can say, and no pass is to blame."""
+    problem = _flows(after) or _outgrows(after)
+    return problem if problem and not (_flows(before) or _outgrows(before)) else None
+
+
 def _flows(mod: tvm.IRModule) -> str | None:
     for _, func in relax_functions(mod):
         if (problem := _Flow().sequence(func.body)) is not None:
@@ -112,16 +119,20 @@ def _flows(mod: tvm.IRModule) -> str | None:
     return None
 
 
-def _planned(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: memory is reused to allocate less of it, but never while its tensor is in use."""
-    if (problem := _flows(after)) is not None:
-        return problem
-    for _, func in relax_functions(after):
+def _outgrows(mod: tvm.IRModule) -> str | None:
+    for _, func in relax_functions(mod):
         sizes = {b.var: _static(b.value.args[0].values) for b in _bound(func, STORAGE)}
         for binding in _bound(func, TENSOR):
             size, room = _bytes(binding.value.ty), sizes.get(binding.value.args[0])
             if size is not None and room is not None and size > room:
                 return "a tensor is larger than its storage"
+    return None
+
+
+def _planned(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: memory is reused to allocate less of it, but never while its tensor is in use."""
+    if (problem := _misused(before, after)) is not None:
+        return problem
     bounded = any(attr(func, "tir_var_upper_bound") for _, func in relax_functions(before))
     if not bounded and _total(after) > _total(before):
         return "more memory is allocated than without planning"
@@ -163,7 +174,7 @@ def _alloc_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
 
 def _all_killed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Drop all tensor/storage objects after last use"; what is never used has none."""
-    if (problem := _flows(after)) is not None:
+    if (problem := _misused(before, after)) is not None:
         return problem
     for _, func in relax_functions(after):
         results = {var for seq in nodes(func, relax.SeqExpr) for var in nodes(seq.body, relax.Var)}

@@ -206,8 +206,8 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         rejections=(
             Rejection(
-                r"[Nn]ow (only support|does not support)|only support NCHW|is not supported yet|"
-                r"FPrimalGradient",
+                r"[Nn]ow (only support|does not support)|only support \w+ \w+ layout"
+                r"|is not supported yet|FPrimalGradient",
                 "the message itself",
             ),
             Rejection(

@@ -98,7 +98,7 @@ def some(most: int, chance: random.Random) -> Iterator[Misuse]:
         arguments = [value for each in types if (value := _fitting(each)) is not None]
         at = chance.randrange(len(types) + 1)
         if at < len(types):
-            arguments[at] = chance.choice(OTHERS)
+            arguments[at] = chance.choice([each for each in OTHERS if each != arguments[at]])
         elif chance.random() < 0.5:
             arguments.append(chance.choice(OTHERS))
         else:

@@ -57,20 +57,27 @@ class Expectation:
         self.kind = kind
         self._plan = plan
 
-    def plan(self) -> Plan:
-        """The call itself, with copies of the arguments: it may write into them."""
-        given = copies(self.args)
+    def plan(self, args: list[Any] | None = None) -> Plan:
+        """The call itself, with copies of the arguments: it may write into them.
+
+        Args:
+            args: others than its own.
+        """
+        given = copies(self.args if args is None else args)
         if self._plan is not None:
             return self._plan(given)
         return lambda run: run(self.function, given)
 
-    def evaluate(self, **options: Any) -> Any:
+    def evaluate(self, args: list[Any] | None = None, **options: Any) -> Any:
         """What the call gives in NumPy; options as for `Evaluator`.
+
+        Args:
+            args: others than its own.
 
         Raises:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
         """
-        return self.plan()(Evaluator(self.mod, **options).run)
+        return self.plan(args)(Evaluator(self.mod, **options).run)
 
     @functools.cached_property
     def arbitrary(self) -> bool:
@@ -102,7 +109,8 @@ class Expectation:
 
     @functools.cached_property
     def coarsely_shaken(self) -> tuple[Any, ...] | None:
-        """Results where every operator's result is off as if it were computed in float16."""
+        """Results where every argument and every operator's result is off as if it were in float16:
+        a sum near zero is off by as much as its summands are."""
         return self._shaken(coarse=True)
 
     @functools.cached_property
@@ -151,7 +159,10 @@ class Expectation:
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
         try:
-            return tuple(self.evaluate(perturb=shake) for shake in shakes)
+            return tuple(
+                self.evaluate([shake(arg) for arg in self.args] if coarse else None, perturb=shake)
+                for shake in shakes
+            )
         except (Unsupported, Mismatch, Undefined):
             return None
 

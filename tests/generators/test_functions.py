@@ -10,7 +10,8 @@ from tvm.relax.analysis import tir_vars_in_type
 from tvm.relax.transform import MergeCompositeFunctions
 
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.generators.functions.attributed import BOUND
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.functions.attributed import BOUNDS, bounded
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.catalogue import catalogue
@@ -80,8 +81,18 @@ def test_bounds_are_of_variables_in_the_signature_and_plan_memory() -> None:
             assert names.issuperset(bounds or ())
         static = advance(mod, Stage.PLANNED)
         sizes = [dim for call in calls_of(static, STORAGE) for dim in call.args[0].values]
-        planned += any(isinstance(dim, tirx.IntImm) and int(dim) >= BOUND for dim in sizes)
+        planned += any(isinstance(dim, tirx.IntImm) and int(dim) >= BOUNDS[-1] for dim in sizes)
     assert planned > 5
+
+
+def test_bounds_keep_tensors_small_that_have_many_symbolic_dimensions() -> None:
+    n = tirx.Var("n", "int64")
+    for rank, bound in ((1, 128), (6, 8)):
+        x = relax.Var("x", relax.TensorType([n] * rank, "float32"))
+        func = relax.Function([x], relax.SeqExpr([], x), x.ty)
+        made = [bounded(Choices(bytes([byte])), func) for byte in range(64)]
+        bounds = {int(found["n"]) for f in made if (found := attr(f, "tir_var_upper_bound"))}
+        assert bounds == {bound}
 
 
 def test_local_functions_call_themselves() -> None:

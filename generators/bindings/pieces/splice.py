@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import tvm
 from tvm import relax, tirx
-from tvm.ir import GlobalVar
+from tvm.ir import GlobalVar, Op
 
 from ...choices import Choices
 from ...idioms.building import BLOCK, RETURNED, TWICE, Builder, Link
@@ -146,7 +147,7 @@ class _Splice:
         """
         c, s, func = self._c, self._s, self._func
         bindings = bindings_of(func)
-        called = c.flag(CALLED) and self._edited
+        called = (c.flag(CALLED) and self._edited) or _manages_memory(func)
         inner = any(map(_has_blocks, bindings))
         if not func.is_pure or (inner and not called):
             s.dataflow(False)
@@ -199,8 +200,11 @@ class _Splice:
         s, added = self._s, []
         for gvar, func in self._mod.functions_items():
             if not func.same_as(self._func):
-                self._new[gvar] = s.module.add(str(gvar.name_hint), func)
-                added.append(self._new[gvar])
+                new = self._new[gvar] = s.module.add(str(gvar.name_hint), func)
+                added.append(new)
+                if func.attrs is not None and "Codegen" in func.attrs:  # code is made by its symbol
+                    named = func.with_attr("global_symbol", str(new.name_hint))
+                    s.module.functions[new] = named
         for gvar in added:
             func = s.module.functions[gvar]
             if references(func):
@@ -336,7 +340,8 @@ class _Splice:
         func = self._mod.functions.get(call.op)
         if not isinstance(func, relax.Function) or str(call.op.name_hint) in references(func):
             return None
-        return None if any(map(_has_blocks, bindings_of(func))) else func
+        stays = any(map(_has_blocks, bindings_of(func))) or _manages_memory(func)
+        return None if stays else func
 
     def _inline(self, binding: relax.Binding, func: relax.Function, c: Choices) -> None:
         """Bind what the function does instead of the call."""
@@ -473,6 +478,15 @@ def _is_inferred(binding: relax.Binding) -> bool:
     """
     value = binding.value
     return not _has_blocks(binding) and (not isinstance(value, relax.Call) or is_tabulated(value))
+
+
+_LIFETIMES = re.compile(r"relax\.(?:memory|vm)\.(?:alloc|kill)")
+
+
+def _manages_memory(func: relax.Function) -> bool:
+    """Values end in the middle of the function, or share a storage: nobody else may use them."""
+    calls = (each.value for each in bindings_of(func) if isinstance(each.value, relax.Call))
+    return any(isinstance(c.op, Op) and _LIFETIMES.match(str(c.op.name)) for c in calls)
 
 
 def _has_blocks(binding: relax.Binding) -> bool:

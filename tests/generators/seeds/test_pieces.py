@@ -20,12 +20,15 @@ from tvm.script import tirx as T
 
 from relaxfuzz import ir_modules
 from relaxfuzz.compat.serialization import load_json, save_json
+from relaxfuzz.corpus.models import MODELS
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.bindings.pieces.splice import _Splice
 from relaxfuzz.generators.rewrite.dims import sizes_of
 from relaxfuzz.generators.seeds import Piece, cut, pieces_of, slim
 from relaxfuzz.generators.seeds.cutting import Pair, _Body
 from relaxfuzz.generators.seeds.piece import MAIN, main_of
+from relaxfuzz.oracles.catalogue.memory import _misused
+from relaxfuzz.oracles.inspect import attr, relax_functions
 from relaxfuzz.oracles.structural.checkers import flaw
 
 UPSTREAM = Path(__file__).parents[4] / "shared" / "upstream_modules.tar.xz"
@@ -146,6 +149,23 @@ def test_weights_become_parameters() -> None:
     assert piece.ops == ("matmul", "matmul", "add")
     assert piece.name == "model, main, bindings 0 to 2"
     assert len(piece.text) < 10_000
+
+
+def test_storages_keep_their_bytes_and_functions_that_manage_memory_stay_whole() -> None:
+    pieces = list(pieces_of(MODELS["lowered"](), "lowered"))
+    assert pieces
+    for mod in (*(piece.load() for piece in pieces), *seeds(24, pieces)):
+        for name, func in relax_functions(mod):
+            problem = _misused(tvm.IRModule(), tvm.IRModule({"main": func}))
+            assert problem is None, f"{name}: {problem}\n{mod.script(show_meta=False)}"
+
+
+def test_functions_of_codegens_have_a_symbol() -> None:
+    pieces = list(pieces_of(MODELS["partitioned"](), "partitioned"))
+    funcs = [func for mod in seeds(24, pieces) for _, func in relax_functions(mod)]
+    symbols = [attr(func, "global_symbol") for func in funcs if attr(func, "Codegen")]
+    assert len(symbols) > 6
+    assert None not in symbols
 
 
 def test_equal_pieces_come_once() -> None:

@@ -63,6 +63,31 @@ class SlidingWindow:
         return gv
 
 
+def growing() -> tvm.IRModule:
+    """The running mean of a batch_norm in training, with a momentum that is no share."""
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    parts = [relax.Var(name, relax.TensorType((3,), "float32")) for name in "abcd"]
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, *parts]):
+        with builder.dataflow():
+            normed = relax.op.nn.batch_norm(x, *parts, axis=1, momentum=-1.0, training=True)
+            out = builder.emit_output(normed)
+        builder.emit_func_output(out)
+    return builder.finalize()
+
+
+def kernel_layout() -> tvm.IRModule:
+    """A loss of a convolution whose gradient is not registered for the layout of its kernel."""
+    x = relax.Var("x", relax.TensorType((2, 2, 2, 2), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            made = builder.emit(relax.op.nn.conv2d(x, x, kernel_layout="HWIO"))
+            loss = builder.emit_output(relax.op.sum(made))
+        builder.emit_func_output(loss)
+    return builder.finalize()
+
+
 @I.ir_module
 class GroupOfFunction:
     @R.function
@@ -89,6 +114,9 @@ class WithoutRootBlock:
     [
         (SlidingWindow, "LegalizeOps()"),
         (SlidingWindow, "FoldConstant()"),
+        (growing(), "LegalizeOps()"),
+        (growing(), "FoldConstant()"),
+        (kernel_layout(), "Gradient('main')"),
         (GroupOfFunction, "FuseTIR()"),
         (WithoutRootBlock, "FuseTIR()"),
     ],
@@ -305,7 +333,7 @@ def storage_taken() -> Sample:
             R.call_packed("add", a, b, ty_args=(R.Tuple,))
             return x
 
-    return After, After, PassCall("StaticPlanBlockMemory()")
+    return Model, After, PassCall("StaticPlanBlockMemory()")
 
 
 def renamed() -> Sample:
@@ -410,6 +438,33 @@ def test_post_conditions_refuse_a_faulty_result(name: str) -> None:
     problem = catalogue[name].post(before, after or before, call)
     assert problem
     assert not any(character.isdigit() for character in problem.replace("max_depth", ""))
+
+
+def test_a_kernel_of_a_device_is_no_constant_expression() -> None:
+    @T.prim_func(private=True)
+    def kernel(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+        for i in T.thread_binding(4, thread="threadIdx.x"):
+            b[i] = a[i] + T.float32(1)
+
+    builder = relax.BlockBuilder()
+    with builder.function("main", []):
+        with builder.dataflow():
+            ones = relax.const([1.0] * 4, "float32")
+            gvar = builder.add_func(kernel, "kernel")
+            made = relax.call_tir(gvar, (ones,), relax.TensorType((4,), "float32"))
+            out = builder.emit_output(made)
+        builder.emit_func_output(out)
+    mod, call = builder.get(), PassCall("FoldConstant()")
+    after = call.run(mod)
+    assert "call_tir" in after["main"].script()
+    assert catalogue["FoldConstant"].post(mod, after, call) is None
+
+
+def test_who_uses_memory_wrongly_before_the_pass_is_not_the_pass() -> None:
+    before, after, call = storage_taken()
+    post = catalogue["StaticPlanBlockMemory"].post
+    assert "whose storage another tensor has taken" in (post(before, after, call) or "")
+    assert post(after, after, call) is None
 
 
 @pytest.mark.parametrize("name", FAULTS)

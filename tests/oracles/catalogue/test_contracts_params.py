@@ -7,6 +7,7 @@ import random
 import pytest
 import tvm
 from tvm import relax
+from tvm.ir import PrimType
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -270,6 +271,33 @@ def test_the_arguments_fit_the_module(name: str) -> None:
         assert contract.post(Weighted, call.run(Weighted), call) is None
 
 
+def test_a_name_that_two_variables_of_a_function_have_is_not_bound() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+            return R.add(x, x)
+
+    m, n = (tvm.tirx.Var("n", "int64") for _ in range(2))
+    x = relax.Var("x", relax.TensorType((m, n), "float32"))
+    two = relax.Function([x], relax.SeqExpr([], x), x.ty).with_attr("global_symbol", "two")
+    mod = tvm.IRModule({**dict(Module.functions_items()), "two": two})
+    contract, source = catalogue["BindSymbolicVars"], random.Random(1)
+    for _ in range(24):
+        call = contract.choose(Choices(source.randbytes(16)), mod)
+        assert call is not None
+        assert contract.post(mod, call.run(mod), call) is None
+
+
+def test_a_weight_that_is_a_dimension_of_others_is_bundled_with_them() -> None:
+    n = relax.Var("n", PrimType("int64"))
+    w = relax.Var("w", relax.TensorType((n, 2), "float32"))
+    func = relax.Function([n, w], relax.SeqExpr([], w), relax.TensorType(dtype="float32", ndim=2))
+    func = func.with_attr({"num_input": 0, "global_symbol": "main"})
+    mod, call = tvm.IRModule({"main": func}), PassCall("BundleModelParams()")
+    assert catalogue["BundleModelParams"].post(mod, call.run(mod), call) is None
+
+
 def test_bound_extents_that_no_operator_takes_are_refused() -> None:
     @I.ir_module
     class Module:
@@ -283,8 +311,14 @@ def test_bound_extents_that_no_operator_takes_are_refused() -> None:
         def main(x: R.Tensor((2, "n"), "float32"), y: R.Tensor((2,), "float32")):
             return R.matmul(x, y)
 
+    @I.ir_module
+    class Normed:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor(("n",), "float32")):
+            return R.nn.layer_norm(x, y, y, axes=[1])
+
     call = PassCall("BindSymbolicVars({'n': 4}, 'main')")
-    for mod in (Module, Vector):
+    for mod in (Module, Vector, Normed):
         assert isinstance(attempt(call.run, mod).error, ValueError)
         assert check(Case(mod, (call,))) == []
 

@@ -353,6 +353,20 @@ def test_a_kernel_gets_the_layouts_that_tvm_suggests(name: str | None) -> None:
     assert list(check(Case(mod, (call,)), oracles=oracles)) == []
 
 
+@pytest.mark.parametrize("kernel", ["tir_square", "nothing"])
+def test_the_name_of_an_operator_stays_where_layouts_are_suggested(kernel: str) -> None:
+    mod = with_prim_func("tir_square")
+    call = catalogue["AlterOpImpl"].variants(Choices(b""), mod)
+    assert call is not None
+    assert call.expr.startswith("suggested")
+    if kernel == "nothing":  # there is no layout to suggest
+        body = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(0))
+        mod = tvm.IRModule({"tir_square": body})
+    public = mod["tir_square"].with_attr("global_symbol", "tir_square")
+    mod.update_func(mod.get_global_var("tir_square"), public.with_attr("operator_name", "given"))
+    assert str(call.run(mod)["tir_square"].attrs["operator_name"]) == "given"
+
+
 def test_gradients_are_asked_of_scalars_only() -> None:
     variants = catalogue["Gradient"].variants
     assert str(variants(Choices(b""), Scalar)) == "Gradient('main')"

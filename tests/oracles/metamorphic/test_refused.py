@@ -175,10 +175,15 @@ def test_each_type_has_a_value(type_: str) -> None:
     eval(VALUES[type_], {"tvm": tvm, "relax": relax, "dpl": dpl})
 
 
+def fitting(function: str) -> tuple[str | None, ...]:
+    return tuple(map(misuse._fitting, misuse._signatures()[function]))
+
+
 def test_functions_are_given_arguments_of_other_types() -> None:
     made = list(some(300, random.Random(0)))
     assert made == list(some(300, random.Random(0)))
     assert len({each.function for each in made}) > 100
+    assert not any(each.arguments == fitting(each.function) for each in made)
     refused = 0
     for each in made[:60]:
         try:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.values.inputs import Kind
+from relaxfuzz.oracles.values.sides import LOOSE
 
 
 @I.ir_module
@@ -49,3 +52,18 @@ def test_memory_is_as_before_afterwards() -> None:
     e = expected("partly")
     assert e.arbitrary
     assert np.array_equal(e.evaluate(), e.result)
+
+
+def test_a_sum_near_zero_is_off_by_as_much_as_its_summands() -> None:
+    x, w = (np.full((1, 48), 7.0, "float32"), np.full((48, 1), 7.0, "float32"))
+    w[::2] = -7.0
+    x[0, 0] += 1 / 8
+    types = [relax.TensorType(each.shape, "float32") for each in (x, w)]
+    variables = [relax.Var(name, ty) for name, ty in zip("xw", types, strict=True)]
+    builder = relax.BlockBuilder()
+    with builder.function("main", variables):
+        builder.emit_func_output(builder.emit(relax.op.matmul(*variables)))
+    e = Expectation(builder.get(), "main", [x, w], x @ w, Kind.WHOLE)
+    assert e.differs(x @ w + 0.5) is not None
+    assert e.differs(x @ w + 0.5, LOOSE) is None
+    assert e.differs(x @ w + 500, LOOSE) is not None
