@@ -203,7 +203,7 @@ def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
     """It is a PrimFunc that is not bound to the threads of a device: the pass computes on the CPU,
     and passes over what cannot be built for it (fold_constant.cc, GetCachedBuild)."""
     return isinstance(func, tirx.PrimFunc) and not any(
-        loop.kind == ir.ForKind.THREAD_BINDING for loop in nodes(func, tirx.For)
+        loop.kind == ir.ForKind.THREAD_BINDING for loop in nodes(func, ir.For)
     )
 
 
