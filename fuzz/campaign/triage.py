@@ -46,6 +46,10 @@ campaign runs, look whether reports with the key of a known bug are reports of i
 AUDITED = 20
 """One report of a known bug in so many is audited, besides the first of each."""
 
+AUDIT_SECONDS = 3.0
+AUDIT_SHARE = 0.05
+"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far."""
+
 
 class Triage:
     """Confirms and reduces violations in threads of its own, while the campaign runs.
@@ -97,6 +101,8 @@ class Triage:
         """Rows that are known bugs in other words."""
         self._audited: set[str] = set()
         """Names of the known bugs of which a report was audited."""
+        self._began = time.monotonic()
+        self._audits = 0
         self._deferred: list[tuple[Finding, State]] = []
         """Not fully reduced while the campaign ran, and where the reduction continues."""
         self._lock = threading.Lock()
@@ -135,13 +141,19 @@ class Triage:
         """The report is to be audited: the first of a known bug, and some others."""
         assert self.expected is not None, "it is a known bug"
         with self._lock:
-            if finding.id in self._seen:
+            if finding.id in self._seen or not self._may_audit():
                 return False
             names = {known.name for known in self.expected.of(finding)}
             first = not names <= self._audited
             self._audited |= names
             self._seen.add(finding.id)
-        return first or int(finding.id, 16) % AUDITED == 0
+            wanted = first or int(finding.id, 16) % AUDITED == 0
+            self._audits += wanted
+        return wanted
+
+    def _may_audit(self) -> bool:
+        spent = (time.monotonic() - self._began) * self._executor.workers
+        return self._audits * AUDIT_SECONDS <= AUDIT_SHARE * spent
 
     def add(self, finding: Finding) -> None:
         """Take an unconfirmed violation; the same one only once."""
