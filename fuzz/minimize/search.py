@@ -94,7 +94,10 @@ class Search:
             if (mark := digest(module)) in self.seen:
                 continue
             self.seen.add(mark)
-            copy = load_json(module)
+            try:
+                copy = load_json(module)
+            except Exception:  # TVM does not load every module that it saves
+                continue
             # Its text need not be taken down again before each run of a pass.
             flaw = given(copy, partial(load_json, module)).flaw
             if flaw is None or flaw.key == self.flaw:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from ...compat import ir
 from ...generators.choices import Choices
@@ -91,8 +91,13 @@ def _reshape_like(mod: tvm.IRModule, binding: relax.Binding) -> bool:
         all(isinstance(ty, relax.TensorType) and static(ty) for ty in (given, result))
         and given.dtype == result.dtype
         and _elements(given) == _elements(result)
-        and relax.analysis.has_reshape_pattern(mod[value.args[0]])
+        and _has_reshape_pattern(mod[value.args[0]])
     )
+
+
+def _has_reshape_pattern(func: tirx.PrimFunc) -> bool:
+    """TVM's analysis, which raises for a PrimFunc without a root block."""
+    return isinstance(func.body, ir.SBlockRealize) and relax.analysis.has_reshape_pattern(func)
 
 
 def _elements(ty: relax.TensorType) -> int:

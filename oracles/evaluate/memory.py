@@ -35,10 +35,10 @@ class Storage:
         """The tensor that lies at this offset.
 
         Raises:
-            Undefined: it does not lie inside the storage.
+            Undefined: it does not lie inside the storage, or has a negative size.
         """
         kind = dtype_of(dtype)
-        size = math.prod(shape) * kind.itemsize
+        size = math.prod(_sizes(shape)) * kind.itemsize
         if offset < 0 or offset + size > self.data.size:
             raise Undefined(
                 f"{size} bytes at offset {offset} of a storage of {self.data.size} bytes"
@@ -66,7 +66,13 @@ def _tensor(frame: Frame, call: Call) -> np.ndarray[Any, Any]:
 
 def _own_tensor(frame: Frame, call: Call) -> np.ndarray[Any, Any]:
     shape, dtype = (frame.value(arg) for arg in call.args[:2])
-    return poisoned(shape, dtype_of(dtype))
+    return poisoned(_sizes(shape), dtype_of(dtype))
+
+
+def _sizes(shape: Sequence[int]) -> Sequence[int]:
+    if min(shape, default=0) < 0:
+        raise Undefined(f"a tensor of shape {tuple(shape)}")
+    return shape
 
 
 def _view(frame: Frame, call: Call) -> Any:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tvm
 from tvm import relax
@@ -148,6 +149,14 @@ def test_only_well_formed_candidates_are_asked_about(mod: tvm.IRModule) -> None:
     assert minimize(mod, is_interesting).same_as(mod)
     assert asked
     assert [problem for candidate in asked if (problem := flaw(candidate))] == []
+
+
+def test_what_tvm_saves_but_does_not_load_is_no_candidate(mod: tvm.IRModule) -> None:
+    def emptied(mod: tvm.IRModule) -> Iterator[Edit]:
+        nothing = relax.const(np.zeros((2, 0), "int8"))
+        yield lambda: mod.with_attr("unused", nothing)
+
+    assert list(Search(reductions=(emptied,)).candidates(mod)) == []
 
 
 def test_generated_modules_give_mostly_well_formed_candidates() -> None:

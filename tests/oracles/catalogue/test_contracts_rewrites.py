@@ -10,6 +10,7 @@ import tvm
 from tvm import relax, te
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import byoc, catalogue, tensorir
@@ -107,6 +108,23 @@ def with_prim_func(name: str, operator_name: str | None = None) -> tvm.IRModule:
             out = builder.emit_output(relax.call_tir(gvar, (x,), x.ty))
         builder.emit_func_output(out)
     return builder.get()
+
+
+def test_a_prim_func_without_a_root_block_is_no_reshape() -> None:
+    @T.prim_func(private=True)
+    def copied(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+        for i in range(4):
+            b[i] = a[i]
+
+    x = relax.Var("x", relax.TensorType((4,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            lv = builder.emit(relax.call_tir(builder.add_func(copied, "copied"), (x,), x.ty))
+            out = builder.emit_output(relax.op.negative(lv))
+        builder.emit_func_output(out)
+    mod = builder.get()
+    assert catalogue["RewriteDataflowReshape"].post(mod, mod, SPLIT) is None
 
 
 SPLIT = PassCall(

@@ -15,6 +15,7 @@ from tvm.script import tirx as T
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined
 from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.evaluate.memory import Storage
 
 X = np.array([1, 2, 3, 4], "float32")
 
@@ -123,6 +124,12 @@ def test_another_variable_of_what_is_killed_lives_on() -> None:
 def test_a_tensor_outside_of_its_storage() -> None:
     with pytest.raises(Undefined, match="16 bytes at offset 0 of a storage of 8"):
         run("outside", X)
+
+
+def test_a_tensor_of_a_negative_size() -> None:
+    storage = Storage(np.zeros(8, "uint8"))
+    with pytest.raises(Undefined, match=r"shape \(2, -1, 0\)"):
+        storage.tensor(0, (2, -1, 0), "float32")
 
 
 def test_memory_that_nobody_wrote_to_holds_no_small_numbers() -> None:
