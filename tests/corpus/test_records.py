@@ -45,7 +45,7 @@ def test_the_grade_of_a_record(name: str, expected: Grade) -> None:
 
 def test_the_grade_of_a_users_record_is_the_promises(tmp_path: Path) -> None:
     (tmp_path / "fast-math-unknown-shape.toml").write_text(
-        'what = "x"\nkey_format = 2\nkeys = [["crash", "FuseOps"]]\ntvm = "fails on 0.26.0"\n'
+        'what = "x"\nkey_format = 3\nkeys = [["crash", "FuseOps"]]\ntvm = "fails on 0.26.0"\n'
     )
     (record,) = knowns(tmp_path)
     assert (rare_of(record), grade(record)) == ((), Grade.B)

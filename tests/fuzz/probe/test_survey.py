@@ -22,7 +22,7 @@ import ctypes, os, time
 import tvm
 from tvm import relax
 
-if os.environ.get("RELAXFUZZ_AVAILABILITY"):  # in the zygote and its children
+if os.environ.get("RELAXFUZZ_POOL"):  # in the zygote and its children
     del relax.op.abs
     relax.op.exp = lambda x: ctypes.string_at(0)
     relax.op.tan = lambda x: time.sleep(1000)

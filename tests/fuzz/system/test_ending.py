@@ -127,7 +127,7 @@ def test_what_ends_by_itself_after_a_signal_does_not_wait_for_the_interpreter() 
     """Its end may take seconds on a busy machine: TVM has much to give back."""
     code = """
 import atexit, time
-from relaxfuzz.fuzz.cli import app
+from relaxfuzz.fuzz.cli.app import finish
 from relaxfuzz.fuzz.system import ending
 
 ending.arm()
@@ -138,7 +138,7 @@ def waits() -> int:
     time.sleep(60)
     return 0
 
-app.finish(waits, tvm=False)
+finish(waits, tvm=False)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -19,7 +19,7 @@ from relaxfuzz.oracles.contract import PassContract, Relation
 from relaxfuzz.oracles.execute import execute
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit, alone, exhibit
-from relaxfuzz.oracles.values import exec_modes
+from relaxfuzz.oracles.values import pipeline_values
 from relaxfuzz.oracles.violation import Case, Violation
 
 from ..snippets import load_faults
@@ -256,7 +256,7 @@ def test_exec_modes(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(mod: tvm.IRModule, plans: Any, pipeline: str, mode: str) -> Any:
         return execute(tvm.IRModule({}) if mode == "compiled" else mod, plans, pipeline, mode)
 
-    monkeypatch.setattr(exec_modes, "execute", wrong)
+    monkeypatch.setattr(pipeline_values, "execute", wrong)
     exhibit = shown(Difference, pipeline="default", oracles=["exec-modes"])
     assert (exhibit.left_label, exhibit.right_label) == ("exec mode bytecode", "exec mode compiled")
     assert "AttributeError (run)" in exhibit.right
