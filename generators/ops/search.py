@@ -112,7 +112,7 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         legalizes=False,
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
-        undefined=undefined.sum_overflow,
+        undefined=undefined.any_of(undefined.sum_overflow, undefined.unrepresentable),
     )
 
 

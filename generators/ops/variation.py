@@ -134,10 +134,19 @@ def varied(
 def accepted(
     s: Scope, call: relax.Call, variation: Variation
 ) -> tuple[relax.Call, list[relax.Var]] | None:
-    """The changed call, normalized, and its new variables; None if type inference refuses it."""
+    """The changed call, normalized, and its new variables; None if type inference refuses it.
+
+    Type inference knows what it does within a function: symbolic extents are not negative.
+    """
+    builder = s.module.builder
     try:
         changed, new = variation.apply(call, len(s.params))
-        return s.module.builder.normalize(changed), new
+        operands = (arg for _, arg in operands_of(changed.args))
+        builder.begin_scope([arg for arg in operands if isinstance(arg, relax.Var)])
+        try:
+            return builder.normalize(changed), new
+        finally:
+            builder.end_scope()
     except Exception:  # what a refusal raises is of any type
         return None
 

@@ -264,6 +264,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         rejections=(
             REFUSED_OPERANDS,
             Rejection(
+                r"To legalize R\.\w+ into R\.call_tir, the dtype of both operands must be known\.",
+                "the message itself, of the legalization of matmul",
+            ),
+            Rejection(
                 r"Cannot lower relax\.[\w.]+ in function \S+: ",
                 "a message that names the operator, the function and the reason; this TVM's pass "
                 "has none, a pass that refuses so is right",

@@ -42,13 +42,18 @@ def in_database(
 ) -> tvm.transform.Pass:
     """The pass within a database that has a schedule of the functions with these names."""
 
+    def may_change(loop: tvm.tirx.For) -> bool:
+        # The primitives refuse in words a loop that has an annotation or is bound to a thread.
+        fixed = loop.annotations or loop.thread_binding is not None
+        return not fixed and getattr(loop.extent, "value", 1) != 0
+
     def schedule(made: tvm.s_tir.Schedule) -> bool:
         func = made.mod["main"]
         if made.mod.attrs["task_name"] not in names or "tirx.is_scheduled" in (func.attrs or {}):
             return False
         for block in made.get_child_blocks(made.get_sblock(func.body.block.name_hint)):
             loops = made.get_loops(block)
-            if loops and all(getattr(made.get(each).extent, "value", 1) for each in loops):
+            if loops and all(may_change(made.get(each)) for each in loops):
                 change(made, loops)
         return True
 

@@ -121,6 +121,18 @@ def test_casts(value: float, dtype: str, expected: bool) -> None:
     assert table["astype"].is_undefined((floats(value),), np.zeros(1, dtype)) == expected
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize(
+    ("values", "dtype", "expected"),
+    [((2.0, -1.0), "uint32", True), ((2.0, -1.0), "int32", False), ((-1.0,), "float64", False)],
+)
+def test_scans_of_floats_in_integers(
+    name: str, values: tuple[float, ...], dtype: str, expected: bool
+) -> None:
+    args = (floats(*values),)
+    assert table[name].is_undefined(args, np.ones(len(values), dtype)) == expected
+
+
 def test_a_large_result_may_have_overflowed() -> None:
     op, args = table["multiply"], (ints(1), ints(1))
     assert not op.is_undefined(args, ints(1 << 15))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tvm
 from hypothesis import HealthCheck, Phase, given, settings
-from tvm import relax
+from tvm import relax, tirx
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
@@ -17,7 +17,7 @@ from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table, variation
 from relaxfuzz.generators.ops.record import Op
-from relaxfuzz.generators.ops.variation import BYTES, KINDS, OFTEN, accepted, varied
+from relaxfuzz.generators.ops.variation import BYTES, KINDS, OFTEN, Variation, accepted, varied
 from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
@@ -153,3 +153,14 @@ def test_modules_of_many_variations_are_well_formed(monkeypatch: pytest.MonkeyPa
 
     check()
     assert relax.ShapeType in seen
+
+
+def test_type_inference_is_asked_as_within_a_function() -> None:
+    """Symbolic extents are not negative there, so that no shape with a -1 has as many elements."""
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    x = relax.Var("x", relax.TensorType((tirx.Var("n", "int64"), 3, 8), "float32"))
+    call = relax.op.reshape(x, (12, 2, 1))
+    shapes = {first: relax.ShapeExpr([first, 12, 2]) for first in (-1, x.ty.shape[0])}
+    found = [accepted(scope, call, Variation({(1,): shape})) for shape in shapes.values()]
+    assert found[0] is None
+    assert found[1] is not None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+import tvm
+from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -107,6 +109,26 @@ def test_sorting_keeps_the_bindings() -> None:
         assert message == "a DataflowBlock has not the bindings it had"
         assert contract.post(Chains, PassCall("ToNonDataflow()").run(Chains), call) is not None
     assert contract.requires(Untidy) == "no dataflow block"
+
+
+def test_sorting_may_join_neighbouring_dataflow_blocks() -> None:
+    """A mutator normalizes the body of a function, which makes one block of them."""
+    call = PassCall("TopologicalSort('depth-first', 'from-inputs')")
+    x, y, z = (relax.Var(name, R.Tensor((2,), "float32")) for name in "xyz")
+    builder = relax.BlockBuilder()
+    bindings = [
+        relax.VarBinding(var, builder.normalize(op(x)))
+        for var, op in ((y, relax.op.exp), (z, relax.op.negative))
+    ]
+    blocks = [relax.DataflowBlock([each]) for each in bindings]
+    before, joined = (
+        tvm.IRModule({"main": relax.Function([x], relax.SeqExpr(each, z), z.ty)})
+        for each in (blocks, [relax.DataflowBlock(bindings)])
+    )
+    post = catalogue["TopologicalSort"].post
+    assert post(before, joined, call) is None
+    lost = tvm.IRModule({"main": relax.Function([x], relax.SeqExpr(blocks[1:], z), z.ty)})
+    assert post(before, lost, call) == "a DataflowBlock has not the bindings it had"
 
 
 @I.ir_module

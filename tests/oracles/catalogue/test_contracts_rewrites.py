@@ -190,6 +190,18 @@ def test_a_refusal_in_words_is_right(text: str) -> None:
     assert check(Case(builder.get(), (call,)), oracles=["crash"]) == []
 
 
+def test_matmul_of_an_unknown_dtype_is_refused_in_words() -> None:
+    dtypes = ("float32", None)
+    x, y = (relax.Var(f"x{at}", relax.TensorType((2, 2), dtype)) for at, dtype in enumerate(dtypes))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, y]):
+        builder.emit_func_output(builder.emit(relax.op.matmul(x, y)))
+    call = PassCall("LegalizeOps()")
+    with pytest.raises(AssertionError, match="the dtype of both operands must be known"):
+        call.run(builder.get())
+    assert check(Case(builder.get(), (call,)), oracles=["crash"]) == []
+
+
 def codeless() -> tvm.transform.Pass:
     """Splits, but names a library that nobody gives."""
 

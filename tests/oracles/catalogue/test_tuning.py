@@ -6,6 +6,7 @@ import pytest
 import tvm
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.stages import Stage, advance
@@ -47,6 +48,28 @@ def test_functions_with_a_record_are_scheduled(data: bytes) -> None:
     assert CONTRACT.post(mod, tvm.IRModule(), call) == "a PrimFunc is lost"
     oracles = ("crash", "well-formed", "sequential", "idempotent", "evaluated")
     assert list(check(Case(mod, (call,)), oracles=oracles)) == []
+
+
+@I.ir_module
+class OnThreads:
+    @T.prim_func(private=True, s_tir=True)
+    def fill(y: T.Buffer((2,), "float32")):
+        for i in T.thread_binding(2, thread="blockIdx.x"):
+            with T.sblock("fill"):
+                v = T.axis.spatial(2, i)
+                y[v] = T.float32(1)
+
+    @R.function
+    def main() -> R.Tensor((2,), "float32"):
+        return R.call_tir(OnThreads.fill, (), R.Tensor((2,), "float32"))
+
+
+@pytest.mark.parametrize("data", [b"", b"\1"], ids=["split", "fuse"])
+def test_loops_of_threads_are_left_as_they_are(data: bytes) -> None:
+    """Schedule.split and Schedule.fuse refuse them."""
+    call = CONTRACT.choose(Choices(data), OnThreads)
+    assert call is not None
+    assert list(check(Case(OnThreads, (call,)), oracles=("crash", "well-formed"))) == []
 
 
 def test_a_module_without_kernels_is_left_out() -> None:
