@@ -100,7 +100,7 @@ def relaxfuzz(
 
 def night(place: Path, variables: Mapping[str, str]) -> dict[str, object]:
     """The summary of a night."""
-    run = relaxfuzz(place, variables, "nightly", "nightly.toml", "--json")
+    run = relaxfuzz(place, variables, "nightly", "nightly.toml", "--json", "--fail-on", "C")
     assert run.returncode in (0, 1), run.stdout + run.stderr
     summary = json.loads(run.stdout.splitlines()[-1])
     assert isinstance(summary, dict)
