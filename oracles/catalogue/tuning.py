@@ -42,7 +42,7 @@ def in_database(
 ) -> tvm.transform.Pass:
     """The pass within a database that has a schedule of the functions with these names."""
 
-    def may_change(loop: tvm.tirx.For) -> bool:
+    def may_change(loop: tvm.tirx.Stmt) -> bool:
         # The primitives refuse in words a loop that has an annotation or is bound to a thread.
         fixed = loop.annotations or loop.thread_binding is not None
         return not fixed and getattr(loop.extent, "value", 1) != 0
