@@ -128,7 +128,8 @@ class Triage:
         """Count a known bug; add anything else. Whether it is known.
 
         Args:
-            audit: look, in idle time, whether a sample of the reports of known bugs are such.
+            audit: look, as `AUDIT_SHARE` allows, whether a sample of the reports of known bugs
+                are such.
         """
         known = self.expected is not None and self.expected.take(finding)
         if not known:

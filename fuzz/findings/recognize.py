@@ -8,6 +8,7 @@ not what the reproducer of the record has.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -121,6 +122,7 @@ def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
     ]
 
 
+@functools.cache
 def _words(reproducer: Path) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", read_text(reproducer)))
 
