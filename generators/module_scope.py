@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import tvm
 from tvm import relax
 
 from ..compat import ir
+from .seeds.edit import Edit
 from .seeds.piece import Piece
 from .traits import Trait
 
@@ -34,6 +35,8 @@ class ModuleScope:
     """Most functions use one of these; none: any."""
     pieces: Sequence[Piece] = ()
     """Of real modules; they are put among the bindings."""
+    edits: Collection[Edit] = tuple(Edit)
+    """What may be done to the pieces."""
     kernels: dict[relax.GlobalVar, int] = field(default_factory=dict)
     """By the PrimFuncs that pieces call, the number of their operands; some may have been taken
     back from `functions`."""

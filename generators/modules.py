@@ -24,7 +24,7 @@ from .near import did_you_mean
 from .ops import table
 from .ops.record import Op
 from .scope import DTYPES
-from .seeds import Piece, pieces_of
+from .seeds import Edit, Piece, pieces_of
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
@@ -52,6 +52,7 @@ def ir_modules(
     numbers: Sequence[float] = (),
     dtypes: Sequence[str] = (),
     seeds: Sequence[tvm.IRModule | Piece] = (),
+    edits: Collection[Edit | str] | None = None,
     max_functions: int = 4,
     max_bindings: int = 14,
 ) -> st.SearchStrategy[tvm.IRModule]:
@@ -72,6 +73,7 @@ def ir_modules(
             them somewhere.
         seeds: pieces of real modules that functions are partly made of; a module is cut into
             pieces, and slimmed.
+        edits: the kinds of edits that pieces get; None: all.
         dtypes: most functions use one of these ("int64"); none: mostly float32.
         max_functions: bound on the Relax functions of free form; special ones (recursive,
             Composite, Codegen, Primitive) come on top.
@@ -121,7 +123,11 @@ def ir_modules(
         for piece in ([seed] if isinstance(seed, Piece) else pieces_of(seed, f"seed {number}"))
     ]
     shared = partial(
-        ModuleScope, numbers=tuple(numbers), dtypes=tuple(dtypes), pieces=tuple(pieces)
+        ModuleScope,
+        numbers=tuple(numbers),
+        dtypes=tuple(dtypes),
+        pieces=tuple(pieces),
+        edits=tuple(Edit) if edits is None else tuple(_named("edit", each, Edit) for each in edits),
     )
     modules = _modules(draws, to, forced, banned, chosen, shared)
     return modules if to is Stage.RAW else modules.filter(lambda mod: mod is not None)

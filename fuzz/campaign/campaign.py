@@ -56,6 +56,14 @@ TICK = 0.25
 PATIENCE = 5.0
 """Seconds in which cancelled jobs end."""
 
+SMALL = 100_000
+"""Characters of a real module on which all passes are checked as it is, some 50 bindings. Larger
+ones are checked in pieces, as a whole by pipelines alone."""
+
+TURN = 1_000_000
+"""Characters of the real modules that are checked between two blocks of generated ones: about as
+many as these have."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignConfig:
@@ -118,19 +126,35 @@ def run(
     return _Campaign(config, executor, stop or threading.Event(), begin).run()
 
 
-def _blocks(config: CampaignConfig) -> Iterator[tuple[int, int, Whole | None]]:
+def _blocks(config: CampaignConfig) -> Iterator[tuple[int, int, tuple[Whole, ...]]]:
     """First index and count of each block of generated modules; in turn with these, as long as
-    there are any, those of one real module each, which is given.
+    there are any, those of real modules, which are given.
     """
-    wholes = [whole for each in config.seeds for whole in each.wholes]
-    if not config.compositions:
-        wholes = []  # pipelines are not asked
+    turns = _turns(config)
     generated = schedule.blocks(config.modules, config.modules_in_block)
-    for at, (whole, block) in enumerate(itertools.zip_longest(wholes, generated)):
-        if whole is not None:
-            yield at, 1, whole
+    at = 0
+    for wholes, block in itertools.zip_longest(turns, generated):
+        if wholes is not None:
+            yield at, len(wholes), wholes
+            at += len(wholes)
         if block is not None:
-            yield *block, None
+            yield *block, ()
+
+
+def _turns(config: CampaignConfig) -> Iterator[tuple[Whole, ...]]:
+    """The real modules of each block: a large one by itself."""
+    wholes = [whole for each in config.seeds for whole in each.wholes]
+    small = [whole for whole in wholes if len(whole.text) <= SMALL]
+    turn: list[Whole] = []
+    for whole in small:
+        turn.append(whole)
+        if sum(len(each.text) for each in turn) >= TURN:
+            yield tuple(turn)
+            turn.clear()
+    if turn:
+        yield tuple(turn)
+    if config.compositions:  # else pipelines are not asked
+        yield from ((whole,) for whole in wholes if len(whole.text) > SMALL)
 
 
 class _Campaign:
@@ -213,11 +237,11 @@ class _Campaign:
             and self._next is not None
             and horizon(self._next[0]) <= self._state.blocks
         ):
-            number, (start, count, whole) = self._next
+            number, (start, count, wholes) = self._next
             self._next = next(self._todo, None)
             part = self._generated(number, start, count)
-            if whole is not None:
-                part = self._unchanged(part, whole)
+            if wholes:
+                part = self._unchanged(part, wholes)
             block = InFlight(number, part, start + count)
             self._in_flight.append(block)
             self._send(block)
@@ -230,37 +254,47 @@ class _Campaign:
             count=count,
             targets=self._config.targets,
             oracles=self._config.oracles,
-            recipe=self._recipe(number, guide),
+            recipe=self._recipe(start // self._config.modules_in_block, guide),
             compositions=self._config.compositions,
             yields=guide.yields,
             avoid=self._config.avoid,
             reported=tuple(map(mark, self._state.occurrences)),
         )
 
-    def _unchanged(self, part: Block, whole: Whole) -> Block:
-        """A block of one real module, on which the pipelines are checked."""
+    def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
+        """A block of real modules: all passes that apply to them, if they are small, and pipelines.
+
+        No expensive oracle is asked: pieces of the modules are for those.
+        """
         oracles = tuple(
             each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
         )
-        return dataclasses.replace(part, targets=(), oracles=oracles, recipe=Recipe(whole=whole))
+        targets = part.targets if len(wholes[0].text) <= SMALL else ()
+        return dataclasses.replace(
+            part, targets=targets, oracles=oracles, recipe=Recipe(), wholes=wholes
+        )
 
     def _recipe(self, number: int, guide: Guide) -> Recipe:
-        """What the modules of a block are made of."""
+        """What the modules of a block are made of.
+
+        Args:
+            number: of the block, among those of generated modules.
+        """
         config, operators = self._config, self._operators
         made = recipe(config.targets, config.seed, number, operators, guide.changed) or Recipe(
             ops=focus.focus(guide.surest, config.seed, number, operators)
             or schedule.operators(operators, config.seed, number),
             disabled=schedule.disabled(config.seed, number),
         )
-        return with_pieces(made, config.seeds, config.seed, number, guide.pieces)
+        return with_pieces(made, config.seeds, config.seed, number, guide.pieces, guide.edits)
 
     def _send(self, block: InFlight) -> None:
         def sink(reply: Reply | None) -> None:
             self._replies.put((block, reply))
 
         limits = self._config.limits
-        if (whole := block.part.recipe.whole) is not None:
-            limits = limits.for_module(whole.text)
+        if block.part.wholes:
+            limits = limits.for_module(block.part.wholes[0].text)
         try:
             block.job = self._executor.submit(block.part, sink, limits=limits)
         except ExecutorError:
@@ -325,7 +359,7 @@ class _Campaign:
             results = (reply.value for reply in block.replies if isinstance(reply, Result))
             done = [value for value in results if isinstance(value, ModuleDone)]
             new = len(self._state.occurrences) - before
-            self._state.commit(done, self._seconds(), block.part.recipe.pieces, new)
+            self._state.commit(done, self._seconds(), block.part.recipe, new)
         elif not stats:  # the budget was used up before it began
             return
         yield BlockDone(block.number, block.modules, stats, self._state)
@@ -341,7 +375,8 @@ class _Campaign:
             yield from self._fault(f"The harness died: {violation.detail}", place)
         elif self._tally.is_new(identity(violation), place.item):
             part = block.part
-            origin = Origin(part.seed, place.index, place.stage, part.recipe)
+            recipe = part.made_of(place.index)
+            origin = Origin(part.seed, place.index, place.stage, recipe)
             try:
                 made = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:
@@ -351,7 +386,7 @@ class _Campaign:
                 yield from self._fault(f"Cannot generate {origin} again: {made}", place)
             else:
                 module, names = made
-                origin = dataclasses.replace(origin, recipe=part.recipe.made_of(names))
+                origin = dataclasses.replace(origin, recipe=recipe.made_of(names))
                 yield Found(violation, module, origin, place.calls, place.pipeline)
 
     def _fault(self, text: str, place: Position | None) -> Iterator[Event]:

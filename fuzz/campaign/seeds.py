@@ -1,8 +1,8 @@
 """Blocks that are partly made of real modules.
 
-A campaign learns which pieces of them are worth more: those in whose blocks violations came that
-were new, and modules that more passes changed. What block n is made of depends on the blocks before
-n / 2 alone, see `focus.horizon`.
+A campaign learns which pieces of them, and which kinds of edits, are worth more: those in whose
+blocks violations came that were new, and modules that more passes changed. What block n is made of
+depends on the blocks before n / 2 alone, see `focus.horizon`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from ...generators.seeds import Piece, Whole
+from ...generators.seeds import Edit, Piece, Whole
 from ..output.readable import sentence
 from ..process.block import ModuleDone
 from ..process.targets import Recipe
@@ -32,6 +32,9 @@ and it is what is looked for."""
 
 PRIOR = 1000.0
 """Checks of an average piece that are added to those of each: about three blocks."""
+
+LEFT_OUT = 0.25
+"""The chance that a kind of edit of usual worth is left out of a block."""
 
 SHIPPED = "what comes with relaxfuzz"
 """The source of pieces that no user has given."""
@@ -100,6 +103,7 @@ def with_pieces(
     seed: int,
     number: int,
     learned: Mapping[str, float] = {},
+    edits: Mapping[str, float] = {},
 ) -> Recipe:
     """What a block is made of, with pieces of one kind in a share of the blocks.
 
@@ -108,12 +112,13 @@ def with_pieces(
         number: of the block. The blocks take the pieces in turn, in an order that depends on the
             seed, and more of those that are worth more.
         learned: by digest of a piece, see `weights`.
+        edits: the same by kind of edit.
     """
     at = Random(entropy("seeds", seed, number)).random()
     for each in seeds:
         if at < each.share and each.pieces:
             chosen = _chosen(each.pieces, seed, number, learned)
-            return dataclasses.replace(made, pieces=chosen)
+            return dataclasses.replace(made, pieces=chosen, edits=_kinds(seed, number, edits))
         at -= each.share
     return made
 
@@ -133,6 +138,14 @@ def _chosen(
         rest.remove(piece)
         chosen.append(piece)
     return tuple(chosen)
+
+
+def _kinds(seed: int, number: int, learned: Mapping[str, float]) -> tuple[str, ...]:
+    """The kinds of edits that the pieces of a block get, more often those that are worth more."""
+    random = Random(entropy("edits", seed, number))
+    drawn = {edit: random.random() for edit in Edit}
+    kept = [e for e, at in drawn.items() if at >= LEFT_OUT / learned.get(e, 1.0)]
+    return tuple(edit.value for edit in kept)
 
 
 def digests(seeds: Sequence[Seeds]) -> dict[str, str]:

@@ -9,19 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from ...generators.seeds import Piece
 from ...oracles.violation import Identity
 from ..process.block import ModuleDone
 from ..process.serialize import counted, parse, plain, typed
-from ..process.targets import PassStats
+from ..process.targets import PassStats, Recipe
 from . import plateau
 from .focus import Learned, horizon
 from .seeds import LEAST, MOST, Worth, weights
 
-FORMAT = 4
+FORMAT = 5
 """Of the JSON; another one is refused."""
 
 FAULTS = 100
@@ -30,6 +29,9 @@ FAULTS = 100
 
 LEAST_YIELD = 1e-15
 """The yield of an item that found nothing in more checks than a campaign can make."""
+
+GENERATED = Recipe()
+"""Modules without anything real."""
 
 _Pair = tuple[int, int]
 """The number of an identity, and how often it came."""
@@ -51,6 +53,8 @@ class Guide:
     """By item of the schedule: the checks in which the pass changed the module."""
     pieces: Mapping[str, float] = field(default_factory=dict)
     """By digest of a piece: how often it is picked, as a multiple of the usual."""
+    edits: Mapping[str, float] = field(default_factory=dict)
+    """The same by kind of edit."""
 
 
 @dataclass(slots=True)
@@ -72,6 +76,8 @@ class State:
     learned: Learned = field(default_factory=Learned)
     worth: dict[str, Worth] = field(default_factory=lambda: defaultdict(Worth))
     """By digest of a piece."""
+    edits: dict[str, Worth] = field(default_factory=lambda: defaultdict(Worth))
+    """By kind of edit, of the blocks that had it."""
     guides: dict[int, Guide] = field(default_factory=lambda: {0: Guide()})
     """By the number of blocks that they cover; only those that a later block may need."""
 
@@ -108,27 +114,29 @@ class State:
         self,
         done: Collection[ModuleDone],
         seconds: float,
-        pieces: Iterable[Piece] = (),
+        recipe: Recipe = GENERATED,
         new: int = 0,
     ) -> None:
         """Close a block whose violations, modules and checks have been counted.
 
         Args:
-            pieces: what its modules were partly made of.
+            recipe: what its modules were made of.
             new: violations in it that are the first of their kind.
         """
         for module in done:
             self.learned.see(module)
         more = Worth.of(done, new)
-        for piece in pieces:
+        for piece in recipe.pieces:
             self.worth[piece.digest] += more
+        for edit in recipe.edits:
+            self.edits[edit] += more
         self.blocks += 1
         self.seconds = seconds
         if horizon(2 * self.blocks) == self.blocks:
             yields = plateau.yields(self.stats, self.ended)
             changed = {item: done.changed for item, done in self.stats.items()}
             self.guides[self.blocks] = Guide(
-                self.learned.surest(), yields, changed, weights(self.worth)
+                self.learned.surest(), yields, changed, weights(self.worth), weights(self.edits)
             )
         for past in [each for each in self.guides if each < horizon(self.blocks)]:
             del self.guides[past]
@@ -150,6 +158,7 @@ class State:
             "faults": sorted(self.faults),
             "learned": self.learned.plain(),
             "worth": plain(self.worth),
+            "edits": plain(self.edits),
             "guides": [[blocks, plain(guide)] for blocks, guide in self.guides.items()],
         }
         return json.dumps(data, separators=(",", ":"))
@@ -179,6 +188,7 @@ class State:
             made.faults.update(typed(data["faults"], tuple[str, ...]))
             made.learned = Learned.of(data["learned"])
             made.worth.update(typed(data["worth"], Mapping[str, Worth]))
+            made.edits.update(typed(data["edits"], Mapping[str, Worth]))
             made.guides = dict(typed(data["guides"], tuple[tuple[int, Guide], ...]))
             made._agree()
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -194,5 +204,6 @@ class State:
         for guide in self.guides.values():
             if not all(LEAST_YIELD <= each <= 1 / LEAST_YIELD for each in guide.yields.values()):
                 raise ValueError(f"yields that no campaign has: {guide.yields!r:.80}")
-            if not all(LEAST <= each <= MOST for each in guide.pieces.values()):
-                raise ValueError(f"weights that no piece has: {guide.pieces!r:.80}")
+            for learned in (guide.pieces, guide.edits):
+                if not all(LEAST <= each <= MOST for each in learned.values()):
+                    raise ValueError(f"weights that no piece or edit has: {learned!r:.80}")

@@ -19,7 +19,7 @@ from ...compat.serialization import save_json
 from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.modules import ir_modules
-from ...generators.seeds import recorded
+from ...generators.seeds import Whole, recorded
 from ...generators.stages import Stage
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
@@ -100,6 +100,9 @@ class Block(Job[BlockResult]):
     """Only these; None: the usual ones, expensive ones on a sample."""
     recipe: Recipe = field(default_factory=Recipe)
     """What the modules are made of."""
+    wholes: tuple[Whole, ...] = ()
+    """Real modules, one for each index; none is generated. What is checked is not sampled: every
+    pass that applies, once."""
     compositions: bool = True
     """Also sequences of passes and the named pipelines."""
     yields: Mapping[str, float] = field(default_factory=dict)
@@ -115,6 +118,13 @@ class Block(Job[BlockResult]):
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
     reported: tuple[str, ...] = ()
     """The marks of identities that earlier blocks have reported: their modules are not needed."""
+
+    def made_of(self, index: int) -> Recipe:
+        """What the module with this index is made of; also of the rest of a block, whose end is the
+        same.
+        """
+        end = self.start + self.count
+        return Recipe(whole=self.wholes[index - end]) if self.wholes else self.recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,7 @@ def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
         numbers=recipe.numbers,
         dtypes=recipe.dtypes,
         seeds=recipe.pieces,
+        edits=recipe.edits or None,
     )
 
 
@@ -173,7 +184,6 @@ class _Run:
         self._journal = context.journal
         self._contracts = {target.label: contract_of(target) for target in job.targets}
         self._items = schedule.items(job.targets, self._contracts, job.compositions, job.yields)
-        self._strategy = _modules(job.recipe)
         self._ops: tuple[str, ...] = ()
         self._names: Sequence[str] = ()
         """Of the pieces of real modules in the module."""
@@ -195,15 +205,15 @@ class _Run:
             resume = None
 
     def _module(self, index: int, resume: Resume | None) -> None:
+        recipe = self._job.made_of(index)
         self._journal.position(index, Stage.RAW)
         self._journal.step("generate")
         self._ops = ()
         self._changed.clear()
         with recorded() as self._names:
-            mod: tvm.IRModule | None = example(self._strategy, self._job.seed, index)
+            mod: tvm.IRModule | None = example(_modules(recipe), self._job.seed, index)
         self._ops = tuple(sorted(name.removeprefix("relax.") for name in ops_used(mod)))
-        random = Random(entropy("destination", self._job.seed, index))
-        to = schedule.destination(self._items, self._visited, random)
+        to = self._destination(index)
         first = Stage.RAW if resume is None else resume.stage
         order = stages.usable()
         for stage in order[: max(order.index(to), order.index(first)) + 1]:
@@ -216,6 +226,12 @@ class _Run:
             begin = resume.ordinal if resume is not None and stage is first else 0
             if not self._stage(mod, index, stage, begin):
                 return
+
+    def _destination(self, index: int) -> Stage:
+        if self._job.wholes:
+            return Stage.RAW  # pipelines take them further
+        random = Random(entropy("destination", self._job.seed, index))
+        return schedule.destination(self._items, self._visited, random)
 
     def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
         """The module at the next stage; None where a pass fails or breaks it: checks report it."""
@@ -238,14 +254,14 @@ class _Run:
     def _stage(self, mod: tvm.IRModule, index: int, stage: Stage, begin: int) -> bool:
         """Check the module at one stage; false where a pass has changed it in place."""
         random = Random(entropy("order", self._job.seed, index, stage))
-        here = [item for item in self._items if item.at(stage, self._checked)]
         job = self._job
-        origin = Origin(job.seed, index, stage, job.recipe)
+        here = [item for item in self._items if self._takes(item, stage)]
+        origin = Origin(job.seed, index, stage, job.made_of(index))
         self._journal.position(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
         stats: dict[str, PassStats] = defaultdict(PassStats)
-        left = schedule.checks_at(stage)
+        left = len(here) if job.wholes else schedule.checks_at(stage)
         intact = True
         for ordinal, item in enumerate(schedule.neediest(here, self._checked, random)):
             if not left or not intact:
@@ -284,6 +300,12 @@ class _Run:
             )
         self._context.report(StageDone(index, stage, stats))
         return intact
+
+    def _takes(self, item: Item, stage: Stage) -> bool:
+        """The item may be checked on modules of this stage."""
+        if self._job.wholes:
+            return item.kind is not Kind.SEQUENCE and stage in item.stages
+        return item.at(stage, self._checked)
 
     def _prepare(
         self, item: Item, mod: tvm.IRModule, origin: Origin, ordinal: int, skip: bool

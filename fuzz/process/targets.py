@@ -87,6 +87,8 @@ class Recipe:
     """Dtypes that most functions use; empty: any."""
     pieces: tuple[Piece, ...] = ()
     """Pieces of real modules that functions are partly made of."""
+    edits: tuple[str, ...] = ()
+    """The kinds of edits that pieces get; empty: all."""
     whole: Whole | None = None
     """The module itself, a real one; none is generated."""
 

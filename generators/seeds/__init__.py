@@ -8,15 +8,17 @@
 - `sizes`: one size of a piece becomes symbolic, 1 or 0.
 - `devices`: the virtual devices of a piece become those of a module.
 - `piece`: a piece, as text with a name.
+- `edit`: the kinds of edits.
 - `record`: which pieces are put into a module.
 
 `bindings.pieces` puts pieces into the functions that are generated.
 """
 
 from .cutting import cut
+from .edit import Edit
 from .piece import Piece, distinct
 from .record import recorded
 from .slimming import pieces_of, slim
 from .whole import Whole, whole_of
 
-__all__ = ["Piece", "Whole", "cut", "distinct", "pieces_of", "recorded", "slim", "whole_of"]
+__all__ = ["Edit", "Piece", "Whole", "cut", "distinct", "pieces_of", "recorded", "slim", "whole_of"]

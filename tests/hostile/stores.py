@@ -35,7 +35,7 @@ from relaxfuzz.fuzz.findings.store import DATABASE, Store
 from relaxfuzz.fuzz.output.readable import message
 from relaxfuzz.fuzz.process.block import ModuleDone
 from relaxfuzz.fuzz.process.serialize import plain
-from relaxfuzz.fuzz.process.targets import PassStats
+from relaxfuzz.fuzz.process.targets import PassStats, Recipe
 from relaxfuzz.fuzz.report.listing import Filter, list_rows
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.fuzz.user_input.errors import UserError
@@ -86,7 +86,9 @@ def campaign_state(finding: Finding) -> State:
         state.is_new(identity(finding.violation), "LegalizeOps")
         state.count(2, {"LegalizeOps": PassStats(9, 1, 1, 0.5, 0, 4, {"reference": 1})})
         done = ModuleDone(block, ("add", "exp"), {"LegalizeOps": block % 2 == 0})
-        state.commit([done, done], 1.5 * block, [Piece("a model", "", digest=f"{block % 2}")])
+        state.commit(
+            [done, done], 1.5 * block, Recipe(pieces=(Piece("a model", "", digest=f"{block % 2}"),))
+        )
     state.is_new_fault("a fault")
     return state
 

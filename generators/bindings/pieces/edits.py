@@ -18,6 +18,7 @@ from ...module_scope import ModuleScope
 from ...ops import FAMILIES, table
 from ...ops.variation import BYTES, Variation, Variations, accepted, varied
 from ...scope import Scope
+from ...seeds.edit import Edit
 from ..repeats import other_operands, swapped_operands
 
 EXCHANGED = 0.06
@@ -33,19 +34,21 @@ def changed(c: Choices, s: Scope, call: relax.Call) -> tuple[relax.Expr, list[st
     edits = []
     own = c.part(BYTES)
     name = _name(call)
-    if c.flag(EXCHANGED) and (others := _other_operators(s, call)):
+    kinds = s.module.edits
+    exchanged = c.flag(EXCHANGED) and Edit.OPERATOR in kinds
+    if exchanged and (others := _other_operators(s, call)):
         other = relax.Call(c.pick(others), call.args, call.attrs, call.ty_args)
         found = accepted(s, other, Variation())
         if found is not None:
             call = found[0]
             edits.append(f"{name} becomes {_name(call)}")
-    if c.flag(REWIRED):
+    if c.flag(REWIRED) and Edit.OPERANDS in kinds:
         rewire = other_operands if c.flag() else swapped_operands
         rewired = _with(s, call, rewire, c.below(256))
         if rewired is not None:
             call = rewired
             edits.append(f"{_name(call)} has other operands")
-    made = varied(own, s, call)
+    made = varied(own, s, call) if Edit.VARIATION in kinds else call
     if not made.same_as(call):
         edits.append(f"{_name(call)} varies")
     return made, edits
@@ -62,7 +65,7 @@ def _other_operators(s: Scope, call: relax.Call) -> list[Op]:
     return [
         Op.get(f"relax.{each}")
         for each in group
-        if each != name and idioms.suits(table[each], s.module.traits)
+        if each != name and not table[each].deadly and idioms.suits(table[each], s.module.traits)
     ]
 
 
@@ -99,6 +102,12 @@ def _with(s: Scope, call: relax.Call, kind: Variations, first: int) -> relax.Cal
 def is_tabulated(call: relax.Call) -> bool:
     """Type inference knows all about its operands: not so where it calls a PrimFunc."""
     return isinstance(call.op, Op) and _name(call) in table
+
+
+def is_deadly(value: relax.Expr) -> bool:
+    """Type inference of the operator kills the process on some operands."""
+    called = isinstance(value, relax.Call) and is_tabulated(value)
+    return called and bool(table[_name(value)].deadly)
 
 
 # Calls of PrimFuncs

@@ -23,6 +23,7 @@ from ...rewrite.nodes import (
 )
 from ...scope import Scope
 from ...seeds.devices import on_devices
+from ...seeds.edit import Edit
 from ...seeds.piece import Piece, bindings_of, main_of
 from ...seeds.record import record
 from ...seeds.sizes import resized
@@ -31,7 +32,7 @@ from ...values import Request, value_of
 from ..calls import argument
 from ..kind import Callees, Ops
 from ..values import operator
-from .edits import OTHER_KERNEL, changed, is_tabulated, kernel_of, with_other_kernel
+from .edits import OTHER_KERNEL, changed, is_deadly, is_tabulated, kernel_of, with_other_kernel
 from .holders import HOLDERS, Holder, Run, add
 from .operands import glued
 
@@ -132,12 +133,16 @@ class _Splice:
         c, s = self._c, self._s
         ways = [new for trait, new in SIZES if s.has(trait)]
         wanted, way, which = c.flag(RESIZED), c.below(6), c.below(256)
-        if self._edited and wanted and ways:
+        if self._may(Edit.SIZE) and wanted and ways:
             found = resized(piece, which, ways[way % len(ways)])
             if found is not None:
                 piece, edit = found
                 self.edits.append(edit)
         return on_devices(piece.load(), s.module.vdevices)
+
+    def _may(self, edit: Edit) -> bool:
+        """Edits of this kind are made."""
+        return self._edited and edit in self._s.module.edits
 
     def emit(self) -> None:
         """Bind the piece in the scope.
@@ -147,7 +152,7 @@ class _Splice:
         """
         c, s, func = self._c, self._s, self._func
         bindings = bindings_of(func)
-        called = (c.flag(CALLED) and self._edited) or _manages_memory(func)
+        called = (c.flag(CALLED) and self._may(Edit.CALLED)) or _manages_memory(func)
         inner = any(map(_has_blocks, bindings))
         if not func.is_pure or (inner and not called):
             s.dataflow(False)
@@ -231,7 +236,7 @@ class _Splice:
         tensor = isinstance(ty, relax.TensorType)
         if isinstance(ty, relax.AnyType) or (tensor and (ty.shape is None or ty.dtype is None)):
             return self._s.param(ty)  # what the piece does with it is not known
-        if c.flag(GLUED) and self._edited and tensor:
+        if c.flag(GLUED) and self._may(Edit.NEAR_OPERAND) and tensor:
             found = glued(c, self._s, ty)
             if found is not None:
                 self.edits.append("an operand that nearly fits")
@@ -249,17 +254,15 @@ class _Splice:
             own = c.again(at + 3)
             exported, linked, which = own.flag(EXPORTED), own.flag(LINKED), own.below(256)
             duplicated = own.flag(DUPLICATED)
-            if self._edited:
-                link = links[which % len(links)] if linked else None
-                steps.append(_Step(own, exported, link, duplicated))
-            else:
-                steps.append(_Step(own, exported))
+            link = links[which % len(links)] if linked and self._may(Edit.LINK) else None
+            steps.append(_Step(own, exported, link, duplicated and self._may(Edit.TWICE)))
         return steps
 
     def _bind(self, binding: relax.Binding, step: _Step) -> None:
         """Bind it in the scope, and what stands behind it."""
         s, c = self._s, step.c
-        if not _is_inferred(binding) and not self._keeps_types(binding.value):
+        free = _is_inferred(binding) and not is_deadly(binding.value)
+        if not free and not self._keeps_types(binding.value):
             raise Unfit  # nobody would see that types inside of it, or of operands, do not fit
         if isinstance(binding.value, relax.Function) and hash(binding.var) in used_vars(
             [binding.value]
@@ -269,7 +272,7 @@ class _Splice:
             s.bind(value, var=self._new[binding.var])
             return
         called = self._callee(binding)
-        if called is not None and self._edited and c.flag(INLINED):
+        if called is not None and self._may(Edit.INLINED) and c.flag(INLINED):
             self._inline(binding, called, c)
             return
         value = untyped(substitute(binding.value, self._given(binding)))
@@ -310,7 +313,8 @@ class _Splice:
             made, edits = changed(c, self._s, call)
             self.edits += edits
             return made
-        other = with_other_kernel(c, self._s.module, call) if c.flag(OTHER_KERNEL) else None
+        wanted = c.flag(OTHER_KERNEL) and self._may(Edit.KERNEL)
+        other = with_other_kernel(c, self._s.module, call) if wanted else None
         if other is None:
             return call
         self.edits.append(f"{call.args[0].name_hint} becomes {other.args[0].name_hint}")
@@ -366,7 +370,7 @@ class _Splice:
         s = self._s
         wanted, which, first, more = c.flag(HELD), c.below(6), c.below(256), c.below(LONGEST)
         holders = [each for each in HOLDERS if s.has(each.trait)]
-        if not (self._edited and wanted and holders and bindings):
+        if not (self._may(Edit.HELD) and wanted and holders and bindings):
             return None
         first %= len(bindings)
         run = range(first, min(first + 1 + more, len(bindings)))

@@ -11,7 +11,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, _blocks, run
+from relaxfuzz.fuzz.campaign.campaign import SMALL, TURN, CampaignConfig, _blocks, run
 from relaxfuzz.fuzz.campaign.events import BlockDone, Finished, Found
 from relaxfuzz.fuzz.campaign.seeds import (
     LEAST,
@@ -25,11 +25,12 @@ from relaxfuzz.fuzz.campaign.seeds import (
     with_pieces,
 )
 from relaxfuzz.fuzz.campaign.state import State
+from relaxfuzz.fuzz.process.block import Block
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
-from relaxfuzz.generators.seeds import Piece, Whole, pieces_of, whole_of
+from relaxfuzz.generators.seeds import Edit, Piece, Whole, pieces_of, whole_of
 from relaxfuzz.oracles.pipelines import PIPELINES
 
 NAMES = tuple(Piece(f"piece {number}", "", digest=str(number)) for number in range(20))
@@ -97,6 +98,20 @@ def test_what_is_worth_more_comes_more_often() -> None:
     assert found.most_common(1)[0][0] == "3"
     assert found["3"] > 1.3 * found["0"]
     assert min(found.values()) > 400 * PIECES / 20 / 2, "all others still come"
+
+
+def test_edits_that_are_worth_more_are_left_out_less() -> None:
+    worth = {edit.value: Worth(5000, 500, 10 * (edit is Edit.HELD)) for edit in Edit}
+    learned = weights(worth)
+    for edits, factor in (({}, 1.0), (learned, 1.3)):
+        kept: Counter[str] = Counter()
+        for number in range(400):
+            made = with_pieces(Recipe(), [Seeds(NAMES, 1.0)], 1, number, edits=edits)
+            kept.update(made.edits)
+        others = [count for edit, count in kept.items() if edit != Edit.HELD]
+        assert kept[Edit.HELD] >= factor * max(others) * 0.9
+        assert 0 < min(others) < max(others) < 400
+    assert seeded(0.0, 1, 0).edits == (), "nothing real"
 
 
 def test_nothing_is_learned_of_nothing() -> None:
@@ -168,7 +183,8 @@ def test_wholes_are_checked_once(own: tuple[Target, ...]) -> None:
                 state = State.from_json(event.state.to_json())
                 first = event
         resumed = [each for each in run(config, pool, state=state) if isinstance(each, BlockDone)]
-    assert set(first.stats) == set(PIPELINES), "no pass of the campaign, and no sequence"
+    (label,) = set(first.stats) - set(PIPELINES)
+    assert label == own[0].label, "no sequence"
     assert all(each.checks == 1 for each in first.stats.values())
     assert found[0].pipeline in PIPELINES
     assert "512" in found[0].module, "as it is"
@@ -178,7 +194,7 @@ def test_wholes_are_checked_once(own: tuple[Target, ...]) -> None:
     assert [each.number for each in resumed] == [1], "not again"
 
 
-def test_without_pipelines_there_are_no_wholes(own: tuple[Target, ...]) -> None:
+def test_without_pipelines_only_passes_are_checked_on_wholes(own: tuple[Target, ...]) -> None:
     made = whole_of(endless(), "model")
     assert made is not None
     config = CampaignConfig(
@@ -192,16 +208,30 @@ def test_without_pipelines_there_are_no_wholes(own: tuple[Target, ...]) -> None:
     with LocalPool(1) as pool:
         last = list(run(config, pool))[-1]
     assert isinstance(last, Finished)
-    assert last.modules == 1
+    assert last.modules == 2, "one real, one generated"
     assert not set(PIPELINES) & set(last.stats)
 
 
 def test_wholes_are_checked_in_turn_with_generated_modules(own: tuple[Target, ...]) -> None:
-    made = tuple(Whole(name, "", name) for name in "abc")
-    for modules, order in ((1, "a.bc"), (200, "a.b.c........")):
+    small, large = SMALL * 6 // 10, 2 * SMALL
+    sizes = {"a": small, "X": large, **dict.fromkeys("bcdefghijklmnopqrs", small), "Y": large}
+    made = tuple(Whole(name, size * " ", name) for name, size in sizes.items())
+    turn = "abcdefghijklmnopq"
+    assert (len(turn) - 1) * small < TURN <= len(turn) * small
+    for modules, order in ((1, f"{turn}|.|rs|X|Y|"), (64, f"{turn}|.|rs|.|X|.|Y|.|")):
         config = CampaignConfig(seed=1, targets=own, modules=modules, seeds=(Seeds((), 1.0, made),))
-        found = [whole.name if whole else "." for *_, whole in _blocks(config)]
-        assert "".join(found).startswith(order)
+        blocks = list(_blocks(config))
+        found = ["".join(each.name for each in wholes) or "." for *_, wholes in blocks]
+        assert "".join(f"{each}|" for each in found) == order
+        assert all(count == len(wholes) for _, count, wholes in blocks if wholes)
+
+
+def test_a_whole_is_found_again_after_a_death() -> None:
+    wholes = tuple(Whole(name, "", name) for name in "abcd")
+    block = Block(seed=1, start=10, count=4, targets=(), wholes=wholes)
+    rest = dataclasses.replace(block, start=12, count=2)
+    for index, name in zip(range(10, 14), "abcd", strict=True):
+        assert block.made_of(index).whole == rest.made_of(index).whole == Whole(name, "", name)
 
 
 def test_another_whole_is_another_campaign() -> None:

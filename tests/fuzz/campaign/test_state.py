@@ -7,12 +7,13 @@ import random
 from relaxfuzz.fuzz.campaign.focus import horizon
 from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.process.block import ModuleDone
-from relaxfuzz.fuzz.process.targets import PassStats
+from relaxfuzz.fuzz.process.targets import PassStats, Recipe
 from relaxfuzz.generators.ops import table
-from relaxfuzz.generators.seeds import Piece
+from relaxfuzz.generators.seeds import Edit, Piece
 
 PASSES = [f"P{n}" for n in range(60)]
 PIECES = [Piece(f"piece {n}", "", digest=f"{n:016x}") for n in range(100)]
+EDITS = [edit.value for edit in Edit]
 BUGS = [("crash", f"P{n % 60}", (f"a message of some length, number {n}",), "") for n in range(200)]
 
 
@@ -27,8 +28,9 @@ def fold(state: State, blocks: int) -> State:
         state.count(16, {name: PassStats(20, 2, 0, 0.1, 0, 3, {"json": 1}) for name in PASSES})
         changed = {name: draws.random() < 0.3 for name in draws.sample(PASSES, 20)}
         seen = tuple(draws.sample(ops, 20))
-        pieces = draws.sample(PIECES, 6) if draws.random() < 0.2 else ()
-        state.commit([ModuleDone(0, seen, changed)], state.seconds + 1, pieces, draws.randrange(2))
+        seeded = Recipe(pieces=tuple(draws.sample(PIECES, 6)), edits=tuple(draws.sample(EDITS, 7)))
+        recipe = seeded if draws.random() < 0.2 else Recipe()
+        state.commit([ModuleDone(0, seen, changed)], state.seconds + 1, recipe, draws.randrange(2))
     return state
 
 
