@@ -8,8 +8,9 @@ import numpy as np
 from tvm.ir import Call, PrimType, Type
 
 from ...generators.ops import table
-from ..errors import Unsupported
+from ..errors import TooLarge, Unsupported
 from .frame import Frame
+from .poison import MAX_BYTES
 
 VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
 """Operators whose result shares the operand's memory when it runs; the others make their own."""
@@ -20,6 +21,7 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
 
     Raises:
         Unsupported: no such operator, or operands for which its result is not defined.
+        TooLarge: an operand has more than `MAX_BYTES`.
     """
     record = table.get(name.removeprefix("relax."))
     if record is None:
@@ -27,6 +29,8 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     args = [frame.value(arg) for arg in call.args]
     if record.numbers:
         args = [_array(value, arg.ty) for value, arg in zip(args, call.args, strict=True)]
+    if any(isinstance(arg, np.ndarray) and arg.nbytes > MAX_BYTES for arg in args):
+        raise TooLarge(f"an operand of {name} with more than {MAX_BYTES} bytes")
     attrs = call.attrs
     try:
         result = _arrays(record.reference(args, attrs))

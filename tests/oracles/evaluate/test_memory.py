@@ -14,7 +14,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined
-from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.evaluate import Evaluator, operators
 from relaxfuzz.oracles.evaluate.memory import Storage
 
 X = np.array([1, 2, 3, 4], "float32")
@@ -86,6 +86,11 @@ class Module:
         return a
 
     @R.function
+    def negated(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        a = R.negative(x)
+        return a
+
+    @R.function
     def view(x: R.Tensor((4,), "float32")) -> R.Tensor((2, 2), "int16"):
         y = R.memory.view(x, R.shape([2, 2]), R.dtype("int16"), R.prim_value(4))
         return y
@@ -139,6 +144,14 @@ def test_memory_that_nobody_wrote_to_holds_no_small_numbers() -> None:
 def test_too_much_memory() -> None:
     with pytest.raises(TooLarge, match="bytes"):
         run("huge")
+
+
+def test_an_operator_on_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators, "MAX_BYTES", X.nbytes)
+    assert run("negated", X).shape == X.shape
+    monkeypatch.setattr(operators, "MAX_BYTES", X.nbytes - 1)
+    with pytest.raises(TooLarge, match="an operand of relax.negative"):
+        run("negated", X)
 
 
 def test_a_view_of_the_bytes() -> None:
