@@ -18,7 +18,7 @@ from .structural import (
     sequential,
     well_formed,
 )
-from .values import evaluated, exec_modes, executed, gradients, pipeline_values, sanitized
+from .values import effects, evaluated, exec_modes, executed, gradients, pipeline_values, sanitized
 
 STRUCTURAL: tuple[Oracle, ...] = (
     # Without a result there is nothing else to look at.
@@ -48,6 +48,8 @@ EVALUATED: tuple[Oracle, ...] = (
     # A fault in a PrimFunc explains what it computes.
     sanitized.ORACLE,
     evaluated.ORACLE,
+    # Values that differ may be what is printed.
+    effects.ORACLE,
     gradients.ORACLE,
 )
 """Tier 3: asked in nearly every check."""
