@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .metamorphic import history, oracles, refused
+from .metamorphic import fresh_process, history, oracles, refused
 from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .structural import (
@@ -18,7 +18,16 @@ from .structural import (
     sequential,
     well_formed,
 )
-from .values import effects, evaluated, exec_modes, executed, gradients, pipeline_values, sanitized
+from .values import (
+    builds,
+    effects,
+    evaluated,
+    exec_modes,
+    executed,
+    gradients,
+    pipeline_values,
+    sanitized,
+)
 
 STRUCTURAL: tuple[Oracle, ...] = (
     # Without a result there is nothing else to look at.
@@ -56,6 +65,8 @@ EVALUATED: tuple[Oracle, ...] = (
 
 EXECUTED: tuple[Oracle, ...] = (
     executed.ORACLE,
+    # What the VM runs of the result has been built.
+    builds.ORACLE,
     pipeline_values.ORACLE,
     exec_modes.ORACLE,
     *pairs.ORACLES,
@@ -66,6 +77,8 @@ _ALL = (
     *STRUCTURAL,
     *oracles.ORACLES,
     history.ORACLE,
+    # What an earlier module left in the process, `history` shows with the module.
+    fresh_process.ORACLE,
     refused.ORACLE,
     *EVALUATED,
     *EXECUTED,

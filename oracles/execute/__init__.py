@@ -104,6 +104,7 @@ def execute(
     *,
     optimize: bool = True,
     record: Sequence[str] = (),
+    link: bool = True,
 ) -> list[Any] | Failure | None:
     """Build a module and carry out the plans.
 
@@ -114,6 +115,7 @@ def execute(
         optimize: the code of a large module with much arithmetic. It may round otherwise, and
             give NaN where other code gives infinity.
         record: packed functions whose calls are wanted in place of results: name and arguments.
+        link: compile the PrimFuncs, and put all together; without plans it can be left out.
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
@@ -132,6 +134,10 @@ def execute(
             lowered = lower(mod, pipeline)
             yield step, None
             step = "build"
+            if not link:
+                vm_build._vmcodegen(relax.ExecBuilder(), lowered, mode)
+                yield step, None
+                return
             calls = recorded(record)  # before the machine looks the functions up
             run = _machine(lowered, mode, optimize=optimize and is_large(mod))
             yield step, None
@@ -234,13 +240,18 @@ def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
 def recorded(names: Sequence[str]) -> list[Any]:
     """The calls of packed functions from now on: each its name and its arguments in NumPy."""
     calls: list[Any] = []
-    for name in names:
 
-        def function(*args: Any, name: str = name, known: Any = tvm.get_global_func(name)) -> Any:
+    def override(name: str) -> None:
+        known = tvm.get_global_func(name)
+
+        def function(*args: Any) -> Any:
             calls.append((name, *map(to_numpy, args)))
             return known(*args)
 
         tvm.register_global_func(name, function, override=True)
+
+    for name in names:
+        override(name)
     return calls
 
 

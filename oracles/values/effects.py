@@ -7,11 +7,11 @@ votes on prints and assertions, whose calls it can be asked for.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import tvm
 
 from ...generators.ops.record import Tolerance
 from ..composition import contract_of
@@ -171,9 +171,14 @@ def _concerned(expected: list[Effect], before: Effects, after: Effects) -> list[
     """
     functions = {*OPERATORS, *(each.function for each in expected)}
     found = [each for each in after.all if each.function in functions and not each.asserted]
-    if len(found) > len(expected):
-        found = _without(found, [each for each in before.all if each.asserted])
+    for pure in (each for each in before.all if each.asserted):
+        if _calls(pure.function, found) > _calls(pure.function, expected):
+            found = _without(found, [pure])
     return found
+
+
+def _calls(function: str, effects: Sequence[Effect]) -> int:
+    return sum(each.function == function for each in effects)
 
 
 def _without(these: Sequence[Effect], others: Sequence[Effect]) -> list[Effect]:
@@ -285,8 +290,8 @@ ORACLE = Oracle(
     cost=1.0,
     promise="A pass keeps the effects of a module (prints, assertions, calls of impure packed "
     "functions), their order and their arguments; a function that claims to be pure has none.",
-    source="docs/deep_dive/relax/learning.rst: 'within a dataflow block, all the operations need to "
-    "be side-effect free. Outside a dataflow block, the operations can contain side-effect'; "
+    source="docs/deep_dive/relax/learning.rst: 'within a dataflow block, all the operations need "
+    "to be side-effect free. Outside a dataflow block, the operations can contain side-effect'; "
     "docs/arch/tvmscript.rst: 'R.function(pure=False) — marks the function as having side effects'",
     check=check,
     snippet=_snippet,

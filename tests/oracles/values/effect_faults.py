@@ -1,5 +1,7 @@
 """Passes that lose, repeat, reorder or change effects, and some that keep them."""
 
+# ruff: noqa: F841, RET504  (TVMScript binds what is only printed)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

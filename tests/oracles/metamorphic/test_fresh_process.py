@@ -1,0 +1,43 @@
+"""A fresh process: passes that give something else there are caught, others are left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+
+from ..snippets import load_faults, run_snippet
+
+FILE = Path(__file__).with_name("process_faults.py")
+
+faults = load_faults(FILE)
+
+
+def case(factory: Any) -> Case:
+    name = factory.__name__
+    return Case(faults.module(), (PassCall(f"{name}()", factory=f"{FILE}:{name}"),))
+
+
+@pytest.mark.parametrize("factory", faults.FAULTS, ids=lambda factory: factory.__name__)
+def test_a_fault_is_caught(factory: Any) -> None:
+    (violation,) = check(case(factory), oracles=["fresh-process"])
+    assert (violation.oracle, violation.pass_name) == ("fresh-process", factory.__name__)
+    assert violation.key == (faults.FAULTS[factory],)
+    with pytest.raises(ValueError, match="StructuralEqual"):
+        run_snippet("fresh-process", case(factory))
+    assert check(case(factory), oracles=["deterministic", "repeatable", "history"]) == []
+
+
+@pytest.mark.parametrize("factory", faults.CORRECT, ids=lambda factory: factory.__name__)
+def test_a_correct_pass_is_left_alone(factory: Any) -> None:
+    assert check(case(factory), oracles=["fresh-process"]) == []
+
+
+def test_options_of_the_context_reach_the_process() -> None:
+    call = PassCall("FoldConstant()", {"opt_level": 3, "relax.FuseOps.max_depth": 2})
+    assert check(Case(faults.module(), (call,)), oracles=["fresh-process"]) == []
