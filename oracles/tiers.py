@@ -9,6 +9,7 @@ from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .structural import (
     crash,
+    devices,
     idempotence,
     interface,
     lowering_complete,
@@ -75,6 +76,7 @@ EXECUTED: tuple[Oracle, ...] = (
 
 _ALL = (
     *STRUCTURAL,
+    devices.ORACLE,
     *oracles.ORACLES,
     history.ORACLE,
     # What an earlier module left in the process, `history` shows with the module.

@@ -51,4 +51,4 @@ def test_a_module_that_does_not_build_promises_nothing() -> None:
                 R.output(b)
             return b
 
-    assert check(case(faults.leaves_a_gradient, Vague), oracles=["builds"]) == []
+    assert check(case(faults.forgets_a_shape, Vague), oracles=["builds"]) == []
