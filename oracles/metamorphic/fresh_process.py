@@ -31,7 +31,7 @@ SECONDS = 50.0
 """For TVM to be imported, on a busy machine too, and the pass to run. Without an answer until then
 nothing is compared; a step that takes a minute counts as a hang."""
 
-ONE_IN = 8
+ONE_IN = 16
 """Checks of TVM's own passes, nearly all of which are written in C++, of which one is made."""
 
 HASHES = "the result depends on the hash seed of the process"
@@ -173,7 +173,7 @@ ORACLE = Oracle(
     tier=2,
     grade=Grade.C,
     grade_of={PAST: Grade.B},
-    cost=300.0,  # 1,500 where a process is started
+    cost=150.0,  # 1,100 where a process is started
     promise="What a pass gives for a module does not depend on the process that it runs in.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",

@@ -1,4 +1,4 @@
-"""Devices: results of kernels stay where they were, and passes that decide on that are left alone."""
+"""Devices: results of kernels stay where they were; passes that move them are left alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -32,7 +33,7 @@ FORGETS = PassCall(
     "shares_output_shapes()", factory="relaxfuzz.corpus.zoo.structure:shares_output_shapes"
 )
 
-UPDATES = PassCall("UpdateVDevice(tvm.ir.VDevice('llvm', 2, 'global'), 1)")
+UPDATES = PassCall(f"UpdateVDevice({ir.spelling(ir.VDevice)}('llvm', 2, 'global'), 1)")
 
 
 def legalized() -> tvm.IRModule:
