@@ -16,6 +16,7 @@ from ..inspect import complete, nodes
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..pipelines import steps
+from ..structural.checkers import flaw
 from ..text.value_reproducer import remaining_text
 from ..violation import Case, Violation
 
@@ -33,8 +34,8 @@ def check(runs: PassRuns) -> Violation | None:
         return None
     runs.step("build the result")
     failure = execute(after, (), link=False)
-    if not isinstance(failure, Failure):
-        return None
+    if not isinstance(failure, Failure) or flaw(after) is not None:
+        return None  # another oracle reports what is ill-formed
     runs.step("build the module")
     if not isinstance(execute(runs.mod, (), link=False), list):
         return None
