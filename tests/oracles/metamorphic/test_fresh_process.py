@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tvm
 
-from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.metamorphic import fresh_process
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -43,6 +45,15 @@ def test_a_fault_is_caught(factory: Any) -> None:
 @pytest.mark.parametrize("factory", faults.CORRECT, ids=lambda factory: factory.__name__)
 def test_a_correct_pass_is_left_alone(factory: Any) -> None:
     assert check(case(factory), oracles=["fresh-process"]) == []
+
+
+def test_a_reproducer_has_the_snippet_in_a_block() -> None:
+    """Its lines are indented there, and so is the program in it."""
+    listed = case(faults.lists_a_set)
+    text = textwrap.indent(ORACLES["fresh-process"].snippet(listed), "    ")
+    names = {"mod": listed.mod, "apply": listed.calls[0].run, "tvm": tvm}
+    with pytest.raises(ValueError, match="StructuralEqual"):
+        exec(f"if True:\n{text}", names)
 
 
 def test_options_of_the_context_reach_the_process() -> None:

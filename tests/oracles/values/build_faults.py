@@ -55,6 +55,15 @@ def forgets_a_shape() -> Any:
     return _replacing("ForgetsAShape", "relax.permute_dims", change)
 
 
+def fuses_by_hand() -> Any:
+    """An operator that nothing lowers."""
+
+    def change(call: relax.Call, emit: Emit) -> relax.Expr:
+        return relax.op.ewise_fma(call.args[0], call.args[0], call.args[0])
+
+    return _replacing("FusesByHand", "relax.add", change)
+
+
 def adds_a_copy() -> Any:
     def change(call: relax.Call, emit: Emit) -> relax.Expr:
         return relax.op.permute_dims(
@@ -72,6 +81,6 @@ def legalizes() -> Any:
     return relax.transform.LegalizeOps()
 
 
-FAULTS = (forgets_a_shape,)
+FAULTS = (forgets_a_shape, fuses_by_hand)
 
 CORRECT = (adds_a_copy, legalizes)
