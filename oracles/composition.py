@@ -135,6 +135,11 @@ def reach(mod: tvm.IRModule, calls: Sequence[PassCall]) -> list[tvm.IRModule]:
     return reached
 
 
+def first_fault(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Violation | None:
+    """What the first of the passes one after the other does that breaks its own contract."""
+    return _walk(mod, calls, journal)[1]
+
+
 def _config(calls: Sequence[PassCall]) -> dict[str, Any]:
     return {key: value for call in calls for key, value in call.config.items()}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .metamorphic import history, oracles, refused
+from .metamorphic import fresh_process, history, oracles, refused
 from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .structural import (
     crash,
+    devices,
     idempotence,
     interface,
     lowering_complete,
@@ -18,7 +19,16 @@ from .structural import (
     sequential,
     well_formed,
 )
-from .values import evaluated, exec_modes, executed, gradients, pipeline_values, sanitized
+from .values import (
+    builds,
+    effects,
+    evaluated,
+    exec_modes,
+    executed,
+    gradients,
+    pipeline_values,
+    sanitized,
+)
 
 STRUCTURAL: tuple[Oracle, ...] = (
     # Without a result there is nothing else to look at.
@@ -48,12 +58,16 @@ EVALUATED: tuple[Oracle, ...] = (
     # A fault in a PrimFunc explains what it computes.
     sanitized.ORACLE,
     evaluated.ORACLE,
+    # Values that differ may be what is printed.
+    effects.ORACLE,
     gradients.ORACLE,
 )
 """Tier 3: asked in nearly every check."""
 
 EXECUTED: tuple[Oracle, ...] = (
     executed.ORACLE,
+    # What the VM runs of the result has been built.
+    builds.ORACLE,
     pipeline_values.ORACLE,
     exec_modes.ORACLE,
     *pairs.ORACLES,
@@ -62,8 +76,11 @@ EXECUTED: tuple[Oracle, ...] = (
 
 _ALL = (
     *STRUCTURAL,
+    devices.ORACLE,
     *oracles.ORACLES,
     history.ORACLE,
+    # What an earlier module left in the process, `history` shows with the module.
+    fresh_process.ORACLE,
     refused.ORACLE,
     *EVALUATED,
     *EXECUTED,

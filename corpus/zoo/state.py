@@ -13,7 +13,7 @@ from tvm import relax
 
 from ...compat import ir
 from ...generators.rewrite.nodes import with_functions
-from ...oracles.inspect import is_public
+from ...oracles.inspect import calls_of, is_public, op_name
 from .specimen import Family, Specimen
 from .tools import (
     in_public_functions,
@@ -232,6 +232,16 @@ def inlines_within_a_budget() -> tvm.transform.Pass:
     return made("inlines_within_a_budget", transform)
 
 
+def notes_operators_in_any_order() -> tvm.transform.Pass:
+    """Each function gets the names of its operators, each of them once, as an attribute."""
+
+    def noted(func: relax.Function) -> relax.Function:
+        names = {name for call in calls_of(func) if (name := op_name(call)) is not None}
+        return func.with_attr("operators", list(names)) if names else func
+
+    return made("notes_operators_in_any_order", lambda mod: on_functions(mod, noted))
+
+
 def _inlined(mod: tvm.IRModule, order: list[tvm.ir.GlobalVar], body: Any) -> tvm.IRModule:
     """The module with calls inlined in this order of its functions, where `body` gives some."""
     functions: dict[Any, Any] = dict(mod.functions_items())
@@ -386,6 +396,14 @@ SPECIMENS: tuple[Specimen, ...] = (
         models="apache/tvm#16020: [Unity] Deterministic Ordering when Iterating "
         "IRModule::functions",
         needs=("three calls of private functions of one operator", "in two functions at least"),
+    ),
+    Specimen(
+        make=notes_operators_in_any_order,
+        family=Family.STATE,
+        what="The order of the names is that of a set, and so of the hashes of the process.",
+        models="apache/tvm#16020: [Unity] Deterministic Ordering when Iterating "
+        "IRModule::functions",
+        needs=("a function with two operators",),
     ),
     Specimen(
         make=schedules_by_address,

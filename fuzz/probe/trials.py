@@ -267,12 +267,12 @@ def _oracle(name: str, job: Try, step: Step) -> None:
     at_stages = _at_stages(job.samples)
     if name not in OF_PIPELINES:
         for _, mod in at_stages[:: max(STRIDE, int(ORACLES[name].cost))]:
-            check(Case(mod, (KEEPS_ALL,)), oracles=(name,))
+            check(Case(mod, (KEEPS_ALL,)), oracles=(name,), journal=step)
         return
     works = [each for each in pipelines.PIPELINES if each not in job.availability.pipelines]
     raw = [mod for stage, mod in at_stages if stage is Stage.RAW]
     for mod, pipeline in zip(raw, works, strict=False):
-        check(Case(mod, (), pipeline), oracles=(name,))
+        check(Case(mod, (), pipeline), oracles=(name,), journal=step)
 
 
 def _pass(name: str, job: Try, step: Step) -> None:

@@ -12,6 +12,7 @@ from ...oracles import keys
 from ...oracles.check import ORACLES
 from ...oracles.metamorphic import oracles
 from ...oracles.structural import checkers, reference
+from ...oracles.values import builds
 from ...oracles.values.pipeline_values import CODE_GENERATION
 from ..findings.finding import Finding
 from ..findings.script import MAIN
@@ -119,6 +120,7 @@ def _is_same(stderr: str, finding: Finding) -> bool:
             ("crash", *_)
             | (_, "a second run raises" | "exception" | "what is saved does not load", *_)
             | ("reference", reference.REFUSED, *_)
+            | (_, builds.NO_LONGER, *_)
         ) if expected is not None:
             if kind != expected.kind:
                 return False

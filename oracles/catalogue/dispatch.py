@@ -42,12 +42,10 @@ def _device(expr: relax.Expr) -> ir.VDevice | None:
     return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
 
 
-def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall | None:
+def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall:
     devices = mod.global_infos.get("vdevice", ())
-    if not devices:
-        return None
-    index = c.below(len(devices))
-    number = (devices[index].vdevice_id + 1 + c.below(3)) % 4
+    index = c.below(max(1, len(devices)))
+    number = ((devices[index].vdevice_id + 1 if devices else 0) + c.below(3)) % 4
     new = f"{ir.spelling(ir.VDevice)}('llvm', {number}, {c.pick(['global', 'shared'])!r})"
     return PassCall(f"UpdateVDevice({new}, {index})")
 
@@ -195,7 +193,6 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="UpdateVDevice",
         variants=_update_vdevice,
-        no_variants="it has no vdevice to update",
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=Sought(
             lambda mod: bool(mod.global_infos.get("vdevice")), traits=(Trait.VDEVICES,)

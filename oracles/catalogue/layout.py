@@ -206,6 +206,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW,),
         looks_for=any_of(*LAYOUTS),
         rejections=(Rejection("Unsupported initial layout", "the message itself"),),
+        exemptions=(
+            Exemption(
+                "builds",
+                "the layouts that are asked for may be those of a backend's kernels",
+                "docstring, desired_layouts: 'a map from the name of the op to the desired layout'",
+            ),
+        ),
         cost=0.6,
     ),
     PassContract(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tvm import relax
@@ -93,7 +94,8 @@ def _assert(frame: Frame, call: Call) -> Any:
 def _call_packed(frame: Frame, call: Call) -> Any:
     """`call_pure_packed`: the function comes first among the operands."""
     function, *args = (frame.value(arg) for arg in call.args)
-    return function(args)
+    with _asserted(frame):
+        return function(args)
 
 
 def _call_builtin(frame: Frame, call: Call) -> Any:
@@ -103,6 +105,22 @@ def _call_builtin(frame: Frame, call: Call) -> Any:
 def _make_closure(frame: Frame, call: Call) -> Callable[[list[Any]], Any]:
     function, captured = (frame.value(arg) for arg in call.args)
     return lambda args: function([*args, *captured])
+
+
+def _invoke_pure_closure(frame: Frame, call: Call) -> Any:
+    with _asserted(frame):
+        return _invoke_closure(frame, call)
+
+
+@contextlib.contextmanager
+def _asserted(frame: Frame) -> Iterator[None]:
+    """What is called meanwhile is pure, as the module says."""
+    evaluator = frame.evaluator
+    around, evaluator.asserted = evaluator.asserted, True
+    try:
+        yield
+    finally:
+        evaluator.asserted = around
 
 
 def _invoke_closure(frame: Frame, call: Call) -> Any:
@@ -122,5 +140,5 @@ CALLS: Mapping[str, Callable[[Frame, Call], Any]] = {
     "relax.assert_op": _assert,
     "relax.make_closure": _make_closure,
     "relax.invoke_closure": _invoke_closure,
-    "relax.invoke_pure_closure": _invoke_closure,
+    "relax.invoke_pure_closure": _invoke_pure_closure,
 }

@@ -15,8 +15,9 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..inspect import calls_of, relax_functions
+from ..inspect import attr, calls_of, relax_functions
 from ..tensorir import translate
+from .effects import Effect
 from .expressions import VISIT
 from .frame import Frame
 from .matching import bind_params
@@ -34,6 +35,8 @@ def evaluate(
     name: str,
     args: Sequence[Any],
     functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    *,
+    effects: list[Effect] | None = None,
 ) -> Any:
     """What a module's function gives, in NumPy: no compiler is used.
 
@@ -46,6 +49,7 @@ def evaluate(
         args: ndarrays, numbers, tuples of these, shapes as tuples of int, functions for callbacks.
             They are not changed.
         functions: packed functions that the module may call, by their names.
+        effects: receives the calls of packed functions that may have an effect, in order.
 
     Returns:
         The same kinds of values; () if the function gives nothing.
@@ -57,7 +61,7 @@ def evaluate(
             module that fails.
         Undefined: the module does what has no meaning.
     """
-    return Evaluator(mod).run(name, args, functions)
+    return Evaluator(mod, effects=effects).run(name, args, functions)
 
 
 class Evaluator:
@@ -75,6 +79,7 @@ class Evaluator:
             result depends on rounding.
         prim: runs a PrimFunc on arguments, instead of its translation; also receives the positions
             of the arguments whose memory nothing has been written to yet.
+        effects: receives the calls of packed functions that may have an effect, in order.
     """
 
     def __init__(
@@ -83,6 +88,7 @@ class Evaluator:
         watch: Callable[[relax.Var, Any], None] | None = None,
         perturb: Callable[[Any], Any] | None = None,
         prim: Callable[[tirx.PrimFunc, list[Any], list[int]], Any] | None = None,
+        effects: list[Effect] | None = None,
     ) -> None:
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """Whether tensors may change after they are made."""
@@ -97,6 +103,10 @@ class Evaluator:
         self.misused = False
         """One of these was aliased or live after the call, which the docstring of
         `relax.op.call_tir_inplace` rules out."""
+        self.effects = effects
+        self.asserted = False
+        """What is called now is pure: the module says so."""
+        self._claimed = False
         self._mod = mod
         self._prim = prim
         self._functions: Mapping[str, Callable[..., Any]] = {}
@@ -133,8 +143,16 @@ class Evaluator:
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """What a packed function gives: one that the caller has, or one that is known."""
+        if self.effects is not None:
+            self.note_effect(name, args)
         function = self._functions.get(name)
         return packed(name, args) if function is None else function(*args)
+
+    def note_effect(self, function: str, args: Sequence[Any]) -> None:
+        """Note a call of a packed function, before it is made."""
+        if self.effects is not None:
+            effect = Effect(function, copied(tuple(args)), self.asserted, self._claimed)
+            self.effects.append(effect)
 
     def call_function(
         self, func: relax.Function, args: Sequence[Any], env: Mapping[int, Any]
@@ -150,10 +168,15 @@ class Evaluator:
         frame = Frame(self, env, VISIT)
         bind_params(frame, func, args)
         self._depth += 1
+        around = self.asserted, self._claimed
+        if self.effects is not None:
+            self.asserted |= bool(attr(func, "relax.force_pure"))
+            self._claimed |= bool(func.is_pure)
         try:
             return frame.value(func.body)
         finally:
             self._depth -= 1
+            self.asserted, self._claimed = around
 
     @functools.cached_property
     def _spelled_out(self) -> int:

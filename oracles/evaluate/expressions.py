@@ -14,6 +14,7 @@ from ..errors import Undefined, Unsupported
 from ..inspect import nodes
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
+from .effects import packed_effect
 from .frame import Frame, Visit
 from .matching import match, settle
 from .memory import KILLED, MEMORY
@@ -62,6 +63,9 @@ def _call(frame: Frame, expr: relax.Call) -> Any:
     op = expr.op
     if type(op) is Op:
         name = op.name
+        evaluator = frame.evaluator
+        if evaluator.effects is not None and (function := packed_effect(name)) is not None:
+            evaluator.note_effect(function, [frame.value(arg) for arg in expr.args])
         special = _SPECIAL.get(name)
         if special is not None:
             result = special(frame, expr)

@@ -10,6 +10,7 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from ..errors import Unsupported
+from .effects import Effect
 
 Visit = Callable[["Frame", Any], Any]
 """Gives the value of an expression of one class."""
@@ -26,6 +27,10 @@ class Host(Protocol):
     """Changes the result of every operator."""
     written: list[Any]
     """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
+    effects: list[Effect] | None
+    """Receives the calls of packed functions; None: nobody asks."""
+    asserted: bool
+    """The module says that what is called now is pure."""
     updated: list[Any]
     """Operands of calls that have updated them in place."""
     misused: bool
@@ -36,6 +41,9 @@ class Host(Protocol):
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """The result of a packed function."""
+
+    def note_effect(self, function: str, args: Sequence[Any]) -> None:
+        """Note a call of a packed function."""
 
     def call_function(
         self, func: relax.Function, args: Sequence[Any], env: Mapping[int, Any]

@@ -42,6 +42,7 @@ __all__ = [
     "is_large",
     "linker",
     "lower",
+    "recorded",
     "to_numpy",
 ]
 
@@ -102,6 +103,8 @@ def execute(
     mode: str = "bytecode",
     *,
     optimize: bool = True,
+    record: Sequence[str] = (),
+    link: bool = True,
 ) -> list[Any] | Failure | None:
     """Build a module and carry out the plans.
 
@@ -111,6 +114,8 @@ def execute(
         mode: one of `MODES`.
         optimize: the code of a large module with much arithmetic. It may round otherwise, and
             give NaN where other code gives infinity.
+        record: packed functions whose calls are wanted in place of results: name and arguments.
+        link: compile the PrimFuncs, and put all together; without plans it can be left out.
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
@@ -129,6 +134,11 @@ def execute(
             lowered = lower(mod, pipeline)
             yield step, None
             step = "build"
+            if not link:
+                vm_build._vmcodegen(relax.ExecBuilder(), lowered, mode)
+                yield step, None
+                return
+            calls = recorded(record)  # before the machine looks the functions up
             run = _machine(lowered, mode, optimize=optimize and is_large(mod))
             yield step, None
         except Exception as error:
@@ -137,7 +147,9 @@ def execute(
         for plan in plans:
             allow()
             try:
-                yield "run", _transferable(plan(run))
+                calls.clear()
+                result = plan(run)
+                yield "run", _transferable(tuple(calls) if record else result)
             except Exception as error:
                 yield _raised("run", error)
 
@@ -223,6 +235,24 @@ def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
         return to_numpy(machine[name](*map(from_numpy, args)))
 
     return run
+
+
+def recorded(names: Sequence[str]) -> list[Any]:
+    """The calls of packed functions from now on: each its name and its arguments in NumPy."""
+    calls: list[Any] = []
+
+    def override(name: str) -> None:
+        known = tvm.get_global_func(name)
+
+        def function(*args: Any) -> Any:
+            calls.append((name, *map(to_numpy, args)))
+            return known(*args)
+
+        tvm.register_global_func(name, function, override=True)
+
+    for name in names:
+        override(name)
+    return calls
 
 
 def from_numpy(value: Any) -> Any:

@@ -121,7 +121,7 @@ def vote(
         tolerance: by which the sides differ; None: the usual one.
     """
     for side, e, bounds in (("result", after, tolerance), ("module", before, None)):
-        ran = execute(e.mod, [e.plan()])
+        ran = execute(e.mod, [e.plan()], record=e.record)
         if ran is None:
             return Verdict.NONE, f"running the {side} takes too long"
         if isinstance(ran, Death):

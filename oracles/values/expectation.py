@@ -37,6 +37,9 @@ PLAIN = (Kind.WHOLE, Kind.POSITIVE)
 class Expectation:
     """One call of one function, and what it must give."""
 
+    record: Sequence[str] = ()
+    """In the VM, calls of these packed functions are what it gives; see `execute`."""
+
     def __init__(
         self,
         mod: tvm.IRModule,

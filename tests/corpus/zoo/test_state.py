@@ -185,6 +185,16 @@ def test_inlines_by_name() -> None:
     assert not same_values(roots, state.inlines_by_name()(roots), X)
 
 
+def test_notes_operators_in_any_order() -> None:
+    mod = private(relax.op.sin, names=("main", "other"))
+    noted = state.notes_operators_in_any_order()(mod)
+    for gvar, func in noted.functions_items():
+        names = func.attrs.get("operators") or ()
+        assert set(names) == ops_used(func)
+        assert len(names) == len(set(names))
+        assert equal(func.without_attr("operators"), mod[gvar.name_hint]) or not names
+
+
 def test_inlines_within_a_budget() -> None:
     mod = private(relax.op.sin, names=("main", "other"))
     functions = list(mod.functions_items())

@@ -12,6 +12,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import byoc, catalogue, tensorir
 from relaxfuzz.oracles.check import check
@@ -339,6 +340,11 @@ def test_composites_are_grouped_where_they_are_made() -> None:
     """FuseOpsByPattern makes calls in dataflow blocks only; the pass leaves others alone."""
     call = PassCall("MergeCompositeFunctions()")
     assert catalogue[call.name].post(Ordered, call.run(Ordered), call) is None
+
+
+def test_a_module_without_virtual_devices_is_given_an_update_too() -> None:
+    call = catalogue["UpdateVDevice"].variants(Choices(b""), Operators)
+    assert str(call) == f"UpdateVDevice({ir.spelling(ir.VDevice)}('llvm', 0, 'global'), 0)"
 
 
 def test_layouts_are_chosen_for_the_operators_at_hand() -> None:

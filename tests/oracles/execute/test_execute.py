@@ -306,6 +306,34 @@ def test_exceptions_come_back_as_values() -> None:
     assert "ewise_fma" in failure.text
 
 
+def test_without_linking_only_the_build_is_tried(empty_folder: Path) -> None:
+    assert execute(Several, [], link=False) == []
+    assert not any(empty_folder.iterdir())
+    unbuilt = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1,), "float32"))
+    with unbuilt.function("main", [x]):
+        unbuilt.emit_func_output(unbuilt.emit(relax.op.ewise_fma(x, x, x)))
+    failure = execute(unbuilt.get(), [], link=False)
+    assert isinstance(failure, Failure)
+    assert failure.step == "build"
+
+
+def test_calls_of_packed_functions_are_recorded_in_place_of_results() -> None:
+    @I.ir_module
+    class Printing:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+            y = R.add(x, x)
+            _ = R.print(y, format="y is {}")
+            return y
+
+    first, second = execute(Printing, [main(X), main(2 * X)], record=["relax.run.print"]) or ()
+    for calls, expected in ((first, 2 * X), (second, 4 * X)):
+        ((function, text, value),) = calls
+        assert (function, text) == ("relax.run.print", "y is {}")
+        np.testing.assert_array_equal(value, expected)
+
+
 def test_a_failing_pass_is_distinguished_from_code_generation() -> None:
     builder = relax.BlockBuilder()
     shaped = relax.Var("x", relax.TensorType((1, 4, 1, 1), "float32"))

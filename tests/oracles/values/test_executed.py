@@ -259,7 +259,7 @@ def test_without_a_vote_of_the_vm_only_certain_violations_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unbuilt = Failure("build", "InternalError", "no code", Violation.titled("no code"))
-    monkeypatch.setattr(evaluated, "execute", lambda mod, plans: unbuilt)
+    monkeypatch.setattr(evaluated, "execute", lambda mod, plans, **_: unbuilt)
     (violation,) = check(case("truncates"), oracles=["evaluated"])
     assert "The VM cannot confirm it: it cannot build the result" in violation.detail
     with pytest.raises(AssertionError):
@@ -269,7 +269,7 @@ def test_without_a_vote_of_the_vm_only_certain_violations_are_reported(
 
 def test_what_the_vm_computes_otherwise_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     zero = (np.zeros((3, 3), "float32"),) * 2
-    monkeypatch.setattr(evaluated, "execute", lambda mod, plans: [zero])
+    monkeypatch.setattr(evaluated, "execute", lambda mod, plans, **_: [zero])
     assert check(case("truncates"), oracles=["evaluated"]) == []
 
 

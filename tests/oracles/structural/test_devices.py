@@ -1,0 +1,55 @@
+"""Devices: results of kernels stay where they were; passes that move them are left alone."""
+
+from __future__ import annotations
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.compat import ir
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+
+from ..snippets import run_snippet
+
+
+@I.ir_module
+class Module:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32", "llvm:1")) -> R.Tensor((2, 3), "float32", "llvm:1"):
+        with R.dataflow():
+            y: R.Tensor((2, 3), "float32", "llvm:1") = R.add(x, x)
+            gv: R.Tensor((2, 3), "float32", "llvm:1") = R.multiply(y, y)
+            R.output(gv)
+        return gv
+
+
+FORGETS = PassCall(
+    "shares_output_shapes()", factory="relaxfuzz.corpus.zoo.structure:shares_output_shapes"
+)
+
+UPDATES = PassCall(f"UpdateVDevice({ir.spelling(ir.VDevice)}('llvm', 2, 'global'), 1)")
+
+
+def legalized() -> tvm.IRModule:
+    with tvm.target.Target("llvm"):
+        return relax.transform.LegalizeOps()(Module)
+
+
+def test_a_device_that_is_forgotten_is_seen() -> None:
+    case = Case(legalized(), (FORGETS,))
+    (violation,) = check(case, oracles=["devices"])
+    assert violation.key == ("a kernel gives its result on another virtual device, or on none",)
+    with pytest.raises(AssertionError):
+        run_snippet("devices", case)
+
+
+@pytest.mark.parametrize("call", [PassCall("FuseOps()"), PassCall("CallTIRRewrite()"), UPDATES])
+def test_devices_that_stay_or_are_to_change_are_left_alone(call: PassCall) -> None:
+    case = Case(legalized(), (call,))
+    assert check(case, oracles=["devices"]) == []
