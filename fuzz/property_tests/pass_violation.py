@@ -24,8 +24,8 @@ from ..minimize.findings import minimized
 from ..output.failure_text import headed, whole
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
-from ..system.files import write_whole
 from ..reproducer import Form
+from ..system.files import write_whole
 from ..user_input.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
 

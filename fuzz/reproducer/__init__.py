@@ -60,6 +60,7 @@ def texts(
     Raises:
         BadPass: the file that defines a user's pass does not exist any more.
     """
+
     def shows(module: str) -> bool:
         return executor is not None and again(executor, finding, module) is not None
 

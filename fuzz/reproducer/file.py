@@ -147,7 +147,11 @@ def _brief(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str
     if not expressions:
         return check.text
     passes = f"[{', '.join(expressions)}]"
-    the_pass = expressions[0] if len(expressions) == 1 else f"tvm.transform.Sequential({passes})"
+    the_pass = f"tvm.transform.Sequential({passes})"
+    if len(expressions) == 1:
+        (the_pass,) = expressions
+        if isinstance(ast.parse(the_pass).body[0].value, ast.BinOp):
+            the_pass = f"({the_pass})"
     text = check.text
     once = len(re.findall(r"\bthe_pass\b", text)) == 1 and "\n    " not in text
     if once and "#" not in the_pass:

@@ -61,7 +61,9 @@ def as_source(module: str, source: str) -> ModuleText:
     return ModuleText(tuple(imports), "\n".join(lines[len(imports) :]).strip())
 
 
-def as_script(module: str, serves: Callable[[str], bool] = lambda other: False) -> ModuleText | None:
+def as_script(
+    module: str, serves: Callable[[str], bool] = lambda other: False
+) -> ModuleText | None:
     """The module as TVMScript; None where its script form gives no module that serves.
 
     It is parsed in a fresh process: what reads an unusual module may die of it.
@@ -153,6 +155,8 @@ def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 _HEAD = re.compile(r"\A(?:#.*\n|\s)*")
+_INSIDE = re.compile(r"^ +# from \S+ import .*\n(?: *\n)?", re.M)
+"""What the printer says about imports above a local function."""
 _METADATA = re.compile(r'^metadata = tvm\.ir\.load_json\((""".*?""")\)\n', re.M | re.S)
 _CONSTANT = re.compile(r'metadata\["(?:ir\.GenericConst|relax\.expr\.Constant)"\]\[(\d+)\]')
 
@@ -161,7 +165,7 @@ def _spelled(script: str) -> str | None:
     """The class alone, small constants in their places instead of metadata."""
     found = _METADATA.search(script)
     if found is None:
-        return _HEAD.sub("", script).rstrip()
+        return _HEAD.sub("", _INSIDE.sub("", script)).rstrip()
     metadata = tvm.ir.load_json(ast.literal_eval(found[1]))
     constants = next(iter(metadata.values())) if len(metadata) == 1 else ()
 
@@ -174,7 +178,7 @@ def _spelled(script: str) -> str | None:
         return f'R.const({_values(array)}, "{data.dtype}")'
 
     text = _CONSTANT.sub(spelled, _METADATA.sub("", script))
-    return None if "metadata[" in text else _HEAD.sub("", text).rstrip()
+    return None if "metadata[" in text else _HEAD.sub("", _INSIDE.sub("", text)).rstrip()
 
 
 def _values(array: np.ndarray) -> str:
