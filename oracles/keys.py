@@ -95,7 +95,7 @@ def headline(text: str) -> str:
     text = _LISTING.sub("<function>", text).strip()
     line = text.partition("\n")[0]
     condition = _CONDITION.match(text)
-    if condition and (len(line) > HEADLINE or condition.end() >= len(line)):
+    if condition and (len(line) > HEADLINE or not line[condition.end() :].strip(" :")):
         said = explanation(text).lstrip(" :").partition("\n")[0]
         line = f"{said} ({condition[0].rstrip(' :')})" if said else line
     if len(line) > HEADLINE:
@@ -426,7 +426,7 @@ def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
             break
         if (name := kind_of(node)) is not None:
             found, last = name, ""
-    return found, last, clip(str(node))
+    return found, last, value_text(node)
 
 
 def kind_of(node: Any) -> str | None:
@@ -459,6 +459,15 @@ _STRUCTURAL = re.compile(
 def computes(op: str) -> bool:
     """It is one of the many operators of the model (add, conv2d), not one of the compiler's own."""
     return _STRUCTURAL.match(op) is None
+
+
+def value_text(value: Any) -> str:
+    """What stands at one place of a module, as people write it; the beginning of what is long."""
+    if isinstance(value, Op):
+        return str(value.name)
+    if isinstance(value, str):
+        return repr(str(value))
+    return clip(str(value.numpy() if isinstance(value, tvm.runtime.Tensor) else value))
 
 
 def clip(text: str) -> str:

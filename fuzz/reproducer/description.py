@@ -65,8 +65,8 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
     promise, source = promised(finding)
     lines = [
         *textwrap.wrap(title(finding), WIDTH),
-        # A bug report names all sources; one is enough here.
-        *textwrap.wrap(f"Expected: {promise} ({source.partition('; ')[0]})", WIDTH),
+        # A bug report quotes all sources; the name of one is enough here.
+        f"Expected: {promise} ({re.split("; |: '", source)[0]})",
         f"Finding {finding.id} ({finding.oracle}, key format {KEY_FORMAT}), "
         f"seen with {versions(finding)}",
     ]

@@ -113,6 +113,4 @@ def _value(mod: tvm.IRModule, path: Sequence[Step]) -> str:
                 node = node[mod.get_global_var(key) if isinstance(key, _Function) else key]
         except (AttributeError, IndexError, KeyError, TypeError):
             return "nothing that Python can reach"
-    if isinstance(node, str):
-        return repr(str(node))
-    return keys.clip(str(node.numpy() if isinstance(node, tvm.runtime.Tensor) else node))
+    return keys.value_text(node)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.names import plain_names, unshare
+from relaxfuzz.fuzz.minimize.names import as_scripted, plain_names, unshare
 from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.oracles.grades.rare import rare
 from relaxfuzz.oracles.inspect import attr, bindings_of
 from relaxfuzz.oracles.structural.checkers import flaw
 
@@ -128,3 +129,31 @@ def test_sharing_that_is_needed_stays() -> None:
 
     small = minimize(shared_shape(), shares, reductions=(unshare,))
     assert shares(small)
+
+
+def weak() -> tvm.IRModule:
+    """A module of whose value less is known than its script says."""
+    x, gv = (relax.Var(name, relax.TensorType((2,), "float32")) for name in ("x", "gv"))
+    value = relax.Call(tvm.ir.Op.get("relax.exp"), [x])
+    relax.expr._update_type(value, relax.TensorType(None, "float32", ndim=1))
+    body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(gv, value)])], gv)
+    main = relax.Function([x], body, gv.ty).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": main})
+
+
+def is_weak(mod: tvm.IRModule) -> bool:
+    return bindings_of(mod["main"])[0].value.ty.shape is None
+
+
+def test_what_tvmscript_cannot_write_becomes_what_it_writes() -> None:
+    mod = weak()
+    assert is_weak(mod)
+    assert "not-tvmscript" in rare(mod)
+    small = minimize(mod, lambda mod: True, reductions=(as_scripted,))
+    assert not is_weak(small)
+    assert "not-tvmscript" not in rare(small)
+    assert [edit() for edit in as_scripted(small)] == [None]
+
+
+def test_what_only_constructors_make_stays_where_it_is_needed() -> None:
+    assert is_weak(minimize(weak(), is_weak, reductions=(as_scripted,)))

@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.script import MAIN
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import Form
+from relaxfuzz.fuzz.reproducer.checks import FailingCheck
+from relaxfuzz.fuzz.reproducer.file import file_text
+from relaxfuzz.fuzz.reproducer.module_text import ModuleText
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -217,6 +223,54 @@ def test_a_large_constant_travels_in_the_source_form() -> None:
     text = seen(finding, Form.TVMSCRIPT)
     assert "class Module:" not in text
     assert "# By constructor calls: TVMScript does not give this module" in text
+
+
+def test_the_source_form_takes_the_place_of_tvmscript_for_other_versions() -> None:
+    finding = marked()
+    scripted = seen(finding, Form.TVMSCRIPT)
+    portable = reproducer.portable(scripted, finding)
+    assert "@I.ir_module" in scripted
+    assert "@I.ir_module" not in portable
+    assert portable.partition(MAIN)[2] == scripted.partition(MAIN)[2]
+    assert reproducer.fails(portable, finding)
+    fixed = portable.replace("raises']()", "does_nothing']()")
+    assert not reproducer.fails(fixed, finding)
+    assert reproducer.portable(portable, finding) == portable
+
+
+def test_tvmscript_may_give_another_module_that_shows_the_same(pool: LocalPool) -> None:
+    module = marked(unscripted())
+    assert "class Module:" not in seen(module, Form.TVMSCRIPT)
+    text = reproducer.failing(module, executor=pool)
+    assert text is not None
+    assert "class Module:" in text
+
+
+def test_what_tvmscript_does_not_show_has_the_source_form(pool: LocalPool) -> None:
+    finding = found(unscripted(), called("faults", "fills_in_a_type"), "mutation")
+    assert '"nodes"' not in finding.detail
+    text = reproducer.failing(finding, executor=pool)
+    assert text is not None
+    assert is_short(text)
+    assert "class Module:" not in text
+    assert not reproducer.fails(text.replace("fills_in_a_type']()", "copies']()"), finding)
+
+
+def unscripted() -> tvm.IRModule:
+    """TVMScript gives each GlobalVar the type of its function."""
+    loose = tvm.ir.GlobalVar("loose")
+    functions = dict(Plain.functions_items())
+    return tvm.IRModule({loose: tirx.PrimFunc([], ir.Evaluate(0)), **functions})
+
+
+@pytest.mark.parametrize(
+    ("expression", "called"),
+    [("first() | second()", "(first() | second())(mod)"), ("first()", "    first()(mod)")],
+)
+def test_an_expression_is_called_as_a_whole(expression: str, called: str) -> None:
+    finding = dataclasses.replace(marked(), calls=(PassCall(expression),))
+    check = FailingCheck("the_pass(mod)", brief=True, targeted=False)
+    assert called in file_text(finding, ModuleText((), "mod = None"), check, "")
 
 
 def test_symbols_of_two_functions_may_have_one_name() -> None:
