@@ -96,7 +96,7 @@ def headline(text: str) -> str:
     line = text.partition("\n")[0]
     condition = _CONDITION.match(text)
     if condition and (len(line) > HEADLINE or not line[condition.end() :].strip(" :")):
-        said = explanation(text).lstrip(" :").partition("\n")[0]
+        said = explanation(text).lstrip(" :\n").partition("\n")[0]
         line = f"{said} ({condition[0].rstrip(' :')})" if said else line
     if len(line) > HEADLINE:
         line = _without_operands(line)

@@ -44,6 +44,9 @@ WIDTH = 119
 HEADER_LINES = 3
 """Lines of a difference in a header; running the file shows the rest."""
 
+_QUOTED = re.compile("; |: '")
+"""Where the name of a source ends."""
+
 _TRACEBACK = "Traceback (most recent call last)"
 
 REPORT_LINES = 12
@@ -66,7 +69,7 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
     lines = [
         *textwrap.wrap(title(finding), WIDTH),
         # A bug report quotes all sources; the name of one is enough here.
-        f"Expected: {promise} ({re.split("; |: '", source)[0]})",
+        f"Expected: {promise} ({_QUOTED.split(source)[0]})",
         f"Finding {finding.id} ({finding.oracle}, key format {KEY_FORMAT}), "
         f"seen with {versions(finding)}",
     ]
