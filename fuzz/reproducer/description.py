@@ -80,7 +80,8 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
         lines.append("It needs the sanitizer. Run it with these variables:")
         lines += [f"  {name}={shlex.quote(value)}" for name, value in given.items()]
     lines += [note] if note else []
-    if _TRACEBACK not in finding.detail:  # running the file shows it
+    # Of what ends the check, running the file shows more.
+    if finding.oracle in ORACLES and _TRACEBACK not in finding.detail:
         lines += [f"  {line[:WIDTH]}" for line in error_lines(finding, HEADER_LINES)]
     # A line break in a foreign text would end the comment.
     return "\n".join(f"# {sentence(line)}".rstrip() for line in lines)

@@ -92,14 +92,14 @@ def portable(text: str, finding: Finding) -> str:
     Whether it fails has not been tried.
     """
     made = as_source(finding.module, finding.source)
-    scripted = [
-        node
-        for node in ast.parse(text).body
-        if isinstance(node, ast.ClassDef) and node.name == SCRIPTED
-    ]
-    if not scripted:
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):  # who runs it sees that
         return text
-    (node,) = scripted
+    classes = (node for node in body if isinstance(node, ast.ClassDef))
+    node = next((node for node in classes if node.name == SCRIPTED), None)
+    if node is None:
+        return text
     lines = text.splitlines()
     before = lines[: node.decorator_list[0].lineno - 1]
     after = "\n".join(lines[node.end_lineno :])
@@ -150,7 +150,7 @@ def _brief(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str
     the_pass = f"tvm.transform.Sequential({passes})"
     if len(expressions) == 1:
         (the_pass,) = expressions
-        if isinstance(ast.parse(the_pass).body[0].value, ast.BinOp):
+        if isinstance(ast.parse(the_pass, mode="eval").body, ast.BinOp):
             the_pass = f"({the_pass})"
     text = check.text
     once = len(re.findall(r"\bthe_pass\b", text)) == 1 and "\n    " not in text
