@@ -22,6 +22,9 @@ from .execution import run
 SCRIPTED = "Module"
 """The class that TVM prints a module as."""
 
+LONGEST = 200_000
+"""Characters of a script: nobody reads a longer one, and TVM's parser takes its time."""
+
 SMALL = 64
 """Elements of a constant that is spelled out; a larger one travels in the source form."""
 
@@ -74,6 +77,8 @@ def as_script(
     """
     others: list[tuple[ModuleText, str]] = []
     for made in _scripts(module):
+        if len(made.statements) > LONGEST:
+            return None
         parsed = _parsed(made, module)
         if parsed == "":
             return made

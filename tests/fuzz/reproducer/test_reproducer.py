@@ -130,7 +130,7 @@ def test_it_can_be_checked_as_a_module(pool: LocalPool, sums: str, tmp_path: Pat
 
 def test_without_source_the_module_travels_as_json(pool: LocalPool, sums: str) -> None:
     finding = dataclasses.replace(finding_of(pool, sums, user("marks")), source="")
-    text = next(reproducer.texts(finding))
+    text = next(reproducer.texts(finding, Form.SOURCE))
     assert "load_json" in text
     assert reproducer.fails(text, finding)
 
