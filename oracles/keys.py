@@ -82,11 +82,43 @@ REFUSED = "an operator refuses the operands that the pass gave it"
 # Messages
 
 
+HEADLINE = 160
+"""Characters of a headline."""
+
+
 def headline(text: str) -> str:
-    """The first line of a message, for people: short, without addresses and printed programs."""
-    text = _LISTING.sub("<function>", text)
-    line = re.sub(r"0x[0-9a-fA-F]+", "<address>", text.strip().partition("\n")[0])
-    return line if len(line) <= 160 else line[:159] + "…"
+    """The first line of a message, for people: short, without addresses and printed programs.
+
+    What is wrong is never cut: it comes before a failed check's condition in a line that is too
+    long for both, and printed nodes are shown without their operands there.
+    """
+    text = _LISTING.sub("<function>", text).strip()
+    line = text.partition("\n")[0]
+    condition = _CONDITION.match(text)
+    if condition and (len(line) > HEADLINE or not line[condition.end() :].strip(" :")):
+        said = explanation(text).lstrip(" :\n").partition("\n")[0]
+        line = f"{said} ({condition[0].rstrip(' :')})" if said else line
+    if len(line) > HEADLINE:
+        line = _without_operands(line)
+    line = re.sub(r"0x[0-9a-fA-F]+", "<address>", line)
+    return line if len(line) <= HEADLINE else line[: HEADLINE - 1] + "…"
+
+
+_NAMED = re.compile(r'\bname="([^"]*)"')
+
+
+def _without_operands(text: str) -> str:
+    """Printed nodes by their names alone: `R.add(lv5, gv)` as `R.add(…)`."""
+    parts: list[str] = []
+    at = 0
+    while (found := _PRINTED.search(text, at)) is not None:
+        end = _closing(text, found.end()) if found.group(1) else found.end()
+        operands = text[found.end() : end]
+        named = _NAMED.search(operands)
+        shown = found.group() + ("…)" if found.group(1) else "")
+        parts += text[at : found.start()], named[1] if named else shown
+        at = end
+    return "".join(parts) + text[at:]
 
 
 _APPENDED = re.compile(r"\n\s*(?:Error in pass|Access path|Error location|Traceback)\b.*", re.S)
@@ -366,7 +398,8 @@ def mismatch(
     where = f"{old} / {new}"
     if old == new:
         where = ", ".join(filter(None, (old, old_step or new_step)))
-    detail = f"{what}\nfirst mismatch: {paths[0]}\n{old_text}\n  versus {paths[1]}\n{new_text}"
+    places = " / ".join(dict.fromkeys(map(str, paths)))
+    detail = f"{what}\nat {places}\n  one:   {old_text}\n  other: {new_text}"
     return Violation(f"{what} at {where}", detail, (what, where) if located else (what,))
 
 
@@ -378,23 +411,22 @@ _MISSING = (
 
 
 def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
-    """The innermost IR node on an access path, the last step behind it, and the node's text."""
-    found, last, text = "", "", ""
+    """The innermost IR node on an access path, the last step behind it, and what is at its end."""
+    found, last = "", ""
     node: Any = root
     for step in path.to_steps():
         kind = AccessKind(step.kind)
         if kind in (AccessKind.ATTR, AccessKind.ATTR_MISSING) or isinstance(step.key, str):
             last = str(step.key)
         if kind in _MISSING:
-            found += " missing"
-            break
+            return f"{found} missing", last, "nothing"
         try:
             node = getattr(node, step.key) if kind is AccessKind.ATTR else node[step.key]
         except (AttributeError, IndexError, KeyError, TypeError):
             break
         if (name := kind_of(node)) is not None:
-            found, last, text = name, "", clip(str(node))
-    return found, last, text
+            found, last = name, ""
+    return found, last, value_text(node)
 
 
 def kind_of(node: Any) -> str | None:
@@ -427,6 +459,15 @@ _STRUCTURAL = re.compile(
 def computes(op: str) -> bool:
     """It is one of the many operators of the model (add, conv2d), not one of the compiler's own."""
     return _STRUCTURAL.match(op) is None
+
+
+def value_text(value: Any) -> str:
+    """What stands at one place of a module, as people write it; the beginning of what is long."""
+    if isinstance(value, Op):
+        return str(value.name)
+    if isinstance(value, str):
+        return repr(str(value))
+    return clip(str(value.numpy() if isinstance(value, tvm.runtime.Tensor) else value))
 
 
 def clip(text: str) -> str:

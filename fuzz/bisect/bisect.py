@@ -14,9 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...corpus.reading import LONGEST_GENERATED, read_text
 from .. import reproducer
+from ..findings.finding import Finding
 from ..findings.replay import HANG, Item, failure, items
 from ..findings.store import Store
+from ..system.files import write_whole
+from ..system.scratch import scratch
 from ..system.subprocesses import Ended, Subprocesses
 from ..user_input.errors import UserError
 from .environments import Choice, Environment, Report, Unusable, environment, variables
@@ -159,7 +163,15 @@ def item(path: Path) -> tuple[Item, Path]:
         script = store.reproducer(one.finding)
     if script is None:
         raise UserError(f"finding {one.finding.id} has no reproducer to run on another TVM")
-    return one, script.resolve()
+    return one, portable(one.finding, script)
+
+
+def portable(finding: Finding, script: Path) -> Path:
+    """The reproducer of a finding as a file that does not depend on the version of TVMScript."""
+    text = read_text(script, LONGEST_GENERATED)
+    path = scratch() / script.name
+    write_whole(path, reproducer.portable(text, finding))
+    return path.resolve()
 
 
 class Bisection:

@@ -20,6 +20,7 @@ from ..findings.finding import Finding
 from ..findings.store import Store, file_name
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
+from ..reproducer import Form
 from ..reproducer.description import error_lines
 from ..system.files import write_whole
 from ..user_input.errors import UserError
@@ -101,7 +102,7 @@ def save(finding: Finding, folder: Path) -> SavedFinding:
         with contextlib.suppress(Exception):  # some checks cannot be written without the pass
             gap = dataclasses.replace(finding, calls=(UnnamedPass(call.expr, call.config),))
             file = store.folder / "reproducers" / file_name(finding)
-            write_whole(file, next(reproducer.texts(gap)))
+            write_whole(file, next(reproducer.texts(gap, Form.SOURCE)))
             return SavedFinding(finding, file, False)
     return SavedFinding(finding, None, False)
 

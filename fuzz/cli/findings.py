@@ -87,14 +87,14 @@ def list_findings(
 def show_finding(
     id: Id,
     form: Annotated[
-        str, typer.Option("--format", metavar="FORM", help="source, tvmscript, issue or diff.")
-    ] = "source",
+        str, typer.Option("--format", metavar="FORM", help="tvmscript, source, issue or diff.")
+    ] = "tvmscript",
     out: Out = OUT,
 ) -> int:
     """Print a reproducer to stdout, and a description of the finding to stderr.
 
     A reproducer of the store was seen to fail when it was written, and is not run. Where there is
-    none, or with --format tvmscript or issue, one is made from the finding and run in a process of
+    none, or with --format source or issue, one is made from the finding and run in a process of
     its own. With --format diff: what the oracle compared, e.g. the module before and after the
     pass. The store of an older relaxfuzz lacks it; then the passes are run once more.
     """

@@ -78,10 +78,10 @@ def minimize(
         str,
         typer.Option(
             metavar="FORM",
-            help="source: a Python file that rebuilds the module; tvmscript: the module as "
-            "TVMScript; issue: a bug report in Markdown.",
+            help="tvmscript: a Python file with the module as TVMScript, where that fails; "
+            "source: one that rebuilds the module; issue: a bug report in Markdown.",
         ),
-    ] = "source",
+    ] = "tvmscript",
     workers: Workers = None,
     json: Json = False,
 ) -> int:

@@ -1,7 +1,8 @@
-"""Reductions over names, and over nodes that are shared."""
+"""Reductions over names, over nodes that are shared, and to what TVMScript can write."""
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
@@ -9,8 +10,12 @@ from itertools import count
 from typing import Any
 
 import tvm
+import tvm_ffi
 
+from ...compat.serialization import load_json, save_json
 from ...generators.rewrite.dims import symbols
+from ...oracles.execute.fork import in_fork
+from ...oracles.inspect import bindings_of
 from ...oracles.metamorphic.graph import Graph
 from ...oracles.metamorphic.twins import unshared
 from .reduction import Edit, runs
@@ -181,3 +186,31 @@ def unshare(mod: tvm.IRModule) -> Iterator[Edit]:
     graph.replace_uses(count)
     for run in runs([index for index, times in uses.items() if times > 1]):
         yield partial(unshared, mod, frozenset(run))
+
+
+def as_scripted(mod: tvm.IRModule) -> Iterator[Edit]:
+    """What TVMScript makes of a module that it cannot write. It can write the result."""
+    yield partial(_scripted, mod)
+
+
+def _scripted(mod: tvm.IRModule) -> tvm.IRModule | None:
+    (text,) = in_fork(partial(_parsed, mod))[0] or [""]
+    if not text:
+        return None
+    graph = Graph(load_json(text))
+    nowhere = graph.add("None", None)
+    for node in graph.nodes:  # a place in the text is no content
+        if isinstance(node.get("data"), dict) and "span" in node["data"]:
+            node["data"]["span"] = nowhere
+    made = graph.load()
+    if tvm_ffi.structural_equal(mod, made, map_free_vars=True):
+        return None
+    return made if len(bindings_of(made)) <= len(bindings_of(mod)) else None
+
+
+def _parsed(mod: tvm.IRModule) -> Iterator[str]:
+    """The module that its script form gives. The parser ends the process on some."""
+    with contextlib.suppress(Exception):
+        # Whether it is well-formed, the search finds out.
+        made = tvm.script.from_source(mod.script(show_meta=True), check_well_formed=False)
+        yield save_json(made)

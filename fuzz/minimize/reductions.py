@@ -56,6 +56,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     types.drop_devices,
     types.plain_dtypes,
     types.known_types,
+    types.tensor_params,
     types.infer_annotations,
     # The PrimFuncs that are left by now have something to do with it, most of them.
     kernels_bodies.trivial_bodies,
@@ -83,4 +84,6 @@ REDUCTIONS: tuple[Reduction, ...] = (
     names.unshare,
     # Names last: options of a pass may refer to them, and they show where things come from.
     names.plain_names,
+    # What people read is a script: it is tried on what all the others have left.
+    names.as_scripted,
 )

@@ -192,7 +192,7 @@ class _Session:
         write_whole(self._out, text or self._module_text(smallest.module))
         if self._target.store is not None:
             with Store(self._target.store, create=False, write=True) as store:
-                if text is not None and not stopped and self._form is Form.SOURCE:
+                if text is not None and not stopped and self._form is Form.TVMSCRIPT:
                     store.publish(smallest, text)
                 else:
                     store.put(smallest)

@@ -69,6 +69,21 @@ def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
             yield _Complete(mod, [name], True, True).run
 
 
+def tensor_params(mod: tvm.IRModule) -> Iterator[Edit]:
+    """Parameters that are numbers, or of which nothing is known, become tensors: all, then each.
+
+    Fewer parameters are something else than models have.
+    """
+    odd = [
+        hash(param)
+        for _, func in relax_functions(mod)
+        for param in func.params
+        if isinstance(param.ty, relax.AnyType | PrimType)
+    ]
+    for chosen in runs(odd):
+        yield _TensorParams(mod, frozenset(chosen)).run
+
+
 def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
     """Variables and results have the types of their values: all, then ever shorter runs of them.
 
@@ -166,6 +181,21 @@ class _Complete(Rewriter):
     def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
         kept = super().annotation(owner, old, before, now)
         return now if any(map(_open, nodes(kept, relax.TensorType))) else kept
+
+
+class _TensorParams(Rewriter):
+    infers_all = True
+
+    def __init__(self, mod: tvm.IRModule, chosen: Collection[int]) -> None:
+        super().__init__(mod)
+        self._chosen = chosen
+
+    def params(self, func: relax.Function) -> list[Any]:
+        plain = relax.TensorType((2, 2), PLAIN)
+        return [
+            self.defined(param, plain if hash(param) in self._chosen else None)
+            for param in func.params
+        ]
 
 
 class _Inferred(Rewriter):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...compat.release import BUILD
-from ..bisect.bisect import Bisection
+from ..bisect.bisect import Bisection, portable
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
 from ..findings.finding import Finding
@@ -280,7 +280,7 @@ class _Phases:
         script = made.store.reproducer(finding)
         assert script is not None, "only findings with a reproducer are bisected"
         bisection = Bisection(
-            script.resolve(),
+            portable(finding, script),
             self._plan.bisect,
             Subprocesses(over),
             made.display.progress,

@@ -24,6 +24,7 @@ from ..minimize.findings import minimized
 from ..output.failure_text import headed, whole
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
+from ..reproducer import Form
 from ..system.files import write_whole
 from ..user_input.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
@@ -127,7 +128,8 @@ def _in_process(finding: Finding) -> tuple[Finding, str]:
         shown = alone(printed(mod), finding.violation)
     else:
         shown = show(Case(mod, finding.calls), finding.violation)
-    return dataclasses.replace(finding, exhibit=shown), next(reproducer.texts(finding))
+    text = next(reproducer.texts(finding, Form.SOURCE))  # it is not run
+    return dataclasses.replace(finding, exhibit=shown), text
 
 
 @functools.cache

@@ -282,7 +282,7 @@ def show(folder: Path, id: str, form: str) -> int:
         if finding.id == entry.id:  # a row stands for the finding that shows it best
             finding = entry.findings[0]
         print(description(entry, finding), file=sys.stderr)
-        path = store.reproducer(finding) if form == Form.SOURCE else None
+        path = store.reproducer(finding) if form == Form.TVMSCRIPT else None
         if path is not None:
             exhibit, text = finding.exhibit, _text(path)
         elif form == DIFF and finding.exhibit is not None:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..findings.confirm import again
 from ..findings.finding import Finding
 from ..findings.script import is_reproducer
 from ..process.executor import Executor
@@ -18,7 +19,7 @@ from ..system.scratch import scratch
 from .checks import FailingCheck, failing_checks
 from .description import NOT_TVMSCRIPT, header, issue_text
 from .execution import fails_as_found, raised, raised_by_check, run
-from .file import file_text
+from .file import file_text, portable
 from .module_text import ModuleText, as_script, as_source, source_of
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "fails",
     "is_reproducer",
     "length",
+    "portable",
     "raised",
     "raised_by_check",
     "run",
@@ -38,26 +40,31 @@ __all__ = [
 class Form(enum.StrEnum):
     """The forms of a reproducer."""
 
+    TVMSCRIPT = "tvmscript"
+    """A Python file with the module as TVMScript, if that fails, else by constructor calls."""
     SOURCE = "source"
     """A Python file that builds exactly the module by constructor calls, in any TVM from 0.25."""
-    TVMSCRIPT = "tvmscript"
-    """A Python file with the module as TVMScript, if that gives the same module and fails."""
     ISSUE = "issue"
     """A bug report in Markdown with the shortest file that fails."""
 
 
 def texts(
-    finding: Finding, form: Form = Form.SOURCE, executor: Executor | None = None
+    finding: Finding, form: Form = Form.TVMSCRIPT, executor: Executor | None = None
 ) -> Iterator[str]:
     """Reproducers to try, the simplest first. None of them has been run yet: see `fails`.
 
     Args:
-        executor: see `failing_checks`.
+        executor: see `failing_checks`; it also checks what TVMScript makes of the module, where
+            that is another one. None: only the same module is taken.
 
     Raises:
         BadPass: the file that defines a user's pass does not exist any more.
     """
-    script = None if form is Form.SOURCE else as_script(finding.module)
+
+    def shows(module: str) -> bool:
+        return executor is not None and again(executor, finding, module) is not None
+
+    script = None if form is Form.SOURCE else as_script(finding.module, shows)
     source = as_source(finding.module, finding.source)
     note = "" if form is Form.SOURCE else NOT_TVMSCRIPT
     for group in _groups(failing_checks(finding, executor)):
@@ -85,7 +92,7 @@ def fails(text: str, finding: Finding) -> bool:
         return fails_as_found(path, finding)
 
 
-def failing(finding: Finding, form: Form = Form.SOURCE, *, executor: Executor) -> str | None:
+def failing(finding: Finding, form: Form = Form.TVMSCRIPT, *, executor: Executor) -> str | None:
     """The simplest reproducer that was seen to fail; None where none does.
 
     Raises:

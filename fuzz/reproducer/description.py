@@ -39,10 +39,15 @@ _HERE = str(Path(__file__).parents[2])
 
 USES_RELAXFUZZ = "from relaxfuzz import "
 
-WIDTH = 99
+WIDTH = 119
 
 HEADER_LINES = 3
-"""Lines of the error in a header; running the file shows the rest."""
+"""Lines of a difference in a header; running the file shows the rest."""
+
+_QUOTED = re.compile("; |: '")
+"""Where the name of a source ends."""
+
+_TRACEBACK = "Traceback (most recent call last)"
 
 REPORT_LINES = 12
 """Lines of the error in a bug report."""
@@ -62,9 +67,9 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
     """The comment at the beginning of a reproducer."""
     promise, source = promised(finding)
     lines = [
-        *textwrap.wrap(title(finding), WIDTH)[:2],
-        # A bug report names all sources; one is enough here.
-        *textwrap.wrap(f"Expected: {promise} ({source.partition('; ')[0]})", WIDTH),
+        *textwrap.wrap(title(finding), WIDTH),
+        # A bug report quotes all sources; the name of one is enough here.
+        f"Expected: {promise} ({_QUOTED.split(source)[0]})",
         f"Finding {finding.id} ({finding.oracle}, key format {KEY_FORMAT}), "
         f"seen with {versions(finding)}",
     ]
@@ -75,7 +80,9 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
         lines.append("It needs the sanitizer. Run it with these variables:")
         lines += [f"  {name}={shlex.quote(value)}" for name, value in given.items()]
     lines += [note] if note else []
-    lines += [f"  {line[:WIDTH]}" for line in error_lines(finding, HEADER_LINES)]
+    # Of what ends the check, running the file shows more.
+    if finding.oracle in ORACLES and _TRACEBACK not in finding.detail:
+        lines += [f"  {line[:WIDTH]}" for line in error_lines(finding, HEADER_LINES)]
     # A line break in a foreign text would end the comment.
     return "\n".join(f"# {sentence(line)}".rstrip() for line in lines)
 
@@ -122,7 +129,7 @@ def error_lines(finding: Finding, most: int) -> list[str]:
     A printed module is left out: running the reproducer shows it.
     """
     detail = _PACKAGES.sub('"', finding.detail).strip()
-    if "Traceback (most recent call last)" in detail:
+    if _TRACEBACK in detail:
         # The text after the frames is not indented.
         lines = without_own_frames(detail.splitlines())
         start = max(i for i, line in enumerate(lines) if line.startswith(("  File", "Traceback")))

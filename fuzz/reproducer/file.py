@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import re
 import textwrap
+import tokenize
 from collections.abc import Iterable, Mapping
 
 from ...oracles.passcall import OPT_LEVEL, PassCall
@@ -11,7 +14,7 @@ from ...oracles.pipelines import steps
 from ..findings.finding import Finding
 from ..findings.script import MAIN
 from .checks import FailingCheck
-from .module_text import ModuleText
+from .module_text import SCRIPTED, ModuleText, as_source
 
 _STANDARD = {
     "tvm": "import tvm",
@@ -73,6 +76,7 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
     helper = (
         [] if check.brief or not calls else ["", _APPLY.format(context=_context(_config(calls)))]
     )
+    code = _naming(module.name, code)
     text = "\n".join([module.statements, *helper, "", MAIN, textwrap.indent(code, "    "), ""])
     for name, line in _STANDARD.items():
         if re.search(rf"(?<![\w.]){name}\.", text) and line not in "\n".join(imports):
@@ -80,6 +84,43 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
     above = [header, ""] if header else []
     paths = [*dict.fromkeys(paths), *_merged(late)]
     return "\n".join([*above, *_merged(imports), *paths, "", text])
+
+
+def portable(text: str, finding: Finding) -> str:
+    """A reproducer whose module has the source form, which other versions of TVM read, too.
+
+    Whether it fails has not been tried.
+    """
+    made = as_source(finding.module, finding.source)
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):  # who runs it sees that
+        return text
+    classes = (node for node in body if isinstance(node, ast.ClassDef))
+    node = next((node for node in classes if node.name == SCRIPTED), None)
+    if node is None:
+        return text
+    lines = text.splitlines()
+    before = lines[: node.decorator_list[0].lineno - 1]
+    after = "\n".join(lines[node.end_lineno :])
+    moved = [moved for new, moved in _MOVED.items() if new in after]
+    needed = [_STANDARD[name] for name in ("tvm", "relax") if moved]
+    module = [*_merged([*made.imports, *needed]), "", made.statements, *moved]
+    return "\n".join([*before, *module, f"{SCRIPTED} = mod", after, ""])
+
+
+def _naming(name: str, code: str) -> str:
+    """The check of `mod`, of a module that is called otherwise."""
+    if name == "mod":
+        return code
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    places = [token.start for token in tokens if token[:2] == (tokenize.NAME, "mod")]
+    if len(places) != 1:  # so often it deserves a short name
+        return f"mod = {name}\n{code}"
+    ((row, column),) = places
+    lines = code.splitlines()
+    lines[row - 1] = f"{lines[row - 1][:column]}{name}{lines[row - 1][column + 3 :]}"
+    return "\n".join(lines)
 
 
 def _config(calls: Iterable[PassCall]) -> dict[str, object]:
@@ -106,7 +147,11 @@ def _brief(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str
     if not expressions:
         return check.text
     passes = f"[{', '.join(expressions)}]"
-    the_pass = expressions[0] if len(expressions) == 1 else f"tvm.transform.Sequential({passes})"
+    the_pass = f"tvm.transform.Sequential({passes})"
+    if len(expressions) == 1:
+        (the_pass,) = expressions
+        if isinstance(ast.parse(the_pass, mode="eval").body, ast.BinOp):
+            the_pass = f"({the_pass})"
     text = check.text
     once = len(re.findall(r"\bthe_pass\b", text)) == 1 and "\n    " not in text
     if once and "#" not in the_pass:

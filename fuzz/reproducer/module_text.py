@@ -1,4 +1,4 @@
-"""A finding's module as text that defines `mod`."""
+"""A finding's module as text that defines it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import itertools
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,18 +19,29 @@ from ...oracles.metamorphic.graph import Graph
 from ..system.scratch import scratch
 from .execution import run
 
+SCRIPTED = "Module"
+"""The class that TVM prints a module as."""
+
+LONGEST = 200_000
+"""Characters of a script: nobody reads a longer one, and TVM's parser takes its time."""
+
 SMALL = 64
 """Elements of a constant that is spelled out; a larger one travels in the source form."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleText:
-    """Import lines, and statements that define `mod`."""
+    """Import lines, and statements that define the module."""
 
     imports: tuple[str, ...]
     statements: str
-    portable: bool = True
-    """It is meant for TVM from 0.25 on, not for the one version whose script form it is."""
+    name: str = "mod"
+    """What the statements call the module."""
+
+    @property
+    def portable(self) -> bool:
+        """It is meant for TVM from 0.25 on, not for the one version whose script form it is."""
+        return self.name != SCRIPTED
 
 
 def source_of(module: str) -> str:
@@ -53,12 +64,27 @@ def as_source(module: str, source: str) -> ModuleText:
     return ModuleText(tuple(imports), "\n".join(lines[len(imports) :]).strip())
 
 
-def as_script(module: str) -> ModuleText | None:
-    """The module as TVMScript; None where its script form does not give the same module back.
+def as_script(
+    module: str, serves: Callable[[str], bool] = lambda other: False
+) -> ModuleText | None:
+    """The module as TVMScript; None where its script form gives no module that serves.
 
     It is parsed in a fresh process: what reads an unusual module may die of it.
+
+    Args:
+        serves: a module, as JSON, is as good as this one. Asked about those that are not
+            structurally equal to it.
     """
-    return next((made for made in _scripts(module) if _gives(made, module)), None)
+    others: list[tuple[ModuleText, str]] = []
+    for made in _scripts(module):
+        if len(made.statements) > LONGEST:
+            return None
+        parsed = _parsed(made, module)
+        if parsed == "":
+            return made
+        if parsed is not None:
+            others.append((made, parsed))
+    return next((made for made, parsed in others if serves(parsed)), None)
 
 
 def _scripts(module: str) -> Iterator[ModuleText]:
@@ -112,7 +138,7 @@ _ALLOCATED = re.compile(r"(R\.builtin\.alloc_tensor\(.*), ty_args=\(R\.Tensor\(.
 
 
 def _script(script: str, text: str) -> ModuleText:
-    return ModuleText(_imports(script, text), text + "\n\n\nmod = Module", portable=False)
+    return ModuleText(_imports(script, text), text, name=SCRIPTED)
 
 
 def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
@@ -134,6 +160,8 @@ def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 _HEAD = re.compile(r"\A(?:#.*\n|\s)*")
+_INSIDE = re.compile(r"^ +# from \S+ import .*\n(?: *\n)?", re.M)
+"""What the printer says about imports above a local function."""
 _METADATA = re.compile(r'^metadata = tvm\.ir\.load_json\((""".*?""")\)\n', re.M | re.S)
 _CONSTANT = re.compile(r'metadata\["(?:ir\.GenericConst|relax\.expr\.Constant)"\]\[(\d+)\]')
 
@@ -142,7 +170,7 @@ def _spelled(script: str) -> str | None:
     """The class alone, small constants in their places instead of metadata."""
     found = _METADATA.search(script)
     if found is None:
-        return _HEAD.sub("", script).rstrip()
+        return _HEAD.sub("", _INSIDE.sub("", script)).rstrip()
     metadata = tvm.ir.load_json(ast.literal_eval(found[1]))
     constants = next(iter(metadata.values())) if len(metadata) == 1 else ()
 
@@ -155,7 +183,7 @@ def _spelled(script: str) -> str | None:
         return f'R.const({_values(array)}, "{data.dtype}")'
 
     text = _CONSTANT.sub(spelled, _METADATA.sub("", script))
-    return None if "metadata[" in text else _HEAD.sub("", text).rstrip()
+    return None if "metadata[" in text else _HEAD.sub("", _INSIDE.sub("", text)).rstrip()
 
 
 def _values(array: np.ndarray) -> str:
@@ -175,20 +203,24 @@ def _imports(script: str, text: str) -> tuple[str, ...]:
     return tuple(imports)
 
 
-_SAME = """
+_PARSED = """
 
 if __name__ == "__main__":
-    import tvm, tvm_ffi
+    import pathlib, tvm, tvm_ffi
 
     expected = tvm.ir.load_json({module!r})
-    if not tvm_ffi.structural_equal(mod, expected, map_free_vars=True):
-        raise SystemExit(3)
+    if not tvm_ffi.structural_equal({name}, expected, map_free_vars=True):
+        pathlib.Path({other!r}).write_text(tvm.ir.save_json({name}), encoding="utf-8")
 """
 
 
-def _gives(made: ModuleText, module: str) -> bool:
+def _parsed(made: ModuleText, module: str) -> str | None:
+    """What the text gives, as JSON: empty for the module itself, None for no module."""
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
-        path = Path(folder) / "script.py"
-        text = "\n".join([*made.imports, "", made.statements, _SAME.format(module=module)])
+        path, other = Path(folder) / "script.py", Path(folder) / "other.json"
+        end = _PARSED.format(module=module, name=made.name, other=str(other))
+        text = "\n".join([*made.imports, "", made.statements, end])
         path.write_text(text, encoding="utf-8")
-        return run(path)[0] == 0
+        if run(path)[0] != 0:
+            return None
+        return other.read_text(encoding="utf-8") if other.exists() else ""

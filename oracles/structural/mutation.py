@@ -12,6 +12,7 @@ from .. import keys
 from ..grades.grade import Grade
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
+from ..text.first_difference import first_difference
 from ..violation import Case, Violation
 
 WHAT = "the input module is changed in place"
@@ -23,11 +24,10 @@ def check(runs: PassRuns) -> Violation | None:
         found = keys.mismatch(runs.given.copy(), runs.mod, WHAT)
         # Which field shows it depends on the arguments.
         return Violation.titled(WHAT, found.detail) if found is not None else None
-    if runs.before is not None:
-        before, after = _stripped(runs.before), _content(runs.mod)
-        if before != after:
-            what = f"{WHAT}, in names or annotations"
-            return Violation(what, _first_difference(before, after), (WHAT,))
+    if runs.before is not None and _stripped(runs.before) != _content(runs.mod):
+        what = f"{WHAT}, in names or annotations"
+        where = first_difference(load_json(runs.before), keys.comparable(runs.mod))
+        return Violation(what, f"{what}\n{where}", (WHAT,))
     return None
 
 
@@ -41,12 +41,6 @@ def _content(mod: tvm.IRModule) -> str:
 def _stripped(text: str) -> str:
     """JSON without spans: places in source code are no content."""
     return _SPAN.sub("", text)
-
-
-def _first_difference(before: str, after: str) -> str:
-    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
-    start = max(0, at - 100)
-    return f"before: …{before[start : at + 200]}…\nafter:  …{after[start : at + 200]}…"
 
 
 def _halves(case: Case, violation: Violation) -> Halves:

@@ -129,8 +129,7 @@ def _place(root: Any, path: AccessPath) -> str:
         try:
             node = getattr(node, step.key) if step.kind == AccessKind.ATTR else node[step.key]
         except (AttributeError, IndexError, KeyError, TypeError):
-            node = "nothing"
-            break
+            return f"# not printed: {path}\n# nothing"
     return "\n".join(
-        f"# {line}" for line in [f"not printed: {path}", *keys.clip(str(node)).splitlines()]
+        f"# {line}" for line in [f"not printed: {path}", *keys.value_text(node).splitlines()]
     )

@@ -212,6 +212,29 @@ def test_frames_outside_of_the_pass_are_no_place() -> None:
     assert keys.exception(info.value).place.startswith("test_keys.py:")
 
 
+LONG = " && ".join(f"value_{i} == {i}" for i in range(30))
+
+
+@pytest.mark.parametrize(
+    ("message", "beginning"),
+    [
+        ("Check failed: (a == b) is false: the message", "Check failed: (a == b) is false: the"),
+        (f"Check failed: ({LONG}) is false: the message", "the message (Check failed: (value_0"),
+        ("Check failed: (a == b) is false: \n the message", "the message (Check failed: (a == b)"),
+        ("Check failed: (a == b) is false", "Check failed: (a == b) is false"),
+        (
+            f'In ir.Op(name="relax.add", description="{LONG}"), dtypes differ',
+            "In relax.add, dtypes",
+        ),
+        (f"R.add({LONG}) has no type", "R.add(…) has no type"),
+    ],
+)
+def test_a_headline_says_first_what_is_wrong(message: str, beginning: str) -> None:
+    line = keys.headline(message)
+    assert line.startswith(beginning)
+    assert len(line) <= keys.HEADLINE
+
+
 def test_an_exception_without_text_is_known_by_its_function() -> None:
     def asserting() -> None:
         raise AssertionError

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.minimize.names import plain_names, unshare
+from relaxfuzz.fuzz.minimize.names import as_scripted, plain_names, unshare
 from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.oracles.grades.rare import rare
 from relaxfuzz.oracles.inspect import attr, bindings_of
 from relaxfuzz.oracles.structural.checkers import flaw
 
@@ -128,3 +129,29 @@ def test_sharing_that_is_needed_stays() -> None:
 
     small = minimize(shared_shape(), shares, reductions=(unshare,))
     assert shares(small)
+
+
+def weak() -> tvm.IRModule:
+    """A module of whose body less is known than its script says."""
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    body = relax.SeqExpr([], x)
+    relax.expr._update_type(body, relax.TensorType(None, "float32", ndim=1))
+    return tvm.IRModule({"main": relax.Function([x], body, x.ty)})
+
+
+def is_weak(mod: tvm.IRModule) -> bool:
+    return mod["main"].body.ty.shape is None
+
+
+def test_what_tvmscript_cannot_write_becomes_what_it_writes() -> None:
+    mod = weak()
+    assert is_weak(mod)
+    assert "not-tvmscript" in rare(mod)
+    small = minimize(mod, lambda mod: True, reductions=(as_scripted,))
+    assert not is_weak(small)
+    assert "not-tvmscript" not in rare(small)
+    assert [edit() for edit in as_scripted(small)] == [None]
+
+
+def test_what_only_constructors_make_stays_where_it_is_needed() -> None:
+    assert is_weak(minimize(weak(), is_weak, reductions=(as_scripted,)))

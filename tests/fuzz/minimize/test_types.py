@@ -9,7 +9,13 @@ from tvm import relax
 
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.minimize.types import drop_devices, infer_annotations, known_types, plain_dtypes
+from relaxfuzz.fuzz.minimize.types import (
+    drop_devices,
+    infer_annotations,
+    known_types,
+    plain_dtypes,
+    tensor_params,
+)
 from relaxfuzz.oracles.inspect import bindings_of, calls_of
 from relaxfuzz.oracles.structural.checkers import flaw
 
@@ -64,6 +70,30 @@ def main(x: R.Tensor((2, 3), "float32")):
     lv2 = R.match_cast(lv1, R.Tensor((2, 3), "float32"))
     return lv2
 """
+
+
+ODD = """
+@R.function
+def main(x: R.Tensor((2,), "float32"), y: R.Any, n: T.int64):
+    gv = R.exp(x)
+    return (gv, y)
+"""
+
+
+def test_parameters_become_tensors(written: Written) -> None:
+    small = minimize(written(ODD), lambda mod: True, reductions=(tensor_params,))
+    assert flaw(small) is None
+    assert all(isinstance(param.ty, relax.TensorType) for param in small["main"].params)
+    assert list(tensor_params(small)) == []
+
+
+def test_a_number_that_is_needed_stays_alone(written: Written) -> None:
+    def holds(mod: tvm.IRModule) -> bool:
+        return isinstance(mod["main"].params[2].ty, tvm.ir.PrimType)
+
+    small = minimize(written(ODD), holds, reductions=(tensor_params,))
+    types = [type(param.ty) for param in small["main"].params]
+    assert types == [relax.TensorType, relax.TensorType, tvm.ir.PrimType]
 
 
 def test_annotations_become_what_is_inferred(written: Written) -> None:

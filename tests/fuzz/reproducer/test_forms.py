@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz import reproducer
 from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.script import MAIN
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import Form
+from relaxfuzz.fuzz.reproducer.checks import FailingCheck
+from relaxfuzz.fuzz.reproducer.file import file_text
+from relaxfuzz.fuzz.reproducer.module_text import ModuleText
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -166,7 +172,7 @@ class Plain:
 def test_what_is_not_lowered_does_not_build() -> None:
     finding = found(UnknownShape, PassCall("LegalizeOps()"), "lowering-complete")
     text = seen(finding, Form.TVMSCRIPT)
-    assert text.splitlines()[-1].strip() == 'relax.build(mod, "llvm")'
+    assert text.splitlines()[-1].strip() == 'relax.build(Module, "llvm")'
     assert reproducer.length(text) <= 30
     known = text.replace('dtype="float32", ndim=2', '(2, 3), dtype="float32"')
     assert not reproducer.fails(known, finding)
@@ -184,7 +190,7 @@ def test_each_form_fails_and_is_short(form: Form) -> None:
     text = seen(finding, form)
     assert not reproducer.fails(text.replace("raises']()", "does_nothing']()"), finding)
     code = code_of(text)
-    assert code.rstrip().splitlines()[-1].strip().endswith("(mod)")
+    assert code.rstrip().splitlines()[-1].strip().endswith(("(mod)", "(Module)"))
     assert ("class Module:" in code) == (form is not Form.SOURCE)
     if form is not Form.SOURCE:
         assert "R.const([1.0, 2.0]" in code
@@ -217,6 +223,58 @@ def test_a_large_constant_travels_in_the_source_form() -> None:
     text = seen(finding, Form.TVMSCRIPT)
     assert "class Module:" not in text
     assert "# By constructor calls: TVMScript does not give this module" in text
+
+
+def test_the_source_form_takes_the_place_of_tvmscript_for_other_versions() -> None:
+    finding = marked()
+    scripted = seen(finding, Form.TVMSCRIPT)
+    portable = reproducer.portable(scripted, finding)
+    assert "@I.ir_module" in scripted
+    assert "@I.ir_module" not in portable
+    assert portable.partition(MAIN)[2] == scripted.partition(MAIN)[2]
+    assert reproducer.fails(portable, finding)
+    fixed = portable.replace("raises']()", "does_nothing']()")
+    assert not reproducer.fails(fixed, finding)
+    assert reproducer.portable(portable, finding) == portable
+
+
+def test_tvmscript_may_give_another_module_that_shows_the_same(pool: LocalPool) -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    body = relax.SeqExpr([], x)
+    relax.expr._update_type(body, relax.TensorType(None, "float32", ndim=1))
+    main = relax.Function([x], body, x.ty).with_attr("global_symbol", "main")
+    finding = marked(tvm.IRModule({"main": main}))
+    assert "class Module:" not in seen(finding, Form.TVMSCRIPT)
+    text = reproducer.failing(finding, executor=pool)
+    assert text is not None
+    assert "class Module:" in text
+
+
+def test_what_tvmscript_does_not_show_has_the_source_form(pool: LocalPool) -> None:
+    finding = found(unscripted(), called("faults", "fills_in_a_type"), "mutation")
+    assert '"nodes"' not in finding.detail
+    text = reproducer.failing(finding, executor=pool)
+    assert text is not None
+    assert is_short(text)
+    assert "class Module:" not in text
+    assert not reproducer.fails(text.replace("fills_in_a_type']()", "copies']()"), finding)
+
+
+def unscripted() -> tvm.IRModule:
+    """TVMScript gives each GlobalVar the type of its function, which no comparison looks at."""
+    loose = tvm.ir.GlobalVar("loose")
+    functions = dict(Plain.functions_items())
+    return tvm.IRModule({loose: tirx.PrimFunc([], ir.Evaluate(0)), **functions})
+
+
+@pytest.mark.parametrize(
+    ("expression", "called"),
+    [("first() | second()", "(first() | second())(mod)"), ("first()", "    first()(mod)")],
+)
+def test_an_expression_is_called_as_a_whole(expression: str, called: str) -> None:
+    finding = dataclasses.replace(marked(), calls=(PassCall(expression),))
+    check = FailingCheck("the_pass(mod)", brief=True, targeted=False)
+    assert called in file_text(finding, ModuleText((), "mod = None"), check, "")
 
 
 def test_symbols_of_two_functions_may_have_one_name() -> None:

@@ -20,7 +20,7 @@ from relaxfuzz.fuzz.process.executor import check
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Limits
-from relaxfuzz.fuzz.reproducer import checks
+from relaxfuzz.fuzz.reproducer import Form, checks
 from relaxfuzz.fuzz.user_input.read_module import load
 from relaxfuzz.oracles.passcall import PassCall
 from tests.fuzz.changed import changed
@@ -117,7 +117,7 @@ def test_a_fixed_pass_makes_it_pass(pool: LocalPool, sums: str) -> None:
 )
 def test_a_broken_file_is_no_reproducer(pool: LocalPool, sums: str, old: str, new: str) -> None:
     finding = finding_of(pool, sums, user("marks"))
-    text = next(reproducer.texts(finding))
+    text = next(reproducer.texts(finding, Form.SOURCE))
     assert old in text
     assert not reproducer.fails(text.replace(old, new), finding)
 
@@ -130,7 +130,7 @@ def test_it_can_be_checked_as_a_module(pool: LocalPool, sums: str, tmp_path: Pat
 
 def test_without_source_the_module_travels_as_json(pool: LocalPool, sums: str) -> None:
     finding = dataclasses.replace(finding_of(pool, sums, user("marks")), source="")
-    text = next(reproducer.texts(finding))
+    text = next(reproducer.texts(finding, Form.SOURCE))
     assert "load_json" in text
     assert reproducer.fails(text, finding)
 
