@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import queue
-import sys
 import tempfile
 import threading
 import time
@@ -19,13 +18,13 @@ from ...oracles.passcall import BadPass
 from .. import reproducer
 from ..findings.confirm import PATIENT, again, exhibit, take_evidence
 from ..findings.dedup import place
-from ..findings.finding import Finding
+from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
 from ..findings.recognize import recognized, unlike
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
-from ..process.executor import Executor, ExecutorError, Lacking
+from ..process.executor import Executor, ExecutorError, JobFailed, Lacking
 from ..process.protocol import LIMITS, Death
 from ..system.disk_failure import DiskFailure, is_failure, watched
 from ..user_input.errors import UserError
@@ -45,6 +44,9 @@ campaign runs, look whether reports with the key of a known bug are reports of i
 
 AUDITED = 20
 """One report of a known bug in so many is audited, besides the first of each."""
+
+STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage", AUDIT: "audit"}
+"""The name of what fails where no step of it does."""
 
 AUDIT_SECONDS = 3.0
 AUDIT_SHARE = 0.05
@@ -80,10 +82,12 @@ class Triage:
         """All that are finished, including further findings of a published bug."""
         self.unconfirmed: list[Finding] = []
         """Those that did not fail again."""
-        self.faults: list[str] = []
+        self.unchecked: list[str] = []
+        """What the harness failed at before a finding could be confirmed or audited."""
+        self.failed_steps: list[tuple[Finding, FailedStep]] = []
+        """What the harness failed at with confirmed findings, which are kept all the same."""
         self.lacking: dict[str, None] = {}
         """What the installed TVM lacks, for which something was left undone."""
-        """Errors of the harness itself."""
         self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded; their findings stay pending."""
         self._executor = executor
@@ -109,6 +113,8 @@ class Triage:
         self._deadline: float | None = None
         """Of all reduction; None while the campaign runs."""
         self._stop = False
+        self._is_broken = False
+        """The executor is; this was recorded."""
         self._disk_lost: DiskFailure | None = None
         self._threads: list[threading.Thread] = []
         # The rest of the machine belongs to the campaign until it ends.
@@ -118,6 +124,14 @@ class Triage:
     def pending(self) -> int:
         """Findings that are not finished."""
         return self._queue.unfinished_tasks + len(self._deferred)
+
+    @property
+    def faults(self) -> list[str]:
+        """All that the harness itself failed at."""
+        failed = [
+            f"{_where(finding, step)}:\n{step.traceback}" for finding, step in self.failed_steps
+        ]
+        return self.unchecked + failed
 
     @property
     def bugs(self) -> int:
@@ -270,7 +284,7 @@ class Triage:
                 self._disk_lost = error
             except Exception:
                 if not self._stop:
-                    self.faults.append(traceback.format_exc())
+                    self.unchecked.append(traceback.format_exc())
             finally:
                 self._queue.task_done()
 
@@ -289,14 +303,20 @@ class Triage:
         except Exception as error:
             if self._stop or is_failure(error):  # it stays pending
                 raise
-            self._fault(finding)
-            if finding.confirmed:
-                self._publish_once(self.store.get(finding.id) or finding)  # as far as it got
-            elif not isinstance(error, ExecutorError):  # then it stays pending
+            kept = self.store.get(finding.id)
+            if kept is None or kept.versions != finding.versions:
+                kept = finding
+            self._fail(STEPS[priority], kept, error)
+            if priority == AUDIT and not kept.unlike:
+                return
+            if kept.confirmed:
+                self._publish_once(kept)  # as far as it got
+            elif not _is_broken(error):  # then it stays pending
                 self.store.put(finding)
                 self.store.settle(finding.id)
 
     def _confirm(self, finding: Finding) -> None:
+        self.store.forget_failed(finding.id)
         known = self.store.get(finding.id)
         if known is not None and known.confirmed and known.versions == finding.versions:
             if known.reduced and self.store.reproducer(known) is not None:
@@ -315,12 +335,10 @@ class Triage:
             self.store.put(finding)
             self.store.settle(finding.id)
             return
-        confirmed = dataclasses.replace(
-            fewer_passes(self._executor, finding),
-            confirmed=True,
-            violation=violation,
-        )
-        confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
+        confirmed = dataclasses.replace(finding, confirmed=True, violation=violation)
+        with self._step("drop passes", confirmed):
+            confirmed = fewer_passes(self._executor, confirmed)
+        confirmed = self._with_source(confirmed)
         self.store.put(confirmed)
         self._reduce(confirmed)
 
@@ -331,7 +349,7 @@ class Triage:
         violation = again(self._executor, finding, finding.module)
         if violation is None:
             return
-        finding = dataclasses.replace(finding, confirmed=True, violation=violation)
+        finding = dataclasses.replace(finding, violation=violation)
         result = self._minimized(finding, None)
         if result is None or not result.finding.reduced or self.expected is None:
             return
@@ -341,19 +359,26 @@ class Triage:
         names = unlike(self._executor, smaller, self.expected.of(smaller))
         smaller = dataclasses.replace(smaller, unlike=names)
         if names and not self.expected.of(smaller):
-            source = reproducer.source_of(smaller.module)
-            smaller = dataclasses.replace(smaller, source=source)
+            smaller = self._with_source(dataclasses.replace(smaller, confirmed=True))
             self.store.put(smaller)
             self._finish(smaller, None)
 
     def _reduce(self, confirmed: Finding) -> None:
         self._enqueue(REDUCE, confirmed)
-        self._on_confirmed(confirmed)
+        with self._step("report", confirmed):
+            self._on_confirmed(confirmed)
+
+    def _with_source(self, finding: Finding) -> Finding:
+        with self._step("write the module", finding):
+            return dataclasses.replace(finding, source=reproducer.source_of(finding.module))
+        return finding
 
     def _finish(self, finding: Finding, state: State | None) -> None:
         smaller = finding
         if not finding.reduced:
-            result = self._minimized(finding, state)
+            result = None
+            with self._step("minimize", finding):
+                result = self._minimized(finding, state)
             if result is not None:
                 smaller = result.finding
                 if not smaller.reduced and self._defer(smaller, result.state):
@@ -361,20 +386,34 @@ class Triage:
         if smaller is not finding:  # what happens from here on does not lose it
             self.store.put(smaller)
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
-            if (text := reproducer.failing(candidate, executor=self._executor)) is not None:
-                self._publish_once(self.store.publish(self._shown(candidate), text))
-                return
+            if (text := self._reproducer(candidate)) is not None:
+                shown = self._shown(candidate)
+                with self._step("write the reproducer", candidate):
+                    shown = self.store.publish(shown, text)
+                if shown.reproducer is not None:
+                    self._publish_once(shown)
+                    return
         # `relaxfuzz replay` can check it without a reproducer, too.
         smaller = self._shown(smaller)
         self.store.put(smaller)
         self._publish_once(smaller)
 
+    def _reproducer(self, finding: Finding) -> str | None:
+        """A file that fails; the oracle's whole check where the brief ones cannot be written."""
+        for brief in (True, False):
+            with self._step(f"reproduce with a {'brief' if brief else 'whole'} check", finding):
+                text = reproducer.failing(finding, executor=self._executor, brief=brief)
+                if text is not None:
+                    return text
+        return None
+
     def _shown(self, finding: Finding) -> Finding:
         """The finding with its exhibit and evidence, so that a reader need not run the pass."""
-        with self._optional(finding):
+        with self._step("take evidence", finding):
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
+        with self._step("explain", finding):
             finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
-        return finding  # noqa: RET504  # `_optional` swallows exceptions
+        return finding  # noqa: RET504  # `_step` swallows exceptions
 
     def _minimized(self, finding: Finding, state: State | None) -> Minimized | None:
         """The reduced finding; None where no time is left."""
@@ -389,7 +428,9 @@ class Triage:
                 self._stop or time.monotonic() >= min(deadline, self._deadline or deadline)
             ),
         )
-        self.faults += result.faults
+        if result.faults:
+            failed = FailedStep("minimize", "\n".join(result.faults), finding.module)
+            self._note(finding, failed)
         for other in result.others:
             # The reduced module may lack what the pass may rely on, which no generated module
             # does: it is kept unconfirmed, and not reported.
@@ -413,7 +454,7 @@ class Triage:
 
     def _publish_once(self, finding: Finding) -> None:
         row = finding.id
-        with self._optional(finding):
+        with self._step("find the row", finding):
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
@@ -427,14 +468,15 @@ class Triage:
             self._rows.add(row)
         if new:
             for publish in self.publishers:
-                publish(finding)
+                with self._step("report", finding):
+                    publish(finding)
         self.store.settle(finding.id)
 
     def _compared(self, finding: Finding) -> Finding:
         """The finding, with the known bug that it is in other words."""
         if self.expected is None or not finding.confirmed or finding.unlike:
             return finding
-        with self._optional(finding):
+        with self._step("compare with known bugs", finding):
             candidates = self.expected.candidates(finding)
             compared = recognized(self._executor, finding, candidates)
             if compared != finding:
@@ -447,23 +489,41 @@ class Triage:
         return self.expected.take(finding)
 
     @contextmanager
-    def _optional(self, finding: Finding) -> Iterator[None]:
-        """The finding is valid without what is done inside: errors are recorded."""
+    def _step(self, step: str, finding: Finding) -> Iterator[None]:
+        """A step that a confirmed finding is kept without: what it raises is recorded."""
         try:
             yield
-        except UserError as error:
+        except (UserError, BadPass) as error:
             self.user_errors[str(error)] = None
         except Exception as error:
-            if is_failure(error):
+            if self._stop or is_failure(error):  # it stays pending
                 raise
-            self._fault(finding)
+            self._fail(step, finding, error)
 
-    def _fault(self, finding: Finding) -> None:
+    def _fail(self, step: str, finding: Finding, error: Exception) -> None:
         """Record the exception that is being handled."""
-        error = sys.exception()
-        assert error is not None, "it is called where one is handled"
         lacking = str(error) if isinstance(error, Lacking) else drift_of(error)
         if lacking is not None:
             self.lacking[lacking] = None
             return
-        self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")
+        if _is_broken(error):
+            if self._is_broken:  # every later step fails for the same reason
+                return
+            self._is_broken = True
+        self._note(finding, FailedStep(step, traceback.format_exc(), finding.module))
+
+    def _note(self, finding: Finding, failed: FailedStep) -> None:
+        self.store.note_failed(finding, failed)
+        if finding.confirmed:
+            self.failed_steps.append((finding, failed))
+        else:
+            self.unchecked.append(f"{_where(finding, failed)}:\n{failed.traceback}")
+
+
+def _where(finding: Finding, failed: FailedStep) -> str:
+    return f"{finding.pass_name}, {finding.id}, {failed.step}"
+
+
+def _is_broken(error: Exception) -> bool:
+    """The executor cannot do any job."""
+    return isinstance(error, ExecutorError) and not isinstance(error, JobFailed)

@@ -331,6 +331,7 @@ class _Phases:
     def _conclude(self) -> int:
         made, report = self._session, self._gathered()
         made.display.close()
+        made.print_faults()
         entered = self._run()
         new: tuple[Entry, ...] = ()
         seen: tuple[Entry, ...] = ()

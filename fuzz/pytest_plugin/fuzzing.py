@@ -205,8 +205,8 @@ class _ItemCampaign:
             ExecutorError, UserError, Failure: see the function `run`.
         """
         self._runner.check()
-        if self._runner.all_faults:
-            raise Failure("\n\n".join(["relaxfuzz itself failed:", *self._runner.all_faults]))
+        if self._runner.unchecked:
+            raise Failure("\n\n".join(["relaxfuzz itself failed:", *self._runner.unchecked]))
 
     def asked(self) -> tuple[str, ...]:
         """The oracles that checked this pass at all."""
@@ -229,7 +229,7 @@ class _ItemCampaign:
             stats=self._stats(),
             known_reports=sum(n for each, n in ended.items() if id_of(each) in known),
             knowns={bug.name: n for bug, n in self.expected.reports.items()},
-            faults=self._runner.all_faults,
+            faults=self._runner.unchecked,
             finished=self._finished,
         )
 

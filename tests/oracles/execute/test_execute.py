@@ -190,15 +190,18 @@ def test_generated_code_that_kills_its_process_kills_no_other() -> None:
     assert (death.step, death.error, death.plan) == ("run", "SIGFPE", 1)
 
 
-@pytest.mark.parametrize("factory", ["divides_by_zero", "divides_by_one"])
-def test_a_result_that_kills_the_process_is_reported(factory: str) -> None:
+@pytest.mark.parametrize(
+    ("factory", "signals"),
+    [("divides_by_zero", ["SIGFPE"]), ("reads_far_away", ["SIGSEGV"]), ("divides_by_one", [])],
+)
+def test_a_result_that_kills_the_process_is_reported(factory: str, signals: list[str]) -> None:
     path = Path(__file__).with_name("death_faults.py")
     call = PassCall(f"{factory}()", factory=f"{path}:{factory}")
     before = module_of(path)
     found = check(Case(before, (call,)), oracles=["executed"])
     keys = [violation.key for violation in found]
     what = "the result kills the process in the VM (run), where the module does not"
-    assert keys == ([(what, "SIGFPE")] if factory == "divides_by_zero" else [])
+    assert keys == [(what, signal) for signal in signals]
 
 
 def module_of(path: Path) -> Any:
