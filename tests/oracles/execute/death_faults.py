@@ -51,7 +51,9 @@ class Far:
     @R.function
     def main(x: R.Tensor((3,), "int32")) -> R.Tensor((3,), "int32"):
         cls = Far
-        y = R.call_tir(cls.far, (x,), out_ty=R.Tensor((3,), "int32"))
+        with R.dataflow():
+            y = R.call_tir(cls.far, (x,), out_ty=R.Tensor((3,), "int32"))
+            R.output(y)
         return y
 
 
