@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ...compat import availability
@@ -18,7 +18,7 @@ from ...generators.ops import table
 from ...generators.seeds import Whole
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
-from ...oracles.violation import identity, mark
+from ...oracles.violation import Violation, identity, mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
 from ..process.executor import Executor, ExecutorError, ask
@@ -36,7 +36,7 @@ from ..process.protocol import (
 )
 from ..process.targets import Origin, Recipe, Target
 from ..user_input.errors import UserError
-from . import focus, schedule
+from . import focus, schedule, steering
 from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
@@ -74,7 +74,10 @@ class CampaignConfig:
     modules_in_block: int = schedule.MODULES_IN_BLOCK
     """With more there is less overhead, and more is lost with a block."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By label of a target: triggers of known bugs, which half of the modules avoid."""
+    """By label of a target: triggers of known bugs, which half of the modules avoid, and most where
+    they hide much of the pass."""
+    is_known: Callable[[Violation, tuple[PassCall, ...]], bool] = lambda violation, calls: False
+    """Whether a violation has the key of a known bug."""
     seeds: tuple[Seeds, ...] = ()
     """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
     checked from the first block on, where pipelines are."""
@@ -234,6 +237,7 @@ class _Campaign:
             compositions=self._config.compositions,
             yields=guide.yields,
             avoid=self._config.avoid,
+            hidden=() if steering.is_open(self._config.seed, number) else guide.hidden,
             reported=tuple(map(mark, self._state.occurrences)),
         )
 
@@ -252,6 +256,8 @@ class _Campaign:
             or schedule.operators(operators, config.seed, number),
             disabled=schedule.disabled(config.seed, number),
         )
+        if guide.hidden and not steering.is_open(config.seed, number):
+            made = steering.steered(made, guide.hidden, config.avoid, config.seed, number)
         return with_pieces(made, config.seeds, config.seed, number, guide.pieces)
 
     def _send(self, block: InFlight) -> None:
@@ -311,6 +317,7 @@ class _Campaign:
                 case Result(value=Violated(violation, origin, calls, pipeline, module)):
                     if self._tally.is_new(identity(violation), self._item(calls, pipeline)):
                         assert module is not None, "the first of its kind comes with its module"
+                        self._note_known(violation, calls)
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed(drift=True):
                     if self._tally.is_new_fault(reply.traceback):
@@ -330,6 +337,10 @@ class _Campaign:
             return
         yield BlockDone(block.number, block.modules, stats, self._state)
 
+    def _note_known(self, violation: Violation, calls: tuple[PassCall, ...]) -> None:
+        if self._config.is_known(violation, calls):
+            self._tally.known.add(identity(violation))
+
     def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
         if pipeline is not None:
             return pipeline
@@ -343,6 +354,7 @@ class _Campaign:
             part = block.part
             origin = Origin(part.seed, place.index, place.stage, part.recipe)
             try:
+                self._note_known(violation, place.calls)
                 made = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:
                 yield from self._fault(f"Cannot generate {origin} again: {error}", place)

@@ -228,6 +228,7 @@ class _Phases:
                     compositions=not settings.passes,
                     modules_in_block=settings.block or MODULES_IN_BLOCK,
                     avoid=made.expected.triggers(targets),
+                    is_known=made.expected.has_key,
                     seeds=seeds(settings.seeds, settings.seed_share, made),
                 ),
                 made,

@@ -164,6 +164,7 @@ class RelaxFuzz:
             oracles=oracles,
             compositions=False,
             avoid=expected.triggers((target,)),
+            is_known=expected.has_key,
             seeds=_seeds(settings.seeds, settings.seed_share),
         )
         with Store(settings.out) as store:

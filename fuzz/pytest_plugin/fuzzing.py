@@ -179,6 +179,7 @@ class _ItemCampaign:
             modules=None if settings.modules is None else max(1, shard.modules(settings.modules)),
             compositions=False,
             avoid=self.expected.triggers((self._target,)),
+            is_known=self.expected.has_key,
             seeds=resources.seeds,
         )
         self._runner = CampaignRunner(

@@ -216,7 +216,7 @@ def test_where_a_brief_check_cannot_be_written_the_whole_one_is(
     _, (published,) = work(finding)
     path = store.reproducer(published)
     assert path is not None
-    assert "apply(mod)" in path.read_text()
+    assert "passes = [" in path.read_text()
     (failed,) = store.failed_steps(finding.id)
     assert failed.step == "reproduce with a brief check"
 
