@@ -49,6 +49,9 @@ with fewer, a worker waits longer for the others at the end."""
 TRIAGE_SECONDS = 30.0
 """A user waits for it: `relaxfuzz minimize` reduces further."""
 
+BY_NAME = "asked only by name, with --oracle"
+"""Why an oracle was not asked: it costs more than all others together, or was not named."""
+
 LONGEST = 400
 """Characters of a line on passes that do not apply."""
 
@@ -222,9 +225,17 @@ def _events(
             "reason": answer.silent,
             "omitted": list(answer.omitted),
         }
+    event = {"event": "asked", "silent": True, "omitted": []}
     for name, why in passed_over.items():
-        event = {"event": "asked", "pass": name, "oracle": None, "silent": True}
-        yield {**event, "reason": why, "omitted": []}
+        yield {**event, "pass": name, "oracle": None, "reason": why}
+    for oracle in _unasked(answer for _, answer in asked):
+        yield {**event, "pass": None, "oracle": oracle, "reason": BY_NAME}
+
+
+def _unasked(asked: Iterable[Answer]) -> list[str]:
+    """The oracles that no check asked."""
+    names = {answer.oracle for answer in asked}
+    return [name for name in ORACLES if name not in names]
 
 
 def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> None:
@@ -241,6 +252,8 @@ def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> Non
     if table.row_count:
         console.print()
         console.print(table)
+    if unasked := _unasked(asked):
+        console.print(f"{BY_NAME}: {', '.join(unasked)}", soft_wrap=True)
     by_reason: dict[str, list[str]] = {}
     for name, why in passed_over.items():
         by_reason.setdefault(why, []).append(name)
