@@ -164,7 +164,13 @@ def _returned(func: relax.Function) -> Iterator[Any]:
 
 
 _ALL = (
-    Trigger(more_than_main, without=(Trait.SEVERAL_FUNCTIONS, Trait.NO_MAIN)),
+    Trigger(
+        more_than_main,
+        without=(
+            *(Trait.SEVERAL_FUNCTIONS, Trait.NO_MAIN, Trait.HELPERS, Trait.COMPOSITE),
+            *(Trait.TRANSFORM_PARAMS, Trait.DIFFERENTIABLE, Trait.CODEGEN),
+        ),
+    ),
     Trigger(
         has_branches_or_packed_calls,
         without=(Trait.IF, Trait.RECURSION, Trait.CALL_PACKED, Trait.CALL_DPS_PACKED),
@@ -180,14 +186,10 @@ _ALL = (
     Trigger(computes_with_numbers, without=(Trait.NUMBERS,)),
     Trigger(calls_a_function, without=(Trait.FUNCTION_CALLS, Trait.HELPERS, Trait.RECURSION)),
     Trigger(has_local_functions, without=(Trait.CLOSURES, Trait.CODEGEN)),
-    Trigger(claims_purity, without=(Trait.IMPURE,)),
-    Trigger(
-        returns_from_dataflow,
-        without=(Trait.ALL_RETURNED, Trait.TRIVIAL_OUTPUTS),
-        forced=(Trait.NON_DATAFLOW,),
-    ),
-    Trigger(item_leaves_dataflow, without=(Trait.TUPLES,), forced=(Trait.NON_DATAFLOW,)),
-    Trigger(returns_a_weight, without=(Trait.ALL_RETURNED, Trait.TRIVIAL_OUTPUTS, Trait.ALIASES)),
+    Trigger(claims_purity),
+    Trigger(returns_from_dataflow, forced=(Trait.NO_DATAFLOW,)),
+    Trigger(item_leaves_dataflow, forced=(Trait.NO_DATAFLOW,)),
+    Trigger(returns_a_weight),
     Trigger(has_no_weights),
 )
 

@@ -9,10 +9,8 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 
-from ...compat.drift import drift_of
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
@@ -24,10 +22,11 @@ from ..findings.recognize import recognized, unlike
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
-from ..process.executor import Executor, ExecutorError, JobFailed, Lacking
+from ..process.executor import Executor
 from ..process.protocol import LIMITS, Death
 from ..system.disk_failure import DiskFailure, is_failure, watched
 from ..user_input.errors import UserError
+from .steps import Steps, described, is_broken
 
 REDUCE_SECONDS = 3.0
 """To reduce one finding while the campaign runs; one that needs more is deferred to the end."""
@@ -82,14 +81,7 @@ class Triage:
         """All that are finished, including further findings of a published bug."""
         self.unconfirmed: list[Finding] = []
         """Those that did not fail again."""
-        self.unchecked: list[str] = []
-        """What the harness failed at before a finding could be confirmed or audited."""
-        self.failed_steps: list[tuple[Finding, FailedStep]] = []
-        """What the harness failed at with confirmed findings, which are kept all the same."""
-        self.lacking: dict[str, None] = {}
-        """What the installed TVM lacks, for which something was left undone."""
-        self.user_errors: dict[str, None] = {}
-        """Why passes of the user's can no longer be loaded; their findings stay pending."""
+        self._steps = Steps(store, lambda: self._stop)
         self._executor = executor
         self.publishers = [publish]
         """Called in this order with each bug, once it is reduced."""
@@ -113,8 +105,6 @@ class Triage:
         self._deadline: float | None = None
         """Of all reduction; None while the campaign runs."""
         self._stop = False
-        self._is_broken = False
-        """The executor is; this was recorded."""
         self._disk_lost: DiskFailure | None = None
         self._threads: list[threading.Thread] = []
         # The rest of the machine belongs to the campaign until it ends.
@@ -126,12 +116,29 @@ class Triage:
         return self._queue.unfinished_tasks + len(self._deferred)
 
     @property
+    def unchecked(self) -> list[str]:
+        """What the harness failed at before a finding could be confirmed or audited."""
+        return self._steps.unchecked
+
+    @property
+    def failed_steps(self) -> list[tuple[Finding, FailedStep]]:
+        """What the harness failed at with confirmed findings, which are kept all the same."""
+        return self._steps.failed
+
+    @property
     def faults(self) -> list[str]:
         """All that the harness itself failed at."""
-        failed = [
-            f"{_where(finding, step)}:\n{step.traceback}" for finding, step in self.failed_steps
-        ]
-        return self.unchecked + failed
+        return self.unchecked + [described(*each) for each in self.failed_steps]
+
+    @property
+    def lacking(self) -> dict[str, None]:
+        """What the installed TVM lacks, for which something was left undone."""
+        return self._steps.lacking
+
+    @property
+    def user_errors(self) -> dict[str, None]:
+        """Why passes of the user's can no longer be loaded; their findings stay pending."""
+        return self._steps.user_errors
 
     @property
     def bugs(self) -> int:
@@ -306,12 +313,12 @@ class Triage:
             kept = self.store.get(finding.id)
             if kept is None or kept.versions != finding.versions:
                 kept = finding
-            self._fail(STEPS[priority], kept, error)
+            self._steps.fail(STEPS[priority], kept, error)
             if priority == AUDIT and not kept.unlike:
                 return
             if kept.confirmed:
                 self._publish_once(kept)  # as far as it got
-            elif not _is_broken(error):  # then it stays pending
+            elif not is_broken(error):  # then it stays pending
                 self.store.put(finding)
                 self.store.settle(finding.id)
 
@@ -336,7 +343,7 @@ class Triage:
             self.store.settle(finding.id)
             return
         confirmed = dataclasses.replace(finding, confirmed=True, violation=violation)
-        with self._step("drop passes", confirmed):
+        with self._steps.step("drop passes", confirmed):
             confirmed = fewer_passes(self._executor, confirmed)
         confirmed = self._with_source(confirmed)
         self.store.put(confirmed)
@@ -365,11 +372,11 @@ class Triage:
 
     def _reduce(self, confirmed: Finding) -> None:
         self._enqueue(REDUCE, confirmed)
-        with self._step("report", confirmed):
+        with self._steps.step("report", confirmed):
             self._on_confirmed(confirmed)
 
     def _with_source(self, finding: Finding) -> Finding:
-        with self._step("write the module", finding):
+        with self._steps.step("write the module", finding):
             return dataclasses.replace(finding, source=reproducer.source_of(finding.module))
         return finding
 
@@ -377,7 +384,7 @@ class Triage:
         smaller = finding
         if not finding.reduced:
             result = None
-            with self._step("minimize", finding):
+            with self._steps.step("minimize", finding):
                 result = self._minimized(finding, state)
             if result is not None:
                 smaller = result.finding
@@ -388,7 +395,7 @@ class Triage:
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
             if (text := self._reproducer(candidate)) is not None:
                 shown = self._shown(candidate)
-                with self._step("write the reproducer", candidate):
+                with self._steps.step("write the reproducer", candidate):
                     shown = self.store.publish(shown, text)
                 if shown.reproducer is not None:
                     self._publish_once(shown)
@@ -401,7 +408,9 @@ class Triage:
     def _reproducer(self, finding: Finding) -> str | None:
         """A file that fails; the oracle's whole check where the brief ones cannot be written."""
         for brief in (True, False):
-            with self._step(f"reproduce with a {'brief' if brief else 'whole'} check", finding):
+            with self._steps.step(
+                f"reproduce with a {'brief' if brief else 'whole'} check", finding
+            ):
                 text = reproducer.failing(finding, executor=self._executor, brief=brief)
                 if text is not None:
                     return text
@@ -409,9 +418,9 @@ class Triage:
 
     def _shown(self, finding: Finding) -> Finding:
         """The finding with its exhibit and evidence, so that a reader need not run the pass."""
-        with self._step("take evidence", finding):
+        with self._steps.step("take evidence", finding):
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
-        with self._step("explain", finding):
+        with self._steps.step("explain", finding):
             finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
         return finding  # noqa: RET504  # `_step` swallows exceptions
 
@@ -429,8 +438,7 @@ class Triage:
             ),
         )
         if result.faults:
-            failed = FailedStep("minimize", "\n".join(result.faults), finding.module)
-            self._note(finding, failed)
+            self._steps.note("minimize", finding, "\n".join(result.faults))
         for other in result.others:
             # The reduced module may lack what the pass may rely on, which no generated module
             # does: it is kept unconfirmed, and not reported.
@@ -454,7 +462,7 @@ class Triage:
 
     def _publish_once(self, finding: Finding) -> None:
         row = finding.id
-        with self._step("find the row", finding):
+        with self._steps.step("find the row", finding):
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
@@ -468,7 +476,7 @@ class Triage:
             self._rows.add(row)
         if new:
             for publish in self.publishers:
-                with self._step("report", finding):
+                with self._steps.step("report", finding):
                     publish(finding)
         self.store.settle(finding.id)
 
@@ -476,7 +484,7 @@ class Triage:
         """The finding, with the known bug that it is in other words."""
         if self.expected is None or not finding.confirmed or finding.unlike:
             return finding
-        with self._step("compare with known bugs", finding):
+        with self._steps.step("compare with known bugs", finding):
             candidates = self.expected.candidates(finding)
             compared = recognized(self._executor, finding, candidates)
             if compared != finding:
@@ -487,43 +495,3 @@ class Triage:
     def _take(self, finding: Finding) -> bool:
         assert self.expected is not None, "it was compared with known bugs"
         return self.expected.take(finding)
-
-    @contextmanager
-    def _step(self, step: str, finding: Finding) -> Iterator[None]:
-        """A step that a confirmed finding is kept without: what it raises is recorded."""
-        try:
-            yield
-        except (UserError, BadPass) as error:
-            self.user_errors[str(error)] = None
-        except Exception as error:
-            if self._stop or is_failure(error):  # it stays pending
-                raise
-            self._fail(step, finding, error)
-
-    def _fail(self, step: str, finding: Finding, error: Exception) -> None:
-        """Record the exception that is being handled."""
-        lacking = str(error) if isinstance(error, Lacking) else drift_of(error)
-        if lacking is not None:
-            self.lacking[lacking] = None
-            return
-        if _is_broken(error):
-            if self._is_broken:  # every later step fails for the same reason
-                return
-            self._is_broken = True
-        self._note(finding, FailedStep(step, traceback.format_exc(), finding.module))
-
-    def _note(self, finding: Finding, failed: FailedStep) -> None:
-        self.store.note_failed(finding, failed)
-        if finding.confirmed:
-            self.failed_steps.append((finding, failed))
-        else:
-            self.unchecked.append(f"{_where(finding, failed)}:\n{failed.traceback}")
-
-
-def _where(finding: Finding, failed: FailedStep) -> str:
-    return f"{finding.pass_name}, {finding.id}, {failed.step}"
-
-
-def _is_broken(error: Exception) -> bool:
-    """The executor cannot do any job."""
-    return isinstance(error, ExecutorError) and not isinstance(error, JobFailed)

@@ -40,7 +40,7 @@ def test_one_block_in_eight_is_as_ever() -> None:
 
 
 def test_half_of_the_other_blocks_are_made_for_a_hidden_pass() -> None:
-    avoid = {"LazySetOutput": ("claims_purity",), "FuseOps": ("calls_a_function",)}
+    avoid = {"LazySetOutput": ("computes_with_numbers",), "FuseOps": ("calls_a_function",)}
     plain = Recipe(ops=("add",))
     made = [
         steering.steered(plain, ("LazySetOutput", "untriggered"), avoid, 5, number)
@@ -48,7 +48,7 @@ def test_half_of_the_other_blocks_are_made_for_a_hidden_pass() -> None:
     ]
     changed = [recipe for recipe in made if recipe != plain]
     assert 150 <= len(changed) <= 250
-    assert {recipe.disabled for recipe in changed} == {(Trait.IMPURE,)}
+    assert {recipe.disabled for recipe in changed} == {(Trait.NUMBERS,)}
 
 
 def test_what_the_recipe_forces_and_the_pass_looks_for_stays() -> None:
@@ -63,7 +63,9 @@ def test_what_the_recipe_forces_and_the_pass_looks_for_stays() -> None:
     assert not {Trait.MATCH_CAST, Trait.COMPOSITE, Trait.FUNCTION_CALLS} & {*steered.disabled}
 
 
-@pytest.mark.parametrize("name", [name for name, each in TRIGGERS.items() if each.without])
+@pytest.mark.parametrize(
+    "name", [name for name, each in TRIGGERS.items() if each.without or each.forced]
+)
 def test_modules_without_these_traits_are_triggered_less(name: str) -> None:
     trigger = TRIGGERS[name]
 
@@ -72,7 +74,7 @@ def test_modules_without_these_traits_are_triggered_less(name: str) -> None:
         return sum(trigger(example(strategy, 3, index)) for index in range(MODULES)) / MODULES
 
     usual, steered = share((), ()), share(trigger.without, trigger.forced)
-    assert steered < usual * 0.7, (usual, steered)
+    assert steered <= usual * 0.7, (usual, steered)
 
 
 def test_fewer_checks_end_in_known_bugs() -> None:

@@ -53,22 +53,22 @@ def of(events: Events, kind: str) -> Events:
 
 
 def test_each_oracle_says_what_it_compared(checked: Callable[..., tuple[int, Events]]) -> None:
-    code, events = checked("Normalize", "ToNonDataflow", "UpdateVDevice")
+    code, events = checked("Normalize", "LegalizeOps", "UpdateVDevice")
     assert code == 0
     asked = {(each["pass"], each["oracle"]): each["reason"] for each in of(events, "asked")}
     assert asked["Normalize()", "crash"] is None
     unchanged = "the pass leaves the module as it is"
     assert asked["Normalize()", "well-formed"] == unchanged
     assert asked["Normalize()", "evaluated"] == unchanged
-    assert asked["ToNonDataflow()", "well-formed"] is None
-    assert asked["ToNonDataflow()", "gradient"] == "the pass makes no gradients"
+    assert asked["LegalizeOps()", "well-formed"] is None
+    assert asked["LegalizeOps()", "gradient"] == "the pass makes no gradients"
     assert asked["UpdateVDevice", None] == "it has no vdevice to update"
     assert "asked only by name" in asked[None, "renaming"]
     assert all(each["silent"] == (each["reason"] is not None) for each in of(events, "asked"))
 
 
 def test_who_is_named_is_asked(checked: Callable[..., tuple[int, Events]]) -> None:
-    _, events = checked("ToNonDataflow", oracles=("renaming",))
+    _, events = checked("LegalizeOps", oracles=("renaming",))
     asked = {each["oracle"]: each["reason"] for each in of(events, "asked") if each["pass"]}
     assert asked == {"renaming": None}
 

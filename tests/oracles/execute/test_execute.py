@@ -6,6 +6,7 @@ import importlib.util
 import os
 import resource
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,7 @@ def module_of(path: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where TVMScript looks for the source
     spec.loader.exec_module(module)
     return module.module()
 
