@@ -1,4 +1,4 @@
-"""The steps of a triage that may fail: the finding is kept without them, and what failed recorded."""
+"""The steps of a triage that may fail: a finding is kept without them, and the fault recorded."""
 
 from __future__ import annotations
 
