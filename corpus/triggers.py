@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ..generators.ops import table
@@ -148,6 +148,24 @@ def has_no_weights(mod: tvm.IRModule) -> bool:
     )
 
 
+def calls_kernels_on_symbols(mod: tvm.IRModule) -> bool:
+    """A call of a PrimFunc has an argument that is no tensor, or one of a symbolic shape."""
+    for call in calls_of(mod):
+        if not (op_name(call) or "").startswith("relax.call_tir"):
+            continue
+        args = call.args[1]
+        handed = args.fields if isinstance(args, relax.Tuple) else [args]
+        if len(call.args) > 2 or not all(map(_has_fixed_sizes, handed)):
+            return True
+    return False
+
+
+def _has_fixed_sizes(value: relax.Expr) -> bool:
+    """A tensor whose dimensions are all numbers."""
+    dims = getattr(getattr(value.ty, "shape", None), "values", None)
+    return dims is not None and all(isinstance(dim, tirx.IntImm) for dim in dims)
+
+
 def _returned(func: relax.Function) -> Iterator[Any]:
     """The variables in the result of a function, aliases resolved."""
     bound = {b.var: b.value for b in bindings_of(func) if isinstance(b, relax.VarBinding)}
@@ -191,6 +209,10 @@ _ALL = (
     Trigger(item_leaves_dataflow, forced=(Trait.NO_DATAFLOW,)),
     Trigger(returns_a_weight),
     Trigger(has_no_weights),
+    Trigger(
+        calls_kernels_on_symbols,
+        without=(Trait.SYMBOLIC_SHAPES, Trait.NUMBERS, Trait.SHAPE_VALUES, Trait.INCOMPLETE_TYPES),
+    ),
 )
 
 TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}
