@@ -1,21 +1,24 @@
 """Triggers of known bugs: predicates that are true for the modules on which a known bug shows.
 
 On half of these modules a campaign does not run the pass, so that it reaches the bugs behind the
-known one. A trigger has to be fast. It may be true for modules on which the bug does not show, but
-should be false for hardly any on which it does. Only a bug that ends many checks of a pass is worth
-a trigger.
+known one. Where many checks of a pass end in known bugs all the same, most of its modules are made
+without what triggers them. A trigger has to be fast. It may be true for modules on which the bug
+does not show, but should be false for hardly any on which it does. Only a bug that ends many checks
+of a pass is worth a trigger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ..generators.ops import table
+from ..generators.traits import Trait
 from ..oracles.inspect import (
     attr,
     bindings_of,
@@ -27,7 +30,24 @@ from ..oracles.inspect import (
     relax_functions,
 )
 
-Trigger = Callable[[tvm.IRModule], bool]
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A predicate on modules, and the traits of modules for which it is false more often."""
+
+    holds: Callable[[tvm.IRModule], bool]
+    without: tuple[Trait, ...] = ()
+    """Switched off, they leave fewer modules for which it holds."""
+    forced: tuple[Trait, ...] = ()
+    """The same of traits that all modules are given."""
+
+    def __call__(self, mod: tvm.IRModule) -> bool:
+        return self.holds(mod)
+
+    @property
+    def name(self) -> str:
+        """As a record gives it in its field `trigger`."""
+        return self.holds.__name__
 
 
 def more_than_main(mod: tvm.IRModule) -> bool:
@@ -128,6 +148,24 @@ def has_no_weights(mod: tvm.IRModule) -> bool:
     )
 
 
+def calls_kernels_on_symbols(mod: tvm.IRModule) -> bool:
+    """A call of a PrimFunc has an argument that is no tensor, or one of a symbolic shape."""
+    for call in calls_of(mod):
+        if not (op_name(call) or "").startswith("relax.call_tir"):
+            continue
+        args = call.args[1]
+        handed = args.fields if isinstance(args, relax.Tuple) else [args]
+        if len(call.args) > 2 or not all(map(_has_fixed_sizes, handed)):
+            return True
+    return False
+
+
+def _has_fixed_sizes(value: relax.Expr) -> bool:
+    """A tensor whose dimensions are all numbers."""
+    dims = getattr(getattr(value.ty, "shape", None), "values", None)
+    return dims is not None and all(isinstance(dim, tirx.IntImm) for dim in dims)
+
+
 def _returned(func: relax.Function) -> Iterator[Any]:
     """The variables in the result of a function, aliases resolved."""
     bound = {b.var: b.value for b in bindings_of(func) if isinstance(b, relax.VarBinding)}
@@ -143,21 +181,39 @@ def _returned(func: relax.Function) -> Iterator[Any]:
                 todo.append(value)
 
 
-TRIGGERS: Mapping[str, Trigger] = {
-    trigger.__name__: trigger
-    for trigger in (
+_ALL = (
+    Trigger(
         more_than_main,
+        without=(
+            *(Trait.SEVERAL_FUNCTIONS, Trait.NO_MAIN, Trait.HELPERS, Trait.COMPOSITE),
+            *(Trait.TRANSFORM_PARAMS, Trait.DIFFERENTIABLE, Trait.CODEGEN),
+        ),
+    ),
+    Trigger(
         has_branches_or_packed_calls,
-        casts_by_match,
+        without=(Trait.IF, Trait.RECURSION, Trait.CALL_PACKED, Trait.CALL_DPS_PACKED),
+    ),
+    Trigger(casts_by_match, without=(Trait.MATCH_CAST, Trait.ANY)),
+    Trigger(
         calls_no_operator,
-        computes_with_numbers,
-        calls_a_function,
-        has_local_functions,
-        claims_purity,
-        returns_from_dataflow,
-        item_leaves_dataflow,
-        returns_a_weight,
-        has_no_weights,
-    )
-}
+        without=(
+            *(Trait.FUNCTION_CALLS, Trait.HELPERS, Trait.RECURSION, Trait.CLOSURES),
+            *(Trait.FUNCTION_VALUES, Trait.COMPOSITE, Trait.PRIMITIVE, Trait.CALL_PACKED),
+        ),
+    ),
+    Trigger(computes_with_numbers, without=(Trait.NUMBERS,)),
+    Trigger(calls_a_function, without=(Trait.FUNCTION_CALLS, Trait.HELPERS, Trait.RECURSION)),
+    Trigger(has_local_functions, without=(Trait.CLOSURES, Trait.CODEGEN)),
+    Trigger(claims_purity),
+    Trigger(returns_from_dataflow, forced=(Trait.NO_DATAFLOW,)),
+    Trigger(item_leaves_dataflow, forced=(Trait.NO_DATAFLOW,)),
+    Trigger(returns_a_weight),
+    Trigger(has_no_weights),
+    Trigger(
+        calls_kernels_on_symbols,
+        without=(Trait.SYMBOLIC_SHAPES, Trait.NUMBERS, Trait.SHAPE_VALUES, Trait.INCOMPLETE_TYPES),
+    ),
+)
+
+TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}
 """By the name that a record gives in its field `trigger`."""

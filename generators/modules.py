@@ -164,7 +164,7 @@ def build(
     traits = frozenset(
         trait
         for trait in Trait
-        if (c.flag(CHANCE[trait]) or trait in force) and trait not in without
+        if ((CHANCE[trait] and c.flag(CHANCE[trait])) or trait in force) and trait not in without
     )
     traits -= {t for t, needs in IMPLIES.items() if not traits.issuperset(needs)}
     module = shared(traits)

@@ -417,6 +417,7 @@ class Scope:
 
     def dataflow(self, on: bool) -> None:
         """Go on in a dataflow block (or an ordinary one), closing the current one if need be."""
+        on = on and not self.has(Trait.NO_DATAFLOW)
         if self._dataflow == on and (self._bindings or not on):
             return
         self.close()

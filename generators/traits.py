@@ -63,6 +63,7 @@ class Trait(enum.StrEnum):
     VARIED_CALLS = "varied-calls"
     EQUAL_OPERANDS = "equal-operands"
     UNIFORM_CONSTANTS = "uniform-constants"
+    NO_DATAFLOW = "no-dataflow"
 
 
 CHANCE: Mapping[Trait, float] = {
@@ -116,9 +117,11 @@ CHANCE: Mapping[Trait, float] = {
     Trait.VARIED_CALLS: 0.05,
     Trait.EQUAL_OPERANDS: 0.1,
     Trait.UNIFORM_CONSTANTS: 0.1,
+    Trait.NO_DATAFLOW: 0.0,
 }
 """How often a module has a trait that is neither forced nor switched off. What keeps modules from
-the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve."""
+the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve. A trait of
+chance 0 is there only where it is forced."""
 
 assert set(CHANCE) == set(Trait), "every trait has a chance"
 

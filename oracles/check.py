@@ -16,7 +16,7 @@ from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 from .values import evaluated, exec_modes, executed, pipeline_values
-from .violation import Case, Journal, Violation, silent
+from .violation import Case, Journal, Violation, abstain, answers, asking, silent
 
 __all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
 
@@ -102,17 +102,26 @@ def check(
 def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:
     """What is wrong with a list of passes or a pipeline; no other oracle looks at its values."""
     found = None
+    for oracle in chosen:
+        asking(oracle.name)
+        if oracle not in composition.ASKED and not (oracle.of_pipelines and case.pipeline):
+            abstain("it is asked of single passes")
     if any(oracle in STRUCTURAL for oracle in chosen):
-        if case.calls:
-            found = composition.check_list(case.mod, case.calls, journal)
-        else:
-            assert case.pipeline is not None
-            wrong = composition.check_pipeline(case.mod, case.pipeline, journal)
-            if wrong:
-                return wrong
+        wrong: list[Violation] = []
+        with answers():  # what is said of one step says nothing of the whole
+            if case.calls:
+                found = composition.check_list(case.mod, case.calls, journal)
+            else:
+                assert case.pipeline is not None
+                wrong = composition.check_pipeline(case.mod, case.pipeline, journal)
+        if wrong:
+            _pass_over([each for each in chosen if each.of_pipelines], wrong[-1].oracle)
+            return wrong
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
+        asking(pipeline_values.ORACLE.name)
         found = pipeline_values.check(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
+        asking(exec_modes.ORACLE.name)
         found = exec_modes.check(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None:
         found = pairs.check(case.mod, case.pipeline, chosen, journal)
@@ -144,9 +153,11 @@ def _one(
     )
     violations: list[Violation] = []
     for oracles in rounds:
-        violations += _asked(oracles, runs)
-        if not all(ORACLES[violation.oracle].independent for violation in violations):
-            break
+        first = next((v.oracle for v in violations if not ORACLES[v.oracle].independent), None)
+        if first is None:
+            violations += _asked(oracles, runs)
+        else:
+            _pass_over(oracles, first)
     if not violations and evaluated.ORACLE in rounds[-1] and _brings_code(runs):
         violations += _asked((executed.ORACLE,), runs)
     if watch is not None:
@@ -168,8 +179,12 @@ def _brings_code(runs: PassRuns) -> bool:
 
 def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
     off = availability.current().oracles
-    for oracle in oracles:
-        if oracle.name in off or not oracle.promised(runs):
+    for number, oracle in enumerate(oracles, 1):
+        asking(oracle.name)
+        if oracle.name in off:
+            abstain(off[oracle.name])
+            continue
+        if not oracle.promised(runs):
             continue
         runs.asked.append(oracle.name)
         try:
@@ -178,11 +193,20 @@ def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
             if (lacking := drift_of(error)) is None:
                 raise
             runs.lacking.append(lacking)
+            abstain(lacking)
             continue
         for violation in violations:
             yield violation.blame(oracle.name, runs.call.name)
         if violations and oracle.ends:
+            _pass_over(oracles[number:], oracle.name)
             return
+
+
+def _pass_over(oracles: Sequence[Oracle], first: str) -> None:
+    """Oracles that are not asked because of what another one has found."""
+    for oracle in oracles:
+        asking(oracle.name)
+        abstain(f"not asked, for '{first}' has found something")
 
 
 def narrow(case: Case, violation: Violation) -> Case:

@@ -57,6 +57,17 @@ def documented(call: PassCall) -> bool:
     return call.factory is None and call.name in catalogue
 
 
+ASKED = (
+    crash.ORACLE,
+    well_formed.ORACLE,
+    sequential.DETERMINISTIC,
+    sequential.REPEATABLE,
+    sequential.SEQUENTIAL,
+    lowering_complete.ORACLE,
+)
+"""The oracles that look at several passes, too."""
+
+
 def check_pipeline(mod: tvm.IRModule, name: str, journal: Journal) -> list[Violation]:
     """The first step of a pipeline that crashes or breaks the module; what is not lowered.
 
@@ -81,7 +92,7 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
         oracle, violation = explained
         culprit = _culprit(runs, calls, journal)
         chance = oracle == sequential.DETERMINISTIC.name
-        if chance and contract_of(culprit).exempt("chance", mod, culprit):
+        if chance and contract_of(culprit).exemption("chance", mod, culprit):
             return None
         return violation.blame(oracle, culprit.name)
     if runs.given.mark & 2:

@@ -49,6 +49,10 @@ class Relation(enum.StrEnum):
     LOWERED = "lowered"  # the calling convention inside is lowered; called as before
 
 
+def no_post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> None:
+    """Nothing is promised besides what every pass promises."""
+
+
 PARTIAL: Mapping[str, str] = {
     "fixpoint": "a second run may change the result, but neither raise nor break it",
     "chance": "each run may give another result",
@@ -129,7 +133,7 @@ class PassContract:
     """A campaign makes modules that have it, and checks the pass mostly on them, elsewhere only
     sometimes: unlike `requires`, this takes no promise back. None: nearly every module has it."""
     relation: Relation = Relation.SAME
-    post: Post = lambda before, after, call: None
+    post: Post = no_post
     reference: Reference | None = None
     lowers: bool = False
     """It is to leave nothing that neither the virtual machine's code generator nor a later pass of
@@ -153,9 +157,9 @@ class PassContract:
             return PassCall(f"{self.name}()")
         return self.variants(choices, mod)
 
-    def exempt(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> bool:
-        """What this oracle checks is not promised for the module and arguments."""
-        return any(
-            exemption.oracle == oracle and (exemption.when is None or exemption.when(mod, call))
-            for exemption in self.exemptions
-        )
+    def exemption(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> Exemption | None:
+        """Why what this oracle checks is not promised for the module and arguments."""
+        for each in self.exemptions:
+            if each.oracle == oracle and (each.when is None or each.when(mod, call)):
+                return each
+        return None

@@ -12,7 +12,7 @@ import tvm
 from .errors import TooLarge, Unloadable
 from .grades.grade import Grade
 from .pass_runs import PassRuns
-from .violation import Case, Violation
+from .violation import Case, Violation, abstain
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,14 @@ class Oracle:
     """Deduplication puts violations of the same aspect in one row; see `findings.rules`."""
 
     def promised(self, runs: PassRuns) -> bool:
-        """The contract of the pass makes this promise."""
-        return not runs.exempt(self.name) and (self.universal or not runs.contract.universal_only)
+        """The contract of the pass makes this promise; if not, the oracle abstains."""
+        if (exemption := runs.exemption(self.name)) is not None:
+            abstain(f"exempt: {exemption.reason}")
+            return False
+        if runs.contract.universal_only and not self.universal:
+            abstain("the pass has no contract")
+            return False
+        return True
 
     def checks(self, case: Case, violation: Violation, *, brief: bool) -> Iterator[str]:
         """Python that shows the violation: the shorter forms, or the whole check.

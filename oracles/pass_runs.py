@@ -13,12 +13,12 @@ import tvm_ffi
 from ..compat.drift import drift_of
 from ..compat.serialization import load_json, save_json
 from . import keys, rejection
-from .contract import PassContract
+from .contract import Exemption, PassContract
 from .errors import NoAnswer
 from .passcall import OPT_LEVEL, PassCall, cpu, pass_context
 from .structural import checkers
 from .values.expectation import Expectations
-from .violation import Journal, Violation, silent
+from .violation import Journal, Violation, abstain, silent
 
 Pass: TypeAlias = tvm.transform.Pass
 Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
@@ -320,4 +320,28 @@ class PassRuns:
 
     def exempt(self, oracle: str) -> bool:
         """The contract does not promise what this oracle checks."""
-        return self.contract.exempt(oracle, self.mod, self.call)
+        return self.exemption(oracle) is not None
+
+    def exemption(self, oracle: str) -> Exemption | None:
+        """Why the contract does not promise what this oracle checks."""
+        return self.contract.exemption(oracle, self.mod, self.call)
+
+    # For oracles that may have nothing to compare
+
+    def result(self) -> tvm.IRModule | None:
+        """What the direct run gave; the oracle abstains where the pass rejects the module."""
+        if self.direct.error is not None:
+            abstain(self._rejection)
+        return self.direct.mod
+
+    @functools.cached_property
+    def _rejection(self) -> str:
+        return f"the pass rejects the module: {keys.headline(str(self.direct.error))}"
+
+    def changed_result(self) -> tvm.IRModule | None:
+        """The same; the oracle abstains, too, where the pass leaves the module as it is."""
+        after = self.result()
+        if after is None or self.changed:
+            return after
+        abstain("the pass leaves the module as it is")
+        return None

@@ -109,24 +109,62 @@ def silent(step: str) -> None:
     """A journal that records nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one oracle did in one check, besides what it found."""
+
+    oracle: str
+    silent: str | None = None
+    """Why it was not asked, or had nothing to compare; None: it compared something."""
+    omitted: tuple[str, ...] = ()
+    """What it has not compared, since that would take too long."""
+
+
+class _Answers:
+    def __init__(self) -> None:
+        self.by_oracle: dict[str, Answer] = {}
+        self.current = ""
+
+
 @contextlib.contextmanager
-def omissions() -> Iterator[dict[str, None]]:
-    """What oracles do not compare meanwhile, since it would take too long."""
-    omitted: dict[str, None] = {}
-    token = _omitted.set(omitted)
+def answers() -> Iterator[dict[str, Answer]]:
+    """What the oracles do meanwhile, by name, in the order in which they are asked."""
+    made = _Answers()
+    token = _answers.set(made)
     try:
-        yield omitted
+        yield made.by_oracle
     finally:
-        _omitted.reset(token)
+        _answers.reset(token)
+
+
+def asking(oracle: str) -> None:
+    """Note that an oracle is asked: what is omitted from here on, it omits."""
+    made = _answers.get()
+    if made is not None:
+        made.current = oracle
+        made.by_oracle.setdefault(oracle, Answer(oracle))
+
+
+def abstain(why: str) -> None:
+    """Note that the oracle that is asked has nothing to compare, or is not asked at all."""
+    _change(lambda answer: answer if answer.silent else dataclasses.replace(answer, silent=why))
 
 
 def omit(what: str) -> None:
-    """Note that something is not compared, since it would take too long."""
-    omitted = _omitted.get()
-    if omitted is not None:
-        omitted[what] = None
+    """Note that the oracle that is asked does not compare something: it would take too long."""
+
+    def with_this(answer: Answer) -> Answer:
+        omitted = dict.fromkeys((*answer.omitted, what))
+        return dataclasses.replace(answer, omitted=tuple(omitted))
+
+    _change(with_this)
 
 
-_omitted: contextvars.ContextVar[dict[str, None] | None] = contextvars.ContextVar(
-    "omitted", default=None
-)
+def _change(edit: Callable[[Answer], Answer]) -> None:
+    made = _answers.get()
+    if made is not None:
+        name = made.current
+        made.by_oracle[name] = edit(made.by_oracle.get(name) or Answer(name))
+
+
+_answers: contextvars.ContextVar[_Answers | None] = contextvars.ContextVar("answers", default=None)

@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...compat import availability
@@ -18,7 +18,7 @@ from ...generators.ops import table
 from ...generators.seeds import Whole
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
-from ...oracles.violation import identity, mark
+from ...oracles.violation import Violation, identity, mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
 from ..process.executor import Executor, ExecutorError, ask
@@ -36,7 +36,7 @@ from ..process.protocol import (
 )
 from ..process.targets import Origin, Recipe, Target
 from ..user_input.errors import UserError
-from . import focus, schedule
+from . import focus, schedule, steering
 from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
 from .focus import horizon
 from .in_flight import InFlight
@@ -82,7 +82,10 @@ class CampaignConfig:
     modules_in_block: int = schedule.MODULES_IN_BLOCK
     """With more there is less overhead, and more is lost with a block."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By label of a target: triggers of known bugs, which half of the modules avoid."""
+    """By label of a target: triggers of known bugs, which half of the modules avoid, and most where
+    they hide much of the pass."""
+    is_known: Callable[[Violation, tuple[PassCall, ...]], bool] = lambda violation, calls: False
+    """Whether a violation has the key of a known bug."""
     seeds: tuple[Seeds, ...] = ()
     """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
     checked from the first block on, where pipelines are."""
@@ -248,45 +251,58 @@ class _Campaign:
 
     def _generated(self, number: int, start: int, count: int) -> Block:
         guide = self._state.guide(number)
+        turn = start // self._config.modules_in_block  # among the blocks of generated modules
+        hidden = () if steering.is_open(self._config.seed, turn) else guide.hidden
         return Block(
             seed=self._config.seed,
             start=start,
             count=count,
             targets=self._config.targets,
             oracles=self._config.oracles,
-            recipe=self._recipe(start // self._config.modules_in_block, guide),
+            recipe=self._recipe(turn, guide, hidden),
             compositions=self._config.compositions,
             yields=guide.yields,
             avoid=self._config.avoid,
+            hidden=hidden,
             reported=tuple(map(mark, self._state.occurrences)),
         )
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
         """A block of real modules: all passes that apply to them, if they are small, and pipelines.
 
-        No expensive oracle is asked: pieces of the modules are for those.
+        No expensive oracle is asked: pieces of the modules are for those. A module that triggers a
+        known bug is checked, too: it comes once.
         """
         oracles = tuple(
             each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
         )
         targets = part.targets if len(wholes[0].text) <= SMALL else ()
         return dataclasses.replace(
-            part, targets=targets, oracles=oracles, recipe=Recipe(), wholes=wholes
+            part,
+            targets=targets,
+            oracles=oracles,
+            recipe=Recipe(),
+            wholes=wholes,
+            avoid={},
+            hidden=(),
         )
 
-    def _recipe(self, number: int, guide: Guide) -> Recipe:
+    def _recipe(self, turn: int, guide: Guide, hidden: Sequence[str]) -> Recipe:
         """What the modules of a block are made of.
 
         Args:
-            number: of the block, among those of generated modules.
+            turn: the number of the block among those of generated modules.
+            hidden: the passes of which known bugs hide too much.
         """
         config, operators = self._config, self._operators
-        made = recipe(config.targets, config.seed, number, operators, guide.changed) or Recipe(
-            ops=focus.focus(guide.surest, config.seed, number, operators)
-            or schedule.operators(operators, config.seed, number),
-            disabled=schedule.disabled(config.seed, number),
+        made = recipe(config.targets, config.seed, turn, operators, guide.changed) or Recipe(
+            ops=focus.focus(guide.surest, config.seed, turn, operators)
+            or schedule.operators(operators, config.seed, turn),
+            disabled=schedule.disabled(config.seed, turn),
         )
-        return with_pieces(made, config.seeds, config.seed, number, guide.pieces, guide.edits)
+        if hidden:
+            made = steering.steered(made, hidden, config.avoid, config.seed, turn)
+        return with_pieces(made, config.seeds, config.seed, turn, guide.pieces, guide.edits)
 
     def _send(self, block: InFlight) -> None:
         def sink(reply: Reply | None) -> None:
@@ -345,6 +361,7 @@ class _Campaign:
                 case Result(value=Violated(violation, origin, calls, pipeline, module)):
                     if self._tally.is_new(identity(violation), self._item(calls, pipeline)):
                         assert module is not None, "the first of its kind comes with its module"
+                        self._note_known(violation, calls)
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed(drift=True):
                     if self._tally.is_new_fault(reply.traceback):
@@ -364,6 +381,10 @@ class _Campaign:
             return
         yield BlockDone(block.number, block.modules, stats, self._state)
 
+    def _note_known(self, violation: Violation, calls: tuple[PassCall, ...]) -> None:
+        if self._config.is_known(violation, calls):
+            self._tally.known.add(identity(violation))
+
     def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
         if pipeline is not None:
             return pipeline
@@ -378,6 +399,7 @@ class _Campaign:
             recipe = part.made_of(place.index)
             origin = Origin(part.seed, place.index, place.stage, recipe)
             try:
+                self._note_known(violation, place.calls)
                 made = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:
                 yield from self._fault(f"Cannot generate {origin} again: {error}", place)

@@ -138,7 +138,7 @@ class Recorder:
 
         Args:
             knowns: distinct reports by the name of a known bug.
-            faults: of the harness, so far.
+            faults: of the harness, so far, for which a check could not be made.
         """
         with self._lock:
             self.run = dataclasses.replace(

@@ -156,9 +156,9 @@ class CampaignRunner:
             raise UserError("\n".join(self._triage.user_errors))
 
     @property
-    def all_faults(self) -> tuple[str, ...]:
-        """Of the campaign and of its triage."""
-        return (*self.faults, *self._triage.faults)
+    def unchecked(self) -> tuple[str, ...]:
+        """Faults of the campaign and of its triage for which a check could not be made."""
+        return (*self.faults, *self._triage.unchecked)
 
     def end(
         self,
@@ -176,7 +176,7 @@ class CampaignRunner:
         """
         assert self.recorder is not None, "the run is recorded"
         left = self.state if interrupted else None
-        self.recorder.end(self._done(), left, fixed, self.all_faults, unchanged)
+        self.recorder.end(self._done(), left, fixed, self.unchecked, unchanged)
 
     @property
     def done(self) -> State | Finished:

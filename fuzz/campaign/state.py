@@ -16,7 +16,7 @@ from ...oracles.violation import Identity
 from ..process.block import ModuleDone
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats, Recipe
-from . import plateau
+from . import plateau, steering
 from .focus import Learned, horizon
 from .seeds import LEAST, MOST, Worth, weights
 
@@ -55,6 +55,8 @@ class Guide:
     """By digest of a piece: how often it is picked, as a multiple of the usual."""
     edits: Mapping[str, float] = field(default_factory=dict)
     """The same by kind of edit."""
+    hidden: tuple[str, ...] = ()
+    """The items of the schedule of which known bugs hide too much, see `steering`."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,8 @@ class State:
     """The violations that checks of each item ended in."""
     occurrences: Counter[Identity] = field(default_factory=Counter)
     """The same for all items together."""
+    known: set[Identity] = field(default_factory=set)
+    """Those of them that are known bugs."""
     faults: set[str] = field(default_factory=set)
     """Digests of those that were reported."""
     learned: Learned = field(default_factory=Learned)
@@ -136,7 +140,12 @@ class State:
             yields = plateau.yields(self.stats, self.ended)
             changed = {item: done.changed for item, done in self.stats.items()}
             self.guides[self.blocks] = Guide(
-                self.learned.surest(), yields, changed, weights(self.worth), weights(self.edits)
+                self.learned.surest(),
+                yields,
+                changed,
+                weights(self.worth),
+                weights(self.edits),
+                steering.hidden(self.stats, self.ended, self.known),
             )
         for past in [each for each in self.guides if each < horizon(self.blocks)]:
             del self.guides[past]
@@ -155,6 +164,7 @@ class State:
                 item: [[identities[identity], count] for identity, count in counts.items()]
                 for item, counts in self.ended.items()
             },
+            "known": sorted(identities[each] for each in self.known),
             "faults": sorted(self.faults),
             "learned": self.learned.plain(),
             "worth": plain(self.worth),
@@ -185,6 +195,9 @@ class State:
             for item, counts in typed(data["ended"], Mapping[str, tuple[_Pair, ...]]).items():
                 made.ended[item].update({identities[number]: count for number, count in counts})
                 made.occurrences.update(made.ended[item])
+            made.known.update(
+                identities[number] for number in typed(data["known"], tuple[int, ...])
+            )
             made.faults.update(typed(data["faults"], tuple[str, ...]))
             made.learned = Learned.of(data["learned"])
             made.worth.update(typed(data["worth"], Mapping[str, Worth]))

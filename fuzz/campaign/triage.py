@@ -5,30 +5,28 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import queue
-import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 
-from ...compat.drift import drift_of
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
 from ..findings.confirm import PATIENT, again, exhibit, take_evidence
 from ..findings.dedup import place
-from ..findings.finding import Finding
+from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
 from ..findings.recognize import recognized, unlike
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
-from ..process.executor import Executor, ExecutorError, Lacking
+from ..process.executor import Executor
 from ..process.protocol import LIMITS, Death
 from ..system.disk_failure import DiskFailure, is_failure, watched
 from ..user_input.errors import UserError
+from .steps import Steps, described, is_broken
 
 REDUCE_SECONDS = 3.0
 """To reduce one finding while the campaign runs; one that needs more is deferred to the end."""
@@ -45,6 +43,9 @@ campaign runs, look whether reports with the key of a known bug are reports of i
 
 AUDITED = 20
 """One report of a known bug in so many is audited, besides the first of each."""
+
+STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage", AUDIT: "audit"}
+"""The name of what fails where no step of it does."""
 
 AUDIT_SECONDS = 3.0
 AUDIT_SHARE = 0.05
@@ -80,12 +81,7 @@ class Triage:
         """All that are finished, including further findings of a published bug."""
         self.unconfirmed: list[Finding] = []
         """Those that did not fail again."""
-        self.faults: list[str] = []
-        self.lacking: dict[str, None] = {}
-        """What the installed TVM lacks, for which something was left undone."""
-        """Errors of the harness itself."""
-        self.user_errors: dict[str, None] = {}
-        """Why passes of the user's can no longer be loaded; their findings stay pending."""
+        self._steps = Steps(store, lambda: self._stop)
         self._executor = executor
         self.publishers = [publish]
         """Called in this order with each bug, once it is reduced."""
@@ -118,6 +114,31 @@ class Triage:
     def pending(self) -> int:
         """Findings that are not finished."""
         return self._queue.unfinished_tasks + len(self._deferred)
+
+    @property
+    def unchecked(self) -> list[str]:
+        """What the harness failed at before a finding could be confirmed or audited."""
+        return self._steps.unchecked
+
+    @property
+    def failed_steps(self) -> list[tuple[Finding, FailedStep]]:
+        """What the harness failed at with confirmed findings, which are kept all the same."""
+        return self._steps.failed
+
+    @property
+    def faults(self) -> list[str]:
+        """All that the harness itself failed at."""
+        return self.unchecked + [described(*each) for each in self.failed_steps]
+
+    @property
+    def lacking(self) -> dict[str, None]:
+        """What the installed TVM lacks, for which something was left undone."""
+        return self._steps.lacking
+
+    @property
+    def user_errors(self) -> dict[str, None]:
+        """Why passes of the user's can no longer be loaded; their findings stay pending."""
+        return self._steps.user_errors
 
     @property
     def bugs(self) -> int:
@@ -270,7 +291,7 @@ class Triage:
                 self._disk_lost = error
             except Exception:
                 if not self._stop:
-                    self.faults.append(traceback.format_exc())
+                    self.unchecked.append(traceback.format_exc())
             finally:
                 self._queue.task_done()
 
@@ -289,14 +310,20 @@ class Triage:
         except Exception as error:
             if self._stop or is_failure(error):  # it stays pending
                 raise
-            self._fault(finding)
-            if finding.confirmed:
-                self._publish_once(self.store.get(finding.id) or finding)  # as far as it got
-            elif not isinstance(error, ExecutorError):  # then it stays pending
+            kept = self.store.get(finding.id)
+            if kept is None or kept.versions != finding.versions:
+                kept = finding
+            self._steps.fail(STEPS[priority], kept, error)
+            if priority == AUDIT and not kept.unlike:
+                return
+            if kept.confirmed:
+                self._publish_once(kept)  # as far as it got
+            elif not is_broken(error):  # then it stays pending
                 self.store.put(finding)
                 self.store.settle(finding.id)
 
     def _confirm(self, finding: Finding) -> None:
+        self.store.forget_failed(finding.id)
         known = self.store.get(finding.id)
         if known is not None and known.confirmed and known.versions == finding.versions:
             if known.reduced and self.store.reproducer(known) is not None:
@@ -315,12 +342,10 @@ class Triage:
             self.store.put(finding)
             self.store.settle(finding.id)
             return
-        confirmed = dataclasses.replace(
-            fewer_passes(self._executor, finding),
-            confirmed=True,
-            violation=violation,
-        )
-        confirmed = dataclasses.replace(confirmed, source=reproducer.source_of(confirmed.module))
+        confirmed = dataclasses.replace(finding, confirmed=True, violation=violation)
+        with self._steps.step("drop passes", confirmed):
+            confirmed = fewer_passes(self._executor, confirmed)
+        confirmed = self._with_source(confirmed)
         self.store.put(confirmed)
         self._reduce(confirmed)
 
@@ -331,7 +356,7 @@ class Triage:
         violation = again(self._executor, finding, finding.module)
         if violation is None:
             return
-        finding = dataclasses.replace(finding, confirmed=True, violation=violation)
+        finding = dataclasses.replace(finding, violation=violation)
         result = self._minimized(finding, None)
         if result is None or not result.finding.reduced or self.expected is None:
             return
@@ -341,19 +366,26 @@ class Triage:
         names = unlike(self._executor, smaller, self.expected.of(smaller))
         smaller = dataclasses.replace(smaller, unlike=names)
         if names and not self.expected.of(smaller):
-            source = reproducer.source_of(smaller.module)
-            smaller = dataclasses.replace(smaller, source=source)
+            smaller = self._with_source(dataclasses.replace(smaller, confirmed=True))
             self.store.put(smaller)
             self._finish(smaller, None)
 
     def _reduce(self, confirmed: Finding) -> None:
         self._enqueue(REDUCE, confirmed)
-        self._on_confirmed(confirmed)
+        with self._steps.step("report", confirmed):
+            self._on_confirmed(confirmed)
+
+    def _with_source(self, finding: Finding) -> Finding:
+        with self._steps.step("write the module", finding):
+            return dataclasses.replace(finding, source=reproducer.source_of(finding.module))
+        return finding
 
     def _finish(self, finding: Finding, state: State | None) -> None:
         smaller = finding
         if not finding.reduced:
-            result = self._minimized(finding, state)
+            result = None
+            with self._steps.step("minimize", finding):
+                result = self._minimized(finding, state)
             if result is not None:
                 smaller = result.finding
                 if not smaller.reduced and self._defer(smaller, result.state):
@@ -361,20 +393,36 @@ class Triage:
         if smaller is not finding:  # what happens from here on does not lose it
             self.store.put(smaller)
         for candidate in (smaller, finding) if smaller is not finding else (finding,):
-            if (text := reproducer.failing(candidate, executor=self._executor)) is not None:
-                self._publish_once(self.store.publish(self._shown(candidate), text))
-                return
+            if (text := self._reproducer(candidate)) is not None:
+                shown = self._shown(candidate)
+                with self._steps.step("write the reproducer", candidate):
+                    shown = self.store.publish(shown, text)
+                if shown.reproducer is not None:
+                    self._publish_once(shown)
+                    return
         # `relaxfuzz replay` can check it without a reproducer, too.
         smaller = self._shown(smaller)
         self.store.put(smaller)
         self._publish_once(smaller)
 
+    def _reproducer(self, finding: Finding) -> str | None:
+        """A file that fails; the oracle's whole check where the brief ones cannot be written."""
+        for brief in (True, False):
+            with self._steps.step(
+                f"reproduce with a {'brief' if brief else 'whole'} check", finding
+            ):
+                text = reproducer.failing(finding, executor=self._executor, brief=brief)
+                if text is not None:
+                    return text
+        return None
+
     def _shown(self, finding: Finding) -> Finding:
         """The finding with its exhibit and evidence, so that a reader need not run the pass."""
-        with self._optional(finding):
+        with self._steps.step("take evidence", finding):
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
+        with self._steps.step("explain", finding):
             finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
-        return finding  # noqa: RET504  # `_optional` swallows exceptions
+        return finding  # noqa: RET504  # `_step` swallows exceptions
 
     def _minimized(self, finding: Finding, state: State | None) -> Minimized | None:
         """The reduced finding; None where no time is left."""
@@ -389,7 +437,8 @@ class Triage:
                 self._stop or time.monotonic() >= min(deadline, self._deadline or deadline)
             ),
         )
-        self.faults += result.faults
+        if result.faults:
+            self._steps.note("minimize", finding, "\n".join(result.faults))
         for other in result.others:
             # The reduced module may lack what the pass may rely on, which no generated module
             # does: it is kept unconfirmed, and not reported.
@@ -413,7 +462,7 @@ class Triage:
 
     def _publish_once(self, finding: Finding) -> None:
         row = finding.id
-        with self._optional(finding):
+        with self._steps.step("find the row", finding):
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
@@ -427,14 +476,15 @@ class Triage:
             self._rows.add(row)
         if new:
             for publish in self.publishers:
-                publish(finding)
+                with self._steps.step("report", finding):
+                    publish(finding)
         self.store.settle(finding.id)
 
     def _compared(self, finding: Finding) -> Finding:
         """The finding, with the known bug that it is in other words."""
         if self.expected is None or not finding.confirmed or finding.unlike:
             return finding
-        with self._optional(finding):
+        with self._steps.step("compare with known bugs", finding):
             candidates = self.expected.candidates(finding)
             compared = recognized(self._executor, finding, candidates)
             if compared != finding:
@@ -445,25 +495,3 @@ class Triage:
     def _take(self, finding: Finding) -> bool:
         assert self.expected is not None, "it was compared with known bugs"
         return self.expected.take(finding)
-
-    @contextmanager
-    def _optional(self, finding: Finding) -> Iterator[None]:
-        """The finding is valid without what is done inside: errors are recorded."""
-        try:
-            yield
-        except UserError as error:
-            self.user_errors[str(error)] = None
-        except Exception as error:
-            if is_failure(error):
-                raise
-            self._fault(finding)
-
-    def _fault(self, finding: Finding) -> None:
-        """Record the exception that is being handled."""
-        error = sys.exception()
-        assert error is not None, "it is called where one is handled"
-        lacking = str(error) if isinstance(error, Lacking) else drift_of(error)
-        if lacking is not None:
-            self.lacking[lacking] = None
-            return
-        self.faults.append(f"{finding.pass_name}, {finding.id}:\n{traceback.format_exc()}")

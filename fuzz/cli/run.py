@@ -142,6 +142,7 @@ def run(
         config = dataclasses.replace(
             config,
             avoid=made.expected.triggers(chosen),
+            is_known=made.expected.has_key,
             seeds=seeds_of(seeds or (), seed_share, made),
         )
         named = tuple(target.name for target in chosen) if not everything else None

@@ -47,7 +47,7 @@ def zoo(
     The zoo holds faulty passes, each modelled on a bug of TVM, and correct ones that look
     suspicious. The table says which were found, by which oracle and how fast.
     """
-    from ..campaign.zoo import Budget
+    from ..session.hunt import Budget
     from ..session.zoo import hunt_all
     from ..user_input.errors import parse_budget
 

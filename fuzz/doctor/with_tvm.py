@@ -29,8 +29,8 @@ from ...compat import availability, release
 from .environment import Line, Verdict, ok, problem, warning
 
 if TYPE_CHECKING:
-    from ..campaign.zoo import Detection
     from ..process.executor import Executor, News
+    from ..session.hunt import Detection
 
 SILENCE = 180.0
 """Seconds without a line, after which the process is killed: on a busy machine, the import of TVM
@@ -274,8 +274,8 @@ def hunts(
 ) -> Iterator[Line]:
     """Look for the faults, all at the same time."""
     from ...corpus.zoo import ZOO
-    from ..campaign.zoo import Budget, hunt
     from ..findings.store import Store
+    from ..session.hunt import Budget, hunt
 
     stop = threading.Event()
     budget = Budget(seed=0, seconds=seconds)

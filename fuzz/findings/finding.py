@@ -37,6 +37,17 @@ class UnknownFormat(BadFinding):
     """A stored finding was written by a version of relaxfuzz that this one does not know."""
 
 
+@dataclass(frozen=True, slots=True)
+class FailedStep:
+    """A step of the triage that relaxfuzz itself failed at; the finding is kept without it."""
+
+    step: str
+    """What was to be done, e.g. `minimize`."""
+    traceback: str
+    module: str
+    """The module that the step was given, as TVM JSON."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One bug, confirmed or not, with everything that is needed to see it again."""

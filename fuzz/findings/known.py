@@ -18,8 +18,8 @@ import tomlkit
 
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ...oracles import KEY_FORMAT
-from ...oracles.passcall import is_users
-from ...oracles.violation import Identity
+from ...oracles.passcall import PassCall, is_users
+from ...oracles.violation import Identity, Violation
 from ..campaign.events import Finished
 from ..process.targets import Target
 from ..system.files import write_whole
@@ -132,6 +132,11 @@ class Expected:
         for known in self.knowns:
             self.reports[known] += reports.get(known.name, 0)
         self.reports += Counter()  # keeps those that were seen
+
+    def has_key(self, violation: Violation, calls: tuple[PassCall, ...]) -> bool:
+        """Whether a violation has the key of a known that may excuse it."""
+        finding = Finding(violation=violation, module="", versions={}, calls=calls)
+        return any(known.name not in self.fixed for known in self.of(finding))
 
     def triggers(self, targets: Iterable[Target]) -> dict[str, tuple[str, ...]]:
         """For each pass, by its label: the triggers of what is known of it."""

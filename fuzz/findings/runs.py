@@ -89,6 +89,8 @@ class Run:
     """The folder of the Python package `tvm`."""
     samples: tuple[Sample, ...] = ()
     faults: tuple[str, ...] = ()
+    """Of relaxfuzz itself, for which a check could not be made; see `Store.failed_steps` for
+    others."""
     lacking: tuple[str, ...] = ()
     """What was left out because the installed TVM does not support it, each with the reason."""
     unchanged: tuple[str, ...] = ()

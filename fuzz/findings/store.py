@@ -16,7 +16,7 @@ from ..system.disk_failure import transaction, watched
 from ..system.files import write_whole
 from ..user_input.errors import UserError
 from . import rows, runs
-from .finding import BadFinding, Finding
+from .finding import BadFinding, FailedStep, Finding
 from .rows import Rows
 from .runs import Runs
 
@@ -24,9 +24,9 @@ APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: marks our files
 
 DATABASE = "findings.sqlite"
 
-SCHEMA_VERSION = 3
-"""Of the tables. 1: findings only. 2: rows besides. 3: runs, and what is pending, besides. An
-older store gets what it lacks when it is opened."""
+SCHEMA_VERSION = 4
+"""Of the tables. 1: findings only. 2: rows besides. 3: runs, and what is pending, besides.
+4: failed steps besides. An older store gets what it lacks when it is opened."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS findings (
@@ -40,6 +40,13 @@ CREATE TABLE IF NOT EXISTS findings (
 CREATE TABLE IF NOT EXISTS pending (
     id TEXT PRIMARY KEY,
     finding TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS failed_steps (
+    id TEXT NOT NULL,
+    step TEXT NOT NULL,
+    traceback TEXT NOT NULL,
+    module TEXT NOT NULL,
+    PRIMARY KEY (id, step)
 ) STRICT;
 """
 
@@ -299,6 +306,33 @@ class Store:
             ids = self._db.execute("SELECT id FROM pending ORDER BY rowid").fetchall()
             found = [self._read(id, query, id) for (id,) in ids]
         return [finding for finding in found if finding is not None]
+
+    # What relaxfuzz itself failed at
+
+    def note_failed(self, finding: Finding, failed: FailedStep) -> None:
+        """Note a step of the triage that failed, and write the module that it was given."""
+        with self._lock, watched(self.folder):
+            write_whole(self.module_of(finding, failed), failed.module)
+            self._db.execute(
+                "INSERT OR REPLACE INTO failed_steps VALUES (?, ?, ?, ?)",
+                (finding.id, *map(_utf8, (failed.step, failed.traceback, failed.module))),
+            )
+
+    def forget_failed(self, id: str) -> None:
+        """The triage of a finding begins anew."""
+        with self._lock:
+            self._db.execute("DELETE FROM failed_steps WHERE id = ?", (id,))
+
+    def failed_steps(self, id: str) -> tuple[FailedStep, ...]:
+        """The steps of the triage of a finding that failed."""
+        query = "SELECT step, traceback, module FROM failed_steps WHERE id = ? ORDER BY rowid"
+        with self._lock:
+            return tuple(FailedStep(*row) for row in self._db.execute(query, (id,)).fetchall())
+
+    def module_of(self, finding: Finding, failed: FailedStep) -> Path:
+        """The path of the module that a failed step was given, as TVM JSON."""
+        step = re.sub(r"\W+", "-", failed.step, flags=re.ASCII)
+        return self.folder / "modules" / f"{file_name(finding)}.{step}.json"
 
     def module(self, finding: Finding) -> Path:
         """The path of the finding's module: source, or JSON where there is no source."""

@@ -228,6 +228,7 @@ class _Phases:
                     compositions=not settings.passes,
                     modules_in_block=settings.block or MODULES_IN_BLOCK,
                     avoid=made.expected.triggers(targets),
+                    is_known=made.expected.has_key,
                     seeds=seeds(settings.seeds, settings.seed_share, made),
                 ),
                 made,
@@ -331,6 +332,7 @@ class _Phases:
     def _conclude(self) -> int:
         made, report = self._session, self._gathered()
         made.display.close()
+        made.print_faults()
         entered = self._run()
         new: tuple[Entry, ...] = ()
         seen: tuple[Entry, ...] = ()

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from ..findings.finding import Finding
+from ..findings.finding import FailedStep, Finding
 from ..findings.store import Store
 from ..reproducer.description import promised, title, without_own_frames
 from .readable import sentence, short_path
@@ -60,7 +60,27 @@ def hints(finding: Finding, store: Store) -> list[str]:
     if path is not None:
         found.append(f"Reproducer:   {short_path(path)}")
     stored = f"{short_path(store.folder)}/{finding.id}"
-    return [*found, f"See it again: relaxfuzz replay {shlex.quote(stored)}"]
+    found.append(f"See it again: relaxfuzz replay {shlex.quote(stored)}")
+    return found + [failed_step(finding, each, store) for each in store.failed_steps(finding.id)]
+
+
+def failed_step(finding: Finding, failed: FailedStep, store: Store) -> str:
+    """What relaxfuzz failed at with a finding that it keeps, and what is needed to mend that."""
+    lines = failed.traceback.strip().splitlines()
+    return "\n".join(
+        [
+            f"fault of relaxfuzz at the step {failed.step!r}, without which {finding.id} is kept:",
+            f"  {finding.label}, {finding.oracle}: {sentence(finding.title)}",
+            f"  module: {short_path(store.module_of(finding, failed))}",
+            f"  repeat: {repeat(finding, store)}",
+            *(f"  {line}" for line in lines),
+        ]
+    )
+
+
+def repeat(finding: Finding, store: Store) -> str:
+    """The command that takes a finding through the steps of the triage again."""
+    return f"relaxfuzz minimize {shlex.quote(f'{short_path(store.folder)}/{finding.id}')}"
 
 
 def without_imports(script: str) -> str:

@@ -116,6 +116,8 @@ class Block(Job[BlockResult]):
     """Items that are left out because they have killed too many processes."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By label of a target: triggers of known bugs, which half of the modules avoid."""
+    hidden: tuple[str, ...] = ()
+    """Items that all modules avoid the triggers of: known bugs hide too much of them."""
     reported: tuple[str, ...] = ()
     """The marks of identities that earlier blocks have reported: their modules are not needed."""
 
@@ -269,7 +271,8 @@ class _Run:
             started = time.perf_counter()
             self._visited[item.name] += 1
             # Half of the modules avoid known bugs, which would hide other defects.
-            avoided = self._job.avoid.get(item.name, ()) if schedule.avoids(index) else ()
+            avoids = item.name in self._job.hidden or schedule.avoids(index)
+            avoided = self._job.avoid.get(item.name, ()) if avoids else ()
             if any(TRIGGERS[name](mod) for name in avoided):
                 stats[item.name] += PassStats(avoided=1)
                 continue

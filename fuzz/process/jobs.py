@@ -30,7 +30,7 @@ from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import BadPass, PassCall
 from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.tiers import ORACLES
-from ...oracles.violation import Case, Violation, omissions
+from ...oracles.violation import Answer, Case, Violation, answers
 from ..findings.evidence import Evidence, evidence_of
 from ..output.readable import sentence, visible
 from ..user_input import module_file
@@ -71,15 +71,19 @@ class Context(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What one check has found, and what it has left out."""
+    """What one check has found, and what each oracle did in it."""
 
     violations: tuple[Violation, ...]
-    omitted: tuple[str, ...] = ()
-    """What it has not compared, since that would take too long."""
+    answers: tuple[Answer, ...] = ()
     pieces: int = 0
     """Small pieces of the module whose values it has compared instead."""
     piece: str | None = None
     """The TVM JSON of the piece that the violations are of; None: they are of the module."""
+
+    @property
+    def omitted(self) -> tuple[str, ...]:
+        """What the oracles have not compared, since that would take too long."""
+        return tuple(dict.fromkeys(what for answer in self.answers for what in answer.omitted))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +162,10 @@ def check_each(job: CheckEach, context: Context[Checked]) -> None:
 
 
 def _answer(job: Check, mod: tvm.IRModule, pieces: _Pieces, journal: Journal) -> Checked:
-    with omissions() as omitted:
+    with answers() as given:
         violations = violations_of(job, mod, journal)
-    answer = Checked(tuple(violations), tuple(omitted))
-    if job.pieces and omitted and not violations:
+    answer = Checked(tuple(violations), tuple(given.values()))
+    if job.pieces and answer.omitted and not violations:
         return pieces.check(job, answer, journal)
     return answer
 

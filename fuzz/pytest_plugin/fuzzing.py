@@ -179,6 +179,7 @@ class _ItemCampaign:
             modules=None if settings.modules is None else max(1, shard.modules(settings.modules)),
             compositions=False,
             avoid=self.expected.triggers((self._target,)),
+            is_known=self.expected.has_key,
             seeds=resources.seeds,
         )
         self._runner = CampaignRunner(
@@ -205,8 +206,8 @@ class _ItemCampaign:
             ExecutorError, UserError, Failure: see the function `run`.
         """
         self._runner.check()
-        if self._runner.all_faults:
-            raise Failure("\n\n".join(["relaxfuzz itself failed:", *self._runner.all_faults]))
+        if self._runner.unchecked:
+            raise Failure("\n\n".join(["relaxfuzz itself failed:", *self._runner.unchecked]))
 
     def asked(self) -> tuple[str, ...]:
         """The oracles that checked this pass at all."""
@@ -229,7 +230,7 @@ class _ItemCampaign:
             stats=self._stats(),
             known_reports=sum(n for each, n in ended.items() if id_of(each) in known),
             knowns={bug.name: n for bug, n in self.expected.reports.items()},
-            faults=self._runner.all_faults,
+            faults=self._runner.unchecked,
             finished=self._finished,
         )
 

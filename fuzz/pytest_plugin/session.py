@@ -17,7 +17,6 @@ import pytest
 from ...compat import availability
 from ...compat.release import TVMUnsupported, require_tvm, versions
 from ..campaign.triage import Triage
-from ..campaign.unchanged import unchanged
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run, Sample
@@ -28,6 +27,7 @@ from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
 from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
+from ..session.unchanged import unchanged
 from ..system.scratch import scratch
 from ..user_input.errors import UserError
 from ..user_input.options import Relaxations

@@ -19,7 +19,7 @@ from ...corpus.knowns import Known
 from ...corpus.reading import LONGEST_GENERATED, read_text
 from ...oracles.grades.grade import Grade
 from ..findings.dedup import by_row
-from ..findings.finding import Finding
+from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
 from ..findings.rows import Row
 from ..findings.runs import Run
@@ -61,6 +61,8 @@ class Evidence:
     why: str
     """Why it is the same bug as the others; empty for the one that came first."""
     reproducer: Path | None
+    failed: tuple[FailedStep, ...] = ()
+    """The steps of its triage that relaxfuzz itself failed at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +211,11 @@ class Report:
         """The command that checks a finding again."""
         return f"relaxfuzz replay {shlex.quote(f'{self.folder}/{finding.id}')}"
 
+    @property
+    def failed_steps(self) -> int:
+        """The number of steps of the triage of these bugs that relaxfuzz itself failed at."""
+        return sum(len(each.failed) for entry in self.entries for each in entry.evidence)
+
     def summary(self) -> str:
         """The numbers of bugs, and what the runs did."""
         bugs = ", ".join(f"{number} {state.label}" for state, number in self.counts.items())
@@ -225,6 +232,9 @@ class Report:
                 parts.append(f"All {len(self.runs)} runs: {counted(checks, 'check')}.")
             if run.faults:
                 parts.append(f"{counted(len(run.faults), 'fault')} of relaxfuzz itself.")
+            if failed := self.failed_steps:
+                steps = counted(failed, "step")
+                parts.append(f"relaxfuzz itself failed at {steps} of the triage of these bugs.")
             folder = f" in {run.tvm_folder}" if run.tvm_folder else ""
             parts.append(f"{build_name(run.versions)}{folder}.")
             if run.lacking:
@@ -354,7 +364,10 @@ def entry_of(
         title=findings[0].title,
         places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
-            Evidence(each, why.get(each.id, ""), store.reproducer(each)) for each in findings
+            Evidence(
+                each, why.get(each.id, ""), store.reproducer(each), store.failed_steps(each.id)
+            )
+            for each in findings
         ),
         reports=len(findings),
         runs=reported,

@@ -110,6 +110,11 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "stage": finding.stage,
         "pieces": [piece.name for piece in finding.recipe.pieces],
         "reduced": finding.reduced,
+        "failed_steps": [
+            {"finding": each.finding.id, "step": failed.step, "traceback": failed.traceback}
+            for each in entry.evidence
+            for failed in each.failed
+        ],
         "first_bad": finding.first_bad,
         "versions": dict(finding.versions),
     }

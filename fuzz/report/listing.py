@@ -24,6 +24,7 @@ from ..findings.finding import Finding
 from ..findings.known import Choice, Expected
 from ..findings.replay import module_of, unknown
 from ..findings.store import Store
+from ..output.failure_text import failed_step
 from ..output.readable import readable, sentence, visible
 from ..output.terminal import clipped, columns, counted, graded, results
 from ..process.executor import JobFailed
@@ -282,6 +283,8 @@ def show(folder: Path, id: str, form: str) -> int:
         if finding.id == entry.id:  # a row stands for the finding that shows it best
             finding = entry.findings[0]
         print(description(entry, finding), file=sys.stderr)
+        for failed in store.failed_steps(finding.id):
+            print(visible(failed_step(finding, failed, store)), file=sys.stderr)
         path = store.reproducer(finding) if form == Form.TVMSCRIPT else None
         if path is not None:
             exhibit, text = finding.exhibit, _text(path)

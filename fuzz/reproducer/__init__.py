@@ -49,13 +49,17 @@ class Form(enum.StrEnum):
 
 
 def texts(
-    finding: Finding, form: Form = Form.TVMSCRIPT, executor: Executor | None = None
+    finding: Finding,
+    form: Form = Form.TVMSCRIPT,
+    executor: Executor | None = None,
+    brief: bool | None = None,
 ) -> Iterator[str]:
     """Reproducers to try, the simplest first. None of them has been run yet: see `fails`.
 
     Args:
         executor: see `failing_checks`; it also checks what TVMScript makes of the module, where
             that is another one. None: only the same module is taken.
+        brief: see `failing_checks`.
 
     Raises:
         BadPass: the file that defines a user's pass does not exist any more.
@@ -67,7 +71,7 @@ def texts(
     script = None if form is Form.SOURCE else as_script(finding.module, shows)
     source = as_source(finding.module, finding.source)
     note = "" if form is Form.SOURCE else NOT_TVMSCRIPT
-    for group in _groups(failing_checks(finding, executor)):
+    for group in _groups(failing_checks(finding, executor, brief)):
         if form is Form.ISSUE:
             modules = [module for module in (script, source) if module is not None]
             files = [file_text(finding, each, check, "") for check in group for each in modules]
@@ -92,13 +96,23 @@ def fails(text: str, finding: Finding) -> bool:
         return fails_as_found(path, finding)
 
 
-def failing(finding: Finding, form: Form = Form.TVMSCRIPT, *, executor: Executor) -> str | None:
+def failing(
+    finding: Finding,
+    form: Form = Form.TVMSCRIPT,
+    *,
+    executor: Executor,
+    brief: bool | None = None,
+) -> str | None:
     """The simplest reproducer that was seen to fail; None where none does.
+
+    Args:
+        brief: see `failing_checks`.
 
     Raises:
         BadPass: see `texts`.
     """
-    return next((text for text in texts(finding, form, executor) if fails(text, finding)), None)
+    tried = texts(finding, form, executor, brief)
+    return next((text for text in tried if fails(text, finding)), None)
 
 
 _REPORT = re.compile(r"\A# .*^```python\n(.*?)^```$", re.M | re.S)

@@ -37,23 +37,28 @@ PATIENT = replace(LIMITS, step_seconds=60.0)
 """Oracles of values build modules to write their checks."""
 
 
-def failing_checks(finding: Finding, executor: Executor | None = None) -> Iterator[FailingCheck]:
+def failing_checks(
+    finding: Finding, executor: Executor | None = None, brief: bool | None = None
+) -> Iterator[FailingCheck]:
     """The checks to try, the simplest first.
 
     Args:
         executor: runs the passes again where an oracle needs that; None: this process does, for a
             pass that is only in its memory.
+        brief: only those made for this one violation, or only the others; None: all.
     """
     if finding.oracle not in ORACLES:
+        if brief is False:
+            return
         quick = finding.oracle not in (Death.HANG, Death.OUT_OF_MEMORY)
         for text in _deaths(finding):
             for targeted in (False, True) if quick else (True,):
                 yield FailingCheck(text, brief=True, targeted=targeted)
         return
-    for text in _checks(finding, executor, brief=True):
+    for text in _checks(finding, executor, brief=True) if brief is not False else ():
         for targeted in (False, True) if "the_pass" in text or "passes" in text else (False,):
             yield FailingCheck(text.strip(), brief=True, targeted=targeted)
-    for text in _checks(finding, executor, brief=False):
+    for text in _checks(finding, executor, brief=False) if brief is not True else ():
         yield FailingCheck(text.strip())
 
 

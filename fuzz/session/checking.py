@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import tvm
+from rich.text import Text
 
 from ...compat import availability
 from ...compat.release import build_name
@@ -23,10 +24,12 @@ from ...oracles.catalogue import catalogue
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
-from ...oracles.violation import Violation
+from ...oracles.tiers import ORACLES
+from ...oracles.violation import Answer, Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
-from ..output.terminal import counted
+from ..output.readable import sentence
+from ..output.terminal import columns, counted, results
 from ..process.executor import JobFailed, check_each, checked
 from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
@@ -45,6 +48,12 @@ with fewer, a worker waits longer for the others at the end."""
 
 TRIAGE_SECONDS = 30.0
 """A user waits for it: `relaxfuzz minimize` reduces further."""
+
+BY_NAME = "asked only by name, with --oracle"
+"""Why an oracle was not asked: it costs more than all others together, or was not named."""
+
+LONGEST = 400
+"""Characters of a line on passes that do not apply."""
 
 TICK = 0.1
 """How often it is looked whether the user wants to stop."""
@@ -86,16 +95,20 @@ def check_module(
     mod = load_json(module)
     make = functools.partial(Check, module=module, oracles=names, pieces=True)
     jobs = [] if pipeline is None else [make(pipeline=pipeline)]
-    found, notes = _named(make, calls, mod, own.exempt)
+    found, passed_over = _named(make, calls, mod, own.exempt)
     jobs += found
     if not calls and pipeline is None:
         off = availability.current().pipelines
         jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
-        jobs += _all(make, mod, at)
+        found, passed_over = _all(make, mod, at)
+        jobs += found
+        passed_over |= {name: why for name, why in off.items() if name in PIPELINES}
     with session(out, pool.workers, knowns, as_json=as_json, pool=pool) as made:
-        for note in notes:
-            made.display.line(note)
-        return _run(jobs, made)
+        for spelling in calls:
+            if spelling in passed_over:
+                why = passed_over[spelling]
+                made.display.line(f"{spelling} does not apply to this module: {why}")
+        return _run(jobs, passed_over, made)
 
 
 def _named(
@@ -103,9 +116,10 @@ def _named(
     calls: Mapping[str, PassCall],
     mod: tvm.IRModule,
     exempt: tuple[str, ...],
-) -> tuple[list[Check], list[str]]:
+) -> tuple[list[Check], dict[str, str]]:
+    """The checks of the passes that the user named; why the others do not apply."""
     jobs: list[Check] = []
-    notes: list[str] = []
+    passed_over: dict[str, str] = {}
     for spelling, call in calls.items():
         fixed = call.factory is not None or not call.expr.endswith("()")
         contract = contract_of(call)
@@ -115,20 +129,30 @@ def _named(
         if reason is None and not variants:
             reason = contract.no_variants
         if reason is not None:
-            notes.append(f"{spelling} does not apply to this module: {reason}")
+            passed_over[spelling] = reason
             continue
         own = exempt if call.factory is not None else ()
         jobs += (make(calls=(each,), exempt=own) for each in variants)
-    return jobs, notes
+    return jobs, passed_over
 
 
-def _all(make: Callable[..., Check], mod: tvm.IRModule, stage: Stage) -> Iterator[Check]:
+def _all(
+    make: Callable[..., Check], mod: tvm.IRModule, stage: Stage
+) -> tuple[list[Check], dict[str, str]]:
+    """The checks of all passes of the stage; why the others of the catalogue do not apply."""
+    off = availability.current().passes
+    jobs: list[Check] = []
+    passed_over: dict[str, str] = {}
     for name, contract in catalogue.items():
-        if name in availability.current().passes:
-            continue
-        if stage in contract.stages and contract.requires(mod) is None:
-            for variant in _variants(name, mod):
-                yield make(calls=(variant,))
+        reason = off.get(name)
+        if reason is None and stage not in contract.stages:
+            reason = f"not at the stage {stage}: see --at"
+        reason = reason or contract.requires(mod)
+        variants = [] if reason is not None else _variants(name, mod)
+        if not variants:
+            passed_over[name] = reason or contract.no_variants
+        jobs += (make(calls=(variant,)) for variant in variants)
+    return jobs, passed_over
 
 
 def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
@@ -139,7 +163,7 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
     return list({str(call): call for call in calls if call is not None}.values())
 
 
-def _run(jobs: Sequence[Check], session: Session) -> int:
+def _run(jobs: Sequence[Check], passed_over: Mapping[str, str], session: Session) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
@@ -148,6 +172,7 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
         threads.submit(_answer, batch, session.pool, answers.put)
     done = 0
     omitted: Counter[str] = Counter()
+    asked: list[tuple[str, Answer]] = []
     pieces = 0
     while done < len(jobs) and not session.interrupt.stop.is_set():
         try:
@@ -160,6 +185,7 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
             session.fault(f"{_label(job)}: {answer}")
         else:
             omitted.update(answer.omitted)
+            asked += ((_label(job), each) for each in answer.answers)
             pieces = max(pieces, answer.pieces)
             for violation in answer.violations:
                 module = job.module if answer.piece is None else answer.piece
@@ -178,7 +204,62 @@ def _run(jobs: Sequence[Check], session: Session) -> int:
         session.output.line(f"values compared instead on {counted(pieces, 'small piece')} of it")
     session.drain(TRIAGE_SECONDS)
     session.remember()
-    return session.conclude(1, done, seconds)
+    for event in _events(asked, passed_over) if session.output.as_json else ():
+        session.output.emit(event)
+    code = session.conclude(1, done, seconds)
+    if not session.output.as_json:
+        _print_asked([answer for _, answer in asked], passed_over)
+    return code
+
+
+def _events(
+    asked: Iterable[tuple[str, Answer]], passed_over: Mapping[str, str]
+) -> Iterator[dict[str, object]]:
+    """What each oracle did in each check, and which passes were not checked, for programs."""
+    for label, answer in asked:
+        yield {
+            "event": "asked",
+            "pass": label,
+            "oracle": answer.oracle,
+            "silent": answer.silent is not None,
+            "reason": answer.silent,
+            "omitted": list(answer.omitted),
+        }
+    event = {"event": "asked", "silent": True, "omitted": []}
+    for name, why in passed_over.items():
+        yield {**event, "pass": name, "oracle": None, "reason": why}
+    for oracle in _unasked(answer for _, answer in asked):
+        yield {**event, "pass": None, "oracle": oracle, "reason": BY_NAME}
+
+
+def _unasked(asked: Iterable[Answer]) -> list[str]:
+    """The oracles that no check asked."""
+    names = {answer.oracle for answer in asked}
+    return [name for name in ORACLES if name not in names]
+
+
+def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> None:
+    """How often each oracle compared something, and why not; which passes were not checked."""
+    console = results()
+    table = columns(
+        "oracle", "compared", "silent", "mostly because", numbers=("compared", "silent")
+    )
+    for name in [name for name in ORACLES if any(each.oracle == name for each in asked)]:
+        mine = [each.silent for each in asked if each.oracle == name]
+        reasons = Counter(reason for reason in mine if reason is not None)
+        why = sentence(reasons.most_common(1)[0][0]) if reasons else ""
+        table.add_row(name, str(mine.count(None)), str(reasons.total()), Text(why))
+    if table.row_count:
+        console.print()
+        console.print(table)
+    if unasked := _unasked(asked):
+        console.print(f"{BY_NAME}: {', '.join(unasked)}", soft_wrap=True)
+    by_reason: dict[str, list[str]] = {}
+    for name, why in passed_over.items():
+        by_reason.setdefault(why, []).append(name)
+    for why, names in by_reason.items():
+        text = f"does not apply: {', '.join(names)}: {why}"
+        console.print(Text(sentence(text, LONGEST)), soft_wrap=True)
 
 
 def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:

@@ -13,13 +13,13 @@ from ...oracles.grades.grade import Grade
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
-from ..campaign.unchanged import unchanged
 from ..findings.finding import Finding, id_of
 from ..findings.known import shares
 from ..output.terminal import counted, duration
 from ..process.targets import item_has_contract, marked
 from .members import headcount, line, lines
 from .session import Session
+from .unchanged import unchanged
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
 """Confirming and reducing findings may take as long as the budget, within these bounds."""

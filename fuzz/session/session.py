@@ -22,7 +22,7 @@ from ..cluster.code import Code
 from ..cluster.connection import connect
 from ..cluster.where import Where
 from ..findings.dedup import by_row, gravest
-from ..findings.finding import Finding
+from ..findings.finding import FailedStep, Finding
 from ..findings.known import (
     NO_LONGER,
     USERS,
@@ -34,6 +34,7 @@ from ..findings.known import (
     verify,
 )
 from ..findings.store import Store
+from ..output.failure_text import failed_step, repeat
 from ..output.terminal import (
     GRADE_STYLES,
     Cells,
@@ -100,7 +101,7 @@ class Session:
         self.roster = Roster()
         self.expected = expected
         self.faults: list[str] = []
-        """Errors of the harness itself."""
+        """Errors of the harness itself, for which a check could not be made."""
         self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded."""
         self.versions = versions()
@@ -123,6 +124,26 @@ class Session:
         """Print an error of the harness; the session continues."""
         self.faults.append(text)
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
+        if self.output.as_json:
+            self.output.emit({"event": "fault", "text": text})
+
+    def print_faults(self) -> None:
+        """Print what the harness itself failed at in the triage."""
+        for text in self.triage.unchecked:
+            self.fault(text)
+        for finding, failed in self.triage.failed_steps:
+            self._failed_step(finding, failed)
+
+    def _failed_step(self, finding: Finding, failed: FailedStep) -> None:
+        """Print what the harness failed at with a finding that is kept."""
+        self.display.line(failed_step(finding, failed, self.store), style="bold red")
+        if self.output.as_json:
+            event = {"event": "fault", "finding": finding.id, "step": failed.step}
+            module = str(self.store.module_of(finding, failed))
+            command = repeat(finding, self.store)
+            self.output.emit(
+                {**event, "text": failed.traceback, "module": module, "command": command}
+            )
 
     def lacks(self, reason: str) -> None:
         """Print, once, what the installed TVM turned out to lack; the session continues."""
@@ -227,8 +248,7 @@ class Session:
         self.display.close()
         for text in self.triage.lacking:
             self.lacks(text)
-        for text in self.triage.faults:
-            self.fault(text)
+        self.print_faults()
         findings = {finding.id: finding for finding in self.triage.published}
         rows = by_row(self.store, findings.values())
         if self.output.as_json:
@@ -259,7 +279,10 @@ class Session:
         return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in rows.values()))
 
     def exit_code(self, *, new: bool) -> int:
-        """The exit code: a fault of relaxfuzz, an error of the user, or new findings."""
+        """The exit code: a check that could not be made, an error of the user, or new findings.
+
+        A fault of relaxfuzz with a finding that is kept does not count.
+        """
         if self.faults or self.lost is not None:
             return 3
         if self.user_errors:
@@ -295,8 +318,8 @@ class Session:
         if unconfirmed := len(self.triage.unconfirmed):
             are = "is" if unconfirmed == 1 else "are"
             text += f" {counted(unconfirmed, 'report')} did not fail again and {are} not shown."
-        if self.faults:
-            text += f" {counted(len(self.faults), 'fault')} of relaxfuzz, see above."
+        if faults := len(self.faults) + len(self.triage.failed_steps):
+            text += f" {counted(faults, 'fault')} of relaxfuzz, see above."
         if self.lost is not None:
             text += " The workers were lost before the end, see above."
         return text

@@ -18,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ...corpus.zoo import ZOO, Family, Specimen
-from ..campaign.zoo import Budget, Detection, hunt
 from ..findings.store import Store
 from ..output.terminal import display, duration
 from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
+from .hunt import Budget, Detection, hunt
 from .interrupt import Interrupt
 
 

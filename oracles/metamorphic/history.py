@@ -30,8 +30,8 @@ def check(runs: PassRuns) -> Violation | None:
 
     A module on which it does nothing is skipped: it shows little, and costs as much.
     """
-    after = runs.direct.mod
-    if after is None or not runs.changed:
+    after = runs.changed_result()
+    if after is None:
         return None
     text = save_json(keys.comparable(after))
     for _ in range(ROUNDS):

@@ -26,7 +26,7 @@ from ..structural.canonical import canonical, equivalent
 from ..structural.checkers import flaw
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
-from ..violation import Case, Violation
+from ..violation import Case, Violation, abstain
 from . import twins
 
 
@@ -50,10 +50,14 @@ class SourceFault(RuntimeError):
 
 def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
     """What is wrong if the pass gives something else for the twin than it did for the module."""
-    after = runs.direct.mod
-    if after is None or (other := twin.make(runs.mod, runs.call)) is None:
+    after = runs.result()
+    if after is None:
         return None
-    if runs.contract.requires(other) is not None:
+    if (other := twin.make(runs.mod, runs.call)) is None:
+        abstain("the module has no such twin")
+        return None
+    if (reason := runs.contract.requires(other)) is not None:
+        abstain(f"the pass does not apply to the twin: {reason}")
         return None
     outcome = runs.attempt(f"twin {twin.how}", runs.directly, other)
     if outcome.error is not None:
@@ -106,7 +110,7 @@ def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
 
 def json(runs: PassRuns) -> Violation | None:
     """A module that was saved and loaded means the same, and so can the result be saved."""
-    after = runs.direct.mod
+    after = runs.result()
     if after is None:
         return None
     copied = runs.attempt("copy", runs.directly, runs.given.copy())
@@ -131,8 +135,8 @@ def tvmscript(runs: PassRuns) -> Violation | None:
     If not, the pass is to blame only where the parser reads the text but finds the module not
     well-formed, and accepts the one that the pass was given.
     """
-    after = runs.direct.mod
-    if after is None or not runs.changed or flaw(after) is not None:
+    after = runs.changed_result()
+    if after is None or flaw(after) is not None:
         return None
     mod = keys.comparable(after)
     try:

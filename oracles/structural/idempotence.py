@@ -14,7 +14,7 @@ from ..inspect import bindings_of, public_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..text.halves import alike, ran
-from ..violation import Case, Violation
+from ..violation import Case, Violation, abstain
 from . import checkers
 from .canonical import canonical, equivalent
 from .well_formed import complaint_text
@@ -30,8 +30,11 @@ def check(runs: PassRuns) -> Violation | None:
     A pass that promises no normal form is exempt from "fixpoint": only that its second run neither
     raises nor breaks the module is asked of it.
     """
-    once = runs.direct.mod
-    if once is None or not runs.changed or runs.contract.requires(once) is not None:
+    once = runs.changed_result()
+    if once is None:
+        return None
+    if (reason := runs.contract.requires(once)) is not None:
+        abstain(f"the pass does not apply to its result: {reason}")
         return None
     again = runs.again
     if again.error is not None:

@@ -97,7 +97,7 @@ def _replaced(name: str, after: tvm.IRModule) -> bool:
 
 
 def _result(runs: PassRuns) -> tvm.IRModule | None:
-    return runs.direct.mod if runs.changed else None
+    return runs.changed_result()
 
 
 def _public(mod: tvm.IRModule) -> dict[str, Any]:

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping
 
 from .. import keys
 from ..composition import contract_of
+from ..contract import no_post
 from ..grades.grade import Grade
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..text.standalone import standalone
-from ..violation import Case, Violation
+from ..violation import Case, Violation, abstain
 
 
 def check(runs: PassRuns) -> Violation | None:
     """Ask the contract; its text is the key."""
-    after = runs.direct.mod
+    if runs.contract.post is no_post:
+        abstain("the contract has no post-condition")
+        return None
+    after = runs.result()
     if after is None:
         return None
     wrong = runs.contract.post(runs.mod, after, runs.call)

@@ -19,7 +19,7 @@ from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
-from ..violation import Case, Violation
+from ..violation import Case, Violation, abstain
 from . import checkers
 from .canonical import canonical, equivalent
 
@@ -43,6 +43,8 @@ def check(runs: PassRuns) -> Violation | None:
     reference = runs.contract.reference
     made = None if reference is None else reference.make(runs.call)
     if reference is None or made is None:
+        of_these = "" if reference is None else " for these arguments"
+        abstain(f"the contract has no reference{of_these}")
         return None
     error, actual = runs.direct.error, runs.direct.mod
     if error is not None and not runs.rejected(error):
@@ -87,6 +89,7 @@ def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
     before = runs.mod if runs.intact else runs.given.copy()
     outcome = runs.attempt("reference", runs.under(made), before)
     if isinstance(outcome.error, NoAnswer):
+        abstain("the reference has no answer for this module")
         return None
     if outcome.error is not None and runs.direct.error is not None:
         return None  # both refuse

@@ -84,7 +84,7 @@ def _difference(a: Outcome, b: Outcome, what: str) -> Violation:
 
 def _only(name: str) -> Callable[[PassRuns], Violation | None]:
     def check(runs: PassRuns) -> Violation | None:
-        if runs.direct.error is not None:
+        if runs.result() is None:
             return None
         explained = explanation(runs)
         return explained[1] if explained is not None and explained[0] == name else None

@@ -19,8 +19,8 @@ from .inside import parts_alone
 
 def check(runs: PassRuns) -> Violation | None:
     """The result is well-formed (the input is: other modules are not checked)."""
-    result = runs.direct.mod
-    if result is None or not runs.changed:
+    result = runs.changed_result()
+    if result is None:
         return None
     known = _same_prim_funcs(runs.mod, result) and runs.intact
     found = relax_flaw(result) or (None if known else tensor_ir_flaw(result)) or names_flaw(result)

@@ -17,7 +17,7 @@ from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator, poison
 from ..execute import Failure, Plan
 from ..inspect import global_vars, ops_used, public_functions
-from ..keys import computes
+from ..keys import computes, headline
 from ..violation import omit
 from .comparison import difference, exact, finite, leaves, perturbed
 from .inputs import Kind, drawn
@@ -176,6 +176,8 @@ class Expectations:
     def __init__(self, mod: tvm.IRModule) -> None:
         self._mod = mod
         self._known: dict[tuple[str, Kind], Expectation | None] = {}
+        self._why_not: dict[tuple[str, Kind], str] = {}
+        """What the evaluator says of calls that it does not know."""
         self._too_large: set[tuple[str, Kind]] = set()
         self._reached: dict[str, frozenset[str]] = {}
         self._nonfinite: dict[str, bool] = {}
@@ -221,6 +223,10 @@ class Expectations:
             for expectation in self.of(str(gvar.name_hint), rule, kinds)
         ]
 
+    def why_not(self, name: str) -> str | None:
+        """Why there are no calls of a function that was asked for; None: no reason is known."""
+        return next((why for (other, _), why in self._why_not.items() if other == name), None)
+
     def reached(self, name: str) -> frozenset[str]:
         """The functions that a function may call, itself included."""
         if name not in self._reached:
@@ -257,6 +263,7 @@ class Expectations:
             evaluator = Evaluator(self._mod, watch)
             result = evaluator.run(name, copies(args))
         except (Unsupported, Mismatch, Undefined) as error:
+            self._why_not[name, kind] = f"{type(error).__name__}: {headline(str(error))}"
             if isinstance(error, TooLarge):
                 self._too_large.add((name, kind))
             return None

@@ -29,7 +29,7 @@ from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..text.value_reproducer import built_text, literal
-from ..violation import Case, Violation
+from ..violation import Case, Violation, abstain
 from .blame import alone
 from .comparison import finite
 from .inputs import Kind, drawn
@@ -69,8 +69,11 @@ class Slope:
 
 def gradients(runs: PassRuns) -> Violation | None:
     """The first parameter whose gradient is not the slope of the function."""
-    after = runs.direct.mod
-    if after is None or runs.contract.relation is not Relation.ADJOINT:
+    if runs.contract.relation is not Relation.ADJOINT:
+        abstain("the pass makes no gradients")
+        return None
+    after = runs.result()
+    if after is None:
         return None
     name, index = _target(runs.call)
     if f"{name}_adjoint" in runs.mod:

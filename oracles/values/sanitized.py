@@ -32,7 +32,7 @@ from ..tensorir.sanitizer_runtime import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
-from ..violation import Case, Violation, omit
+from ..violation import Case, Violation, abstain, omit
 from .expectation import Expectation, copies
 from .sides import sides
 
@@ -94,8 +94,11 @@ def _family(name: str) -> str:
 
 def find(runs: PassRuns) -> Found | None:
     """A fault that shows twice, where the module before shows none."""
-    after = runs.direct.mod
-    if after is None or not runs.changed or not (new := _new(runs.mod, after)):
+    after = runs.changed_result()
+    if after is None:
+        return None
+    if not (new := _new(runs.mod, after)):
+        abstain("the result has no new PrimFunc")
         return None
     for e, side in sides(runs):
         found = _first(side, new)

@@ -14,6 +14,7 @@ from ...generators.ops.record import Tolerance
 from ..contract import Relation
 from ..inspect import public_functions
 from ..pass_runs import PassRuns
+from ..violation import abstain
 from . import relations
 from .expectation import Expectation
 from .inputs import Kind
@@ -29,10 +30,16 @@ def tolerance_of(runs: PassRuns) -> Tolerance | None:
 
 def rule_of(runs: PassRuns) -> Rule | None:
     """How the result is called; None where its values cannot be compared."""
-    after = runs.direct.mod
-    if after is None or not runs.changed or runs.exempt("values"):
+    after = runs.changed_result()
+    if after is None:
         return None
-    return relations.rule(runs.contract.relation, runs.mod, after, runs.call)
+    if (exemption := runs.exemption("values")) is not None:
+        abstain(f"exempt: {exemption.reason}")
+        return None
+    rule = relations.rule(runs.contract.relation, runs.mod, after, runs.call)
+    if rule is None:
+        abstain("how the result is to be called is not known")
+    return rule
 
 
 def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
@@ -48,6 +55,8 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
     expected = runs.given.expectations
     kept = _kept(runs.mod, after)
     kinds, most = _kinds(runs)
+    why = "no public function of the module computes something that the pass has changed"
+    found = False
     for gvar, _ in public_functions(runs.mod):
         name = str(gvar.name_hint)
         if not rule.applies(name) or expected.reached(name) <= kept:
@@ -57,8 +66,12 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
         for e in itertools.islice(expected.of(name, rule, kinds), most):
             # With less precision, infinities come and go.
             if e.kind is not Kind.SPECIAL or runs.contract.relation is not Relation.LOOSE:
+                found = True
                 yield e, Expectation(after, name, e.args, None, e.kind, plan)
                 runs.step("evaluate")
+        why = expected.why_not(name) or why
+    if not found:
+        abstain(why)
 
 
 def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:

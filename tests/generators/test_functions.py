@@ -18,7 +18,7 @@ from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.memory import STORAGE, WORKSPACE
 from relaxfuzz.oracles.catalogue.training import _targets
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.inspect import attr, bindings_of, calls_of, relax_functions
+from relaxfuzz.oracles.inspect import attr, bindings_of, blocks_of, calls_of, relax_functions
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
 
@@ -30,6 +30,12 @@ def made(
 ) -> Iterator[tvm.IRModule]:
     strategy = ir_modules(force=traits, only=[], ops=ops)
     return (example(strategy, 3, index) for index in range(count))
+
+
+def test_modules_may_have_no_dataflow_block() -> None:
+    for mod in made("no-dataflow", "idioms", "composite", "closures"):
+        for _, func in relax_functions(mod):
+            assert not any(isinstance(b, relax.DataflowBlock) for b in blocks_of(func))
 
 
 def test_losses_are_differentiable_and_of_many_forms() -> None:

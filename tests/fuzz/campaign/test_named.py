@@ -10,9 +10,9 @@ from hypothesis.errors import InvalidArgument
 
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.campaign.named import SHARE, recipe
-from relaxfuzz.fuzz.campaign.unchanged import AT_LEAST, unchanged
 from relaxfuzz.fuzz.process.block import regenerated
 from relaxfuzz.fuzz.process.targets import Named, Origin, PassStats, Recipe, Target
+from relaxfuzz.fuzz.session.unchanged import AT_LEAST, unchanged
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.stages import Stage

@@ -23,6 +23,7 @@ from relaxfuzz.fuzz.process.executor import ExecutorError, check
 from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Limits
+from relaxfuzz.fuzz.reproducer import checks
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Violation
@@ -154,17 +155,101 @@ def test_a_file_that_does_not_fail_is_not_shown(
     assert store.get(finding.id) == published
 
 
-def test_a_fault_in_the_reduction_loses_no_finding(
-    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("owner", "name", "step"),
+    [
+        (triage, "fewer_passes", "drop passes"),
+        (triage.reproducer, "source_of", "write the module"),
+        (triage, "minimized", "minimize"),
+        (triage.reproducer, "failing", "reproduce with a brief check"),
+        (Store, "publish", "write the reproducer"),
+        (triage, "take_evidence", "take evidence"),
+        (triage, "exhibit", "explain"),
+        (triage, "place", "find the row"),
+    ],
+)
+def test_a_fault_after_the_confirmation_loses_no_finding(
+    work: Work,
+    store: Store,
+    finding: Finding,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    step: str,
 ) -> None:
     def broken(*arguments: object, **keywords: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(triage, "minimized", broken)
+    monkeypatch.setattr(owner, name, broken)
     worker, (published,) = work(finding)
     assert published.confirmed
-    assert "ZeroDivisionError" in worker.faults[0]
+    assert worker.unchecked == []
+    assert store.pending() == []
     assert [kept.id for kept in store.findings()] == [finding.id]
+    failed = {each.step: each for each in store.failed_steps(finding.id)}
+    assert step in failed
+    assert "ZeroDivisionError" in failed[step].traceback
+    path = store.module_of(published, failed[step])
+    assert "relax.exp" in path.read_text()
+    # All that does not need the step is done.
+    reproducible = name not in ("failing", "publish")
+    assert (published.reproducer is not None) == reproducible
+    assert (published.evidence is not None) == (name != "take_evidence")
+    assert published.reduced == (name != "minimized")
+    monkeypatch.undo()
+    _, (mended,) = work(finding)
+    assert mended.reproducer is not None
+    assert store.failed_steps(finding.id) == ()
+
+
+def test_where_a_brief_check_cannot_be_written_the_whole_one_is(
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = checks._checks
+
+    def written(*arguments: Any, brief: bool) -> Any:
+        if brief:
+            raise ZeroDivisionError
+        return write(*arguments, brief=brief)
+
+    monkeypatch.setattr(checks, "_checks", written)
+    _, (published,) = work(finding)
+    path = store.reproducer(published)
+    assert path is not None
+    assert "passes = [" in path.read_text()
+    (failed,) = store.failed_steps(finding.id)
+    assert failed.step == "reproduce with a brief check"
+
+
+def test_a_fault_of_a_publisher_keeps_no_other_from_it(
+    pool: LocalPool, store: Store, finding: Finding
+) -> None:
+    def broken(finding: Finding) -> None:
+        raise ZeroDivisionError
+
+    reported: list[Finding] = []
+    worker = Triage(store, pool, broken)
+    worker.publishers.append(reported.append)
+    worker.add(finding)
+    worker.drain(60, lambda: None)
+    assert [each.id for each in reported] == [finding.id]
+    assert [failed.step for _, failed in worker.failed_steps] == ["report"]
+
+
+def test_what_cannot_be_confirmed_is_a_check_that_was_not_made(
+    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(triage, "again", broken)
+    worker, reported = work(finding)
+    assert reported == []
+    assert worker.failed_steps == []
+    assert "ZeroDivisionError" in worker.unchecked[0]
+    assert [each.id for each in store.findings(confirmed=False)] == [finding.id]
+    (failed,) = store.failed_steps(finding.id)
+    assert failed.step == "confirm"
 
 
 def test_what_an_earlier_process_reported_is_not_reported(
@@ -199,7 +284,7 @@ def test_a_finding_reported_before_its_process_died_is_reported_once(
 def test_a_full_disk_ends_it_and_leaves_what_is_pending(
     pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*arguments: object, executor: object) -> None:
+    def full(*arguments: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "/tmp/reproducer.py")
 
     monkeypatch.setattr(triage.reproducer, "failing", full)

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from relaxfuzz.corpus.zoo import ZOO
-from relaxfuzz.fuzz.campaign.zoo import Detection
 from relaxfuzz.fuzz.doctor import environment, with_tvm
 from relaxfuzz.fuzz.doctor.environment import Line, Verdict
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import LIMITS
+from relaxfuzz.fuzz.session.hunt import Detection
 from tests.compat.ffi import CRASHES, copied_ffi
 
 GIGABYTE = 1 << 30

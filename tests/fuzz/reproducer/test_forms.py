@@ -70,8 +70,8 @@ def code_of(text: str) -> str:
     return report[1] if report else text
 
 
-faults, value_faults, twin_faults = map(
-    load, ("faults", "values/value_faults", "metamorphic/twin_faults")
+faults, value_faults, twin_faults, death_faults = map(
+    load, ("faults", "values/value_faults", "metamorphic/twin_faults", "execute/death_faults")
 )
 
 TIER_1 = [
@@ -118,6 +118,19 @@ def test_faults_of_structure(oracle: str, factory: str) -> None:
 def test_faults_of_values(factory: str) -> None:
     finding = found(value_faults.module(), called("values/value_faults", factory), "evaluated")
     judge(finding, "commutes")
+
+
+@pytest.mark.parametrize("factory", ["divides_by_zero", "reads_far_away"])
+def test_a_file_dies_of_the_signal_that_an_oracle_of_values_saw(factory: str) -> None:
+    """The oracle runs the result in a fork, and the file in its own process."""
+    finding = found(death_faults.module(), called("execute/death_faults", factory), "executed")
+    text = seen(finding, Form.TVMSCRIPT)
+    fixed = text.replace(f"{factory}']()", "divides_by_one']()")
+    assert fixed != text
+    assert not reproducer.fails(fixed, finding)
+    other = {"divides_by_zero": "reads_far_away", "reads_far_away": "divides_by_zero"}[factory]
+    another = text.replace(f"{factory}']()", f"{other}']()")
+    assert not reproducer.fails(another, finding)
 
 
 @pytest.mark.parametrize(("oracle", "factory"), OF_TWINS)

@@ -13,15 +13,15 @@ from ...compat.serialization import load_json
 from ...corpus.zoo import Family, Specimen
 from ...oracles.check import ORACLES
 from ...oracles.inspect import bindings_of, relax_functions
+from ..campaign.campaign import CampaignConfig
+from ..campaign.events import Event, Found
+from ..campaign.runner import CampaignRunner
+from ..campaign.triage import Triage
 from ..findings.finding import Finding
 from ..findings.store import Store
 from ..process.executor import Executor, ExecutorError
 from ..process.targets import Target
 from ..user_input.named import names_of
-from .campaign import CampaignConfig
-from .events import Event, Found
-from .runner import CampaignRunner
-from .triage import Triage
 
 THOROUGH = 20
 """A correct pass is also checked by all oracles, on one module in so many; as in any campaign, the

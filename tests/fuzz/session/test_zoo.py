@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from relaxfuzz.corpus.zoo import ZOO, Family
-from relaxfuzz.fuzz.campaign.zoo import Budget, hunt
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.session.hunt import Budget, hunt
 
 FAULTY, CORRECT = ZOO["lift_forgets_returned"], ZOO["realize_vdevice"]
 

@@ -1,0 +1,116 @@
+"""`relaxfuzz check`: what each oracle compared, and a fault of relaxfuzz that eats no finding."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relaxfuzz.fuzz.campaign import triage
+from relaxfuzz.fuzz.findings.known import Choice
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.session.checking import check_module
+from relaxfuzz.fuzz.user_input.options import Relaxations
+
+USER = Path(__file__).parents[1] / "user_passes.py"
+
+Events = list[dict[str, Any]]
+
+
+@pytest.fixture
+def checked(
+    pool: LocalPool, sums: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, Events]]:
+    """Exit code and events of a check of the sums."""
+    path = tmp_path / "sums.json"
+    path.write_text(sums)
+
+    def checked(*passes: str, oracles: tuple[str, ...] | None = None) -> tuple[int, Events]:
+        code = check_module(
+            path,
+            passes,
+            pipeline=None,
+            stage="raw",
+            oracles=oracles,
+            own=Relaxations(),
+            pool=pool,
+            out=tmp_path / "out",
+            knowns=Choice(shipped=False),
+            as_json=True,
+        )
+        lines = capsys.readouterr().out.splitlines()
+        return code, [json.loads(line) for line in lines]
+
+    return checked
+
+
+def of(events: Events, kind: str) -> Events:
+    return [event for event in events if event["event"] == kind]
+
+
+def test_each_oracle_says_what_it_compared(checked: Callable[..., tuple[int, Events]]) -> None:
+    code, events = checked("Normalize", "LegalizeOps", "UpdateVDevice")
+    assert code == 0
+    asked = {(each["pass"], each["oracle"]): each["reason"] for each in of(events, "asked")}
+    assert asked["Normalize()", "crash"] is None
+    unchanged = "the pass leaves the module as it is"
+    assert asked["Normalize()", "well-formed"] == unchanged
+    assert asked["Normalize()", "evaluated"] == unchanged
+    assert asked["LegalizeOps()", "well-formed"] is None
+    assert asked["LegalizeOps()", "gradient"] == "the pass makes no gradients"
+    assert asked["UpdateVDevice", None] == "it has no vdevice to update"
+    assert "asked only by name" in asked[None, "renaming"]
+    assert all(each["silent"] == (each["reason"] is not None) for each in of(events, "asked"))
+
+
+def test_who_is_named_is_asked(checked: Callable[..., tuple[int, Events]]) -> None:
+    _, events = checked("LegalizeOps", oracles=("renaming",))
+    asked = {each["oracle"]: each["reason"] for each in of(events, "asked") if each["pass"]}
+    assert asked == {"renaming": None}
+
+
+def test_what_an_oracle_finds_first_silences_the_others(
+    checked: Callable[..., tuple[int, Events]],
+) -> None:
+    code, events = checked(f"{USER}:marks")
+    assert code == 1
+    asked = {each["oracle"]: each["reason"] for each in of(events, "asked") if each["pass"]}
+    (finding,) = of(events, "finding")
+    assert asked[finding["oracle"]] is None
+
+
+def test_a_fault_after_the_confirmation_leaves_the_exit_code_at_1(
+    checked: Callable[..., tuple[int, Events]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(triage, "minimized", broken)
+    code, events = checked(f"{USER}:raises_always")
+    assert code == 1
+    (finding,) = of(events, "finding")
+    (fault,) = of(events, "fault")
+    assert (fault["finding"], fault["step"]) == (finding["id"], "minimize")
+    assert "ZeroDivisionError" in fault["text"]
+    assert "relax.add" in Path(fault["module"]).read_text()
+    assert fault["command"].startswith("relaxfuzz minimize ")
+    with Store(tmp_path / "out", create=False) as store:
+        assert [each.step for each in store.failed_steps(finding["id"])] == ["minimize"]
+
+
+def test_a_check_that_could_not_be_made_is_exit_code_3(
+    checked: Callable[..., tuple[int, Events]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **options: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(triage, "again", broken)
+    code, events = checked(f"{USER}:raises_always")
+    assert (code, of(events, "finding")) == (3, [])
+    assert "ZeroDivisionError" in of(events, "fault")[0]["text"]
