@@ -27,6 +27,9 @@ from .recipes import MOST, random
 SIZES = (2, 3, 4)
 """Values of symbolic dimensions."""
 
+TRIES = 4
+"""Draws of extremes, until for one of them the function is defined."""
+
 
 class Kind(enum.StrEnum):
     """What numbers are drawn."""
@@ -37,6 +40,7 @@ class Kind(enum.StrEnum):
     BOUNDARY = "boundary values"  # 0, 1, -1, extremes of short integers; symbolic sizes are 1
     EMPTY = "empty tensors"  # one symbolic size is 0
     SPECIAL = "special values"  # NaN, infinities, -0.0, extremes among whole numbers
+    EXTREME = "extremes"  # whole tensors where a dtype ends, or where a float begins to round
 
 
 def drawn(
@@ -165,11 +169,26 @@ class _Drawing:
                 return "rng.integers(-1, 2, shape)"
             case Kind.POSITIVE:
                 return "rng.integers(1, 4, shape)"
+            case Kind.EXTREME:
+                info = ml_dtypes.finfo(dtype)
+                # Beyond this number, not every whole number is one of the dtype.
+                last = 2 ** (info.nmant + 1)
+                rows = [
+                    [last, last - 1, 1 - last, -last],
+                    [0.0, -0.0, 1, -1],
+                    [float(info.tiny), -float(info.tiny), float(info.smallest_subnormal)],
+                    [float(info.eps), 1 + float(info.eps), -1],
+                ]
+                return self._row(rows)
             case Kind.SPECIAL:
                 info = ml_dtypes.finfo(dtype)
                 extremes = f"np.nan, np.inf, -np.inf, -0.0, {float(info.max)}, {float(info.tiny)}"
                 return f"rng.choice([{extremes}, *range(-3, 4)], shape)"
         return "rng.integers(-3, 4, shape)"
+
+    def _row(self, rows: list[Any]) -> str:
+        """Numbers of one of the rows."""
+        return f"rng.choice({rows[int(self._rng.integers(len(rows)))]}, shape)"
 
     def _integers(self, dtype: Any, bound: Any) -> str:
         if bound is not None:
@@ -182,6 +201,8 @@ class _Drawing:
                 # Neighbours that are equal in float32.
                 signs = "rng.choice([-1, 1], shape) * " if signed else ""
                 return f"({signs}(2**24 + rng.integers(0, 8, shape)))"
+            case Kind.EXTREME:
+                return self._row(_extremes(dtype))
             case Kind.FRACTION:
                 return f"rng.integers({-100 if signed else 0}, 101, shape)"
             case Kind.BOUNDARY | Kind.SPECIAL:
@@ -191,6 +212,20 @@ class _Drawing:
                     few += [int(info.min), int(info.max)]
                 return f"rng.choice({few}, shape)"
         return f"rng.integers({-3 if signed else 0}, 4, shape)"
+
+
+@functools.cache
+def _extremes(dtype: Any) -> list[list[int]]:
+    """Rows of integers: the ends of the dtype, those of smaller ones, where floats begin to round,
+    and the numbers that change no sum or product: else nearly all would overflow."""
+    info = np.iinfo(dtype)
+    least, most = int(info.min), int(info.max)
+    rows = [[most], [least], [most, least], [most - 1, 0], [least + 1, 0], [0], [1, 0], [-1, 1]]
+    for bits in (11, 24, 31, 53):
+        around = [2**bits - 1, 2**bits, 2**bits + 1]
+        rows += [around, [-x for x in around], [0, around[-1]]]
+    held = [[x for x in row if least <= x <= most] for row in rows]
+    return [row for row in held if row]
 
 
 ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
