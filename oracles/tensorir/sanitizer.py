@@ -141,9 +141,7 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
     return None
 
 
-def _fault(
-    func: tirx.PrimFunc, outputs: Collection[int], overflow: bool, found: Found
-) -> Fault:
+def _fault(func: tirx.PrimFunc, outputs: Collection[int], overflow: bool, found: Found) -> Fault:
     """The fault in the words of this very PrimFunc: equal ones may have other names."""
     writer = Checked(Plan(func), outputs, overflow=overflow)
     writer.function(func)

@@ -263,7 +263,9 @@ class Expectations:
     def _made(self, name: str, rule: Rule | None, kind: Kind) -> Expectation | None:
         """The first draw for which the function is defined."""
         first = list(Kind).index(kind)
-        for seed in range(first, TRIES * len(Kind) if kind is Kind.EXTREME else first + 1, len(Kind)):
+        for seed in range(
+            first, TRIES * len(Kind) if kind is Kind.EXTREME else first + 1, len(Kind)
+        ):
             made = self._drawn(name, rule, kind, seed)
             if made is not None:
                 return made

@@ -56,7 +56,10 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
         plan = functools.partial(rule.plan, name)
         for e in itertools.islice(expected.of(name, rule, kinds), most):
             # With less precision, infinities come and go, and extremes are rounded.
-            if e.kind not in (Kind.SPECIAL, Kind.EXTREME) or runs.contract.relation is not Relation.LOOSE:
+            if (
+                e.kind not in (Kind.SPECIAL, Kind.EXTREME)
+                or runs.contract.relation is not Relation.LOOSE
+            ):
                 yield e, Expectation(after, name, e.args, None, e.kind, plan, wraps=True)
                 runs.step("evaluate")
 

@@ -1,0 +1,160 @@
+"""The references of operators against the VM, on whole tensors of extremes of each dtype.
+
+Each outcome is one of these: the reference gives what the VM gives; it gives something else, which
+is a mistake of the record or a known difference of TVM's; the record says that nothing is promised
+or what is undefined. Nothing may be refused that NumPy and compiled code define alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.functions import finish
+from relaxfuzz.generators.module_scope import ModuleScope
+from relaxfuzz.generators.ops import FAMILIES
+from relaxfuzz.generators.ops.record import Op
+from relaxfuzz.generators.ops.undefined import INDEXED, Behaviour
+from relaxfuzz.generators.ops.variation import DTYPES, accepted, dtypes
+from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
+from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.execute import Failure, fork
+from relaxfuzz.oracles.values.comparison import difference
+from relaxfuzz.oracles.values.inputs import Kind, drawn
+from tests.faulty_kernels import FAULTY_KERNELS
+from tests.generators.test_ops import (
+    BATCH,
+    DIED,
+    KINDS,
+    STATIC,
+    called,
+    differences,
+    evaluate,
+    kills_a_dtype,
+    random_bytes,
+    results,
+    scope_for,
+    slow_to_build,
+    unloadable,
+)
+
+DRAWS = ((Kind.EXTREME, 6), (Kind.SPECIAL, 1), (Kind.BOUNDARY, 1))
+"""Kinds of arguments, and how many sets of each."""
+
+TRAPS = (Behaviour.DIVISION, Behaviour.INDEX)
+"""What ends the process, or reads what it must not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one call."""
+
+    op: str
+    dtypes: tuple[str, ...]
+    refused: str
+    """Why the record gives no result; empty: it gives one."""
+    differs: str
+    """How the VM's result differs; empty: it does not."""
+    args: list[Any]
+
+    def __str__(self) -> str:
+        text = f"{self.op} of {', '.join(self.dtypes)}: {self.refused} {self.differs}"
+        return f"{text}\n  {self.args}"
+
+
+def outcomes(ops: Sequence[Op], numbers: Sequence[int], draws: Any = DRAWS) -> Iterator[Outcome]:
+    """What comes of these examples of the operators."""
+    module = ModuleScope(STATIC)
+    calls: dict[relax.GlobalVar, Op] = {}
+    for op in ops:
+        if op.executes and op.name not in FAULTY_KERNELS:
+            for number in numbers:
+                gvar = add_call(op, number, module)
+                func = module.functions[gvar]
+                known = differences(op, func) & {*KINDS}
+                if not (
+                    known or unloadable(func) or kills_a_dtype(func) or slow_to_build(op, func)
+                ):
+                    calls[gvar] = op
+    gvars = list(calls)
+    for start in range(0, len(gvars), BATCH):
+        functions = {gvar: module.functions[gvar] for gvar in gvars[start : start + BATCH]}
+        yield from _outcomes(functions, calls, draws)
+
+
+def add_call(op: Op, number: int, module: ModuleScope) -> relax.GlobalVar:
+    """Add a function that calls the operator once, its tensors of the dtype of this number if type
+    inference accepts that."""
+    c, s = Choices(random_bytes(op, number)), scope_for(op, number, module)
+    s.dataflow(op.pure)
+    s.exporting = True
+    call = op.build(c, s)
+    others = list(itertools.islice(dtypes(s, call), len(DTYPES)))
+    found = accepted(s, call, others[number % len(DTYPES)]) if others else None
+    if found is not None and s.adopt(found[1]):
+        call = found[0]
+    result = s.bind(call)
+    s.pure = op.pure
+    s.close()
+    func = finish(Choices(b""), s, result)
+    name = f"{op.name.replace('.', '_')}_{number}"
+    module.add(name, func.with_attr("global_symbol", name))
+    return list(module.functions)[-1]
+
+
+def _outcomes(
+    functions: dict[relax.GlobalVar, relax.Function], ops: dict[relax.GlobalVar, Op], draws: Any
+) -> Iterator[Outcome]:
+    mod = tvm.IRModule(functions)
+    cases: list[tuple[relax.GlobalVar, list[Any], str, Any]] = []
+    for gvar, func in functions.items():
+        for kind, count in draws:
+            for seed in range(count):
+                args = drawn(func, kind, seed)
+                found = judged(mod, ops[gvar], gvar, args)
+                if found is not None:
+                    cases.append((gvar, args, *found))
+    actuals = results(functions, [case[:2] for case in cases], "default")
+    for (gvar, args, refused, expected), actual in zip(cases, actuals, strict=True):
+        if actual is DIED or isinstance(actual, Failure):
+            wrong: str | None = str(actual)[:200]
+        else:
+            with np.errstate(all="ignore"):
+                wrong = difference(expected, actual, (), ops[gvar].tolerance)
+        call = called(ops[gvar], functions[gvar])
+        dtypes = tuple(str(getattr(arg.ty, "dtype", "")) for arg in call.args)
+        yield Outcome(ops[gvar].name, dtypes, refused, wrong or "", args)
+
+
+def judged(
+    mod: tvm.IRModule, op: Op, gvar: relax.GlobalVar, args: list[Any]
+) -> tuple[str, Any] | None:
+    """Why the record refuses the call, and what its reference gives nevertheless; None if it gives
+    nothing, or if to run such a call is dangerous."""
+    refused = ""
+    try:
+        Evaluator(mod).run(gvar.name_hint, args)
+    except Undefined as error:
+        refused = str(error).split(":", 1)[0]
+    except Unsupported:
+        refused = str(Behaviour.OPEN)
+    if refused in TRAPS or (refused and (op.undefined in INDEXED or "div" in op.name)):
+        return None
+    try:
+        return refused, evaluate(mod).run(gvar.name_hint, args)
+    except (Unsupported, Undefined, Mismatch):
+        return None
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are built at once here, also while the machine is busy."""
+    monkeypatch.setattr(fork, "WALL_SECONDS", 60.0)
