@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 
 import tvm
 import tvm_ffi
@@ -11,12 +13,25 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
+from ..module_scope import ModuleScope
 from ..ops import table
-from ..ops.variation import TRIES, Variation, Variations, accepted, attributes, operands_of
+from ..ops.record import Op
+from ..ops.variation import (
+    TRIES,
+    Variation,
+    Variations,
+    accepted,
+    attributes,
+    operands_of,
+    schemas,
+)
 from ..scope import Scope
 from ..values import Value, latest, value_of
 from .kind import ARITHMETIC, Callees, Ops
 from .values import operator
+
+EXAMPLES = 16
+"""Calls of an operator from which the texts of its attributes are taken."""
 
 
 def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -48,11 +63,14 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _repeatable(binding: relax.Binding) -> bool:
-    call = getattr(binding, "value", None)
-    if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
-        return False
-    op = table.get(str(call.op.name).removeprefix("relax."))
+    op = _record(getattr(binding, "value", None))
     return op is not None and op.pure and attributes not in op.deadly
+
+
+def _record(call: relax.Expr | None) -> Op | None:
+    if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
+        return None
+    return table.get(str(call.op.name).removeprefix("relax."))
 
 
 def _alike(one: Value, other: Value) -> bool:
@@ -87,10 +105,44 @@ def _on_its_result(result: relax.Var, s: Scope, call: relax.Call) -> Iterator[Va
             yield Variation({place: result})
 
 
+def texts(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """Another text for an attribute: a mode, a layout, a kind of reduction."""
+    op = _record(call)
+    if op is None or call.attrs is None:
+        return
+    for name, known in _texts(op.name).items():
+        for text in known:
+            if text != getattr(call.attrs, name):
+                yield Variation(attrs={name: text})
+
+
+@cache
+def _texts(op: str) -> Mapping[str, tuple[str, ...]]:
+    """The texts that the record of an operator chooses for attributes: nobody can guess others."""
+    found: dict[str, set[str]] = {}
+    for number in range(EXAMPLES):
+        scope = Scope(ModuleScope(frozenset()), (2, 3, 4), table[op].dtypes[:1] or ("float32",))
+        scope.dataflow(True)
+        call = table[op].build(Choices(random.Random(number).randbytes(64)), scope)
+        attrs = getattr(call, "attrs", None)
+        for name in () if attrs is None else schemas(attrs):
+            value = getattr(attrs, name)
+            if isinstance(value, str):
+                found.setdefault(name, set()).add(str(value))
+    return {name: tuple(sorted(values)) for name, values in found.items() if len(values) > 1}
+
+
+def _texts_or_attributes(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """Another text; where no attribute is one, another value of any type."""
+    found = texts(s, call)
+    first = next(found, None)
+    return attributes(s, call) if first is None else itertools.chain((first,), found)
+
+
 _CHANGES: tuple[Variations, ...] = (
     _unchanged,
     attributes,
     other_operands,
     swapped_operands,
-    attributes,
+    _texts_or_attributes,
 )

@@ -20,7 +20,6 @@ from tvm import relax
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.module_scope import ModuleScope
-from relaxfuzz.generators.ops import FAMILIES
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.ops.undefined import INDEXED, Behaviour
 from relaxfuzz.generators.ops.variation import DTYPES, accepted, dtypes

@@ -44,6 +44,11 @@ def test_an_overflow_that_changes_values_is_caught() -> None:
         run_snippet("evaluated", case("averages_by_the_sum"))
 
 
+def test_integers_that_are_computed_in_floats_are_caught() -> None:
+    (violation,) = check(case("multiplies_in_float32"), oracles=["evaluated"])
+    assert violation.key == ("values", "relax.multiply")
+
+
 @pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
 def test_what_stays_defined_is_left_alone(factory: str) -> None:
     assert check(case(factory), oracles=["evaluated"]) == []

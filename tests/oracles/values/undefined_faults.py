@@ -61,6 +61,12 @@ def module() -> tvm.IRModule:
             first = R.add(x, y)
             return R.subtract(first, z)
 
+        @R.function
+        def product(x: R.Tensor((4,), "int32"), y: R.Tensor((4,), "int32")) -> R.Tensor(
+            (4,), "int32"
+        ):
+            return R.multiply(x, y)
+
         @R.function(private=True)
         def helper(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
             return R.nn.relu(x)
@@ -145,6 +151,18 @@ def averages_by_the_sum() -> Pass:
         return relax.op.right_shift(total, half.args[1])
 
     return _rewriting("AveragesByTheSum", change)
+
+
+def multiplies_in_float32() -> Pass:
+    """Right up to 2^24."""
+
+    def change(call: relax.Call, look: Look) -> relax.Expr | None:
+        if not _is(call, "multiply") or str(call.args[0].ty.dtype) != "int32":
+            return None
+        wide = [relax.op.astype(arg, "float32") for arg in call.args]
+        return relax.op.astype(relax.op.multiply(*wide), "int32")
+
+    return _rewriting("MultipliesInFloat32", change)
 
 
 def _with_helper(
