@@ -167,7 +167,7 @@ class Expectation:
     def differs(self, actual: Any, tolerance: Tolerance | None = None) -> str | None:
         """What the first difference is: "values: expected ... but got ..."; or None.
 
-        A result that is arbitrary differs from none.
+        A result that is arbitrary differs from none, and so does that of a module that overflows.
 
         Args:
             tolerance: see `bounds`.
@@ -181,7 +181,7 @@ class Expectation:
         if shaken is None:
             return None
         found = difference(self.result, actual, shaken, allowed)
-        return None if found is None or self.arbitrary else found
+        return None if found is None or self.arbitrary or self.overflows else found
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
