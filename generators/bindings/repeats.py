@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -43,11 +44,11 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if not candidates:
         operator(c, s, ops, callees)
         return
-    binding = c.pick(candidates)
-    changes: tuple[Variations, ...] = (*_CHANGES, partial(_on_its_result, binding.var))
-    change, first, combined = c.pick(changes), c.below(256), c.flag()
+    at, change, first, combined = c.below(256), c.pick(_CHANGES), c.below(256), c.flag()
+    apt = [each for each in candidates if next(change(s, each), None) is not None] or candidates
+    binding = apt[at % len(apt)]
     call = binding.value
-    variations = list(change(s, call))
+    variations = list(change(s, binding))
     start = first % max(len(variations), 1)
     for variation in (variations[start:] + variations[:start])[:TRIES]:
         found = accepted(s, binding.value, variation)
@@ -80,8 +81,16 @@ def _alike(one: Value, other: Value) -> bool:
     return bool(tvm_ffi.structural_equal(one.expr.ty, other.expr.ty))
 
 
-def _unchanged(s: Scope, call: relax.Call) -> Iterator[Variation]:
+Change = Callable[[Scope, relax.Binding], Iterator[Variation]]
+"""What may be changed about the call that a variable is bound to."""
+
+
+def _unchanged(s: Scope, binding: relax.Binding) -> Iterator[Variation]:
     yield from ()
+
+
+def _varied(kind: Variations) -> Change:
+    return lambda s, binding: kind(s, binding.value)
 
 
 def other_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
@@ -98,22 +107,31 @@ def swapped_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
         yield Variation({(at - 1,): call.args[at], (at,): call.args[at - 1]})
 
 
-def _on_its_result(result: relax.Var, s: Scope, call: relax.Call) -> Iterator[Variation]:
+def _on_its_result(s: Scope, binding: relax.Binding) -> Iterator[Variation]:
     """The result of the call in place of an operand."""
-    for place, arg in operands_of(call.args):
+    for place, arg in operands_of(binding.value.args):
         if isinstance(arg.ty, relax.TensorType):
-            yield Variation({place: result})
+            yield Variation({place: binding.var})
 
 
 def texts(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Another text for an attribute: a mode, a layout, a kind of reduction."""
     op = _record(call)
-    if op is None or call.attrs is None:
+    if op is None or not _textual(call.attrs):
         return
     for name, known in _texts(op.name).items():
         for text in known:
             if text != getattr(call.attrs, name):
                 yield Variation(attrs={name: text})
+
+
+def _textual(attrs: Any) -> list[str]:
+    """The attributes that are texts, and no dtypes."""
+    return [
+        name
+        for name, schema in ({} if attrs is None else schemas(attrs)).items()
+        if schema["type"] != "DataType" and isinstance(getattr(attrs, name), str)
+    ]
 
 
 @cache
@@ -125,10 +143,8 @@ def _texts(op: str) -> Mapping[str, tuple[str, ...]]:
         scope.dataflow(True)
         call = table[op].build(Choices(random.Random(number).randbytes(64)), scope)
         attrs = getattr(call, "attrs", None)
-        for name in () if attrs is None else schemas(attrs):
-            value = getattr(attrs, name)
-            if isinstance(value, str):
-                found.setdefault(name, set()).add(str(value))
+        for name in _textual(attrs):
+            found.setdefault(name, set()).add(str(getattr(attrs, name)))
     return {name: tuple(sorted(values)) for name, values in found.items() if len(values) > 1}
 
 
@@ -139,10 +155,11 @@ def _texts_or_attributes(s: Scope, call: relax.Call) -> Iterator[Variation]:
     return attributes(s, call) if first is None else itertools.chain((first,), found)
 
 
-_CHANGES: tuple[Variations, ...] = (
+_CHANGES: tuple[Change, ...] = (
     _unchanged,
-    attributes,
-    other_operands,
-    swapped_operands,
-    _texts_or_attributes,
+    _varied(attributes),
+    _varied(other_operands),
+    _varied(swapped_operands),
+    _varied(_texts_or_attributes),
+    _on_its_result,
 )

@@ -22,7 +22,7 @@ from ..tensorir import SMALL, sanitize, translate
 from ..tensorir.sanitizer_runtime import OVERFLOW
 from ..violation import omit
 from .comparison import difference, exact, finite, leaves, perturbed
-from .inputs import TRIES, Kind, drawn
+from .inputs import EXTREMES, TRIES, Kind, drawn
 from .relations import Rule
 
 PHASES = (0, 1, 2)
@@ -119,7 +119,7 @@ class Expectation:
                 fault = sanitize(func, args, SMALL, outputs, overflow=True)
                 found |= fault is not None and fault.kind == OVERFLOW
             except (Unsupported, Mismatch, Undefined):
-                found |= self.kind is Kind.EXTREME
+                found |= self.kind in EXTREMES
             return translate(func)(*args)
 
         with contextlib.suppress(Unsupported, Mismatch, Undefined):
@@ -186,7 +186,7 @@ class Expectation:
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
         # Of extremes even one sum may cancel out, and its rounding depends on the order.
-        moves = coarse or self.kind is Kind.EXTREME
+        moves = coarse or self.kind in EXTREMES
         try:
             return tuple(
                 self.evaluate([shake(arg) for arg in self.args] if moves else None, perturb=shake)
@@ -265,10 +265,8 @@ class Expectations:
     def _made(self, name: str, rule: Rule | None, kind: Kind) -> Expectation | None:
         """The first draw for which the function is defined."""
         first = list(Kind).index(kind)
-        for seed in range(
-            first, TRIES * len(Kind) if kind is Kind.EXTREME else first + 1, len(Kind)
-        ):
-            made = self._drawn(name, rule, kind, seed)
+        for turn in range(TRIES if kind in EXTREMES else 1):
+            made = self._drawn(name, rule, kind, first + turn * len(Kind))
             if made is not None:
                 return made
         return None

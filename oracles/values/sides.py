@@ -16,7 +16,7 @@ from ..inspect import public_functions
 from ..pass_runs import PassRuns
 from . import relations
 from .expectation import Expectation
-from .inputs import Kind
+from .inputs import EXTREMES, Kind
 from .relations import Rule
 
 LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
@@ -57,7 +57,7 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
         for e in itertools.islice(expected.of(name, rule, kinds), most):
             # With less precision, infinities come and go, and extremes are rounded.
             if (
-                e.kind not in (Kind.SPECIAL, Kind.EXTREME)
+                e.kind not in (Kind.SPECIAL, *EXTREMES)
                 or runs.contract.relation is not Relation.LOOSE
             ):
                 yield e, Expectation(after, name, e.args, None, e.kind, plan, wraps=True)

@@ -24,7 +24,7 @@ def module() -> tvm.IRModule:
         def divided(x: R.Tensor((4,), "int32"), y: R.Tensor((4,), "int32")) -> R.Tensor(
             (4,), "int32"
         ):
-            z = R.maximum(y, R.const(1, "int32"))
+            z = R.where(R.equal(y, R.const(0, "int32")), R.const(1, "int32"), y)
             return R.floor_divide(x, z)
 
         @R.function
@@ -114,19 +114,19 @@ def _is(expr: Any, op: str) -> bool:
     return named and expr.op.name == f"relax.{op}"
 
 
-def _unguarded(guard: str, op: str, at: int) -> Pass:
+def _unguarded(guard: str, op: str, at: int, guarded_at: int = 0) -> Pass:
     def change(call: relax.Call, look: Look) -> relax.Expr | None:
         if not _is(call, op) or not _is(guarded := look(call.args[at]), guard):
             return None
         args = list(call.args)
-        args[at] = guarded.args[0]
+        args[at] = guarded.args[guarded_at]
         return relax.Call(call.op, args, call.attrs)
 
     return _rewriting(f"Drops_{guard}", change)
 
 
 def divides_by_what_may_be_zero() -> Pass:
-    return _unguarded("maximum", "floor_divide", 1)
+    return _unguarded("where", "floor_divide", 1, 2)
 
 
 def takes_what_may_be_outside() -> Pass:
