@@ -85,9 +85,13 @@ class Difference:
 
 
 def evaluated(runs: PassRuns) -> Violation | None:
-    """The first difference that the VM confirms; else one that no rounding explains."""
+    """The first difference that the VM confirms; else one that no rounding explains.
+
+    What the VM shows comes before undefined behaviour, which may come of the same mistake.
+    """
     tolerance = tolerance_of(runs)
     unconfirmed: dict[str, Difference] = {}
+    found: tuple[Difference, str] | None = None
     for difference in differences(runs):
         before, after = difference.before, difference.after
         runs.step("ask the VM")
@@ -95,15 +99,18 @@ def evaluated(runs: PassRuns) -> Violation | None:
             verdict, note = hidden(before, after, tolerance)
         else:
             verdict, reason = vote(before, after, tolerance)
-            note = f"The VM cannot confirm it: {reason}" if reason else ""
+            note = f"The VM cannot confirm it: {reason}"
         if verdict is Verdict.SAME:
-            return _blaming(runs, difference, tolerance, *[note] * bool(note))
-        if verdict is Verdict.OTHER or not _certain(difference, tolerance):
+            if not difference.undefined:
+                return _blaming(runs, difference, tolerance)
+            found = found or (difference, note)
+        if verdict is not Verdict.NONE or not _certain(difference, tolerance):
             continue
         first = unconfirmed.setdefault(difference.what, difference)
         if first is not difference:  # a second set of arguments shows it
-            return _blaming(runs, first, tolerance, note)
-    return None
+            found = found or (first, note)
+            break
+    return None if found is None else _blaming(runs, found[0], tolerance, found[1])
 
 
 def _blaming(

@@ -112,8 +112,8 @@ def add_call(op: Op, number: int, module: ModuleScope) -> relax.GlobalVar:
 
 
 def _kind(dtype: str) -> str:
-    """The numbers that a record says something of: floats, signed and unsigned integers, bool."""
-    return dtype.rstrip("0123456789").replace("bfloat", "float")
+    """The numbers that a record says something of: floats, bfloat16, integers of either kind, bool."""
+    return dtype.rstrip("0123456789")
 
 
 def _outcomes(
