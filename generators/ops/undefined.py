@@ -278,13 +278,32 @@ def sum_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return False
 
 
+def cancelling(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """A variance may be the difference of two numbers that are equal up to rounding.
+
+    So it is for the mean of the squares minus the square of the mean, in TVM's code and others'.
+    """
+    x = args[0]
+    if is_float(x) and x.size:
+        finite = np.abs(x[np.isfinite(x)].astype("float64"))
+        # Half of the precision is left to the squares.
+        if finite.size and finite.max() > 2.0 ** (ml_dtypes.finfo(x.dtype).nmant // 2):
+            return True
+    return average(args, attrs, result)
+
+
 def average(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return any(x.size == 0 for x in arrays(args)) or sum_overflow(args, attrs, result)
 
 
 def accumulation(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """In a dtype that does not hold the operands: when they are converted is not documented."""
-    lossy = not all(np.can_cast(x.dtype, result.dtype) for x in arrays(args))
+    tensors = arrays(args)
+    lossy = not all(np.can_cast(x.dtype, result.dtype) for x in tensors)
+    if is_float(result) and tensors and not any(map(is_float, tensors)):
+        # Whole numbers whose products the float rounds.
+        products = np.prod([np.abs(x.astype("float64")).max(initial=0) for x in tensors])
+        lossy = lossy or bool(products > 2.0 ** ml_dtypes.finfo(result.dtype).nmant / 16)
     return lossy or result.dtype == np.bool_ or sum_overflow(args, attrs, result)
 
 
