@@ -200,9 +200,10 @@ class _Drawing:
         least, most = int(info.min), int(info.max)
         turn, second = divmod(max(0, self._seed // len(Kind) - 1), 2)
         if self._seed >= len(Kind) and self._integer_tensors % 2 == second:
-            return [x for x in NEUTRAL[turn % len(NEUTRAL)] if x >= least]
+            row = NEUTRAL[-1 if self._kind is Kind.PRECISION else turn % len(NEUTRAL)]
+            return [x for x in row if x >= least]
         if self._kind is Kind.PRECISION:
-            beyond = [2**bits + x for bits in (8, 11, 24, 31, 53) for x in (-1, 1, 3)]
+            beyond = [2**bits + x for bits in (8, 11, 24, 31, 53) for x in (1, 3)]
             return [x for y in beyond for x in (y, -y) if least <= x <= most] or [most]
         # With the neutral numbers of the same turn most sums and products stay inside.
         ends = ((most, most - 1), (least, most), (most, least + 1))
