@@ -112,7 +112,7 @@ def test_in_turn_one_tensor_is_extreme() -> None:
 def test_integers_that_floats_round() -> None:
     x, y, _ = draw("whole", Kind.PRECISION)
     for dtype in ("float16", "float32", "float64"):
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             assert (x.astype(dtype).astype("float64").astype("int64") != x).any()
     assert 2**53 < np.abs(x).max() < 2**54
     assert set(y) == {127}
