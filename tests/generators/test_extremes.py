@@ -54,6 +54,10 @@ TRAPS = (Behaviour.DIVISION, Behaviour.INDEX)
 """What ends the process, or reads what it must not."""
 
 
+DIVISIONS = ("divide", "floor_divide", "mod", "floor_mod")
+"""Where nothing is promised of a value on the way, a divisor may be 0 all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one call."""
@@ -166,7 +170,7 @@ def judged(
         refused = str(error).split(":", 1)[0]
     except Unsupported:
         refused = str(Behaviour.OPEN)
-    if refused in TRAPS or (refused and (op.undefined in INDEXED or "div" in op.name)):
+    if refused in TRAPS or (refused and (op.undefined in INDEXED or op.name in DIVISIONS)):
         return None
     try:
         return refused, evaluate(mod).run(gvar.name_hint, args)
