@@ -21,7 +21,7 @@ from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import FAMILIES, table
-from relaxfuzz.generators.ops.record import Op
+from relaxfuzz.generators.ops.record import Op, Tolerance
 from relaxfuzz.generators.ops.undefined import INDEXED, Behaviour, accumulation
 from relaxfuzz.generators.ops.variation import DTYPES, accepted, dtypes
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
@@ -146,21 +146,30 @@ def _outcomes(
     actuals = results(functions, [case[:2] for case in cases], "default")
     for (gvar, args, refused, expected), actual in zip(cases, actuals, strict=True):
         if actual is DIED or isinstance(actual, Failure):
-            wrong: str | None = str(actual)[:200]
+            wrong = str(actual)[:200]
         else:
-            with np.errstate(all="ignore"):
-                wrong = difference(expected, actual, (), ops[gvar].tolerance)
-            if wrong is not None:
-                # Numbers of all sizes cancel out: what a tiny change of them does is no error.
-                near = [
-                    [moved(arg, (turn + at) % 3) for at, arg in enumerate(args)]
-                    for turn in range(3)
-                ]
-                shaken = [evaluate(mod).run(gvar.name_hint, each) for each in near]
-                wrong = difference(expected, actual, shaken, ops[gvar].tolerance)
+            wrong = _difference(mod, gvar, args, expected, actual, ops[gvar].tolerance)
         call = called(ops[gvar], functions[gvar])
         dtypes = tuple(str(getattr(arg.ty, "dtype", "")) for arg in call.args)
-        yield Outcome(ops[gvar].name, dtypes, refused, wrong or "", args)
+        yield Outcome(ops[gvar].name, dtypes, refused, wrong, args)
+
+
+def _difference(
+    mod: tvm.IRModule,
+    gvar: relax.GlobalVar,
+    args: list[Any],
+    expected: Any,
+    actual: Any,
+    tolerance: Tolerance,
+) -> str:
+    """How two results differ. Where numbers of all sizes cancel out, what a tiny change of the
+    operands does is no error."""
+    with np.errstate(all="ignore"):
+        if difference(expected, actual, (), tolerance) is None:
+            return ""
+        near = [[moved(arg, (turn + at) % 3) for at, arg in enumerate(args)] for turn in range(3)]
+        shaken = [evaluate(mod).run(gvar.name_hint, each) for each in near]
+        return difference(expected, actual, shaken, tolerance) or ""
 
 
 def judged(
