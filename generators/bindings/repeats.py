@@ -162,4 +162,5 @@ _CHANGES: tuple[Change, ...] = (
     _varied(swapped_operands),
     _varied(_texts_or_attributes),
     _on_its_result,
+    _varied(attributes),
 )

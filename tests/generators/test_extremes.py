@@ -78,7 +78,8 @@ class Outcome:
     @property
     def of_integers(self) -> bool:
         """All operands whose dtype is known hold integers."""
-        return all("int" in dtype for dtype in self.dtypes if dtype)
+        known = [dtype for dtype in self.dtypes if dtype]
+        return bool(known) and all("int" in dtype for dtype in known)
 
     def __str__(self) -> str:
         text = f"{self.op} of {', '.join(self.dtypes)}: {self.refused} {self.differs}"
@@ -205,6 +206,8 @@ KNOWN = {
     ("argmax", "uint"): ENDS_WIN,
     ("argmin", "int"): ENDS_WIN,
     ("argmin", "uint"): ENDS_WIN,
+    ("scatter_elements", "int"): "LegalizeOps fails on the mean of integers",
+    ("scatter_elements", "uint"): "LegalizeOps fails on the mean of integers",
     ("clip", "uint"): "LegalizeOps fails on a negative bound of unsigned integers",
     ("cumsum", "bool"): "the build fails without the dtype that the documentation asks for",
     ("cumprod", "bool"): "the build fails without the dtype that the documentation asks for",
@@ -224,6 +227,9 @@ LEFT_OPEN = {
 
 QUICK = ("binary",)
 
+FREE_OF_CHECKS = [name for name in FAMILIES if name not in ("runtime", "vision", "host")]
+"""Families whose operators refuse no arguments: others check sizes or conditions, or want boxes."""
+
 
 @pytest.mark.parametrize("family", QUICK)
 def test_extremes(family: str) -> None:
@@ -231,7 +237,7 @@ def test_extremes(family: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", FREE_OF_CHECKS)
 def test_extremes_of_every_dtype(family: str) -> None:
     _compare(FAMILIES[family], range(len(DTYPES)))
 
