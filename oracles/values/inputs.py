@@ -306,7 +306,7 @@ def _bound(call: relax.Call, place: int) -> Any:
         return None
     axis = getattr(call.attrs, "axis", None)
     dims = list(shape.values)
-    if axis is not None:
-        return dims[int(axis)]
+    if axis is not None:  # type inference does not check that of every operator
+        return dims[int(axis)] if -len(dims) <= int(axis) < len(dims) else None
     # Without an axis indices go along several ones; the smallest bounds them all.
     return functools.reduce(ir.Min, dims)

@@ -168,3 +168,15 @@ def test_too_many_elements_are_refused_before_any_is_drawn(monkeypatch: pytest.M
     func = relax.Function([one, other], relax.SeqExpr([], one), one.ty)
     with pytest.raises(TooLarge, match=str(MOST)):
         drawn(func, Kind.WHOLE)
+
+
+def test_an_axis_that_is_not_there_bounds_nothing() -> None:
+    data, indices = (
+        relax.Var(name, relax.TensorType((2, 3), dtype))
+        for name, dtype in (("data", "float32"), ("indices", "int64"))
+    )
+    builder = relax.BlockBuilder()
+    with builder.function("main", [data, indices]):
+        scattered = relax.op.scatter_elements(data, indices, data, axis=5)
+        builder.emit_func_output(builder.emit(scattered))
+    assert drawn(builder.get()["main"], Kind.WHOLE)[1].shape == (2, 3)
