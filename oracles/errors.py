@@ -21,7 +21,8 @@ class Undefined(Exception):
     """The program has undefined behaviour, which compiled code would hide.
 
     An access outside a buffer, a read of uninitialized or freed memory, two parallel iterations
-    that write one element.
+    that write one element, and what `generators.ops.undefined.Behaviour` names. The message says
+    what is undefined first; what may follow behind a colon is where, and on which values.
     """
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import itertools
+import random
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -11,12 +14,25 @@ from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
+from ..module_scope import ModuleScope
 from ..ops import table
-from ..ops.variation import TRIES, Variation, Variations, accepted, attributes, operands_of
+from ..ops.record import Op
+from ..ops.variation import (
+    TRIES,
+    Variation,
+    Variations,
+    accepted,
+    attributes,
+    operands_of,
+    schemas,
+)
 from ..scope import Scope
 from ..values import Value, latest, value_of
 from .kind import ARITHMETIC, Callees, Ops
 from .values import operator
+
+EXAMPLES = 16
+"""Calls of an operator from which the texts of its attributes are taken."""
 
 
 def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -28,11 +44,11 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     if not candidates:
         operator(c, s, ops, callees)
         return
-    binding = c.pick(candidates)
-    changes: tuple[Variations, ...] = (*_CHANGES, partial(_on_its_result, binding.var))
-    change, first, combined = c.pick(changes), c.below(256), c.flag()
+    at, change, first, combined = c.below(256), c.pick(_CHANGES), c.below(256), c.flag()
+    apt = [each for each in candidates if next(change(s, each), None) is not None] or candidates
+    binding = apt[at % len(apt)]
     call = binding.value
-    variations = list(change(s, call))
+    variations = list(change(s, binding))
     start = first % max(len(variations), 1)
     for variation in (variations[start:] + variations[:start])[:TRIES]:
         found = accepted(s, binding.value, variation)
@@ -48,11 +64,14 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _repeatable(binding: relax.Binding) -> bool:
-    call = getattr(binding, "value", None)
-    if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
-        return False
-    op = table.get(str(call.op.name).removeprefix("relax."))
+    op = _record(getattr(binding, "value", None))
     return op is not None and op.pure and attributes not in op.deadly
+
+
+def _record(call: relax.Expr | None) -> Op | None:
+    if not isinstance(call, relax.Call) or not isinstance(call.op, tvm.ir.Op):
+        return None
+    return table.get(str(call.op.name).removeprefix("relax."))
 
 
 def _alike(one: Value, other: Value) -> bool:
@@ -62,8 +81,16 @@ def _alike(one: Value, other: Value) -> bool:
     return bool(tvm_ffi.structural_equal(one.expr.ty, other.expr.ty))
 
 
-def _unchanged(s: Scope, call: relax.Call) -> Iterator[Variation]:
+Change = Callable[[Scope, relax.Binding], Iterator[Variation]]
+"""What may be changed about the call that a variable is bound to."""
+
+
+def _unchanged(s: Scope, binding: relax.Binding) -> Iterator[Variation]:
     yield from ()
+
+
+def _varied(kind: Variations) -> Change:
+    return lambda s, binding: kind(s, binding.value)
 
 
 def other_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
@@ -80,17 +107,60 @@ def swapped_operands(s: Scope, call: relax.Call) -> Iterator[Variation]:
         yield Variation({(at - 1,): call.args[at], (at,): call.args[at - 1]})
 
 
-def _on_its_result(result: relax.Var, s: Scope, call: relax.Call) -> Iterator[Variation]:
+def _on_its_result(s: Scope, binding: relax.Binding) -> Iterator[Variation]:
     """The result of the call in place of an operand."""
-    for place, arg in operands_of(call.args):
+    for place, arg in operands_of(binding.value.args):
         if isinstance(arg.ty, relax.TensorType):
-            yield Variation({place: result})
+            yield Variation({place: binding.var})
 
 
-_CHANGES: tuple[Variations, ...] = (
+def texts(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """Another text for an attribute: a mode, a layout, a kind of reduction."""
+    op = _record(call)
+    if op is None or not _textual(call.attrs):
+        return
+    for name, known in _texts(op.name).items():
+        for text in known:
+            if text != getattr(call.attrs, name):
+                yield Variation(attrs={name: text})
+
+
+def _textual(attrs: Any) -> list[str]:
+    """The attributes that are texts, and no dtypes."""
+    return [
+        name
+        for name, schema in ({} if attrs is None else schemas(attrs)).items()
+        if schema["type"] != "DataType" and isinstance(getattr(attrs, name), str)
+    ]
+
+
+@cache
+def _texts(op: str) -> Mapping[str, tuple[str, ...]]:
+    """The texts that the record of an operator chooses for attributes: nobody can guess others."""
+    found: dict[str, set[str]] = {}
+    for number in range(EXAMPLES):
+        scope = Scope(ModuleScope(frozenset()), (2, 3, 4), table[op].dtypes[:1] or ("float32",))
+        scope.dataflow(True)
+        call = table[op].build(Choices(random.Random(number).randbytes(64)), scope)
+        attrs = getattr(call, "attrs", None)
+        for name in _textual(attrs):
+            found.setdefault(name, set()).add(str(getattr(attrs, name)))
+    return {name: tuple(sorted(values)) for name, values in found.items() if len(values) > 1}
+
+
+def _texts_or_attributes(s: Scope, call: relax.Call) -> Iterator[Variation]:
+    """Another text; where no attribute is one, another value of any type."""
+    found = texts(s, call)
+    first = next(found, None)
+    return attributes(s, call) if first is None else itertools.chain((first,), found)
+
+
+_CHANGES: tuple[Change, ...] = (
     _unchanged,
-    attributes,
-    other_operands,
-    swapped_operands,
-    attributes,
+    _varied(attributes),
+    _varied(other_operands),
+    _varied(swapped_operands),
+    _varied(_texts_or_attributes),
+    _on_its_result,
+    _varied(attributes),
 )

@@ -37,12 +37,13 @@ class Row(NamedTuple):
     dtypes: tuple[str, ...] = (*NUMBERS, *BRAIN)
     nonfinite: bool = True
     rule: undefined.Rule | None = None
+    arithmetic: tuple[int, ...] = ()
 
 
 ROWS = (
-    Row("add", np.add),
-    Row("multiply", np.multiply),
-    Row("subtract", np.subtract),
+    Row("add", np.add, arithmetic=(0, 1)),
+    Row("multiply", np.multiply, arithmetic=(0, 1)),
+    Row("subtract", np.subtract, arithmetic=(0, 1)),
     Row("maximum", _maximum, nonfinite=False),
     Row("minimum", _minimum, nonfinite=False),
     Row("power", np.power, FLOATS, rule=undefined.pole),
@@ -73,6 +74,7 @@ def _op(row: Row) -> Op:
         batching=batching.elementwise,
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, row.rule),
+        arithmetic=row.arithmetic,
     )
 
 
@@ -123,7 +125,7 @@ def _division(
         nonfinite=nonfinite,
         batching=batching.elementwise,
         numbers=True,
-        undefined=undefined.any_of(undefined.two_dtypes, undefined.zero_divisor),
+        undefined=undefined.any_of(undefined.two_dtypes, undefined.division),
     )
 
 

@@ -281,6 +281,7 @@ def _conv(n: int) -> Op:
         dtypes=DTYPES,
         batching=batching.images,
         undefined=undefined.accumulation,
+        arithmetic=(0, 1),
     )
 
 
@@ -374,6 +375,7 @@ def _transpose(n: int) -> Op:
         dtypes=DTYPES,
         batching=batching.images,
         undefined=undefined.accumulation,
+        arithmetic=(0, 1),
     )
 
 

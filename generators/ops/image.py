@@ -223,6 +223,8 @@ def _resize(args: Sequence[Any], attrs: Any) -> Any:
 def _rounded(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """To integers, or to other floats that are narrower: when, and which way, is not documented."""
     x = args[0]
+    if x.dtype.kind in "iu" and x.size and float(np.abs(x.astype("float64")).max()) > 1 << 24:
+        return True  # as is, whether elements go through float32 on the way
     exact = attrs is not None and str(attrs.method) == "nearest_neighbor"
     return not np.can_cast(x.dtype, result.dtype) or (result.dtype.kind in "iub" and not exact)
 

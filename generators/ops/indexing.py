@@ -361,6 +361,7 @@ OPS = (
         _build_index_tensor,
         # Negative indices count from the end, as documented: "as if one had written it in NumPy".
         lambda args, attrs: args[0][tuple(args[1])],
+        undefined=undefined.past_the_end,
     ),
     Op(
         name="scatter_elements",
@@ -368,6 +369,7 @@ OPS = (
         reference=_scatter_elements,
         dtypes=NUMBERS,
         undefined=undefined.repeated_element,
+        arithmetic=(0, 2),
     ),
     Op(
         name="scatter_nd",
@@ -375,6 +377,7 @@ OPS = (
         reference=_scatter_nd,
         dtypes=NUMBERS,
         undefined=undefined.repeated_row,
+        arithmetic=(0, 2),
     ),
     Op(
         name="index_put",
@@ -382,6 +385,7 @@ OPS = (
         reference=_index_put,
         dtypes=NUMBERS,
         undefined=undefined.repeated_place,
+        arithmetic=(0, 2),
     ),
     moving(
         "reverse_sequence",

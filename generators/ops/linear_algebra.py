@@ -104,6 +104,7 @@ OPS = (
         nonfinite=True,
         batching=batching.matmul,
         undefined=undefined.accumulation,
+        arithmetic=(0, 1),
     ),
     Op(
         name="einsum",
@@ -111,6 +112,7 @@ OPS = (
         reference=_einsum,
         dtypes=EINSUM_DTYPES,
         undefined=undefined.average,
+        arithmetic=(0,),
     ),
     Op(
         name="outer",
@@ -119,5 +121,6 @@ OPS = (
         dtypes=DTYPES,
         nonfinite=True,
         undefined=undefined.two_dtypes,
+        arithmetic=(0, 1),
     ),
 )

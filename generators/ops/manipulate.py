@@ -327,6 +327,7 @@ OPS = (
         reference=quiet(in_single(_collapse_sum)),
         dtypes=NUMBERS,
         undefined=undefined.sum_overflow,
+        arithmetic=(0,),
     ),
     Op(
         name="collapse_sum_like",
@@ -334,6 +335,7 @@ OPS = (
         reference=quiet(in_single(_collapse_sum)),
         dtypes=NUMBERS,
         undefined=undefined.sum_overflow,
+        arithmetic=(0,),
     ),
     moving(
         "tile", _build_tile, lambda args, attrs: np.tile(args[0], [int(r) for r in attrs.repeats])

@@ -513,7 +513,7 @@ OPS = (
         reference=quiet(in_single(_layer_norm)),
         dtypes=NARROW,
         batching=batching.along_axis("axes"),
-        undefined=undefined.average,
+        undefined=undefined.cancelling,
     ),
     Op(
         name="nn.rms_norm",
@@ -529,7 +529,7 @@ OPS = (
         reference=quiet(in_single(_group_norm)),
         dtypes=NARROW,
         batching=batching.along_axis("axes", "channel_axis"),
-        undefined=undefined.average,
+        undefined=undefined.cancelling,
     ),
     Op(
         name="nn.instance_norm",
@@ -537,7 +537,7 @@ OPS = (
         reference=quiet(in_single(_instance_norm)),
         dtypes=NARROW,
         batching=batching.along_axis("axes", "channel_axis"),
-        undefined=undefined.average,
+        undefined=undefined.cancelling,
     ),
     Op(
         name="nn.batch_norm",

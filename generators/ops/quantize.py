@@ -12,8 +12,9 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Value
-from .operands import ints, nonempty_tensor, one_axis, single
+from .operands import ints, nonempty_tensor, one_axis, quiet, single
 from .record import Op
+from .undefined import Behaviour
 from .variation import RARE
 
 __all__ = ["OPS"]
@@ -66,6 +67,15 @@ def _quantize(args: Sequence[Any], attrs: Any) -> Any:
     return np.clip(shifted, info.min, info.max).astype(info.dtype)
 
 
+def _not_whole(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """Numbers divided by a scale of 0; those at which half precision begins to skip zero points."""
+    x, scale = args[0], args[1]
+    if bool((scale == 0).any()):
+        return True
+    largest = np.abs(single(x)).max(initial=0) / np.abs(single(scale)).min(initial=np.inf)
+    return x.dtype == np.float16 and not bool(largest < 1 << 10)
+
+
 def _per_axis(parameter: Any, ndim: int, axis: int) -> Any:
     if parameter.size == 1:
         return parameter.reshape(())
@@ -84,10 +94,35 @@ def _dequantize(args: Sequence[Any], attrs: Any) -> Any:
     x, scale, zero = args
     wide = "int64" if x.dtype.kind in "iu" and zero.dtype.kind in "iu" else "float32"
     shifted = x.astype(wide) - _per_axis(zero, x.ndim, int(attrs.axis)).astype(wide)
-    return (shifted * _per_axis(scale, x.ndim, int(attrs.axis))).astype(str(attrs.out_dtype))
+    result = shifted * _per_axis(scale, x.ndim, int(attrs.axis))
+    if str(attrs.out_dtype) == "float16":  # TVM documents that it clips
+        result = np.clip(result, np.finfo("float16").min, np.finfo("float16").max)
+    return result.astype(str(attrs.out_dtype))
+
+
+def _far_apart(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
+    """The difference from the zero point is computed in 32 bits."""
+    x, zero = args[0], args[2]
+    if x.dtype.kind not in "iu" or zero.dtype.kind not in "iu" or not x.size or not zero.size:
+        return False
+    ends = [int(x.min()) - int(zero.max()), int(x.max()) - int(zero.min())]
+    inside = ends[0] >= -(1 << 31) and ends[1] < 1 << 31
+    return not inside and Behaviour.OVERFLOW
 
 
 OPS = (
-    Op(name="quantize", build=_build_quantize, reference=_quantize, dtypes=FLOATS),
-    Op(name="dequantize", build=_build_dequantize, reference=_dequantize, dtypes=DEQUANTIZED),
+    Op(
+        name="quantize",
+        build=_build_quantize,
+        reference=quiet(_quantize),
+        dtypes=FLOATS,
+        undefined=_not_whole,
+    ),
+    Op(
+        name="dequantize",
+        build=_build_dequantize,
+        reference=quiet(_dequantize),
+        dtypes=DEQUANTIZED,
+        undefined=_far_apart,
+    ),
 )

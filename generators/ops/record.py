@@ -15,8 +15,8 @@ from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
 from .batching import Rule as Batching
+from .undefined import Behaviour, arrays, is_float, overflowed
 from .undefined import Rule as Undefined
-from .undefined import arrays, is_float, may_have_overflowed
 from .variation import BYTES, Variations, varied
 
 FLOATS = ("float32", "float16", "float64")
@@ -89,6 +89,9 @@ class Op:
     undefined: Undefined | None = None
     """For which other operands the result is undefined; see `undefined.py`."""
 
+    arithmetic: tuple[int, ...] = ()
+    """The operands that it adds or multiplies: integers of 32 and 64 bits may overflow."""
+
     batching: Batching | None = None
     """How a batch passes through the operator; see `batching.py`. None: nothing is known."""
 
@@ -122,27 +125,33 @@ class Op:
         rarely = c.part(BYTES)
         return varied(rarely, s, self.build(c, s), self.deadly)
 
-    def is_undefined(self, args: Sequence[Any], result: Any, attrs: Any = None) -> bool:
-        """The operator promises nothing for these operands, or its result may have overflowed.
+    def undefined_for(
+        self, args: Sequence[Any], result: Any, attrs: Any = None, *, wraps: bool = False
+    ) -> Behaviour | None:
+        """Why the operator has no defined result for these operands; None if it has one.
 
         Args:
             args: the operands, as for the reference.
             result: what the reference gives for them.
             attrs: the call's attributes. Without them, what is undefined for some is for all.
+            wraps: sums and products of integers wrap around, as they do when they run.
         """
         tensors = arrays(args)
         if tensors and _kind(tensors[0].dtype) not in _kinds(self.dtypes):
-            return True
-        if self.undefined is not None and self.undefined(args, attrs, result):
-            return True
+            return Behaviour.OPEN
+        found = self.undefined is not None and self.undefined(args, attrs, result)
+        if found:
+            return found if isinstance(found, Behaviour) else Behaviour.OPEN
         low, high = self.domain
         for tensor in filter(is_float, tensors):
             finite = tensor[np.isfinite(tensor)]
             if finite.size < tensor.size and not self.nonfinite:
-                return True
+                return Behaviour.OPEN
             if finite.size and not (low <= finite.min() and finite.max() <= high):
-                return True
-        return any(map(may_have_overflowed, result if isinstance(result, tuple) else (result,)))
+                return Behaviour.OPEN
+        if not wraps and overflowed(self.reference, self.arithmetic, args, attrs, result):
+            return Behaviour.OVERFLOW
+        return None
 
 
 @functools.cache

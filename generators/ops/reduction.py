@@ -38,6 +38,7 @@ def _reduce(
     of_nothing: bool = False,
     nonfinite: bool = False,
     rule: undefined.Rule | None = None,
+    arithmetic: tuple[int, ...] = (),
 ) -> Op:
     """One reduction.
 
@@ -45,6 +46,7 @@ def _reduce(
         of_nothing: it is defined over zero elements too.
         nonfinite: a NaN is never passed over, and infinities have one sum in every order.
         rule: for which operands it is undefined.
+        arithmetic: as in the record.
     """
     call = getattr(relax_op, name)
 
@@ -68,6 +70,7 @@ def _reduce(
         nonfinite=nonfinite,
         batching=batching.reduced,
         undefined=rule,
+        arithmetic=arithmetic,
     )
 
 
@@ -110,12 +113,18 @@ OPS = (
         of_nothing=True,
         nonfinite=True,
         rule=undefined.sum_overflow,
+        arithmetic=(0,),
     ),
     _reduce("mean", _of_floats(np.mean), (*FLOATS, *BRAIN), nonfinite=True, rule=undefined.average),
     _reduce("max", np.max, (*NUMBERS, *BRAIN)),
     _reduce("min", np.min, (*NUMBERS, *BRAIN)),
     _reduce(
-        "prod", _wrapping(np.prod), (*ALL, *BRAIN), of_nothing=True, rule=undefined.sum_overflow
+        "prod",
+        _wrapping(np.prod),
+        (*ALL, *BRAIN),
+        of_nothing=True,
+        rule=undefined.sum_overflow,
+        arithmetic=(0,),
     ),
     _reduce("variance", _of_floats(np.var), FLOATS, rule=undefined.average),
     _reduce("std", _of_floats(np.std), FLOATS, rule=undefined.average),

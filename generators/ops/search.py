@@ -113,6 +113,7 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
         undefined=undefined.any_of(undefined.sum_overflow, undefined.unrepresentable),
+        arithmetic=(0,),
     )
 
 

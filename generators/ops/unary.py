@@ -37,6 +37,7 @@ class Row(NamedTuple):
     high: float = math.inf
     nonfinite: bool = True
     rule: undefined.Rule | None = None
+    arithmetic: tuple[int, ...] = ()
 
 
 SINGLE = (*WIDE, *BRAIN)
@@ -44,8 +45,8 @@ SINGLE = (*WIDE, *BRAIN)
 
 ROWS = (
     # The sign of a zero is promised nowhere: generated code computes 0 - x.
-    Row("negative", np.negative, (*FLOATS, *SIGNED, *BRAIN)),
-    Row("abs", np.abs, (*NUMBERS, *BRAIN)),
+    Row("negative", np.negative, (*FLOATS, *SIGNED, *BRAIN), arithmetic=(0,)),
+    Row("abs", np.abs, (*NUMBERS, *BRAIN), arithmetic=(0,)),
     Row("exp", np.exp),
     Row("sqrt", np.sqrt),
     Row("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
@@ -72,7 +73,7 @@ ROWS = (
     Row("sign", np.sign, (*FLOATS, *SIGNED, *BRAIN), nonfinite=False),
     Row("sin", np.sin),
     Row("sinh", np.sinh, SINGLE),
-    Row("square", lambda x: x * x, (*NUMBERS, *BRAIN)),
+    Row("square", lambda x: x * x, (*NUMBERS, *BRAIN), arithmetic=(0,)),
     # Near a pole the rounding of the operand decides.
     Row("tan", np.tan, low=-1.5, high=1.5),
     Row("trunc", np.trunc, (*FLOATS, *INTEGERS, *BRAIN)),
@@ -91,6 +92,7 @@ def _op(row: Row) -> Op:
         nonfinite=row.nonfinite,
         batching=batching.elementwise,
         undefined=row.rule,
+        arithmetic=row.arithmetic,
     )
 
 
@@ -127,9 +129,11 @@ def _build_clip(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _clip_reference(args: Sequence[Any], attrs: Any) -> Any:
+    """`max(min(x, high), low)`, as TVM computes it: NaN becomes the upper bound, and of two bounds
+    in the wrong order the lower one wins."""
     x, low, high = args
-    # NaN becomes the upper bound: TVM computes max(min(x, high), low).
-    return np.where(np.isnan(x), high, np.clip(x, low, high)).astype(x.dtype)
+    below = np.where(x < high, x, high)
+    return np.where(below > low, below, low).astype(x.dtype)
 
 
 def _build_wrap_param(c: Choices, s: Scope) -> relax.Expr:

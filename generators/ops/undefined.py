@@ -5,14 +5,38 @@ The rules are for the field `undefined` of the operators' records.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-Rule = Callable[[Sequence[Any], Any, Any], bool]
-"""`rule(args, attrs, result)`: whether the result is undefined.
+
+class Behaviour(enum.StrEnum):
+    """Why an operator has no defined result for its operands.
+
+    All but `OPEN` are undefined behaviour of the compiled code: a pass must not bring them into a
+    module that was defined. In LLVM, whose rules TVM's kernels follow, a division by zero is
+    undefined at once, and a shift or a conversion gives poison (LangRef: `sdiv`, `shl`, `fptosi`).
+
+    Integers of 8 and 16 bits and unsigned ones wrap around. Those of 32 and 64 bits with a sign are
+    added and multiplied with `nsw` (codegen_llvm.cc), and TVM's simplifier takes for granted that
+    they do not overflow (rewrite_simplify.cc: `IsIndexType`). So a module whose own sums overflow
+    has no result that a pass must keep. Yet sums may be taken in another order, and they do wrap
+    around when they run: an overflow that a pass brings is wrong only if the values differ.
+    """
+
+    OPEN = "nothing is promised"
+    DIVISION = "division of an integer by zero"
+    OVERFLOW = "overflow of a signed integer"
+    SHIFT = "shift by the width or more"
+    CONVERSION = "conversion to an integer that cannot hold the number"
+    INDEX = "index outside"
+
+
+Rule = Callable[[Sequence[Any], Any, Any], bool | Behaviour]
+"""`rule(args, attrs, result)`: whether the result is undefined; True stands for `Behaviour.OPEN`.
 
 The operands are as for the reference; `result` is what it gives for them. `attrs` may be None: then
 what is undefined for some attributes counts as undefined.
@@ -30,16 +54,56 @@ def arrays(args: Sequence[Any]) -> list[Any]:
     return found
 
 
-LARGE = {"int32": 1 << 15, "int64": 1 << 31}
-"""Beyond it a product may overflow. LLVM assumes that signed 32 and 64 bit integers do not."""
+_MAY_OVERFLOW = ("int32", "int64")
 
 
-def may_have_overflowed(value: Any) -> bool:
-    """A number of the result is so large that its computation may have overflowed."""
-    bound = LARGE.get(str(getattr(value, "dtype", "")))
-    return (
-        bound is not None and bool(value.size) and float(np.abs(value.astype("f8")).max()) > bound
-    )
+class _Wide:
+    """Attributes of a call in float64: what names the dtype of a result or a sum names that."""
+
+    def __init__(self, attrs: Any) -> None:
+        self._attrs = attrs
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._attrs, name)
+        return value if value is None or name not in ("dtype", "out_dtype") else "float64"
+
+
+def overflowed(
+    reference: Callable[[Sequence[Any], Any], Any],
+    places: Sequence[int],
+    args: Sequence[Any],
+    attrs: Any,
+    result: Any,
+) -> bool:
+    """Whether a sum or product of signed integers of 32 or 64 bits has wrapped around.
+
+    It has where the same in float64 is off by half of the range at least: what wraps is off by a
+    multiple of the range, and what float64 rounds by far less.
+
+    Args:
+        places: of the operands that are added or multiplied.
+    """
+    results = result if isinstance(result, tuple) else (result,)
+    if not places or all(str(each.dtype) not in _MAY_OVERFLOW for each in results):
+        return False
+    wide = [_in_float64(arg) if at in places else arg for at, arg in enumerate(args)]
+    found = reference(wide, None if attrs is None else _Wide(attrs))
+    pairs = zip(results, found if isinstance(found, tuple) else (found,), strict=True)
+    return any(map(_wrapped, *zip(*pairs, strict=True)))
+
+
+def _in_float64(arg: Any) -> Any:
+    if isinstance(arg, tuple | list):
+        return tuple(map(_in_float64, arg))
+    return arg.astype("float64") if isinstance(arg, np.ndarray) else arg
+
+
+def _wrapped(result: Any, exact: Any) -> bool:
+    if str(result.dtype) not in _MAY_OVERFLOW:
+        return False
+    half = 2.0 ** (8 * result.dtype.itemsize - 1)
+    with np.errstate(all="ignore"):  # infinity minus infinity is a number beyond all ranges, too
+        return not bool((np.abs(exact - result.astype("float64")) < half).all())
 
 
 def is_float(value: Any) -> bool:
@@ -47,12 +111,14 @@ def is_float(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind not in "iub"
 
 
-def zero_divisor(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def division(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     """Integers: x / 0, and a quotient that does not fit. Floats: the zero's sign is not defined."""
     x, y = args[:2]
     if bool((y == 0).any()):
-        return True
-    return y.dtype.kind == "i" and bool(((x == np.iinfo(x.dtype).min) & (y == -1)).any())
+        return is_float(y) or Behaviour.DIVISION
+    if y.dtype.kind == "i" and bool(((x == np.iinfo(x.dtype).min) & (y == -1)).any()):
+        return Behaviour.OVERFLOW
+    return False
 
 
 def zero_operand(args: Sequence[Any], attrs: Any, result: Any) -> bool:
@@ -71,34 +137,42 @@ def angle_of_signed_zero(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return bool(((y == 0) & (x <= 0)).any())
 
 
-def too_wide_shift(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def too_wide_shift(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     count = args[1]
-    return bool(((count < 0) | (count >= 8 * count.dtype.itemsize)).any())
+    wide = bool(((count < 0) | (count >= 8 * count.dtype.itemsize)).any())
+    return wide and Behaviour.SHIFT
 
 
-def unrepresentable(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def unrepresentable(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     """A number that the integer cannot hold; NaN for integers and for bool."""
     x = args[0]
     if not is_float(x) or is_float(result):
         return False
     if result.dtype == np.bool_:
         return bool(np.isnan(x).any())
+    # The end of the range is a power of two, which float64 holds; the last number below may not be.
     info, whole = np.iinfo(result.dtype), np.trunc(x.astype("float64"))
-    return not bool(((info.min <= whole) & (whole <= info.max)).all())
+    fits = bool(((float(info.min) <= whole) & (whole < float(info.max // 2 + 1) * 2)).all())
+    return not fits and Behaviour.CONVERSION
 
 
-# Indices. For those past the end NumPy raises, which is as good as undefined.
+# Indices. For those past the end NumPy raises IndexError.
 
 
 def _negative(tensor: Any) -> bool:
     return bool(tensor.dtype.kind == "i" and (tensor < 0).any())
 
 
-def negative_index(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    return any(map(_negative, arrays(args[1:2])))
+def past_the_end(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """Negative indices count from the end."""
+    return False
 
 
-def negative_take(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def negative_index(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
+    return any(map(_negative, arrays(args[1:2]))) and Behaviour.INDEX
+
+
+def negative_take(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     """The modes clip and wrap define negative indices."""
     if attrs is not None and str(attrs.mode) in ("clip", "wrap"):
         return False
@@ -121,21 +195,33 @@ def _updates(attrs: Any) -> bool:
     return attrs is None or str(attrs.reduction) == "update"
 
 
-def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     indices = args[1]
+    if _negative(indices):
+        return Behaviour.INDEX
     axes = range(indices.ndim) if attrs is None else (int(attrs.axis),)
     again = any((np.diff(np.sort(indices, axis=axis), axis=axis) == 0).any() for axis in axes)
-    return _negative(indices) or (_updates(attrs) and again)
+    return _updates(attrs) and again
 
 
-def repeated_row(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def repeated_row(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     places = args[1].reshape(-1, args[1].shape[-1])
-    return _negative(places) or (_updates(attrs) and _repeated(places))
+    if _negative(places):
+        return Behaviour.INDEX
+    return _updates(attrs) and _repeated(places)
 
 
-def repeated_place(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def repeated_place(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     places = np.stack(np.broadcast_arrays(*arrays(args[1:2]))).reshape(len(args[1]), -1).T
-    return _negative(places) or (not getattr(attrs, "accumulate", False) and _repeated(places))
+    if _negative(places):
+        return Behaviour.INDEX
+    return not getattr(attrs, "accumulate", False) and _repeated(places)
+
+
+INDEXED: frozenset[Rule | None] = frozenset(
+    {past_the_end, negative_index, negative_take, repeated_element, repeated_row, repeated_place}
+)
+"""The rules of operators whose operands are indices: for those outside the reference raises."""
 
 
 def _repeated(rows: Any) -> bool:
@@ -150,7 +236,12 @@ def boundaries_not_increasing(args: Sequence[Any], attrs: Any, result: Any) -> b
 def any_of(*rules: Rule | None) -> Rule:
     """Undefined by one of the rules, asked in this order."""
     given = [rule for rule in rules if rule is not None]
-    return lambda args, attrs, result: any(rule(args, attrs, result) for rule in given)
+
+    def asked(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
+        found = (rule(args, attrs, result) for rule in given)
+        return next((each for each in found if each), False)
+
+    return asked
 
 
 def two_dtypes(args: Sequence[Any], attrs: Any, result: Any) -> bool:
@@ -187,13 +278,32 @@ def sum_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return False
 
 
+def cancelling(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """A variance may be the difference of two numbers that are equal up to rounding.
+
+    So it is for the mean of the squares minus the square of the mean, in TVM's code and others'.
+    """
+    x = args[0]
+    if is_float(x) and x.size:
+        finite = np.abs(x[np.isfinite(x)].astype("float64"))
+        # Half of the precision is left to the squares.
+        if finite.size and finite.max() > 2.0 ** (ml_dtypes.finfo(x.dtype).nmant // 2):
+            return True
+    return average(args, attrs, result)
+
+
 def average(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return any(x.size == 0 for x in arrays(args)) or sum_overflow(args, attrs, result)
 
 
 def accumulation(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """In a dtype that does not hold the operands: when they are converted is not documented."""
-    lossy = not all(np.can_cast(x.dtype, result.dtype) for x in arrays(args))
+    tensors = arrays(args)
+    lossy = not all(np.can_cast(x.dtype, result.dtype) for x in tensors)
+    if is_float(result) and tensors and not any(map(is_float, tensors)):
+        # Whole numbers whose products the float rounds.
+        products = np.prod([np.abs(x.astype("float64")).max(initial=0) for x in tensors])
+        lossy = lossy or bool(products > 2.0 ** ml_dtypes.finfo(result.dtype).nmant / 16)
     return lossy or result.dtype == np.bool_ or sum_overflow(args, attrs, result)
 
 

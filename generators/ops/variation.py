@@ -33,6 +33,7 @@ __all__ = [
     "Variations",
     "accepted",
     "operands_of",
+    "schemas",
     "varied",
 ]
 
@@ -346,12 +347,12 @@ def attributes(s: Scope, call: relax.Call) -> Iterator[Variation]:
     """Another value for an attribute."""
     if call.attrs is None:
         return
-    for name, schema in _schemas(call.attrs).items():
+    for name, schema in schemas(call.attrs).items():
         for value in _others(getattr(call.attrs, name), schema):
             yield Variation(attrs={name: value})
 
 
-def _schemas(attrs: Any) -> dict[str, Any]:
+def schemas(attrs: Any) -> dict[str, Any]:
     """The types of the fields of attributes, as TVM describes them."""
     cls: Any = type(attrs)
     return _parsed(cls)

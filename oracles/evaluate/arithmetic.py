@@ -11,6 +11,7 @@ from tvm import tirx
 from tvm.ir import Call
 
 from ...compat import ir
+from ...generators.ops.undefined import Behaviour
 from ..dtypes import dtype_of
 from ..errors import Undefined, Unsupported
 from .frame import Frame
@@ -46,7 +47,7 @@ def _division(operation: Callable[[Any, Any], Any]) -> Callable[[Frame, Any], in
     def visit(frame: Frame, expr: Any) -> int | float:
         a, b = frame.value(expr.a), frame.value(expr.b)
         if b == 0:
-            raise Undefined(f"division by zero: {expr}")
+            raise Undefined(f"{Behaviour.DIVISION}: {expr}")
         return _result(expr, operation(a, b))
 
     return visit
@@ -56,7 +57,7 @@ def _shift(operation: Callable[[int, int], int]) -> Callable[[Frame, Any], int |
     def visit(frame: Frame, expr: Any) -> int | float:
         a, b = frame.value(expr.a), frame.value(expr.b)
         if not 0 <= b < 8 * dtype_of(str(expr.ty.dtype)).itemsize:
-            raise Undefined(f"shift by {b}: {expr}")
+            raise Undefined(f"{Behaviour.SHIFT}: {b}: {expr}")
         return _result(expr, operation(a, b))
 
     return visit
@@ -79,10 +80,10 @@ def _cast(frame: Frame, expr: ir.Cast) -> int | float:
     dtype = str(expr.ty.dtype)
     if isinstance(value, float) and "int" in dtype:
         if not math.isfinite(value):
-            raise Undefined(f"conversion of {value} to {dtype}")
+            raise Undefined(f"{Behaviour.CONVERSION}: {value} to {dtype}")
         value = math.trunc(value)
         if rounded(value, dtype) != value:
-            raise Undefined(f"conversion of {value} to {dtype}")
+            raise Undefined(f"{Behaviour.CONVERSION}: {value} to {dtype}")
     return rounded(value, dtype)
 
 
@@ -151,7 +152,7 @@ def intrinsic(frame: Frame, expr: Call, name: str) -> Any:
     try:
         return _result(expr, function(*map(frame.value, expr.args)))
     except (ValueError, OverflowError) as error:
-        raise Undefined(f"{expr}: {error}") from error
+        raise Undefined(f"an intrinsic without a value: {expr}: {error}") from error
 
 
 _MATH = """

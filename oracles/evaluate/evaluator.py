@@ -29,6 +29,8 @@ MAX_DEPTH = 20
 """Bounds on calls of Relax functions beyond those that the module spells out, and on calls inside
 calls, so that recursion ends."""
 
+ENDLESS = "recursion without end"
+
 
 def evaluate(
     mod: tvm.IRModule,
@@ -80,6 +82,7 @@ class Evaluator:
         prim: runs a PrimFunc on arguments, instead of its translation; also receives the positions
             of the arguments whose memory nothing has been written to yet.
         effects: receives the calls of packed functions that may have an effect, in order.
+        wraps: sums and products of integers may wrap around; see `Behaviour`.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Evaluator:
         perturb: Callable[[Any], Any] | None = None,
         prim: Callable[[tirx.PrimFunc, list[Any], list[int]], Any] | None = None,
         effects: list[Effect] | None = None,
+        wraps: bool = False,
     ) -> None:
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """Whether tensors may change after they are made."""
@@ -96,6 +100,7 @@ class Evaluator:
         if watch is not None and self.writes:
             self.watch = lambda var, value: watch(var, copied(value))
         self.perturb = perturb
+        self.wraps = wraps
         self.written: list[Any] = []
         """What the latest call of a PrimFunc has written to, until it is reported."""
         self.updated: list[Any] = []
@@ -111,7 +116,8 @@ class Evaluator:
         self._prim = prim
         self._functions: Mapping[str, Callable[..., Any]] = {}
         self._calls = 0
-        self._depth = 0
+        self._stack: list[tuple[relax.Function, Sequence[Any]]] = []
+        """The functions that are being evaluated, and their arguments."""
         self._constants: dict[int, Any] = {}
 
     def run(
@@ -159,7 +165,9 @@ class Evaluator:
     ) -> Any:
         """The result of a Relax function among the variables that it is defined in."""
         self._calls += 1
-        if self._depth >= MAX_DEPTH:
+        if len(self._stack) >= MAX_DEPTH:
+            if not env and self._returns_to_itself(func, args):
+                raise Undefined(ENDLESS)
             raise Unsupported(f"more than {MAX_DEPTH} calls inside one another")
         if self._calls > MAX_CALLS and self._calls > MAX_CALLS + self._spelled_out:
             raise TooLarge(f"more than {MAX_CALLS} calls besides those of the module's text")
@@ -167,7 +175,7 @@ class Evaluator:
             raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
         frame = Frame(self, env, VISIT)
         bind_params(frame, func, args)
-        self._depth += 1
+        self._stack.append((func, args))
         around = self.asserted, self._claimed
         if self.effects is not None:
             self.asserted |= bool(attr(func, "relax.force_pure"))
@@ -175,8 +183,17 @@ class Evaluator:
         try:
             return frame.value(func.body)
         finally:
-            self._depth -= 1
+            self._stack.pop()
             self.asserted, self._claimed = around
+
+    def _returns_to_itself(self, func: relax.Function, args: Sequence[Any]) -> bool:
+        """A pure function is being evaluated for the very arguments for which it is called.
+
+        Where memory changes, the next call may do something else.
+        """
+        if not func.is_pure or self.writes:
+            return False
+        return any(func.same_as(other) and _equal(args, given) for other, given in self._stack)
 
     @functools.cached_property
     def _spelled_out(self) -> int:
@@ -219,6 +236,17 @@ class Evaluator:
         if address not in self._constants:
             self._constants[address] = _constant(ir.constant_data(expr))
         return self._constants[address]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """The same values, bit by bit; of functions the same objects."""
+    if isinstance(one, tuple | list):
+        same = isinstance(other, tuple | list) and len(one) == len(other)
+        return same and all(map(_equal, one, other))
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        alike = one.dtype == other.dtype and one.shape == other.shape
+        return alike and one.tobytes() == other.tobytes()
+    return one is other or (isinstance(one, int | float) and one == other)
 
 
 def copied(value: Any) -> Any:

@@ -25,6 +25,8 @@ class Host(Protocol):
     """Receives each parameter and bound variable with its value."""
     perturb: Callable[[Any], Any] | None
     """Changes the result of every operator."""
+    wraps: bool
+    """Whether sums and products of integers may wrap around."""
     written: list[Any]
     """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
     effects: list[Effect] | None

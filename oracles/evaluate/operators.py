@@ -8,7 +8,8 @@ import numpy as np
 from tvm.ir import Call, PrimType, Type
 
 from ...generators.ops import table
-from ..errors import TooLarge, Unsupported
+from ...generators.ops.undefined import INDEXED, Behaviour
+from ..errors import TooLarge, Undefined, Unsupported
 from .frame import Frame
 from .poison import MAX_BYTES
 
@@ -20,8 +21,9 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     """The result of an operator of the table.
 
     Raises:
-        Unsupported: no such operator, or operands for which its result is not defined.
+        Unsupported: no such operator, or operands for which nothing is promised.
         TooLarge: an operand has more than `MAX_BYTES`.
+        Undefined: operands for which compiled code has undefined behaviour.
     """
     record = table.get(name.removeprefix("relax."))
     if record is None:
@@ -32,14 +34,19 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     if any(isinstance(arg, np.ndarray) and arg.nbytes > MAX_BYTES for arg in args):
         raise TooLarge(f"an operand of {name} with more than {MAX_BYTES} bytes")
     attrs = call.attrs
+    evaluator = frame.evaluator
     try:
         result = _arrays(record.reference(args, attrs))
     except Exception as error:
+        if isinstance(error, IndexError) and record.undefined in INDEXED:
+            raise Undefined(f"{Behaviour.INDEX}: {name}: {error}") from error
         raise Unsupported(f"operands that {name} is not defined for: {error}") from error
-    evaluator = frame.evaluator
     if evaluator.perturb is None:
-        if record.is_undefined(args, result, attrs):
+        why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
+        if why is Behaviour.OPEN:
             raise Unsupported(f"operands that {name} is not defined for")
+        if why is not None:
+            raise Undefined(f"{why}: {name}")
     else:
         result = evaluator.perturb(result)
     if evaluator.writes and name not in VIEWS:

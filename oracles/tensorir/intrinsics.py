@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...generators.ops.undefined import Behaviour
 from ..errors import Undefined, Unsupported
 
 BITS = (8, 16, 32, 64)
@@ -43,7 +44,7 @@ def divisor(x: Any, active: Any = True) -> Any:
     if not np.any(zero):
         return x
     if np.any(zero & active):
-        raise Undefined("division of an integer by zero")
+        raise Undefined(Behaviour.DIVISION)
     return np.where(zero, np.ones_like(x), x)
 
 
@@ -55,7 +56,8 @@ def shift(x: Any, bits: int, active: Any = True) -> Any:
     if not np.any(wrong):
         return x
     if np.any(wrong & active):
-        raise Undefined(f"shift of {bits} bits by {np.asarray(x)[wrong & active].flat[0]}")
+        by = np.asarray(x)[wrong & active].flat[0]
+        raise Undefined(f"{Behaviour.SHIFT}: of {bits} bits by {by}")
     return np.where(wrong, np.zeros_like(x), x)
 
 
@@ -148,14 +150,14 @@ def at(index: Any, size: Any, active: Any = True) -> Any:
         outside = (index < 0) | (index >= size)
         if np.any(outside & active):
             wrong = np.broadcast_to(index, np.broadcast(index, active).shape)[outside & active]
-            raise Undefined(f"index {wrong.flat[0]} of a dimension of {size}")
+            raise Undefined(f"{Behaviour.INDEX}: {wrong.flat[0]} of a dimension of {size}")
         if size <= 0:
             raise Unsupported("lanes on a buffer without elements")
         return index.clip(0, size - 1)
     if 0 <= index < size:
         return index
     if np.any(active):
-        raise Undefined(f"index {index} of a dimension of {size}")
+        raise Undefined(f"{Behaviour.INDEX}: {index} of a dimension of {size}")
     return 0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import tvm_ffi
 from tvm import tirx
 
+from ...generators.ops.undefined import Behaviour
 from ..errors import Mismatch, TooLarge, Undefined
 from .dependence import Plan
 from .forms import split
@@ -74,7 +75,7 @@ class Program:
                 run = self._one_by_one if empty or self._shared(args) else self._run
                 return run(STEPS, *args)
             except ZeroDivisionError as error:
-                raise Undefined("division of an integer by zero") from error
+                raise Undefined(Behaviour.DIVISION) from error
             except OverflowError as error:
                 raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
             except MemoryError as error:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import ml_dtypes
 import numpy as np
 
+from ...generators.ops.undefined import Behaviour
 from ..errors import Mismatch, TooLarge, Undefined
 from .intrinsics import NAMES as INTRINSICS
 from .intrinsics import greater, lesser
@@ -98,7 +99,9 @@ def region(
     """A part of a buffer, seen in a shape of perhaps fewer axes."""
     for (begin, extent), size in zip(ranges, array.shape, strict=True):
         if begin < 0 or begin + extent > size:
-            raise Undefined(f"region [{begin}, {begin + extent}) of a dimension of {size}")
+            raise Undefined(
+                f"{Behaviour.INDEX}: region [{begin}, {begin + extent}) of a dimension of {size}"
+            )
     part = array[tuple(slice(begin, begin + extent) for begin, extent in ranges)]
     keep = []
     wanted = list(shape)

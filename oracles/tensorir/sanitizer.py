@@ -43,13 +43,19 @@ SMALL = 20_000
 
 
 def sanitize(
-    func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS, outputs: Collection[int] = ()
+    func: tirx.PrimFunc,
+    args: Sequence[Any],
+    budget: int = STEPS,
+    outputs: Collection[int] = (),
+    *,
+    overflow: bool = False,
 ) -> Fault | None:
     """The first fault of a PrimFunc on these arguments, which are left as they are.
 
     Args:
         budget: loads, stores and iterations that may be made.
         outputs: positions of the parameters that hold no values at first.
+        overflow: an overflow of a signed integer counts as a fault in values, too.
 
     Raises:
         Mismatch: arguments that do not meet the parameters.
@@ -57,16 +63,21 @@ def sanitize(
         Undefined: a view or an allocation that no memory can have.
         Unsupported: something in the PrimFunc is not known.
     """
-    return checked_run(func, args, budget, outputs)[0]
+    return checked_run(func, args, budget, outputs, overflow=overflow)[0]
 
 
 def checked_run(
-    func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS, outputs: Collection[int] = ()
+    func: tirx.PrimFunc,
+    args: Sequence[Any],
+    budget: int = STEPS,
+    outputs: Collection[int] = (),
+    *,
+    overflow: bool = False,
 ) -> tuple[Fault | None, list[Any]]:
     """`sanitize`, and the arguments as the PrimFunc leaves them."""
     if len(args) != len(func.params):
         raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
-    program = _program(tvm_ffi.StructuralKey(func), frozenset(outputs))
+    program = _program(tvm_ffi.StructuralKey(func), frozenset(outputs), overflow)
     aliased = _aliased(func, args, program.writes)
     if aliased is not None:
         return aliased, list(args)
@@ -76,7 +87,7 @@ def checked_run(
         try:
             program.run(budget, *own)
         except Found as found:
-            return _fault(func, outputs, found), own
+            return _fault(func, outputs, overflow, found), own
         except OverflowError as error:
             raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
         except MemoryError as error:
@@ -87,8 +98,8 @@ def checked_run(
 class _Program:
     """The checked text of a PrimFunc, compiled."""
 
-    def __init__(self, func: tirx.PrimFunc, outputs: Collection[int]) -> None:
-        writer = Checked(Plan(func), outputs)
+    def __init__(self, func: tirx.PrimFunc, outputs: Collection[int], overflow: bool) -> None:
+        writer = Checked(Plan(func), outputs, overflow=overflow)
         self.text = writer.function(func)
         self.writes = [i for i, p in enumerate(func.params) if p.__chandle__() in writer.writes]
         self.marks: dict[int, np.ndarray[Any, Any]] = {}
@@ -99,8 +110,8 @@ class _Program:
 
 
 @functools.lru_cache(CACHE)
-def _program(key: tvm_ffi.StructuralKey, outputs: frozenset[int]) -> _Program:
-    return _Program(key.key, outputs)
+def _program(key: tvm_ffi.StructuralKey, outputs: frozenset[int], overflow: bool) -> _Program:
+    return _Program(key.key, outputs, overflow)
 
 
 def _aliased(func: tirx.PrimFunc, args: Sequence[Any], writes: Sequence[int]) -> Fault | None:
@@ -130,9 +141,9 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
     return None
 
 
-def _fault(func: tirx.PrimFunc, outputs: Collection[int], found: Found) -> Fault:
+def _fault(func: tirx.PrimFunc, outputs: Collection[int], overflow: bool, found: Found) -> Fault:
     """The fault in the words of this very PrimFunc: equal ones may have other names."""
-    writer = Checked(Plan(func), outputs)
+    writer = Checked(Plan(func), outputs, overflow=overflow)
     writer.function(func)
     site = writer.sites[found.site]
     return Fault(found.kind, site.buffer, found.index, found.shape, _printed(site.node))

@@ -55,9 +55,12 @@ class Checked(Statements):
     Args:
         plan: the loops that provably have independent iterations.
         outputs: positions of the parameters that hold nothing at first.
+        overflow: all arithmetic of integers is checked, not only that of indices.
     """
 
-    def __init__(self, plan: Plan, outputs: Collection[int] = ()) -> None:
+    def __init__(
+        self, plan: Plan, outputs: Collection[int] = (), *, overflow: bool = False
+    ) -> None:
         super().__init__()
         self.sites: list[Site] = []
         self._plan = plan
@@ -67,7 +70,8 @@ class Checked(Statements):
         self._statement: Any = None
         self._operation: Any = None
         self._charge = ""
-        self._indexing = False
+        self._indexing = overflow
+        """Elements are read as Python's integers, which do not wrap around."""
         self._weight = 0
         self._watches: list[Watch] = []
         self._scopes: list[list[str]] = [[]]

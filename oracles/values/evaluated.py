@@ -3,6 +3,9 @@
 Both sides are evaluated in NumPy, on several sets of arguments, and compared by the contract's
 relation. Where they differ, the VM votes. Where it has no vote, a difference is reported only if no
 rounding explains it and a second set of arguments shows it.
+
+A result with undefined behaviour, of a module that has none, differs from whatever the module
+gives. Of that only what the VM makes of the module counts: compiled code hides such behaviour.
 """
 
 from __future__ import annotations
@@ -71,34 +74,43 @@ class Difference:
 
     @property
     def kind(self) -> str:
-        """ "values", "shape", "dtype" or "structure"."""
-        return self.wrong.split(":", 1)[0]
+        """ "values", "shape", "dtype" or "structure"; of what is undefined, how."""
+        kind = self.wrong.split(":", 1)[0]
+        return keys.message(kind) if self.undefined else kind
 
     @property
     def what(self) -> str:
         """What other arguments must show, too."""
-        return f"{self.before.function} {keys.message(self.wrong) if self.undefined else self.kind}"
+        return f"{self.before.function} {self.kind}"
 
 
 def evaluated(runs: PassRuns) -> Violation | None:
-    """The first difference that the VM confirms; else one that no rounding explains."""
+    """The first difference that the VM confirms; else one that no rounding explains.
+
+    What the VM shows comes before undefined behaviour, which may come of the same mistake.
+    """
     tolerance = tolerance_of(runs)
     unconfirmed: dict[str, Difference] = {}
+    found: tuple[Difference, str] | None = None
     for difference in differences(runs):
+        before, after = difference.before, difference.after
         runs.step("ask the VM")
-        verdict, reason = vote(difference.before, difference.after, tolerance)
-        if verdict is Verdict.SAME:
-            return _blaming(runs, difference, tolerance)
         if difference.undefined:
-            # Compiled code does not check what it reads.
-            reason = reason or "not observable in the VM"
-        elif verdict is Verdict.OTHER or not _certain(difference, tolerance):
+            verdict, note = hidden(before, after, tolerance)
+        else:
+            verdict, reason = vote(before, after, tolerance)
+            note = f"The VM cannot confirm it: {reason}"
+        if verdict is Verdict.SAME:
+            if not difference.undefined:
+                return _blaming(runs, difference, tolerance)
+            found = found or (difference, note)
+        if verdict is not Verdict.NONE or not _certain(difference, tolerance):
             continue
         first = unconfirmed.setdefault(difference.what, difference)
         if first is not difference:  # a second set of arguments shows it
-            note = f"The VM cannot confirm it: {reason}"
-            return _blaming(runs, first, tolerance, note)
-    return None
+            found = found or (first, note)
+            break
+    return None if found is None else _blaming(runs, found[0], tolerance, found[1])
 
 
 def _blaming(
@@ -121,22 +133,43 @@ def vote(
         tolerance: by which the sides differ; None: the usual one.
     """
     for side, e, bounds in (("result", after, tolerance), ("module", before, None)):
-        ran = execute(e.mod, [e.plan()], record=e.record)
-        if ran is None:
-            return Verdict.NONE, f"running the {side} takes too long"
-        if isinstance(ran, Death):
-            return Verdict.NONE, f"the process of the {side} dies ({ran.step}): {ran.error}"
-        if isinstance(ran, Failure):
-            return (
-                Verdict.NONE,
-                f"it cannot build the {side} ({ran.error}: {keys.headline(ran.text)})",
-            )
-        (value,) = ran
+        value, reason = _run(e, side)
+        if reason:
+            return Verdict.NONE, reason
         if not _confirms(e, value, bounds):
             return Verdict.OTHER, ""
         if side == "result" and before.differs(value, tolerance) is None:
             return Verdict.OTHER, ""
     return Verdict.SAME, ""
+
+
+def hidden(
+    before: Expectation, after: Expectation, tolerance: Tolerance | None
+) -> tuple[Verdict, str]:
+    """Whether the VM confirms that the module is defined, where its result is not, and what it
+    makes of the result."""
+    value, reason = _run(after, "result")
+    if not reason:
+        same = before.differs(value, tolerance) is None
+        reason = f"it gives {'the same' if same else 'something else'} for the result"
+    note = f"Compiled code hides it or not, by accident; in the VM: {reason}"
+    value, reason = _run(before, "module")
+    if reason:
+        return Verdict.NONE, note
+    return (Verdict.SAME if _confirms(before, value, None) else Verdict.OTHER), note
+
+
+def _run(e: Expectation, side: str) -> tuple[Any, str]:
+    """What the VM gives, and why it gives nothing."""
+    ran = execute(e.mod, [e.plan()], record=e.record)
+    if ran is None:
+        return None, f"running the {side} takes too long"
+    if isinstance(ran, Death):
+        return None, f"the process of the {side} dies ({ran.step}): {ran.error}"
+    if isinstance(ran, Failure):
+        return None, f"it cannot build the {side} ({ran.error}: {keys.headline(ran.text)})"
+    (value,) = ran
+    return value, ""
 
 
 def _confirms(e: Expectation, value: Any, tolerance: Tolerance | None) -> bool:
@@ -175,7 +208,7 @@ def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) ->
     except Mismatch as error:
         return Difference(e, side, f"results (the result refuses its arguments): {error}")
     except Undefined as error:
-        return Difference(e, side, str(error), undefined=True)
+        return None if e.overflows else Difference(e, side, str(error), undefined=True)
     except Exception:
         if flaw(side.mod) is not None:
             return None  # another oracle reports that
@@ -204,7 +237,7 @@ def _violation(
 ) -> Violation:
     detail = "\n".join([f"{difference.before.function}: {difference.wrong}", *notes])
     if difference.undefined:
-        what = f"the result does what has no meaning: {keys.message(difference.wrong)}"
+        what = f"the result does what has no meaning: {difference.kind}"
         return Violation.titled(what, detail)
     if difference.after.result is REFUSED:
         what = "the result refuses arguments that the module takes"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
@@ -18,9 +18,11 @@ from ..evaluate import Evaluator, poison
 from ..execute import Failure, Plan
 from ..inspect import global_vars, ops_used, public_functions
 from ..keys import computes, headline
+from ..tensorir import SMALL, sanitize, translate
+from ..tensorir.sanitizer_runtime import OVERFLOW
 from ..violation import omit
 from .comparison import difference, exact, finite, leaves, perturbed
-from .inputs import Kind, drawn
+from .inputs import EXTREMES, TRIES, Kind, drawn
 from .relations import Rule
 
 PHASES = (0, 1, 2)
@@ -48,10 +50,12 @@ class Expectation:
         result: Any,
         kind: Kind = Kind.WHOLE,
         plan: Callable[[list[Any]], Plan] | None = None,
+        wraps: bool = False,
     ) -> None:
         """
         Args:
             plan: the calls to make for these arguments; None: the one call of the function.
+            wraps: see `Evaluator`.
         """
         self.mod = mod
         self.function = function
@@ -59,6 +63,7 @@ class Expectation:
         self.result = result
         self.kind = kind
         self._plan = plan
+        self._wraps = wraps
 
     def plan(self, args: list[Any] | None = None) -> Plan:
         """The call itself, with copies of the arguments: it may write into them.
@@ -80,7 +85,7 @@ class Expectation:
         Raises:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
         """
-        return self.plan(args)(Evaluator(self.mod, **options).run)
+        return self.plan(args)(Evaluator(self.mod, wraps=self._wraps, **options).run)
 
     @functools.cached_property
     def arbitrary(self) -> bool:
@@ -97,10 +102,32 @@ class Expectation:
     @functools.cached_property
     def misuses(self) -> bool:
         """A tensor that is updated in place is aliased or live after the update."""
-        evaluator = Evaluator(self.mod)
+        evaluator = Evaluator(self.mod, wraps=self._wraps)
         with contextlib.suppress(Unsupported, Mismatch, Undefined):
             self.plan()(evaluator.run)
         return evaluator.misused
+
+    @functools.cached_property
+    def overflows(self) -> bool:
+        """A PrimFunc adds or multiplies integers beyond their range; see `Behaviour`.
+
+        What the evaluator computes with its operators it has checked itself. Where it would take
+        too long to know of a PrimFunc, it counts as one if the arguments are extremes.
+        """
+        found = False
+
+        def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
+            nonlocal found
+            try:
+                fault = sanitize(func, args, SMALL, outputs, overflow=True)
+                found |= fault is not None and fault.kind == OVERFLOW
+            except (Unsupported, Mismatch, Undefined):
+                found |= self.kind in EXTREMES
+            return translate(func)(*args)
+
+        with contextlib.suppress(Unsupported, Mismatch, Undefined):
+            self.evaluate(prim=prim)
+        return found
 
     @functools.cached_property
     def shaken(self) -> tuple[Any, ...] | None:
@@ -143,7 +170,7 @@ class Expectation:
     def differs(self, actual: Any, tolerance: Tolerance | None = None) -> str | None:
         """What the first difference is: "values: expected ... but got ..."; or None.
 
-        A result that is arbitrary differs from none.
+        A result that is arbitrary differs from none, and so does that of a module that overflows.
 
         Args:
             tolerance: see `bounds`.
@@ -157,13 +184,15 @@ class Expectation:
         if shaken is None:
             return None
         found = difference(self.result, actual, shaken, allowed)
-        return None if found is None or self.arbitrary else found
+        return None if found is None or self.arbitrary or self.overflows else found
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
+        # Of extremes even one sum may cancel out, and its rounding depends on the order.
+        moves = coarse or self.kind in EXTREMES
         try:
             return tuple(
-                self.evaluate([shake(arg) for arg in self.args] if coarse else None, perturb=shake)
+                self.evaluate([shake(arg) for arg in self.args] if moves else None, perturb=shake)
                 for shake in shakes
             )
         except (Unsupported, Mismatch, Undefined):
@@ -243,6 +272,15 @@ class Expectations:
         return self._reached[name]
 
     def _made(self, name: str, rule: Rule | None, kind: Kind) -> Expectation | None:
+        """The first draw for which the function is defined."""
+        first = list(Kind).index(kind)
+        for turn in range(TRIES if kind in EXTREMES else 1):
+            made = self._drawn(name, rule, kind, first + turn * len(Kind))
+            if made is not None:
+                return made
+        return None
+
+    def _drawn(self, name: str, rule: Rule | None, kind: Kind, seed: int) -> Expectation | None:
         func = self._mod[name]
         if kind is Kind.EMPTY and not relax.analysis.defined_symbolic_vars(func):
             return None
@@ -257,7 +295,7 @@ class Expectations:
 
         try:
             sizes = rule.sizes(name) if rule and rule.sizes else None
-            args = drawn(func, kind, list(Kind).index(kind), sizes)
+            args = drawn(func, kind, seed, sizes)
             if rule is not None and rule.arguments is not None:
                 args = rule.arguments(name, args)
             evaluator = Evaluator(self._mod, watch)

@@ -37,6 +37,18 @@ class Kind(enum.StrEnum):
     BOUNDARY = "boundary values"  # 0, 1, -1, extremes of short integers; symbolic sizes are 1
     EMPTY = "empty tensors"  # one symbolic size is 0
     SPECIAL = "special values"  # NaN, infinities, -0.0, extremes among whole numbers
+    ENDS = "ends of the dtypes"  # the largest and least integers; floats next to 0
+    PRECISION = "integers that floats round"  # those from which on a float does not hold them all
+
+
+EXTREMES = (Kind.ENDS, Kind.PRECISION)
+
+TRIES = 7
+"""Draws of extremes, until for one of them the function is defined: all integer tensors are extreme
+in the first one, one of two in turn in the others."""
+
+NEUTRAL = ((1, 0), (0,), (1, -1))
+"""What the other tensors are made of then: numbers that hardly change sums or products."""
 
 
 def drawn(
@@ -68,7 +80,10 @@ class _Drawing:
         self._kind = kind
         self._sizes = sizes
         self._bounds = _index_bounds(func)
+        self._seed = seed
         self._rng = np.random.default_rng(seed)
+        self._integer_tensors = 0
+        """How many have been drawn of extremes."""
         self._dims: dict[tirx.Var, int] = {}
         self._left = MOST
         # A number that is a parameter may be a dimension of another one.
@@ -165,11 +180,35 @@ class _Drawing:
                 return "rng.integers(-1, 2, shape)"
             case Kind.POSITIVE:
                 return "rng.integers(1, 4, shape)"
+            case Kind.ENDS:
+                info = ml_dtypes.finfo(dtype)
+                least = [float(info.smallest_subnormal), float(info.tiny), float(info.eps), 0.0, 1]
+                return f"rng.choice({[*least, *(-x for x in least)]}, shape)"
+            case Kind.PRECISION:
+                # Of one sign: where large numbers cancel out, rounding decides on the result.
+                last = 2 ** (ml_dtypes.finfo(dtype).nmant + 1)
+                return f"rng.choice({[last, last - 1]}, shape)"
             case Kind.SPECIAL:
                 info = ml_dtypes.finfo(dtype)
                 extremes = f"np.nan, np.inf, -np.inf, -0.0, {float(info.max)}, {float(info.tiny)}"
                 return f"rng.choice([{extremes}, *range(-3, 4)], shape)"
         return "rng.integers(-3, 4, shape)"
+
+    def _extremes(self, dtype: Any) -> list[int]:
+        """Integers at the ends of a dtype, or around those that floats begin to round."""
+        self._integer_tensors += 1
+        info = np.iinfo(dtype)
+        least, most = int(info.min), int(info.max)
+        turn, second = divmod(max(0, self._seed // len(Kind) - 1), 2)
+        if self._seed >= len(Kind) and self._integer_tensors % 2 == second:
+            row = NEUTRAL[-1 if self._kind is Kind.PRECISION else turn % len(NEUTRAL)]
+            return [x for x in row if x >= least]
+        if self._kind is Kind.PRECISION:
+            beyond = [2**bits + x for bits in (8, 11, 24, 31, 53) for x in (1, 3)]
+            return [x for y in beyond for x in (y, -y) if least <= x <= most] or [most]
+        # With the neutral numbers of the same turn most sums and products stay inside.
+        ends = ((most, most - 1), (least, most), (most, least + 1))
+        return [least, most] if self._seed < len(Kind) else list(ends[turn % len(ends)])
 
     def _integers(self, dtype: Any, bound: Any) -> str:
         if bound is not None:
@@ -182,6 +221,8 @@ class _Drawing:
                 # Neighbours that are equal in float32.
                 signs = "rng.choice([-1, 1], shape) * " if signed else ""
                 return f"({signs}(2**24 + rng.integers(0, 8, shape)))"
+            case Kind.ENDS | Kind.PRECISION:
+                return f'rng.choice(np.array({self._extremes(dtype)}, "{dtype}"), shape)'
             case Kind.FRACTION:
                 return f"rng.integers({-100 if signed else 0}, 101, shape)"
             case Kind.BOUNDARY | Kind.SPECIAL:
@@ -265,7 +306,7 @@ def _bound(call: relax.Call, place: int) -> Any:
         return None
     axis = getattr(call.attrs, "axis", None)
     dims = list(shape.values)
-    if axis is not None:
-        return dims[int(axis)]
+    if axis is not None:  # type inference does not check that of every operator
+        return dims[int(axis)] if -len(dims) <= int(axis) < len(dims) else None
     # Without an axis indices go along several ones; the smallest bounds them all.
     return functools.reduce(ir.Min, dims)

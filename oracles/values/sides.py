@@ -17,7 +17,7 @@ from ..pass_runs import PassRuns
 from ..violation import abstain
 from . import relations
 from .expectation import Expectation
-from .inputs import Kind
+from .inputs import EXTREMES, Kind
 from .relations import Rule
 
 LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
@@ -64,10 +64,13 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
         runs.step("evaluate")
         plan = functools.partial(rule.plan, name)
         for e in itertools.islice(expected.of(name, rule, kinds), most):
-            # With less precision, infinities come and go.
-            if e.kind is not Kind.SPECIAL or runs.contract.relation is not Relation.LOOSE:
+            # With less precision, infinities come and go, and extremes are rounded.
+            if (
+                e.kind not in (Kind.SPECIAL, *EXTREMES)
+                or runs.contract.relation is not Relation.LOOSE
+            ):
                 found = True
-                yield e, Expectation(after, name, e.args, None, e.kind, plan)
+                yield e, Expectation(after, name, e.args, None, e.kind, plan, wraps=True)
                 runs.step("evaluate")
         why = expected.why_not(name) or why
     if not found:

@@ -19,7 +19,7 @@ def test_what_has_a_negative_size_is_not_combined(end: int, calls: int) -> None:
     scope.fresh(Choices(b""), (5,), "float32")
     x = scope.fresh(Choices(b""), (4,), "float32")
     scope.bind(relax.op.strided_slice(x.expr, [0], [3], [end]))
-    repeat(Choices(b"\x00\x00\xff"), scope, (), ())
+    repeat(Choices(b"\x00\x00\x00\xff"), scope, (), ())
     assert len(scope.bound()) == calls
 
 
@@ -28,8 +28,22 @@ def test_a_call_may_come_on_its_own_result() -> None:
     scope.dataflow(True)
     x = scope.fresh(Choices(b""), (9,), "float32")
     scope.bind(relax.op.strided_slice(x.expr, [0], [1], [9], [2]))
-    repeat(Choices(b"\x05"), scope, (), ())
+    repeat(Choices(b"\x00\x05"), scope, (), ())
     inner, outer = scope.bound()
     assert outer.value.args[0].same_as(inner.var)
     for before, after in zip(inner.value.args[1:], outer.value.args[1:], strict=True):
         assert tvm_ffi.structural_equal(before, after)
+
+
+def test_a_call_may_come_with_another_text() -> None:
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    scope.dataflow(True)
+    x = scope.fresh(Choices(b""), (4,), "float32")
+    i = scope.fresh(Choices(b""), (2,), "int64")
+    scope.bind(relax.op.add(x.expr, x.expr))
+    scope.bind(relax.op.take(x.expr, i.expr, 0))
+    scope.bind(relax.op.multiply(x.expr, x.expr))
+    repeat(Choices(b"\x00\x04"), scope, (), ())
+    again = scope.bound()[-1].value
+    assert again.op.name == "relax.take"  # the only call with attributes
+    assert str(again.attrs.mode) not in ("", str(scope.bound()[1].value.attrs.mode))

@@ -201,12 +201,12 @@ def test_arithmetic_that_is_undefined() -> None:
     with pytest.raises(Undefined, match="by zero"):
         divisor(zero)
     np.testing.assert_array_equal(divisor(zero, np.array([True, False])), [2, 1])
-    with pytest.raises(Undefined, match="shift of 32 bits by 32"):
+    with pytest.raises(Undefined, match="of 32 bits by 32"):
         shift(wide, 32)
     np.testing.assert_array_equal(shift(wide, 32, np.array([True, False])), [3, 0])
-    with pytest.raises(Undefined, match="index -1 of a dimension of 3"):
+    with pytest.raises(Undefined, match="-1 of a dimension of 3"):
         at(-1, 3)
-    with pytest.raises(Undefined, match="index 3 of a dimension of 3"):
+    with pytest.raises(Undefined, match="3 of a dimension of 3"):
         at(np.array([0, 3]), 3)
     np.testing.assert_array_equal(at(np.array([0, 9]), 3, np.array([True, False])), [0, 2])
 

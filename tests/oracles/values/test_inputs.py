@@ -90,6 +90,36 @@ def test_long_integers_that_are_equal_as_float32() -> None:
     assert (x.astype("float32").astype("int64") != x).any()
 
 
+def test_whole_tensors_of_ends() -> None:
+    x, y, z = draw("whole", Kind.ENDS)
+    assert set(x) == {-(2**63), 2**63 - 1}
+    assert set(y) == {-128, 127}
+    assert set(z) == {0, 255}
+    (f,) = draw("floats", Kind.ENDS)
+    assert 0 < np.abs(f[f != 0]).min() < np.finfo("float32").tiny
+
+
+def test_in_turn_one_tensor_is_extreme() -> None:
+    x, y, z = draw("whole", Kind.ENDS, len(Kind))
+    assert set(x) == {2**63 - 1, 2**63 - 2}
+    assert set(y) == {0, 1}
+    assert set(z) == {254, 255}
+    x, y, _ = draw("whole", Kind.ENDS, 2 * len(Kind))
+    assert set(x) == {0, 1}
+    assert set(y) == {126, 127}
+
+
+def test_integers_that_floats_round() -> None:
+    x, y, _ = draw("whole", Kind.PRECISION)
+    for dtype in ("float16", "float32", "float64"):
+        with np.errstate(all="ignore"):
+            assert (x.astype(dtype).astype("float64").astype("int64") != x).any()
+    assert 2**53 < np.abs(x).max() < 2**54
+    assert set(y) == {127}
+    (f,) = draw("floats", Kind.PRECISION)
+    assert set(np.abs(f)) == {2.0**24, 2.0**24 - 1}
+
+
 def test_sizes_vary_and_fit_together() -> None:
     sizes = set()
     for seed in range(8):
@@ -138,3 +168,15 @@ def test_too_many_elements_are_refused_before_any_is_drawn(monkeypatch: pytest.M
     func = relax.Function([one, other], relax.SeqExpr([], one), one.ty)
     with pytest.raises(TooLarge, match=str(MOST)):
         drawn(func, Kind.WHOLE)
+
+
+def test_an_axis_that_is_not_there_bounds_nothing() -> None:
+    data, indices = (
+        relax.Var(name, relax.TensorType((2, 3), dtype))
+        for name, dtype in (("data", "float32"), ("indices", "int64"))
+    )
+    builder = relax.BlockBuilder()
+    with builder.function("main", [data, indices]):
+        scattered = relax.op.scatter_elements(data, indices, data, axis=5)
+        builder.emit_func_output(builder.emit(scattered))
+    assert drawn(builder.get()["main"], Kind.WHOLE)[1].shape == (2, 3)

@@ -1,0 +1,77 @@
+"""What was defined before a pass and is not after it, and what only wraps around."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relaxfuzz import evaluate
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.errors import Undefined, Unsupported
+from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+
+from ..snippets import load_faults, run_snippet
+
+FILE = Path(__file__).with_name("undefined_faults.py")
+
+faults = load_faults(FILE)
+
+ENDS = np.array([2**63 - 1, -(2**63), 5, -7])
+
+
+def case(factory: str) -> Case:
+    call = PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+    return Case(faults.module(), (call,))
+
+
+@pytest.mark.parametrize(("factory", "kind"), [(f.__name__, k) for f, k in faults.FAULTS.items()])
+def test_what_a_pass_makes_undefined_is_caught(factory: str, kind: str) -> None:
+    (violation,) = check(case(factory), oracles=["evaluated"])
+    assert violation.key == (f"the result does what has no meaning: {kind}",)
+    assert "in the VM: " in violation.detail
+    with pytest.raises(Undefined, match=kind):
+        run_snippet("evaluated", case(factory), ours=True)
+
+
+def test_an_overflow_that_changes_values_is_caught() -> None:
+    (violation,) = check(case("averages_by_the_sum"), oracles=["evaluated"])
+    assert violation.key == ("values", "relax.add")
+    with pytest.raises(AssertionError):
+        run_snippet("evaluated", case("averages_by_the_sum"))
+
+
+def test_integers_that_are_computed_in_floats_are_caught() -> None:
+    (violation,) = check(case("multiplies_in_float32"), oracles=["evaluated"])
+    assert violation.key == ("values", "relax.multiply")  # and not that 2^31 is no int32
+
+
+@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
+def test_what_stays_defined_is_left_alone(factory: str) -> None:
+    assert check(case(factory), oracles=["evaluated"]) == []
+
+
+def test_an_overflow_of_the_module_itself_is_undefined() -> None:
+    zeros = np.zeros(4, "int64")
+    np.testing.assert_array_equal(evaluate(faults.module(), "sums", [ENDS, zeros, zeros]), ENDS)
+    with pytest.raises(Undefined, match=r"overflow of a signed integer: relax\.add"):
+        evaluate(faults.module(), "sums", [ENDS, ENDS, zeros])
+
+
+def test_what_a_pass_brings_wraps_around() -> None:
+    after = faults.reassociates()(faults.module())
+    args = [ENDS, np.zeros(4, "int64"), np.array([-1, 1, 0, 0])]
+    with pytest.raises(Undefined):
+        Evaluator(after).run("sums", args)
+    expected = ENDS - args[2]
+    np.testing.assert_array_equal(Evaluator(after, wraps=True).run("sums", args), expected)
+
+
+def test_recursion_that_may_end_is_only_not_known() -> None:
+    """Each call is for another argument."""
+    mod = faults.calls_itself_on_more()(faults.module())
+    with pytest.raises(Unsupported, match="calls inside one another"):
+        evaluate(mod, "calls", [np.ones(4, "float32")])
