@@ -2,7 +2,7 @@
 
 A trigger of a known bug says which traits of modules to leave out or to force (`corpus.triggers`).
 Where known bugs end too many checks of a pass, most blocks check it only on modules without a
-trigger, and some of these blocks are made for it. One block in `OPEN` is as ever: a known bug may
+trigger, and some of these blocks are made for it. One block in `OPEN` is not steered: a known bug may
 be fixed, and another one may stand next to it.
 
 Which passes these are depends on the blocks long before, never on the clock.
@@ -27,7 +27,7 @@ under way when it is reached."""
 CHECKS = 10
 """Fewer checks show no share."""
 OPEN = 8
-"""One block in so many is as ever."""
+"""One block in so many is not steered."""
 MADE = 0.5
 """The share of the other blocks that are made for one of the passes."""
 
@@ -53,7 +53,7 @@ def hidden(
 
 
 def is_open(seed: int, number: int) -> bool:
-    """The block is as ever."""
+    """The block is not steered."""
     return Random(entropy("open", seed, number)).randrange(OPEN) == 0
 
 
