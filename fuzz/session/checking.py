@@ -49,7 +49,7 @@ with fewer, a worker waits longer for the others at the end."""
 TRIAGE_SECONDS = 30.0
 """A user waits for it: `relaxfuzz minimize` reduces further."""
 
-BY_NAME = "asked only by name, with --oracle"
+BY_NAME = "asked only with --oracle NAME, or --oracle all"
 """Why an oracle was not asked: it costs more than all others together, or was not named."""
 
 LONGEST = 400

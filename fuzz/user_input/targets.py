@@ -148,12 +148,19 @@ def _is_plain(call: PassCall) -> bool:
     return call.factory is None and call.expr.endswith("()")
 
 
+EVERY = "all"
+"""Stands for the names of all oracles."""
+
+
 def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The names of oracles, checked.
+    """The names of oracles, checked; for "all" those of all that work on the installed TVM.
 
     Raises:
         UserError: there is no oracle of that name, or it does not work on the installed TVM.
     """
+    if names is not None and EVERY in names:
+        off = availability.current().oracles
+        return tuple(name for name in ORACLES if name not in off)
     for name in names or ():
         if name not in ORACLES:
             raise UserError(f"no oracle {name!r}{near(name, ORACLES)}")

@@ -15,6 +15,7 @@ from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.session.checking import check_module
 from relaxfuzz.fuzz.user_input.options import Relaxations
+from relaxfuzz.oracles.check import ORACLES
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -53,7 +54,7 @@ def of(events: Events, kind: str) -> Events:
 
 
 def test_each_oracle_says_what_it_compared(checked: Callable[..., tuple[int, Events]]) -> None:
-    code, events = checked("Normalize", "LegalizeOps", "UpdateVDevice")
+    code, events = checked("Normalize", "LegalizeOps", "LiftTransformParams")
     assert code == 0
     asked = {(each["pass"], each["oracle"]): each["reason"] for each in of(events, "asked")}
     assert asked["Normalize()", "crash"] is None
@@ -62,8 +63,8 @@ def test_each_oracle_says_what_it_compared(checked: Callable[..., tuple[int, Eve
     assert asked["Normalize()", "evaluated"] == unchanged
     assert asked["LegalizeOps()", "well-formed"] is None
     assert asked["LegalizeOps()", "gradient"] == "the pass makes no gradients"
-    assert asked["UpdateVDevice", None] == "it has no vdevice to update"
-    assert "asked only by name" in asked[None, "renaming"]
+    assert "num_input" in (asked["LiftTransformParams", None] or "")
+    assert "asked only with --oracle" in asked[None, "renaming"]
     assert all(each["silent"] == (each["reason"] is not None) for each in of(events, "asked"))
 
 
@@ -71,6 +72,12 @@ def test_who_is_named_is_asked(checked: Callable[..., tuple[int, Events]]) -> No
     _, events = checked("LegalizeOps", oracles=("renaming",))
     asked = {each["oracle"]: each["reason"] for each in of(events, "asked") if each["pass"]}
     assert asked == {"renaming": None}
+
+
+def test_all_oracles_are_asked(checked: Callable[..., tuple[int, Events]]) -> None:
+    _, events = checked("ToNonDataflow", oracles=("all",))
+    asked = {each["oracle"] for each in of(events, "asked") if each["pass"]}
+    assert asked == set(ORACLES)
 
 
 def test_what_an_oracle_finds_first_silences_the_others(
