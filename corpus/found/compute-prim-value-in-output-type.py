@@ -20,10 +20,10 @@ def op(name, args, kind=None, /, **attrs):
     return relax.Call(Op.get("relax." + name), args, attrs)
 
 def prim_call(name, args, dtype):
-    if hasattr(tvm.ir, "PrimExpr"):
-        return tirx.Call(dtype, Op.get(name.replace("prim.", "tirx.")), args)
-    if not hasattr(relax.Tuple, "ty"):
+    if name not in Op.list_op_names():
         name = name.replace("prim.", "tirx.")
+    if hasattr(tvm.ir, "PrimExpr"):
+        return tirx.Call(dtype, Op.get(name), args)
     return tvm.ir.Call(name, args, ret_ty=dtype)
 
 n = tirx.Var("n", "int64")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from ...compat import ir
@@ -18,14 +19,13 @@ def on_devices(mod: tvm.IRModule, devices: list[ir.VDevice]) -> tvm.IRModule:
 
     TVM takes devices for the same only if they are the same node.
     """
-    named = list(mod.global_infos.get("vdevice", ()))
+    named = _named(mod)
     if not named:
         return mod
     devices += [] if devices else named
 
     def device(old: ir.VDevice) -> ir.VDevice:
-        at = next(at for at, each in enumerate(named) if structural_equal(each, old))
-        return devices[at % len(devices)]
+        return devices[_place(old, named) % len(devices)]
 
     def call(old: relax.Call) -> relax.Call:
         attrs = _on_devices(old.attrs, device)
@@ -42,6 +42,26 @@ def on_devices(mod: tvm.IRModule, devices: list[ir.VDevice]) -> tvm.IRModule:
             for gvar, func in mod.functions_items()
         },
     )
+
+
+def _named(mod: tvm.IRModule) -> list[ir.VDevice]:
+    """The devices that the module lists, then those that only its types and attributes name."""
+    named = list(mod.global_infos.get("vdevice", ()))
+
+    def add(device: ir.VDevice) -> None:
+        if _place(device, named) == len(named):
+            named.append(device)
+
+    for func in mod.functions.values():
+        if isinstance(func, relax.Function):
+            tvm_ffi.structural_walk(func, (ir.VDevice, add))
+    return named
+
+
+def _place(device: ir.VDevice, among: Sequence[ir.VDevice]) -> int:
+    """The index of the device among these; their number where it is none of them."""
+    places = (at for at, each in enumerate(among) if structural_equal(each, device))
+    return next(places, len(among))
 
 
 def _on_devices(attrs: Any, device: Callable[[ir.VDevice], ir.VDevice]) -> Any:

@@ -164,10 +164,10 @@ def buffer(shape, dtype, name, **options):
     return tirx.decl_buffer(shape, dtype, name, layout=None, **options)""",
     "prim_call": """\
 def prim_call(name, args, dtype):
-    if hasattr(tvm.ir, "PrimExpr"):
-        return tirx.Call(dtype, Op.get(name.replace("prim.", "tirx.")), args)
-    if not hasattr(relax.Tuple, "ty"):
+    if name not in Op.list_op_names():
         name = name.replace("prim.", "tirx.")
+    if hasattr(tvm.ir, "PrimExpr"):
+        return tirx.Call(dtype, Op.get(name), args)
     return tvm.ir.Call(name, args, ret_ty=dtype)""",
     "literal": """\
 def literal(value, like):

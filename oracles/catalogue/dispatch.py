@@ -112,12 +112,25 @@ def _free_buffers(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
 
 def _layout_rewriters(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
     """The PrimFuncs with a block that is marked as layout rewrite."""
+    return [func for _, func in prim_funcs(mod) if _layout_rewrites(func)]
+
+
+def _layout_rewrites(func: tirx.PrimFunc) -> list[ir.SBlock]:
     marked = "meta_schedule.layout_rewrite_preproc"
-    return [
-        func
-        for _, func in prim_funcs(mod)
-        if any(marked in block.annotations for block in nodes(func.body, ir.SBlock))
-    ]
+    return [block for block in nodes(func.body, ir.SBlock) if marked in block.annotations]
+
+
+def _prepacks_what_is_computed(mod: tvm.IRModule) -> str | None:
+    """A weight is a parameter; FuseTIR makes something else of it only if it runs afterwards."""
+    for func in _layout_rewriters(mod):
+        computed = {b for block in nodes(func.body, ir.SBlock) for b in block.alloc_buffers}
+        reads = (read for block in _layout_rewrites(func) for read in block.reads)
+        if any(ir.tensor_of(read) in computed for read in reads):
+            return (
+                "a layout rewrite of what the PrimFunc itself computes (docstring: 'used in the "
+                "prepack weight after meta_schedule tuning')"
+            )
+    return None
 
 
 def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -244,6 +257,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="SplitLayoutRewritePreproc",
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
+        requires=_prepacks_what_is_computed,
         looks_for=Sought(lambda mod: bool(_layout_rewriters(mod)), traits=(Trait.CALL_TIR,)),
         post=_split,
         exemptions=(

@@ -246,9 +246,10 @@ def _constant(args: relax.Expr) -> bool:
 
 
 REFUSED_OPERANDS = Rejection(
-    r"layout is not supported\.|lead to negative output shape|not supported for \w+ op"
-    r"|[Oo]nly supports? (?:input dtype|\w+ and)|repeat only accepts"
-    r"|Legalization (?:for|of) [\w -]+ is not supported yet|the valid \w+ range is",
+    r"layout (?:\w+ )?is not supported|^[A-Z]+\w* is not supported|not supported for \w+ op"
+    r"|lead to negative output shape|[Oo]nly supports? (?:input dtype|\w+ and)"
+    r"|repeat only accepts|Legalization (?:for|of) [\w -]+ is not supported yet"
+    r"|legalization requires static|the valid \w+ range is",
     "the message itself, of the operator's legalization or the function in TOPI that it becomes",
 )
 """Refusals of what type inference accepts."""

@@ -14,8 +14,17 @@ from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
-from ..inspect import attr, global_vars, is_public, nodes, public_functions, relax_functions
+from ..inspect import (
+    attr,
+    global_vars,
+    is_public,
+    nodes,
+    ops_used,
+    public_functions,
+    relax_functions,
+)
 from ..passcall import PassCall
+from ..reference.grouping import IN_PLACE
 from ..reference.lift_transform_params import lift_transform_params
 from .common import (
     CLEANUP,
@@ -255,6 +264,17 @@ def _bindable(func: relax.Function) -> dict[str, str]:
 
 def _has_shape(ty: relax.TensorType) -> bool:
     return isinstance(ty.shape, relax.ShapeExpr)
+
+
+def _updates(mod: tvm.IRModule) -> str | None:
+    """A parameter that is updated in place has another value in the next call, a constant must not.
+
+    Docstring of call_tir_inplace: passes insert it that have checked whether it is safe, and with a
+    constant in the place of a parameter it is not.
+    """
+    if ops_used(mod).isdisjoint(IN_PLACE):
+        return None
+    return "operands are updated in place, perhaps parameters (docstring of call_tir_inplace)"
 
 
 def _extent(dim: tvm.ir.Expr) -> int | None:
@@ -547,6 +567,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_bind_params,
         no_variants="no function has a parameter of a known dtype and shape to bind",
         stages=PURE,
+        requires=_updates,
         relation=Relation.BOUND_PARAMS,
         post=_params_bound,
         rejections=CONTRADICTIONS,

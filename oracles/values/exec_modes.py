@@ -26,7 +26,7 @@ from .pipeline_values import CODE_GENERATION, REFUSALS, outcomes
 def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
     """Where the two modes differ after a pipeline, or None."""
     for e, *pair in _outcomes(mod, pipeline, journal):
-        violation = _compared(e.function, pair)
+        violation = _compared(e, pair)
         if violation is not None:
             return violation.blame(ORACLE.name, CODE_GENERATION)
     return None
@@ -46,7 +46,7 @@ def _outcomes(
     return [each for each in zip(expected, *both, strict=True) if each[0].kind in PLAIN]
 
 
-def _compared(function: str, pair: Sequence[Any]) -> Violation | None:
+def _compared(e: Expectation, pair: Sequence[Any]) -> Violation | None:
     failed = [isinstance(outcome, Failure) for outcome in pair]
     if all(failed):
         return None
@@ -56,19 +56,19 @@ def _compared(function: str, pair: Sequence[Any]) -> Violation | None:
             return None
         what = f"only the exec mode {mode!r} fails ({failure.step})"
         title = f"{what}: {failure.error}"
-        return Violation(title, f"{function}: {failure.text}", (what, failure.error))
+        return Violation(title, f"{e.function}: {failure.text}", (what, failure.error))
     wrong = difference(*pair)
-    if wrong is None:
+    if wrong is None or e.arbitrary:
         return None
     kind = wrong.split(":", 1)[0]
     what = f"exec modes compute different {kind}"
-    return Violation(what, f"{function}, {' against '.join(MODES)}: {wrong}", (kind,))
+    return Violation(what, f"{e.function}, {' against '.join(MODES)}: {wrong}", (kind,))
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
     assert case.pipeline is not None
     for e, *pair in _outcomes(case.mod, case.pipeline, silent):
-        if _compared(e.function, pair) is not None:
+        if _compared(e, pair) is not None:
             one, other = (
                 Half(f"exec mode {mode}", None, called(e.function, e.args, value))
                 for mode, value in zip(MODES, pair, strict=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -26,6 +27,7 @@ from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.seeds import Piece, pieces_of, recorded
 from relaxfuzz.generators.seeds.piece import bindings_of, main_of
 from relaxfuzz.generators.seeds.sizes import resized, with_size
+from relaxfuzz.oracles.inspect import nodes
 from relaxfuzz.oracles.structural.checkers import flaw
 
 
@@ -249,6 +251,16 @@ def test_pieces_bring_their_devices() -> None:
         mod = relax.transform.Normalize()(mod)
         assert flaw(mod) is None, "every device is one of the module"
     assert several > 5
+
+
+def test_devices_that_only_types_name_are_listed() -> None:
+    taken = 0
+    for mod, names in made(20, [tvm.IRModule(Devices.functions)], "function-calls"):
+        listed = mod.global_infos.get("vdevice", ())
+        for device in nodes(mod, ir.VDevice):
+            assert any(tvm_ffi.structural_equal(device, each) for each in listed), names
+        taken += len(listed) > 0
+    assert taken > 5
 
 
 def test_without_pieces_no_devices_are_left() -> None:

@@ -383,6 +383,28 @@ def test_a_public_layout_rewrite_stays_beside_its_parts() -> None:
     assert not when(mod, call)
 
 
+@I.ir_module
+class Twice:
+    @T.prim_func(private=True, s_tir=True)
+    def main(x: T.Buffer((2,), "float32"), y: T.Buffer((2,), "float32")):
+        z = T.sblock_alloc_buffer((2,), "float32")
+        for i in range(2):
+            with T.sblock("first"):
+                vi = T.axis.remap("S", [i])
+                z[vi] = x[vi] * T.float32(2)
+        for i in range(2):
+            with T.sblock("second"):
+                vi = T.axis.remap("S", [i])
+                y[vi] = z[vi]
+
+
+@pytest.mark.parametrize(("block", "applies"), [("first", True), ("second", False)])
+def test_only_parameters_are_prepacked(block: str, applies: bool) -> None:
+    schedule = tvm.s_tir.Schedule(Twice)
+    schedule.annotate(schedule.get_sblock(block), "meta_schedule.layout_rewrite_preproc", True)
+    assert (catalogue["SplitLayoutRewritePreproc"].requires(schedule.mod) is None) == applies
+
+
 FAULTS: dict[str, Callable[[], Sample]] = {
     "AllocateWorkspace": at(Stage.RAW, Workspace),
     "AnnotateTIROpPattern": at(Stage.LEGALIZED),

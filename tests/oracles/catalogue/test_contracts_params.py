@@ -10,6 +10,7 @@ from tvm import relax
 from tvm.ir import PrimType
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import catalogue
@@ -326,6 +327,23 @@ def test_bound_extents_that_no_operator_takes_are_refused() -> None:
 def test_only_type_inference_refuses_bound_extents() -> None:
     (refusal,) = (each for each in catalogue["BindSymbolicVars"].rejections if each.function)
     assert not refusal.covers(ValueError("the pass is wrong"))
+
+
+@I.ir_module
+class Overwritten:
+    @T.prim_func(private=True)
+    def clear(x: T.Buffer((T.int64(2),), "float32")):
+        for i in range(2):
+            x[i] = T.float32(0)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.call_tir_inplace(Overwritten.clear, (x,), [0], R.Tensor((2,), "float32"))
+
+
+def test_nothing_is_bound_where_a_parameter_may_be_updated_in_place() -> None:
+    assert "in place" in (catalogue["BindParams"].requires(Overwritten) or "")
+    assert catalogue["BindParams"].requires(Weighted) is None
 
 
 def test_weights_of_a_real_model_are_not_bound() -> None:

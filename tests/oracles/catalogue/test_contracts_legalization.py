@@ -1,0 +1,53 @@
+"""What legalizations may refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import tvm
+from tvm import relax, tirx
+
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+
+
+def module(result: relax.Expr, *params: relax.Var) -> tvm.IRModule:
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(result))
+    return builder.get()
+
+
+def sampled(layout: str, shape: Sequence[int]) -> tvm.IRModule:
+    x, grid = (
+        relax.Var(name, relax.TensorType(each, "float32"))
+        for name, each in (("x", shape), ("grid", (2, 2, 4, 4)))
+    )
+    return module(relax.op.image.grid_sample(x, grid, layout=layout), x, grid)
+
+
+def affine(*sizes: int | tirx.Var) -> tvm.IRModule:
+    x = relax.Var("x", relax.TensorType((2, 2, 3), "float32"))
+    y = relax.Var("y", relax.ShapeType(sizes))
+    return module(relax.op.image.affine_grid(x, relax.ShapeExpr(sizes)), x, y)
+
+
+REFUSED = {
+    "a layout": sampled("NHWC", (2, 4, 4, 2)),
+    "a packed layout": sampled("NCHW2c", (2, 1, 4, 4, 2)),
+    "a packed layout of rank 6": sampled("WHNC2c", (4, 4, 2, 1, 2)),
+    "a symbolic size": affine(2, tirx.Var("n", "int64")),
+}
+
+
+@pytest.mark.parametrize("name", ["LegalizeOps", "FoldConstant"])
+@pytest.mark.parametrize("mod", REFUSED.values(), ids=REFUSED)
+def test_what_a_message_names_as_not_supported_may_be_refused(mod: tvm.IRModule, name: str) -> None:
+    assert check(Case(mod, (PassCall(f"{name}()"),)), oracles=["crash"]) == []
+
+
+def test_what_no_message_names_is_reported() -> None:
+    (violation,) = check(Case(affine(2, 0), (PassCall("LegalizeOps()"),)), oracles=["crash"])
+    assert violation.oracle == "crash"
