@@ -88,7 +88,11 @@ class Known:
 
     def matches(self, key: Key) -> bool:
         """Whether a report with this key can be one of this bug."""
-        return any(_alike(expected, key) for expected in self.keys)
+        return self.expected(key) is not None
+
+    def expected(self, key: Key) -> Key | None:
+        """The key of the record that this key of a report is covered by."""
+        return next((expected for expected in self.keys if _alike(expected, key)), None)
 
 
 class Lookup:

@@ -29,7 +29,11 @@ Module = Annotated[
 ]
 Oracles = Annotated[
     list[str] | None,
-    typer.Option("--oracle", metavar="NAME", help="Only this oracle; may be repeated. all: every oracle, in full."),
+    typer.Option(
+        "--oracle",
+        metavar="NAME",
+        help="Only this oracle; may be repeated. all: every oracle, in full.",
+    ),
 ]
 Out = Annotated[
     Path,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...corpus.knowns import Known
+from ...corpus.knowns import ANYTHING, Known
 from ...corpus.reading import read_text
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.passcall import PassCall
@@ -63,9 +63,10 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
 def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tuple[str, ...]:
     """The names of the known bugs whose key the reduced finding has, and nothing else of them.
 
-    It is like one if a trigger of the record is true for its module; if it has what the module of
-    the reproducer has, for a legalization one of the operators, too; or if that module fails in the
-    same place of TVM.
+    It is like one if a trigger of the record is true for its module; if the module of the
+    reproducer fails in the same place of TVM; or if one of the two modules may have been reduced
+    from the other: it has all that the other has, and fails in the same way. For a legalization
+    they have an operator in common, too, unless the record says that any operator will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
@@ -80,7 +81,7 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
     return tuple(
         each.name
         for each, one in zip(known, shown, strict=True)
-        if not _triggered(each, finding) and not _resembles(finding, one)
+        if not _triggered(each, finding) and not _resembles(finding, each, one)
     )
 
 
@@ -89,16 +90,24 @@ def _triggered(known: Known, finding: Finding) -> bool:
     return known.trigger is not None and known.trigger in finding.evidence.triggers
 
 
-def _resembles(finding: Finding, shown: Reproduced) -> bool:
+def _resembles(finding: Finding, known: Known, shown: Reproduced) -> bool:
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
     place = finding.violation.place
     if place and any(violation.place == place for violation in shown.violations):
         return True
-    by_operator = finding.pass_name in LEGALIZERS and its.ops
-    ops_alike = not by_operator or not set(its.ops).isdisjoint(mine.ops)
-    return ops_alike and set(its.parts) <= set(mine.parts)
+    any_operator = any(part.endswith(ANYTHING) for part in known.expected(finding.full_key) or ())
+    by_operator = finding.pass_name in LEGALIZERS and its.ops and not any_operator
+    if by_operator and set(its.ops).isdisjoint(mine.ops):
+        return False
+    return set(its.parts) <= set(mine.parts) or (
+        set(mine.parts) <= set(its.parts)
+        and any(
+            (each.oracle, each.pass_name, *each.key) == finding.full_key
+            for each in shown.violations
+        )
+    )
 
 
 def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
