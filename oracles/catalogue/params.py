@@ -436,7 +436,6 @@ CONTRADICTIONS = (
 )
 
 
-
 def _has_claims(mod: tvm.IRModule, call: PassCall) -> bool:
     """A call is annotated with extents that type inference can neither confirm nor refute."""
     builder = relax.BlockBuilder()
