@@ -2,8 +2,8 @@
 
 A trigger of a known bug says which traits of modules to leave out or to force (`corpus.triggers`).
 Where known bugs end too many checks of a pass, most blocks check it only on modules without a
-trigger, and some of these blocks are made for it. One block in `OPEN` is not steered: a known bug may
-be fixed, and another one may stand next to it.
+trigger, and some of these blocks are made for it. One block in `OPEN` is not steered: a known bug
+may be fixed, and another one may stand next to it.
 
 Which passes these are depends on the blocks long before, never on the clock.
 """

@@ -46,7 +46,7 @@ def make(
 
 def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
     """The key of what makes a module ill-formed; None for a well-formed one."""
-    flaw = checkers.flaw(mod)
+    flaw = checkers.flaw(mod) or checkers.calls_flaw(mod)
     return None if flaw is None else flaw.key
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 
 from ...compat import ir
@@ -74,6 +75,7 @@ SUGGESTED = (
     "from collections.abc import Callable",
     "from typing import Any",
     "import tvm",
+    "import tvm_ffi",
     "from tvm import relax",
 )
 
@@ -89,6 +91,10 @@ def suggested(
         if name not in {gvar.name_hint for gvar in mod.get_global_vars()}:
             return mod
         gvar, given = mod.get_global_var(name), mod[name]
+        called: list[Any] = []
+        tvm_ffi.structural_walk(given, (tvm.ir.GlobalVar, called.append))
+        if called:  # in the copy that is laid out they would be no functions of the module
+            return mod
         func = given.with_attr("operator_name", name)
         try:
             made, params, layouts = relaid(func)

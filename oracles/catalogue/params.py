@@ -16,6 +16,7 @@ from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
 from ..inspect import (
     attr,
+    complete,
     global_vars,
     is_public,
     nodes,
@@ -447,6 +448,39 @@ CONTRADICTIONS = (
     ),
 )
 
+
+def _has_claims(mod: tvm.IRModule, call: PassCall) -> bool:
+    """A call is annotated with extents that type inference can neither confirm nor refute."""
+    builder = relax.BlockBuilder()
+    return any(
+        _is_claim(builder, each)
+        for _, func in relax_functions(mod)
+        if _defined(func)
+        for each in nodes(func, relax.Call)
+    )
+
+
+def _is_claim(builder: relax.BlockBuilder, call: relax.Call) -> bool:
+    try:
+        bare = relax.Call(call.op, call.args, call.attrs, call.ty_args)
+        inferred = builder.normalize(bare).ty
+        found = relax.analysis.type_base_check(call.ty, inferred)
+    except Exception:  # what stands only within its function, or has no type
+        return False
+    return complete(inferred) and int(found) == _UNKNOWN_RELATION
+
+
+_UNKNOWN_RELATION = 2
+"""Of `relax.analysis.BaseCheckResult`: 'due to unknown symbolic variable relations'."""
+
+CLAIMS = Exemption(
+    "well-formed",
+    "a type that is right for some extents only contradicts the module for others",
+    "src/relax/analysis/well_formed.cc: 'cases that are neither provably correct nor provably "
+    "incorrect' are accepted while the extents are unknown",
+    when=_has_claims,
+)
+
 LAZY = (Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
 
@@ -577,6 +611,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the parameters are bound already",
                 'the message "Function does not have parameter with name"',
             ),
+            CLAIMS,
         ),
         cost=0.2,
     ),
@@ -594,6 +629,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the variables are bound already",
                 'the message "Function does not use symbolic var with name"',
             ),
+            CLAIMS,
         ),
         cost=0.2,
     ),

@@ -11,7 +11,7 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from .. import keys
-from ..inspect import attr, global_vars, relax_functions
+from ..inspect import attr, calls_of, global_vars, relax_functions
 from ..violation import Violation
 
 RELAX = "ill-formed"
@@ -90,6 +90,25 @@ def names_flaw(mod: tvm.IRModule) -> Violation | None:
                 f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{keys.listing(mod)}",
             )
     return _dangling(mod, functions)
+
+
+def calls_flaw(mod: tvm.IRModule) -> Violation | None:
+    """What is wrong with calls of Relax functions of the module that was given to a pass.
+
+    TVM's checker compares a call with the type of the GlobalVar, which need not be the function's:
+    an earlier pass may have changed the one and not the other, for which no later pass is to blame.
+    """
+    params = {gvar.name_hint: len(func.params) for gvar, func in relax_functions(mod)}
+    for gvar, func in relax_functions(mod):
+        for call in calls_of(func):
+            name = call.op.name_hint if isinstance(call.op, GlobalVar) else None
+            if name is not None and len(call.args) != params.get(name, len(call.args)):
+                return Violation.titled(
+                    "ill-formed: a call has not as many arguments as the function has parameters",
+                    f"{gvar.name_hint!r} calls {name!r}, which has {params[name]}, with "
+                    f"{len(call.args)}\n\n{keys.listing(mod)}",
+                )
+    return None
 
 
 def _dangling(mod: tvm.IRModule, functions: dict[str, GlobalVar]) -> Violation | None:

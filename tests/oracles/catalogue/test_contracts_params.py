@@ -324,6 +324,35 @@ def test_bound_extents_that_no_operator_takes_are_refused() -> None:
         assert check(Case(mod, (call,))) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["BindSymbolicVars({'n': 1})", "BindParams('main', {'x': np.ones((3,), 'float32')})"],
+)
+def test_a_type_that_is_right_for_some_extents_need_not_fit_others(text: str) -> None:
+    @I.ir_module
+    class Inferred:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            n = T.int64()
+            y: R.Tensor((n,), "float32") = R.zeros(R.shape([n]), "float32")
+            return y
+
+    @I.ir_module
+    class Claimed:
+        @R.function
+        def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            n = T.int64()
+            y: R.Tensor((n,), "float32") = R.zeros(R.shape([10]), "float32")
+            return y
+
+    call = PassCall(text)
+    exempt = catalogue[call.name].exempt
+    assert not exempt("well-formed", Inferred, call)
+    assert exempt("well-formed", Claimed, call)
+    assert not relax.analysis.check_well_formed(call.run(Claimed))
+    assert check(Case(Claimed, (call,))) == []
+
+
 def test_only_type_inference_refuses_bound_extents() -> None:
     (refusal,) = (each for each in catalogue["BindSymbolicVars"].rejections if each.function)
     assert not refusal.covers(ValueError("the pass is wrong"))

@@ -403,6 +403,32 @@ def test_the_name_of_an_operator_stays_where_layouts_are_suggested(kernel: str) 
     assert str(call.run(mod)["tir_square"].attrs["operator_name"]) == "given"
 
 
+def test_a_kernel_that_calls_a_function_is_not_laid_out() -> None:
+    """A copy of it would call another GlobalVar than that of the module."""
+
+    @I.ir_module
+    class Calling:
+        @T.prim_func(private=True)
+        def twice(a: T.float32) -> T.float32:
+            return a * T.float32(2)
+
+        @T.prim_func(private=True, s_tir=True)
+        def tir_twice(A: T.Buffer((2, 4), "float32"), B: T.Buffer((2, 4), "float32")):
+            for i, j in T.grid(2, 4):
+                with T.sblock("twice"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = Calling.twice(A[vi, vj])
+
+        @R.function
+        def main(x: R.Tensor((2, 4), "float32")) -> R.Tensor((2, 4), "float32"):
+            return R.call_tir(Calling.tir_twice, (x,), R.Tensor((2, 4), "float32"))
+
+    call = catalogue["AlterOpImpl"].variants(Choices(b""), Calling)
+    assert call is not None
+    assert call.expr.startswith("suggested")
+    assert list(check(Case(Calling, (call,)), oracles=("crash", "well-formed"))) == []
+
+
 def test_gradients_are_asked_of_scalars_only() -> None:
     variants = catalogue["Gradient"].variants
     assert str(variants(Choices(b""), Scalar)) == "Gradient('main')"

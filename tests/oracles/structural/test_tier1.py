@@ -18,10 +18,10 @@ from relaxfuzz.compat.drift import Drift
 from relaxfuzz.oracles import composition
 from relaxfuzz.oracles.check import UnknownOracle, check, narrow
 from relaxfuzz.oracles.contract import Exemption, PassContract, Rejection, Relation
-from relaxfuzz.oracles.pass_runs import PassRuns
+from relaxfuzz.oracles.pass_runs import PassRuns, given
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.pipelines import PIPELINES, UnknownPipeline
-from relaxfuzz.oracles.structural import sequential
+from relaxfuzz.oracles.structural import checkers, sequential
 from relaxfuzz.oracles.violation import Case, Violation
 
 FILE = Path(__file__).parents[1] / "faults.py"
@@ -62,6 +62,26 @@ def test_nothing_is_promised_for_an_ill_formed_module() -> None:
     mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     assert not relax.analysis.check_well_formed(mod)
     assert check(Case(mod, (user("raises"),))) == []
+
+
+def test_nothing_is_promised_where_a_call_does_not_fit_its_function() -> None:
+    """An earlier pass has changed the function and left the type of its GlobalVar."""
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    y = relax.Var("y", x.ty)
+    builder = relax.BlockBuilder()
+    with builder.function("callee", [x, y], private=True):
+        callee = builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    z = relax.Var("z", x.ty)
+    with builder.function("main", [z]):
+        builder.emit_func_output(builder.emit(relax.Call(callee, [z, z])))
+    mod = builder.get()
+    assert given(mod).flaw is None
+    func = mod[callee]
+    func = relax.Function([func.params[0]], func.body, func.ret_ty, attrs=func.attrs)
+    stale = tvm.IRModule({callee: func, mod.get_global_var("main"): mod["main"]})
+    assert checkers.flaw(stale) is None
+    assert given(stale).flaw is not None
+    assert check(Case(stale, (PassCall("FuseTIR()"),))) == []
 
 
 def test_a_pass_that_does_not_apply_is_not_run() -> None:
