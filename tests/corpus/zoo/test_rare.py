@@ -122,7 +122,7 @@ VALUES: list[tuple[Make, Body, tuple[Any, ...], bool]] = [
         (X, X.T),
         False,
     ),
-    (V.merges_disjoint_clips, lambda x: op.clip(op.clip(x, 0.0, 1.0), 2.0, 3.0), (X,), True),
+    (V.merges_disjoint_clips, lambda x: op.clip(op.clip(x, 2.0, 3.0), 0.0, 1.0), (X,), True),
     (V.merges_disjoint_clips, lambda x: op.clip(op.clip(x, 0.0, 3.0), 1.0, 4.0), (X,), False),
     (V.pads_pools_explicitly, lambda x: pooled(x, count_include_pad=True), (IMAGE,), False),
 ]

@@ -28,11 +28,13 @@ def test_what_known_bugs_end_too_often_is_hidden() -> None:
     stats = {name: PassStats(checks=20) for name in ("often", "seldom", "new")}
     ended = {"often": {KNOWN: 6, NEW: 1}, "seldom": {KNOWN: 5}, "new": {NEW: 20}}
     assert steering.hidden(stats, ended, {KNOWN}) == ("often",)
+    steered = {"often": PassStats(checks=20, avoided=20)}
+    assert steering.hidden(steered, {}, {KNOWN}) == ("often",), "it is not let go"
     few = {"often": PassStats(checks=steering.CHECKS - 1)}
     assert steering.hidden(few, ended, {KNOWN}) == ()
 
 
-def test_one_block_in_eight_is_as_ever() -> None:
+def test_one_block_in_eight_is_not_steered() -> None:
     are_open = [steering.is_open(5, number) for number in range(800)]
     assert 70 <= sum(are_open) <= 130
     assert are_open == [steering.is_open(5, number) for number in range(800)]
@@ -104,4 +106,4 @@ def test_fewer_checks_end_in_known_bugs() -> None:
         two.stats["LazySetOutput"].checks,
         two.stats["LazySetOutput"].avoided,
     )
-    assert 0 < shares(one, set(one.occurrences))["LazySetOutput"].known <= 0.4 * done.checks
+    assert 0 < shares(one, set(one.occurrences))["LazySetOutput"].known <= 0.3 * done.checks

@@ -445,6 +445,9 @@ FAULTS: dict[str, Callable[[], Sample]] = {
 FAILS_ON_COMPOSITE_DIMENSIONS = {"SpecializePrimFuncBasedOnCallSite"}
 """TVM 0.27: an internal check fails where a buffer's dimension is `n * 4`."""
 
+FAILS_WITHOUT_DEVICES = {"UpdateVDevice"}
+"""TVM 0.27: the list of virtual devices is looked up in modules that have none."""
+
 WITHOUT_POST = {"FuseTransposeMatmul"}
 """Passes of which nothing is promised but what every pass promises."""
 
@@ -495,6 +498,8 @@ def test_post_conditions_accept_what_the_pass_does(name: str) -> None:
     applied = 0
     for mod in (Placed, Workspace, Normed, Impure, Model):
         if mod is Model and name in FAILS_ON_COMPOSITE_DIMENSIONS:
+            continue
+        if "vdevice" not in mod.global_infos and name in FAILS_WITHOUT_DEVICES:
             continue
         for stage in contract.stages:
             before = advance(mod, stage)
