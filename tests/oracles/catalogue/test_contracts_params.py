@@ -346,7 +346,7 @@ def test_a_type_that_is_right_for_some_extents_need_not_fit_others(text: str) ->
             return y
 
     call = PassCall(text)
-    exempt = catalogue[call.name].exempt
+    exempt = catalogue[call.name].exemption
     assert not exempt("well-formed", Inferred, call)
     assert exempt("well-formed", Claimed, call)
     assert not relax.analysis.check_well_formed(call.run(Claimed))
