@@ -182,7 +182,7 @@ class _Session:
             stopped = self._interrupt.stop.is_set()
             text: str | None
             if stopped:  # there is no time to run anything; the search has seen that it fails
-                *_, text = (None, *reproducer.texts(smallest, self._form, pool))
+                *_, text = (None, *reproducer.texts(smallest, Form.SOURCE, pool))
             else:
                 try:
                     smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
