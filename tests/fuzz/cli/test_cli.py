@@ -179,7 +179,8 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     assert "KeyError" in alone.stderr
 
     second = relaxfuzz(*arguments)
-    assert [event["id"] for event in events(second.stdout)[:-1]] == [finding["id"]]
+    again = [event for event in events(second.stdout)[:-1] if event["event"] != "asked"]
+    assert [event["id"] for event in again] == [finding["id"]]
     with Store(out, create=False) as store:
         assert len(list(store.findings())) == 1
 
