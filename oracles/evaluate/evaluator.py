@@ -149,8 +149,7 @@ class Evaluator:
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """What a packed function gives: one that the caller has, or one that is known."""
-        if self.effects is not None:
-            self.note_effect(name, args)
+        self.note_effect(name, args)
         function = self._functions.get(name)
         return packed(name, args) if function is None else function(*args)
 

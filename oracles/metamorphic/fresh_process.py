@@ -40,8 +40,8 @@ PAST = "the result depends on what the process did before"
 
 def check(runs: PassRuns) -> Violation | None:
     """Apply the pass in a fresh process; where that gives something else, in further ones."""
-    after = runs.direct.mod
-    if after is None or not runs.changed or runs.exempt("chance"):
+    after = runs.changed_result()
+    if after is None or runs.exempt("chance"):
         return None
     tvms = documented(runs.call)
     if tvms and not runs.thorough and zlib.crc32(runs.entropy.encode()) % ONE_IN:

@@ -30,7 +30,7 @@ LESS_KNOWN = "less is known of the result of a public function"
 
 def functions(runs: PassRuns) -> Violation | None:
     """No public function disappears; none appears unless the contract allows it."""
-    after = _result(runs)
+    after = runs.changed_result()
     if after is None:
         return None
     old, new = _both(runs)
@@ -53,7 +53,7 @@ def signature(runs: PassRuns) -> Violation | None:
 
     More may be known of a result.
     """
-    after = _result(runs)
+    after = runs.changed_result()
     if after is None or runs.contract.relation not in SAME_SIGNATURE:
         return None
     for name, old, new in _pairs(runs):
@@ -65,7 +65,7 @@ def signature(runs: PassRuns) -> Violation | None:
 
 def attributes(runs: PassRuns) -> Violation | None:
     """Attributes of public functions and of the module stay, as do its global infos."""
-    after = _result(runs)
+    after = runs.changed_result()
     if after is None:
         return None
     mod = runs.mod
@@ -94,10 +94,6 @@ def _replaced(name: str, after: tvm.IRModule) -> bool:
         and attr(func, "c_source") is not None
         for func in after.functions.values()
     )
-
-
-def _result(runs: PassRuns) -> tvm.IRModule | None:
-    return runs.changed_result()
 
 
 def _public(mod: tvm.IRModule) -> dict[str, Any]:

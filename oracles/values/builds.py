@@ -29,8 +29,8 @@ def check(runs: PassRuns) -> Violation | None:
     A later pass that breaks its own contract on the result of one of TVM's passes is to blame
     itself, and is where it is checked; unless that result says less of types than the module.
     """
-    after = runs.direct.mod
-    if after is None or not runs.changed:
+    after = runs.changed_result()
+    if after is None:
         return None
     runs.step("build the result")
     failure = execute(after, (), link=False)

@@ -25,7 +25,7 @@ from ..pass_runs import PassRuns
 from ..text.standalone import standalone
 from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, built_text, literal
-from ..violation import Case, Violation
+from ..violation import Case, Violation, abstain
 from .comparison import difference
 from .evaluated import Verdict, vote
 from .expectation import Expectation
@@ -50,9 +50,8 @@ class Effects(Expectation):
             e: the call.
             record: only calls of these packed functions.
         """
-        super().__init__(e.mod, e.function, e.args, (), e.kind, e.plan)
+        super().__init__(e.mod, e.function, e.args, (), e.kind, e.plan, e.wraps)
         self.record = record
-        self.all: list[Effect] = []
         self.all = self.effects()
         self.result = self.values(self.all)
 
@@ -122,8 +121,11 @@ def _refuted(found: Difference, tolerance: Tolerance | None) -> bool:
 
 def _differences(runs: PassRuns) -> Iterator[Difference]:
     """The calls whose effects differ when both sides are evaluated."""
-    after = runs.direct.mod
-    if after is None or not runs.changed or not (_impure(runs.mod) or _impure(after)):
+    after = runs.changed_result()
+    if after is None:
+        return
+    if not (_impure(runs.mod) or _impure(after)):
+        abstain("all functions are pure")
         return
     tolerance = tolerance_of(runs)
     for e, side in sides(runs):

@@ -63,7 +63,7 @@ class Expectation:
         self.result = result
         self.kind = kind
         self._plan = plan
-        self._wraps = wraps
+        self.wraps = wraps
 
     def plan(self, args: list[Any] | None = None) -> Plan:
         """The call itself, with copies of the arguments: it may write into them.
@@ -85,7 +85,7 @@ class Expectation:
         Raises:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
         """
-        return self.plan(args)(Evaluator(self.mod, wraps=self._wraps, **options).run)
+        return self.plan(args)(Evaluator(self.mod, wraps=self.wraps, **options).run)
 
     @functools.cached_property
     def arbitrary(self) -> bool:
@@ -102,7 +102,7 @@ class Expectation:
     @functools.cached_property
     def misuses(self) -> bool:
         """A tensor that is updated in place is aliased or live after the update."""
-        evaluator = Evaluator(self.mod, wraps=self._wraps)
+        evaluator = Evaluator(self.mod, wraps=self.wraps)
         with contextlib.suppress(Unsupported, Mismatch, Undefined):
             self.plan()(evaluator.run)
         return evaluator.misused
