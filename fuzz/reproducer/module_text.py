@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 import tempfile
@@ -75,16 +76,25 @@ def as_script(
         serves: a module, as JSON, is as good as this one. Asked about those that are not
             structurally equal to it.
     """
+    tried = _tried(module)
+    return next((made for made, parsed in tried if parsed == "" or serves(parsed)), None)
+
+
+@functools.lru_cache(2)  # brief checks and whole ones are written of the same module
+def _tried(module: str) -> tuple[tuple[ModuleText, str], ...]:
+    """The script that gives the module, and an empty text; else those that give others, which
+    follow as JSON.
+    """
     others: list[tuple[ModuleText, str]] = []
     for made in _scripts(module):
         if len(made.statements) > LONGEST:
-            return None
+            return ()
         parsed = _parsed(made, module)
         if parsed == "":
-            return made
+            return ((made, parsed),)
         if parsed is not None:
             others.append((made, parsed))
-    return next((made for made, parsed in others if serves(parsed)), None)
+    return tuple(others)
 
 
 def _scripts(module: str) -> Iterator[ModuleText]:
