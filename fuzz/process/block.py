@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -150,6 +151,7 @@ def regenerated(origin: Origin) -> tvm.IRModule:
     return stages.advance(module, origin.stage)
 
 
+@functools.lru_cache(1)  # the modules of a block are made of the same
 def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
     if recipe.whole is not None:
         return st.builds(recipe.whole.load)
