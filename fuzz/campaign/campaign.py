@@ -88,7 +88,7 @@ class CampaignConfig:
     """Whether a violation has the key of a known bug."""
     seeds: tuple[Seeds, ...] = ()
     """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
-    checked from the first block on, where pipelines are."""
+    checked from the first block on, large ones where pipelines are."""
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -242,32 +242,38 @@ class _Campaign:
         ):
             number, (start, count, wholes) = self._next
             self._next = next(self._todo, None)
-            part = self._generated(number, start, count)
-            if wholes:
-                part = self._unchanged(part, wholes)
+            part = self._part(number, start, count)
+            part = self._unchanged(part, wholes) if wholes else self._generated(part, number)
             block = InFlight(number, part, start + count)
             self._in_flight.append(block)
             self._send(block)
 
-    def _generated(self, number: int, start: int, count: int) -> Block:
-        guide = self._state.guide(number)
-        turn = start // self._config.modules_in_block  # among the blocks of generated modules
-        # Until something is learned, known bugs with a trigger count as frequent.
-        hidden = guide.hidden if horizon(number) else tuple(self._config.avoid)
-        if steering.is_open(self._config.seed, turn):
-            hidden = ()
+    def _part(self, number: int, start: int, count: int) -> Block:
+        """A block without anything that its modules are made of."""
         return Block(
             seed=self._config.seed,
             start=start,
             count=count,
             targets=self._config.targets,
             oracles=self._config.oracles,
-            recipe=self._recipe(turn, guide, hidden),
             compositions=self._config.compositions,
-            yields=guide.yields,
+            yields=self._state.guide(number).yields,
+            reported=tuple(map(mark, self._state.occurrences)),
+        )
+
+    def _generated(self, part: Block, number: int) -> Block:
+        """A block of generated modules."""
+        guide = self._state.guide(number)
+        turn = part.start // self._config.modules_in_block  # among the blocks of generated modules
+        # Until something is learned, known bugs with a trigger count as frequent.
+        hidden = guide.hidden if horizon(number) else tuple(self._config.avoid)
+        if steering.is_open(self._config.seed, turn):
+            hidden = ()
+        return dataclasses.replace(
+            part,
+            recipe=self._recipe(turn, guide, hidden),
             avoid=self._config.avoid,
             hidden=hidden,
-            reported=tuple(map(mark, self._state.occurrences)),
         )
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
@@ -280,15 +286,7 @@ class _Campaign:
             each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
         )
         targets = part.targets if len(wholes[0].text) <= SMALL else ()
-        return dataclasses.replace(
-            part,
-            targets=targets,
-            oracles=oracles,
-            recipe=Recipe(),
-            wholes=wholes,
-            avoid={},
-            hidden=(),
-        )
+        return dataclasses.replace(part, targets=targets, oracles=oracles, wholes=wholes)
 
     def _recipe(self, turn: int, guide: Guide, hidden: Sequence[str]) -> Recipe:
         """What the modules of a block are made of.
@@ -401,8 +399,8 @@ class _Campaign:
             part = block.part
             recipe = part.made_of(place.index)
             origin = Origin(part.seed, place.index, place.stage, recipe)
+            self._note_known(violation, place.calls)
             try:
-                self._note_known(violation, place.calls)
                 made = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:
                 yield from self._fault(f"Cannot generate {origin} again: {error}", place)

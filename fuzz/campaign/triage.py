@@ -422,7 +422,7 @@ class Triage:
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
         with self._steps.step("explain", finding):
             finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
-        return finding  # noqa: RET504  # `_step` swallows exceptions
+        return finding  # noqa: RET504  # a step swallows exceptions
 
     def _minimized(self, finding: Finding, state: State | None) -> Minimized | None:
         """The reduced finding; None where no time is left."""
