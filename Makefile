@@ -27,7 +27,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-minimize bench-cluster build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-profile bench-minimize bench-cluster build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -86,6 +86,11 @@ bugs: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench
+
+# Where the time of a campaign goes, beside the last profile.
+bench-profile: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m bench.profile
 
 # MODULES=archive.tar.xz adds the largest modules of an archive of TVM JSON.
 bench-minimize: $(INSTALLED)
