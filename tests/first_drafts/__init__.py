@@ -35,6 +35,20 @@ def _of(file: str, *passes: tuple[str, Kind, str]) -> tuple[Specimen, ...]:
     )
 
 
+def _pairs(file: str, *passes: tuple[str, Kind, str]) -> tuple[Specimen, ...]:
+    """Faulty passes, each followed by the same one without its mistake."""
+    return tuple(specimen for faulty in _of(file, *passes) for specimen in (faulty, _fixed(faulty)))
+
+
+def _fixed(faulty: Specimen) -> Specimen:
+    return faulty._replace(
+        name=f"{faulty.name}_fixed",
+        factory=f"{faulty.factory}_fixed",
+        kind="correct",
+        wrong=f"{faulty.name} without its mistake.",
+    )
+
+
 FIRST: tuple[Specimen, ...] = (
     *_of(
         "algebra",
@@ -164,5 +178,55 @@ THIRD: tuple[Specimen, ...] = _of(
 )
 """Of operators and attributes that none of the others looks at."""
 
-SPECIMENS: tuple[Specimen, ...] = (*FIRST, *SECOND, *THIRD)
-SETS = {"first": FIRST, "second": SECOND, "third": THIRD}
+FOURTH: tuple[Specimen, ...] = (
+    *_pairs(
+        "fourth_values",
+        (
+            "argmax_of_negative",
+            "values",
+            "Integers wrap: -(-128) is -128, and unsigned ones are not negative.",
+        ),
+        ("softmax_before_permute", "values", "The axis is sought in the inverse permutation."),
+        ("cast_after_reduction", "values", "A sum of narrow integers overflows."),
+        ("mod_by_mask", "values", "mod has the sign of x; only floor_mod is never negative."),
+        ("gather_constants", "values", "7 - x is taken for x - 7."),
+        ("mean_by_sum", "values", "Symbolic dimensions count as one element."),
+        ("merge_clips", "values", "Intervals may be disjoint."),
+        ("lower_rms_norm", "values", "Epsilon is always the default."),
+        ("lower_likes", "interface", "The result is on no virtual device."),
+    ),
+    *_pairs(
+        "fourth_kernels",
+        ("parallel_outer", "values", "The outermost loop may be a reduction."),
+        ("lower_binary", "ill-formed", "Comparisons result in bool."),
+        ("relu_kernels", "mutation", "Global variables of an older module are called."),
+        ("share_kernels", "crash", "A kernel may have several results."),
+        ("drop_unused_kernels", "interface", "Public kernels may be called from outside."),
+        ("unroll_small_loops", "interface", "Private kernels become public."),
+    ),
+    *_pairs(
+        "fourth_structure",
+        ("isolate_heavy", "ill-formed", "Dataflow variables are used in the next block."),
+        ("schedule_by_demand", "ill-formed", "A match_cast defines dimensions for others, too."),
+        ("drop_same_casts", "ill-formed", "Types of one text may have two variables of one name."),
+        ("outline_branches", "ill-formed", "A dimension may be defined by no parameter."),
+        ("share_activations", "mutation", "The identity of an object that is gone is used again."),
+        ("collapse_relus", "mutation", "A second module is found stable without a look."),
+        ("note_sizes", "crash", "An external function has no body."),
+        ("merge_branches", "crash", "A branch may have no block."),
+        ("sink_calls", "interface", "Calls with effects change places."),
+        ("drop_unused_calls", "interface", "Calls with effects are dropped."),
+    ),
+    *_pairs(
+        "fourth_module",
+        ("propagate_constants", "values", "Only the first call is looked at."),
+        ("hoist_final_cast", "ill-formed", "The function still declares the type of the cast."),
+        ("wrap_public", "crash", "The name of the private function may be taken."),
+        ("note_preload", "mutation", "The order of a set depends on addresses."),
+        ("note_result_bytes", "crash", "A field of a tuple may be a tuple."),
+    ),
+)
+"""Each faulty one beside a correct twin, over kernels, several functions, and effects."""
+
+SPECIMENS: tuple[Specimen, ...] = (*FIRST, *SECOND, *THIRD, *FOURTH)
+SETS = {"first": FIRST, "second": SECOND, "third": THIRD, "fourth": FOURTH}

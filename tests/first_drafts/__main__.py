@@ -22,7 +22,7 @@ from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 from . import SETS, SPECIMENS, Specimen
 
-HEADER = f"{'pass':24} {'kind':10} {'found by':24} {'after':>7} {'rows':>5} {'others':>6}"
+HEADER = f"{'pass':30} {'kind':10} {'found by':24} {'after':>7} {'rows':>5} {'others':>6}"
 FAILED = 2
 """From this exit code on, `relaxfuzz run` came to no verdict: an error, its own or the user's."""
 
@@ -97,11 +97,11 @@ def blamed(name: str, specimen: Specimen) -> bool:
 def line(specimen: Specimen, outcome: Outcome) -> str:
     """A line of the table."""
     if outcome.error:
-        return f"{specimen.name:24} {specimen.kind:10} error: {outcome.error}"
+        return f"{specimen.name:30} {specimen.kind:10} error: {outcome.error}"
     nothing = "nothing" if specimen.kind == "correct" else "NOT FOUND"
     after = f"{outcome.seconds:5.1f} s" if outcome.oracle else ""
     return (
-        f"{specimen.name:24} {specimen.kind:10} {outcome.oracle or nothing:24} {after:>7} "
+        f"{specimen.name:30} {specimen.kind:10} {outcome.oracle or nothing:24} {after:>7} "
         f"{outcome.rows:5} {outcome.others:6}"
     )
 
@@ -127,7 +127,7 @@ def main() -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="Only these passes, or sets of them: first, second, third.",
+        help=f"Only these passes, or sets of them: {', '.join(SETS)}.",
     )
     parser.add_argument("--seconds", type=float, default=30.0, help="The budget of each campaign.")
     parser.add_argument("--jobs", type=int, default=1, help="Campaigns at a time.")
