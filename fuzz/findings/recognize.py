@@ -16,15 +16,18 @@ from pathlib import Path
 from ...corpus.knowns import ANYTHING, Known
 from ...corpus.reading import read_text
 from ...oracles.catalogue import catalogue, parts
+from ...oracles.inspect import has_op_attr
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
+from ...oracles.violation import Violation
 from ..process.executor import Executor, JobFailed, check, check_reproducers
 from ..process.jobs import Check, CheckReproducers, Reproduced
 from ..user_input.errors import UserError
 from .confirm import DEATHS
 from .dedup import causes
+from .evidence import Evidence
 from .finding import Finding
-from .rules import LEGALIZERS
+from .rules import LEGALIZERS, OWN_PLACE
 
 MOST = 32
 """Reproducers that a finding is compared with, those that have most in common with it first."""
@@ -37,8 +40,10 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
     """The finding, with the known bug that it is, or with those that it may be.
 
     It is a known bug if the module of the reproducer, under the passes of the finding, shows the
-    same or has a cause in common with it, and the module of the finding shows what the record says.
-    It may be one if only the former holds.
+    same or has a cause in common with it, and the module of the finding shows what the record says:
+    of the same pass, or in the same words. It is one, too, if the reproducer raises the same, under
+    a pass of the record, in the same place of a pass's own source. It may be one if only the module
+    of the reproducer shows the same.
 
     Args:
         finding: with its evidence.
@@ -48,25 +53,28 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
         ExecutorError: the harness failed at a check.
     """
     suspects = likely(finding, knowns)[:MOST]
-    perhaps: list[str] = []
-    for known, shown in zip(suspects, reproduced(executor, finding, suspects), strict=True):
-        if not _shows(finding, shown):
-            continue
-        if _shown_by(executor, known, finding):
-            return dataclasses.replace(finding, known=known.name, perhaps=())
-        perhaps.append(known.name)
+    shown = reproduced(executor, finding, suspects)
+    perhaps = [known for known, one in zip(suspects, shown, strict=True) if _shows(finding, one)]
     if len(perhaps) > FEW:  # so much the pass does to any module
         perhaps.clear()
-    return dataclasses.replace(finding, perhaps=tuple(perhaps))
+    found = next((known for known in perhaps if _shown_by(executor, known, finding)), None)
+    if found is None and OWN_PLACE.search(finding.violation.place):
+        found = next((known for known in suspects if _raises_there(executor, known, finding)), None)
+    if found is not None:
+        return dataclasses.replace(finding, known=found.name, perhaps=())
+    return dataclasses.replace(finding, perhaps=tuple(known.name for known in perhaps))
 
 
 def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tuple[str, ...]:
     """The names of the known bugs whose key the reduced finding has, and nothing else of them.
 
-    It is like one if a trigger of the record is true for its module; if the module of the
-    reproducer fails in the same place of TVM; or if one of the two modules may have been reduced
-    from the other: it has all that the other has, and fails in the same way. For a legalization
-    they have an operator in common, too, unless the record says that any operator will do.
+    It is like one if a trigger of the record is true for its module, or if the module of the
+    reproducer raises in the same place of TVM, under the passes of the finding or under another one
+    of the record. It is unlike one whose reproducer raises the same in other places only. Where no
+    place tells, it is like one if one of the two modules may have been reduced from the other: it
+    has all that the other has, and fails in the same way, and the finding needs no attribute of an
+    operator that the reproducer does without. For a legalization they have an operator in common,
+    too, unless the record names that of the finding, or says that any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
@@ -81,7 +89,9 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
     return tuple(
         each.name
         for each, one in zip(known, shown, strict=True)
-        if not _triggered(each, finding) and not _resembles(finding, each, one)
+        if not _triggered(each, finding)
+        and not _resembles(finding, each, one)
+        and not _raises_there(executor, each, finding)
     )
 
 
@@ -94,20 +104,73 @@ def _resembles(finding: Finding, known: Known, shown: Reproduced) -> bool:
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
-    place = finding.violation.place
-    if place and any(violation.place == place for violation in shown.violations):
+    if any(_same_place(finding, violation) for violation in shown.violations):
         return True
-    any_operator = any(part.endswith(ANYTHING) for part in known.expected(finding.full_key) or ())
-    by_operator = finding.pass_name in LEGALIZERS and its.ops and not any_operator
-    if by_operator and set(its.ops).isdisjoint(mine.ops):
+    same = [v for v in shown.violations if (v.oracle, v.pass_name, *v.key) == finding.full_key]
+    raised = finding.violation.raised is not None
+    if raised and same and all(v.place != finding.violation.place for v in same):
         return False
-    return set(its.parts) <= set(mine.parts) or (
-        set(mine.parts) <= set(its.parts)
-        and any(
-            (each.oracle, each.pass_name, *each.key) == finding.full_key
-            for each in shown.violations
-        )
-    )
+    if not _operators_alike(finding, known, mine, its) or not _attributes_alike(mine, its):
+        return False
+    return set(its.parts) <= set(mine.parts) or (set(mine.parts) <= set(its.parts) and bool(same))
+
+
+def _same_place(finding: Finding, violation: Violation) -> bool:
+    """Both raise in one place of TVM.
+
+    In a legalization, that is one cause only where one function of an operator has led there.
+    """
+    mine, its, place = finding.violation.raised, violation.raised, finding.violation.place
+    if not place or place != violation.place:
+        return False
+    if mine is None or its is None or not mine.legalizes:
+        return True
+    return bool(mine.legalization) and mine.legalization == its.legalization
+
+
+def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Evidence) -> bool:
+    """A legalization is of one operator: they have one in common, or the record says which."""
+    key = known.expected(finding.full_key) or ()
+    ops = _legalized(its)
+    if finding.pass_name not in LEGALIZERS or not ops or any(map(_any_operator, key)):
+        return True
+    named = any(re.search(rf"{re.escape(op)}\b", part) for op in _legalized(mine) for part in key)
+    return named or not ops.isdisjoint(_legalized(mine))
+
+
+def _any_operator(part: str) -> bool:
+    """A part of a record's key stands for operators by the beginning of their names."""
+    name = part.removesuffix(ANYTHING)
+    return name != part and (not name or name.startswith("relax."))
+
+
+def _legalized(evidence: Evidence) -> set[str]:
+    """The operators that are called, those of the compiler that have a legalization among them."""
+    own = {part for part in evidence.parts if part.startswith("relax.")}
+    return {*evidence.ops, *(op for op in own if has_op_attr(op, "FLegalize"))}
+
+
+def _attributes_alike(mine: Evidence, its: Evidence) -> bool:
+    """On an operator of both, the finding needs no attribute that the reproducer does without."""
+    return set(mine.ops).isdisjoint(its.ops) or set(mine.attributes) <= set(its.attributes)
+
+
+def _raises_there(executor: Executor, known: Known, finding: Finding) -> bool:
+    """The module of the reproducer raises the same in the same place, under a pass of the record.
+
+    It may be of no use under the finding's: that one may look for other operators.
+    """
+    for name in known.passes & catalogue.keys() if finding.violation.place else ():
+        if known.matches((finding.oracle, name, *finding.key)):
+            job = CheckReproducers(
+                files=(str(known.reproducer),),
+                calls=(PassCall(f"{name}()"),),
+                oracles=(finding.oracle,),
+            )
+            (shown,) = check_reproducers(executor, job)
+            if any(_same_place(finding, violation) for violation in shown.violations):
+                return True
+    return False
 
 
 def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
@@ -163,6 +226,11 @@ def _shows(finding: Finding, shown: Reproduced) -> bool:
 def _shown_by(executor: Executor, known: Known, finding: Finding) -> bool:
     """The finding's module shows what the record of the known says."""
     for oracle, pass_name in dict.fromkeys((key[0], key[1]) for key in known.keys):
+        # Two passes that fail on one module mostly have a bug each.
+        if not _related(pass_name, finding.pass_name) and not known.matches(
+            (finding.oracle, pass_name, *finding.key)
+        ):
+            continue
         job = _check_of(finding, oracle, pass_name)
         try:
             violations = check(executor, job) if job is not None else ()
@@ -171,6 +239,13 @@ def _shown_by(executor: Executor, known: Known, finding: Finding) -> bool:
         if any(known.matches((v.oracle, v.pass_name, *v.key)) for v in violations):
             return True
     return False
+
+
+def _related(one: str, other: str) -> bool:
+    """The passes are one, or one runs the other, or both run a third; operators are of any."""
+    if not {one, other} <= catalogue.keys():
+        return True
+    return not {one, *parts(one)}.isdisjoint({other, *parts(other)})
 
 
 def _check_of(finding: Finding, oracle: str, pass_name: str) -> Check | None:
