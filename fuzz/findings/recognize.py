@@ -41,7 +41,7 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
 
     It is a known bug if the module of the reproducer, under the passes of the finding, shows the
     same or has a cause in common with it, and the module of the finding shows what the record says:
-    of the same pass, or in the same words. It is one, too, if the reproducer raises the same, under
+    of the same pass, or that it raises the same. It is one, too, if the reproducer raises the same, under
     a pass of the record, in the same place of a pass's own source. It may be one if only the module
     of the reproducer shows the same.
 
@@ -224,13 +224,15 @@ def _shows(finding: Finding, shown: Reproduced) -> bool:
 
 
 def _shown_by(executor: Executor, known: Known, finding: Finding) -> bool:
-    """The finding's module shows what the record of the known says."""
+    """The finding's module shows what the record of the known says.
+
+    Of another pass that has nothing to do with the finding's, it has to be the same exception.
+    """
+    raised = finding.violation.raised is not None
     for oracle, pass_name in dict.fromkeys((key[0], key[1]) for key in known.keys):
-        # Two passes that fail on one module mostly have a bug each.
-        if not _related(pass_name, finding.pass_name) and not known.matches(
-            (finding.oracle, pass_name, *finding.key)
-        ):
-            continue
+        same_words = known.matches((finding.oracle, pass_name, *finding.key))
+        if not _related(pass_name, finding.pass_name) and not (raised and same_words):
+            continue  # two passes that fail on one module mostly have a bug each
         job = _check_of(finding, oracle, pass_name)
         try:
             violations = check(executor, job) if job is not None else ()

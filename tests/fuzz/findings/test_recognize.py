@@ -252,29 +252,22 @@ def test_a_known_bug_raises_in_one_place_under_another_pass(
     assert recognized(pool, by_pattern, [other]) == by_pattern
 
 
-REFUSES = """
-def AttachGlobalSymbol():
-    def refuse(mod, context):
-        if "if " in str(mod):
-            raise ValueError("no branches here")
-        return mod
-    return tvm.transform.module_pass(refuse, opt_level=0)
-"""
-"""A pass with a bug of its own."""
-
-
+@pytest.mark.parametrize(
+    ("mine", "pass_name", "oracle", "other"),
+    [
+        ("decompose-training-batch-norm-last-axis", "DecomposeOpsForTraining", "crash", "batch-norm-last-axis"),
+        ("convert-to-dataflow-body-before-blocks", "ConvertToDataflow", "well-formed", "lazy-set-output-stale-if"),
+    ],
+)  # fmt: skip
 def test_two_passes_that_fail_on_one_module_have_a_bug_each(
-    pool: LocalPool, finding: Finding, tmp_path: Path
+    pool: LocalPool, mine: str, pass_name: str, oracle: str, other: str
 ) -> None:
-    mod = execute(BRANCH)
-    found = finding_in(mod, PassCall("AttachGlobalSymbol()", imports=(REFUSES,)), "crash")
-    assert found.key == ("ValueError", "no branches here")
-    kind, text = finding.key
-    # It has both keys, so that it is looked at, and each module shows what the other is known for.
-    keys = f"['crash', 'AdjustMatmulOrder', '{kind}', '{text}'], ['mutation', 'AttachGlobalSymbol']"
-    one = record(tmp_path, keys, BRANCH)
+    own, one = shipped(mine), shipped(other)
+    assert own.reproducer is not None
+    found = finding_in(execute(own.reproducer), PassCall(f"{pass_name}()"), oracle)
+    assert own.matches(found.full_key)
     compared = recognized(pool, found, [one])
-    assert (compared.known, compared.perhaps) == (None, ("recorded",))
+    assert (compared.known, compared.perhaps) == (None, (other,))
 
 
 def test_what_a_pass_does_to_many_modules_is_no_known_bug(
