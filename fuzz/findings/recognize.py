@@ -41,9 +41,9 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
 
     It is a known bug if the module of the reproducer, under the passes of the finding, shows the
     same or has a cause in common with it, and the module of the finding shows what the record says:
-    of the same pass, or that it raises the same. It is one, too, if the reproducer raises the same, under
-    a pass of the record, in the same place of a pass's own source. It may be one if only the module
-    of the reproducer shows the same.
+    of the same pass, or of another one that raises the same. It is one, too, if the reproducer
+    raises the same, under a pass of the record, in the same place of a pass's own source. It may be
+    one if only the module of the reproducer shows the same.
 
     Args:
         finding: with its evidence.
@@ -71,10 +71,11 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
     It is like one if a trigger of the record is true for its module, or if the module of the
     reproducer raises in the same place of TVM, under the passes of the finding or under another one
     of the record. It is unlike one whose reproducer raises the same in other places only. Where no
-    place tells, it is like one if one of the two modules may have been reduced from the other: it
-    has all that the other has, and fails in the same way, and the finding needs no attribute of an
-    operator that the reproducer does without. For a legalization they have an operator in common,
-    too, unless the record names that of the finding, or says that any will do.
+    place tells, it is like one if it needs nothing that the reproducer does without, and the
+    reproducer shows the same with those attributes of operators only that it has, too; or, where
+    the reproducer shows something else, if it has all that the reproducer has. For a legalization
+    they have an operator in common, too, unless the record names that of the finding, or says that
+    any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
@@ -90,7 +91,7 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
         each.name
         for each, one in zip(known, shown, strict=True)
         if not _triggered(each, finding)
-        and not _resembles(finding, each, one)
+        and not _resembles(executor, finding, each, one)
         and not _raises_there(executor, each, finding)
     )
 
@@ -100,19 +101,21 @@ def _triggered(known: Known, finding: Finding) -> bool:
     return known.trigger is not None and known.trigger in finding.evidence.triggers
 
 
-def _resembles(finding: Finding, known: Known, shown: Reproduced) -> bool:
+def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reproduced) -> bool:
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
     if any(_same_place(finding, violation) for violation in shown.violations):
         return True
-    same = [v for v in shown.violations if (v.oracle, v.pass_name, *v.key) == finding.full_key]
+    same = _same(finding, shown)
     raised = finding.violation.raised is not None
     if raised and same and all(v.place != finding.violation.place for v in same):
         return False
-    if not _operators_alike(finding, known, mine, its) or not _attributes_alike(mine, its):
+    if not _operators_alike(finding, known, mine, its):
         return False
-    return set(its.parts) <= set(mine.parts) or (set(mine.parts) <= set(its.parts) and bool(same))
+    if not same:
+        return set(its.parts) <= set(mine.parts)
+    return set(mine.parts) <= set(its.parts) and _attributes_alike(executor, finding, known, its)
 
 
 def _same_place(finding: Finding, violation: Violation) -> bool:
@@ -150,9 +153,22 @@ def _legalized(evidence: Evidence) -> set[str]:
     return {*evidence.ops, *(op for op in own if has_op_attr(op, "FLegalize"))}
 
 
-def _attributes_alike(mine: Evidence, its: Evidence) -> bool:
-    """On an operator of both, the finding needs no attribute that the reproducer does without."""
-    return set(mine.ops).isdisjoint(its.ops) or set(mine.attributes) <= set(its.attributes)
+def _attributes_alike(executor: Executor, finding: Finding, known: Known, its: Evidence) -> bool:
+    """They need the same attributes: the reproducer has those of the finding, and shows the same
+    without others.
+    """
+    assert finding.evidence is not None
+    mine = finding.evidence.attributes
+    if set(finding.evidence.ops).isdisjoint(its.ops) or set(mine) == set(its.attributes):
+        return True
+    if not set(mine) <= set(its.attributes):
+        return False
+    (less,) = reproduced(executor, finding, [known], attributes=mine)
+    return bool(_same(finding, less))
+
+
+def _same(finding: Finding, shown: Reproduced) -> list[Violation]:
+    return [v for v in shown.violations if (v.oracle, v.pass_name, *v.key) == finding.full_key]
 
 
 def _raises_there(executor: Executor, known: Known, finding: Finding) -> bool:
@@ -199,14 +215,25 @@ def _words(reproducer: Path) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", read_text(reproducer)))
 
 
-def reproduced(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> list[Reproduced]:
-    """What the module of each reproducer shows under the passes of the finding."""
+def reproduced(
+    executor: Executor,
+    finding: Finding,
+    knowns: Sequence[Known],
+    *,
+    attributes: tuple[str, ...] | None = None,
+) -> list[Reproduced]:
+    """What the module of each reproducer shows under the passes of the finding.
+
+    Args:
+        attributes: with only these attributes of operators; None: as it is.
+    """
     job = CheckReproducers(
         files=tuple(str(known.reproducer) for known in knowns),
         calls=finding.calls,
         pipeline=finding.pipeline,
         oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         exempt=finding.exempt,
+        attributes=attributes,
     )
     return check_reproducers(executor, job)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -85,6 +86,15 @@ def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     ]
     for run in runs(list(dict.fromkeys(found))):
         yield _Defaulted(mod, run).run
+
+
+def with_attributes(mod: tvm.IRModule, names: Collection[str]) -> tvm.IRModule:
+    """With default attributes of operators, but for those of these names, where that is typed."""
+    calls = [call for _, func in relax_functions(mod) for call in nodes(func, relax.Call)]
+    found = [(hash(call), name) for call in calls for name in unusual(call) if name not in names]
+    with contextlib.suppress(CannotRewrite):
+        return (_Defaulted(mod, found).run() if found else None) or mod
+    return mod
 
 
 class _Without(Rewriter):

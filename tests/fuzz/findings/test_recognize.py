@@ -21,6 +21,7 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Expected
 from relaxfuzz.fuzz.findings.recognize import recognized, unlike
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.minimize.attributes import with_attributes
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
@@ -180,16 +181,38 @@ def test_what_a_legalization_raises_is_another_bug_elsewhere(
     assert unlike(pool, found, [own, shipped(other)]) == (other,)
 
 
-def test_a_bug_that_needs_an_attribute_is_none_without_it(pool: LocalPool) -> None:
-    own, other = shipped("attention-causal-mask"), shipped("attention-shared-heads")
+@pytest.mark.parametrize(
+    ("mine", "attributes", "other"),
+    [
+        ("attention-causal-mask", ("causal_mask",), "attention-shared-heads"),
+        ("attention-shared-heads", (), "attention-causal-mask"),
+    ],
+)
+def test_bugs_that_need_other_attributes_are_two(
+    pool: LocalPool, mine: str, attributes: tuple[str, ...], other: str
+) -> None:
+    own = shipped(mine)
     assert own.reproducer is not None
     mod = execute(own.reproducer)
     found = finding_in(mod, None, "executed-by-pipeline", "default")
     assert found.evidence is not None
-    assert found.evidence.attributes == ("causal_mask",)
+    assert found.evidence.attributes == attributes
     assert own.matches(found.full_key)
-    assert other.matches(found.full_key)
-    assert unlike(pool, found, [own, other]) == ("attention-shared-heads",)
+    assert shipped(other).matches(found.full_key)
+    assert unlike(pool, found, [own, shipped(other)]) == (other,)
+
+
+def test_attributes_that_a_reproducer_can_do_without_tell_nothing(pool: LocalPool) -> None:
+    one = shipped("fold-batchnorm-epsilon-dtype")
+    assert one.reproducer is not None
+    mod = execute(one.reproducer)
+    whole = evidence_of(mod, silent, whole=False)
+    call = PassCall("FoldBatchnormToConv2D()")
+    found = finding_in(with_attributes(mod, ()), call, "crash")
+    assert found.evidence is not None
+    assert set(found.evidence.attributes) < set(whole.attributes)
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [one]) == ()
 
 
 def test_a_record_that_names_the_operator_is_of_that_one_too(pool: LocalPool) -> None:
@@ -255,10 +278,20 @@ def test_a_known_bug_raises_in_one_place_under_another_pass(
 @pytest.mark.parametrize(
     ("mine", "pass_name", "oracle", "other"),
     [
-        ("decompose-training-batch-norm-last-axis", "DecomposeOpsForTraining", "crash", "batch-norm-last-axis"),
-        ("convert-to-dataflow-body-before-blocks", "ConvertToDataflow", "well-formed", "lazy-set-output-stale-if"),
+        (
+            "decompose-training-batch-norm-last-axis",
+            "DecomposeOpsForTraining",
+            "crash",
+            "batch-norm-last-axis",
+        ),
+        (
+            "convert-to-dataflow-body-before-blocks",
+            "ConvertToDataflow",
+            "well-formed",
+            "lazy-set-output-stale-if",
+        ),
     ],
-)  # fmt: skip
+)
 def test_two_passes_that_fail_on_one_module_have_a_bug_each(
     pool: LocalPool, mine: str, pass_name: str, oracle: str, other: str
 ) -> None:
