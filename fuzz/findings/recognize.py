@@ -42,8 +42,8 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
     It is a known bug if the module of the reproducer, under the passes of the finding, shows the
     same or has a cause in common with it, and the module of the finding shows what the record says:
     of the same pass, or of another one that raises the same. It is one, too, if the reproducer
-    raises the same, under a pass of the record, in the same place of a pass's own source. It may be
-    one if only the module of the reproducer shows the same.
+    raises the same in the same place of a pass's own source, under a pass of the finding or of the
+    record. It may be one if only the module of the reproducer shows the same.
 
     Args:
         finding: with its evidence.
@@ -59,7 +59,15 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
         perhaps.clear()
     found = next((known for known in perhaps if _shown_by(executor, known, finding)), None)
     if found is None and OWN_PLACE.search(finding.violation.place):
-        found = next((known for known in suspects if _raises_there(executor, known, finding)), None)
+        found = next(
+            (
+                known
+                for known, one in zip(suspects, shown, strict=True)
+                if _same_words(known, finding)
+                and (_raises_in_place(finding, one) or _raises_there(executor, known, finding))
+            ),
+            None,
+        )
     if found is not None:
         return dataclasses.replace(finding, known=found.name, perhaps=())
     return dataclasses.replace(finding, perhaps=tuple(known.name for known in perhaps))
@@ -105,7 +113,7 @@ def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reprod
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
-    if any(_same_place(finding, violation) for violation in shown.violations):
+    if _raises_in_place(finding, shown):
         return True
     same = _same(finding, shown)
     raised = finding.violation.raised is not None
@@ -116,6 +124,10 @@ def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reprod
     if not same:
         return set(its.parts) <= set(mine.parts)
     return set(mine.parts) <= set(its.parts) and _attributes_alike(executor, finding, known, its)
+
+
+def _raises_in_place(finding: Finding, shown: Reproduced) -> bool:
+    return any(_same_place(finding, violation) for violation in shown.violations)
 
 
 def _same_place(finding: Finding, violation: Violation) -> bool:
@@ -148,9 +160,13 @@ def _any_operator(part: str) -> bool:
 
 
 def _legalized(evidence: Evidence) -> set[str]:
-    """The operators that are called, those of the compiler that have a legalization among them."""
-    own = {part for part in evidence.parts if part.startswith("relax.")}
-    return {*evidence.ops, *(op for op in own if has_op_attr(op, "FLegalize"))}
+    """Those of the model, and those of the compiler that have a legalization."""
+    return {op for op in _operators(evidence) if op in evidence.ops or has_op_attr(op, "FLegalize")}
+
+
+def _operators(evidence: Evidence) -> set[str]:
+    """The operators that are called, the compiler's own among them."""
+    return {*evidence.ops, *(part for part in evidence.parts if part.startswith("relax."))}
 
 
 def _attributes_alike(executor: Executor, finding: Finding, known: Known, its: Evidence) -> bool:
@@ -176,23 +192,35 @@ def _raises_there(executor: Executor, known: Known, finding: Finding) -> bool:
 
     It may be of no use under the finding's: that one may look for other operators.
     """
-    for name in known.passes & catalogue.keys() if finding.violation.place else ():
-        if known.matches((finding.oracle, name, *finding.key)):
-            job = CheckReproducers(
-                files=(str(known.reproducer),),
-                calls=(PassCall(f"{name}()"),),
-                oracles=(finding.oracle,),
-            )
-            (shown,) = check_reproducers(executor, job)
-            if any(_same_place(finding, violation) for violation in shown.violations):
-                return True
+    for name in _same_words(known, finding) if finding.violation.place else ():
+        job = CheckReproducers(
+            files=(str(known.reproducer),),
+            calls=(PassCall(f"{name}()"),),
+            oracles=(finding.oracle,),
+        )
+        (shown,) = check_reproducers(executor, job)
+        if _raises_in_place(finding, shown):
+            return True
     return False
 
 
+def _same_words(known: Known, finding: Finding) -> list[str]:
+    """The passes of the record that report the same."""
+    return [
+        name
+        for name in sorted(known.passes & catalogue.keys())
+        if known.matches((finding.oracle, name, *finding.key))
+    ]
+
+
 def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
-    """The knowns that share a pass or an operator with the finding, the likeliest first."""
-    mine = {finding.pass_name, *parts(finding.pass_name)}
-    ops = set() if finding.evidence is None else {*finding.evidence.ops}
+    """The knowns that share a pass or an operator with the finding, the likeliest first.
+
+    The passes that ran are among its passes, even if something else is blamed; the compiler's own
+    operators are among its operators.
+    """
+    mine = {finding.pass_name, *parts(finding.pass_name), *(call.name for call in finding.calls)}
+    ops = set() if finding.evidence is None else _operators(finding.evidence)
     if finding.pass_name.startswith("relax."):
         ops.add(finding.pass_name)
     scores: dict[str, tuple[int, Known]] = {}

@@ -275,6 +275,17 @@ def test_a_known_bug_raises_in_one_place_under_another_pass(
     assert recognized(pool, by_pattern, [other]) == by_pattern
 
 
+def test_a_known_bug_raises_in_one_place_though_its_own_pass_needs_arguments(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    one = shipped("fuse-by-pattern-alias-cycle")
+    assert one.reproducer is not None
+    found = finding_in(execute(one.reproducer), PassCall("FuseTransposeMatmul()"), "crash")
+    kind, text = found.key
+    less = record(tmp_path, f"['crash', 'FuseOpsByPattern', '{kind}', '{text}']", one.reproducer)
+    assert recognized(pool, found, [less]).known == "recorded"
+
+
 @pytest.mark.parametrize(
     ("mine", "pass_name", "oracle", "other"),
     [
@@ -311,3 +322,14 @@ def test_what_a_pass_does_to_many_modules_is_no_known_bug(
     several = [dataclasses.replace(one, path=tmp_path / f"{name}.toml") for name in "abcd"]
     assert recognized(pool, finding, several[:3]).known == "a"
     assert recognized(pool, finding, several) == finding
+
+
+def test_a_bug_of_an_operator_of_the_compiler_is_looked_for(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    one = shipped("canonicalize-constant-into-checkpoint")
+    assert one.reproducer is not None
+    found = finding_in(execute(one.reproducer), PassCall("CanonicalizeBindings()"), "crash")
+    kind, text = found.key
+    less = record(tmp_path, f"['crash', 'FoldConstant', '{kind}', '{text}']", one.reproducer)
+    assert recognized(pool, found, [less]).known == "recorded"
