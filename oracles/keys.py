@@ -343,7 +343,7 @@ def _shorten(file: str) -> str:
 
 _OF_OPERATORS = re.compile(
     r"/tvm/(?:relax/transform/legalize_ops/(?!common\.py|unary\.py|binary\.py)"
-    r"|topi/(?!broadcast\.py|math\.py|utils\.py|tag\.py))"
+    r"|topi/(?!broadcast\.(?:py|h)|detail/|math\.py|utils\.py|tag\.py))"
 )
 """Python files that belong to some operators only. What all operators share (broadcasting, the
 builder) raises for all of them."""

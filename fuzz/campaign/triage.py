@@ -10,10 +10,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection
+from functools import partial
 
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
+from ..findings.audits import Audits
 from ..findings.confirm import PATIENT, again, exhibit, take_evidence
 from ..findings.dedup import place
 from ..findings.finding import FailedStep, Finding
@@ -41,15 +43,8 @@ CONFIRM, REDUCE, DEFERRED, AUDIT = range(4)
 """Priorities of the queue: confirm first, reduce next, then what was deferred; last, while the
 campaign runs, look whether reports with the key of a known bug are reports of it."""
 
-AUDITED = 20
-"""One report of a known bug in so many is audited, besides the first of each."""
-
 STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage", AUDIT: "audit"}
 """The name of what fails where no step of it does."""
-
-AUDIT_SECONDS = 3.0
-AUDIT_SHARE = 0.05
-"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far."""
 
 
 class Triage:
@@ -95,10 +90,7 @@ class Triage:
         """Rows of which a finding was published."""
         self._known_rows: set[str] = set()
         """Rows that are known bugs in other words."""
-        self._audited: set[str] = set()
-        """Names of the known bugs of which a report was audited."""
-        self._began = time.monotonic()
-        self._audits = 0
+        self._audits = Audits()
         self._deferred: list[tuple[Finding, State]] = []
         """Not fully reduced while the campaign ran, and where the reduction continues."""
         self._lock = threading.Lock()
@@ -112,7 +104,7 @@ class Triage:
 
     @property
     def pending(self) -> int:
-        """Findings that are not finished."""
+        """Findings that are not finished; those that wait for an audit may be left."""
         return self._queue.unfinished_tasks + len(self._deferred)
 
     @property
@@ -149,33 +141,22 @@ class Triage:
         """Count a known bug; add anything else. Whether it is known.
 
         Args:
-            audit: look, as `AUDIT_SHARE` allows, whether a sample of the reports of known bugs
-                are such.
+            audit: look, while the campaign runs, whether the report is one of the known bug.
         """
         known = self.expected is not None and self.expected.take(finding)
         if not known:
             self.add(finding)
-        elif audit and self._is_sample(finding):
-            self._enqueue(AUDIT, finding)
+        elif audit:
+            self._await_audit(finding)
         return known
 
-    def _is_sample(self, finding: Finding) -> bool:
-        """The report is to be audited: the first of a known bug, and some others."""
+    def _await_audit(self, finding: Finding) -> None:
         assert self.expected is not None, "it is a known bug"
         with self._lock:
-            if finding.id in self._seen or not self._may_audit():
-                return False
-            names = {known.name for known in self.expected.of(finding)}
-            first = not names <= self._audited
-            self._audited |= names
+            if finding.id in self._seen:
+                return
             self._seen.add(finding.id)
-            wanted = first or int(finding.id, 16) % AUDITED == 0
-            self._audits += wanted
-        return wanted
-
-    def _may_audit(self) -> bool:
-        spent = (time.monotonic() - self._began) * self._executor.workers
-        return self._audits * AUDIT_SECONDS <= AUDIT_SHARE * spent
+        self._audits.add(finding, self.expected.of(finding))
 
     def add(self, finding: Finding) -> None:
         """Take an unconfirmed violation; the same one only once."""
@@ -228,6 +209,7 @@ class Triage:
         Raises:
             DiskFailure: see `check`.
         """
+        self._audits.clear()
         with self._lock:
             self._deadline = time.monotonic() + seconds
             for finding, state in self._deferred:
@@ -283,6 +265,8 @@ class Triage:
             try:
                 priority, _, finding, state = self._queue.get(timeout=0.2)
             except queue.Empty:
+                if self._deadline is None:
+                    self._audits.take(self._executor.workers, partial(self._enqueue, AUDIT))
                 continue
             try:
                 with watched(tempfile.gettempdir()):

@@ -16,6 +16,7 @@ from tvm.ir import Op
 from tvm.relax.analysis import BaseCheckResult, type_base_check
 
 from ...corpus.triggers import TRIGGERS
+from ...generators.rewrite.defaults import unusual
 from ...oracles import keys
 from ...oracles.grades.rare import rare
 from ...oracles.inspect import bindings_of, has_op_attr, op_name
@@ -38,6 +39,8 @@ class Evidence:
     """Operators whose legalization gives another type than the call has; in what it differs."""
     parts: tuple[str, ...] = ()
     """What else the module has that not every module has, e.g. "If", "relax.call_tir"."""
+    attributes: tuple[str, ...] = ()
+    """The attributes of operators of the model that are not the default, e.g. "keepdims"."""
     triggers: tuple[str, ...] = ()
     """Triggers of known bugs that are true for the module."""
     inside: tuple[tuple[str, str], ...] = ()
@@ -62,6 +65,7 @@ def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence
         unknowns=tuple(sorted(unknowns)),
         retyped=tuple(sorted(set(_retyped(calls, journal)))) if whole else (),
         parts=tuple(sorted(parts(mod))),
+        attributes=tuple(sorted({name for call, _ in calls for name in unusual(call)})),
         triggers=tuple(sorted(name for name, holds in TRIGGERS.items() if holds(mod))),
         rare=rare(mod, journal, tried=whole),
     )

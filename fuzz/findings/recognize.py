@@ -16,15 +16,18 @@ from pathlib import Path
 from ...corpus.knowns import ANYTHING, Known
 from ...corpus.reading import read_text
 from ...oracles.catalogue import catalogue, parts
+from ...oracles.inspect import has_op_attr
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
+from ...oracles.violation import Violation
 from ..process.executor import Executor, JobFailed, check, check_reproducers
 from ..process.jobs import Check, CheckReproducers, Reproduced
 from ..user_input.errors import UserError
 from .confirm import DEATHS
 from .dedup import causes
+from .evidence import Evidence
 from .finding import Finding
-from .rules import LEGALIZERS
+from .rules import LEGALIZERS, OWN_PLACE
 
 MOST = 32
 """Reproducers that a finding is compared with, those that have most in common with it first."""
@@ -37,8 +40,10 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
     """The finding, with the known bug that it is, or with those that it may be.
 
     It is a known bug if the module of the reproducer, under the passes of the finding, shows the
-    same or has a cause in common with it, and the module of the finding shows what the record says.
-    It may be one if only the former holds.
+    same or has a cause in common with it, and the module of the finding shows what the record says:
+    of the same pass, or of another one that raises the same. It is one, too, if the reproducer
+    raises the same in the same place of a pass's own source, under a pass of the finding or of the
+    record. It may be one if only the module of the reproducer shows the same.
 
     Args:
         finding: with its evidence.
@@ -48,25 +53,37 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
         ExecutorError: the harness failed at a check.
     """
     suspects = likely(finding, knowns)[:MOST]
-    perhaps: list[str] = []
-    for known, shown in zip(suspects, reproduced(executor, finding, suspects), strict=True):
-        if not _shows(finding, shown):
-            continue
-        if _shown_by(executor, known, finding):
-            return dataclasses.replace(finding, known=known.name, perhaps=())
-        perhaps.append(known.name)
+    shown = reproduced(executor, finding, suspects)
+    perhaps = [known for known, one in zip(suspects, shown, strict=True) if _shows(finding, one)]
     if len(perhaps) > FEW:  # so much the pass does to any module
         perhaps.clear()
-    return dataclasses.replace(finding, perhaps=tuple(perhaps))
+    found = next((known for known in perhaps if _shown_by(executor, known, finding)), None)
+    if found is None and OWN_PLACE.search(finding.violation.place):
+        found = next(
+            (
+                known
+                for known, one in zip(suspects, shown, strict=True)
+                if _same_words(known, finding)
+                and (_raises_in_place(finding, one) or _raises_there(executor, known, finding))
+            ),
+            None,
+        )
+    if found is not None:
+        return dataclasses.replace(finding, known=found.name, perhaps=())
+    return dataclasses.replace(finding, perhaps=tuple(known.name for known in perhaps))
 
 
 def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tuple[str, ...]:
     """The names of the known bugs whose key the reduced finding has, and nothing else of them.
 
-    It is like one if a trigger of the record is true for its module; if the module of the
-    reproducer fails in the same place of TVM; or if one of the two modules may have been reduced
-    from the other: it has all that the other has, and fails in the same way. For a legalization
-    they have an operator in common, too, unless the record says that any operator will do.
+    It is like one if a trigger of the record is true for its module, or if the module of the
+    reproducer raises in the same place of TVM, under the passes of the finding or under another one
+    of the record. It is unlike one whose reproducer raises the same in other places only. Where no
+    place tells, it is like one if it needs nothing that the reproducer does without, and the
+    reproducer shows the same with those attributes of operators only that it has, too; or, where
+    the reproducer shows something else, if it has all that the reproducer has. For a legalization
+    they have an operator in common, too, unless the record names that of the finding, or says that
+    any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
@@ -81,7 +98,9 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
     return tuple(
         each.name
         for each, one in zip(known, shown, strict=True)
-        if not _triggered(each, finding) and not _resembles(finding, each, one)
+        if not _triggered(each, finding)
+        and not _resembles(executor, finding, each, one)
+        and not _raises_there(executor, each, finding)
     )
 
 
@@ -90,30 +109,118 @@ def _triggered(known: Known, finding: Finding) -> bool:
     return known.trigger is not None and known.trigger in finding.evidence.triggers
 
 
-def _resembles(finding: Finding, known: Known, shown: Reproduced) -> bool:
+def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reproduced) -> bool:
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
-    place = finding.violation.place
-    if place and any(violation.place == place for violation in shown.violations):
+    if _raises_in_place(finding, shown):
         return True
-    any_operator = any(part.endswith(ANYTHING) for part in known.expected(finding.full_key) or ())
-    by_operator = finding.pass_name in LEGALIZERS and its.ops and not any_operator
-    if by_operator and set(its.ops).isdisjoint(mine.ops):
+    same = _same(finding, shown)
+    raised = finding.violation.raised is not None
+    if raised and same and all(v.place != finding.violation.place for v in same):
         return False
-    return set(its.parts) <= set(mine.parts) or (
-        set(mine.parts) <= set(its.parts)
-        and any(
-            (each.oracle, each.pass_name, *each.key) == finding.full_key
-            for each in shown.violations
+    if not _operators_alike(finding, known, mine, its):
+        return False
+    if not same:
+        return set(its.parts) <= set(mine.parts)
+    return set(mine.parts) <= set(its.parts) and _attributes_alike(executor, finding, known, its)
+
+
+def _raises_in_place(finding: Finding, shown: Reproduced) -> bool:
+    return any(_same_place(finding, violation) for violation in shown.violations)
+
+
+def _same_place(finding: Finding, violation: Violation) -> bool:
+    """Both raise in one place of TVM.
+
+    In a legalization, that is one cause only where one function of an operator has led there.
+    """
+    mine, its, place = finding.violation.raised, violation.raised, finding.violation.place
+    if not place or place != violation.place:
+        return False
+    if mine is None or its is None or not mine.legalizes:
+        return True
+    return bool(mine.legalization) and mine.legalization == its.legalization
+
+
+def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Evidence) -> bool:
+    """A legalization is of one operator: they have one in common, or the record says which."""
+    key = known.expected(finding.full_key) or ()
+    ops = _legalized(its)
+    if finding.pass_name not in LEGALIZERS or not ops or any(map(_any_operator, key)):
+        return True
+    named = any(re.search(rf"{re.escape(op)}\b", part) for op in _legalized(mine) for part in key)
+    return named or not ops.isdisjoint(_legalized(mine))
+
+
+def _any_operator(part: str) -> bool:
+    """A part of a record's key stands for operators by the beginning of their names."""
+    name = part.removesuffix(ANYTHING)
+    return name != part and (not name or name.startswith("relax."))
+
+
+def _legalized(evidence: Evidence) -> set[str]:
+    """Those of the model, and those of the compiler that have a legalization."""
+    return {op for op in _operators(evidence) if op in evidence.ops or has_op_attr(op, "FLegalize")}
+
+
+def _operators(evidence: Evidence) -> set[str]:
+    """The operators that are called, the compiler's own among them."""
+    return {*evidence.ops, *(part for part in evidence.parts if part.startswith("relax."))}
+
+
+def _attributes_alike(executor: Executor, finding: Finding, known: Known, its: Evidence) -> bool:
+    """They need the same attributes: the reproducer has those of the finding, and shows the same
+    without others.
+    """
+    assert finding.evidence is not None
+    mine = finding.evidence.attributes
+    if set(finding.evidence.ops).isdisjoint(its.ops) or set(mine) == set(its.attributes):
+        return True
+    if not set(mine) <= set(its.attributes):
+        return False
+    (less,) = reproduced(executor, finding, [known], attributes=mine)
+    return bool(_same(finding, less))
+
+
+def _same(finding: Finding, shown: Reproduced) -> list[Violation]:
+    return [v for v in shown.violations if (v.oracle, v.pass_name, *v.key) == finding.full_key]
+
+
+def _raises_there(executor: Executor, known: Known, finding: Finding) -> bool:
+    """The module of the reproducer raises the same in the same place, under a pass of the record.
+
+    It may be of no use under the finding's: that one may look for other operators.
+    """
+    for name in _same_words(known, finding) if finding.violation.place else ():
+        job = CheckReproducers(
+            files=(str(known.reproducer),),
+            calls=(PassCall(f"{name}()"),),
+            oracles=(finding.oracle,),
         )
-    )
+        (shown,) = check_reproducers(executor, job)
+        if _raises_in_place(finding, shown):
+            return True
+    return False
+
+
+def _same_words(known: Known, finding: Finding) -> list[str]:
+    """The passes of the record that report the same."""
+    return [
+        name
+        for name in sorted(known.passes & catalogue.keys())
+        if known.matches((finding.oracle, name, *finding.key))
+    ]
 
 
 def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
-    """The knowns that share a pass or an operator with the finding, the likeliest first."""
-    mine = {finding.pass_name, *parts(finding.pass_name)}
-    ops = set() if finding.evidence is None else {*finding.evidence.ops}
+    """The knowns that share a pass or an operator with the finding, the likeliest first.
+
+    The passes that ran are among its passes, even if something else is blamed; the compiler's own
+    operators are among its operators.
+    """
+    mine = {finding.pass_name, *parts(finding.pass_name), *(call.name for call in finding.calls)}
+    ops = set() if finding.evidence is None else _operators(finding.evidence)
     if finding.pass_name.startswith("relax."):
         ops.add(finding.pass_name)
     scores: dict[str, tuple[int, Known]] = {}
@@ -136,14 +243,25 @@ def _words(reproducer: Path) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", read_text(reproducer)))
 
 
-def reproduced(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> list[Reproduced]:
-    """What the module of each reproducer shows under the passes of the finding."""
+def reproduced(
+    executor: Executor,
+    finding: Finding,
+    knowns: Sequence[Known],
+    *,
+    attributes: tuple[str, ...] | None = None,
+) -> list[Reproduced]:
+    """What the module of each reproducer shows under the passes of the finding.
+
+    Args:
+        attributes: with only these attributes of operators; None: as it is.
+    """
     job = CheckReproducers(
         files=tuple(str(known.reproducer) for known in knowns),
         calls=finding.calls,
         pipeline=finding.pipeline,
         oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         exempt=finding.exempt,
+        attributes=attributes,
     )
     return check_reproducers(executor, job)
 
@@ -161,8 +279,15 @@ def _shows(finding: Finding, shown: Reproduced) -> bool:
 
 
 def _shown_by(executor: Executor, known: Known, finding: Finding) -> bool:
-    """The finding's module shows what the record of the known says."""
+    """The finding's module shows what the record of the known says.
+
+    Of another pass that has nothing to do with the finding's, it has to be the same exception.
+    """
+    raised = finding.violation.raised is not None
     for oracle, pass_name in dict.fromkeys((key[0], key[1]) for key in known.keys):
+        same_words = known.matches((finding.oracle, pass_name, *finding.key))
+        if not _related(pass_name, finding.pass_name) and not (raised and same_words):
+            continue  # two passes that fail on one module mostly have a bug each
         job = _check_of(finding, oracle, pass_name)
         try:
             violations = check(executor, job) if job is not None else ()
@@ -171,6 +296,13 @@ def _shown_by(executor: Executor, known: Known, finding: Finding) -> bool:
         if any(known.matches((v.oracle, v.pass_name, *v.key)) for v in violations):
             return True
     return False
+
+
+def _related(one: str, other: str) -> bool:
+    """The passes are one, or one runs the other, or both run a third; operators are of any."""
+    if not {one, other} <= catalogue.keys():
+        return True
+    return not {one, *parts(one)}.isdisjoint({other, *parts(other)})
 
 
 def _check_of(finding: Finding, oracle: str, pass_name: str) -> Check | None:

@@ -50,6 +50,10 @@ LEGALIZERS = tuple(name for name in catalogue if "LegalizeOps" in {name, *parts(
 """Passes that call the legalizations of operators; what is wrong with these shows in both."""
 
 
+OWN_PLACE = re.compile(r"relax/transform/(?!utils|legalize_ops/)")
+"""A place in the source of TVM's passes themselves."""
+
+
 def worded(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """The same key on modules that look the same: only the line that raised differs."""
     yield *finding.full_key, evidence.pattern
@@ -61,10 +65,8 @@ def raised(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     Only a place in the pass's own source identifies it: elsewhere many callers raise the same.
     """
     error, place = finding.violation.raised, finding.violation.place
-    own = r"relax/transform/(?!utils|legalize_ops/)"
-    if is_of_users_pass(finding):
-        own = r"^(?!tvm/).*\.py:"
-    if error is not None and re.search(own, place):
+    own = re.compile(r"^(?!tvm/).*\.py:") if is_of_users_pass(finding) else OWN_PLACE
+    if error is not None and own.search(place):
         yield finding.pass_name, error.kind, error.text, place
 
 

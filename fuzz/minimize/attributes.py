@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import Op
 
 from ...compat import ir
+from ...generators.rewrite.defaults import defaults, fields, spread, unusual
 from ...generators.rewrite.nodes import references, with_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...oracles.inspect import is_public, nodes, relax_functions
@@ -83,56 +82,19 @@ def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
         (hash(call), name)
         for _, func in relax_functions(mod)
         for call in nodes(func, relax.Call)
-        for name in _unusual(call)
+        for name in unusual(call)
     ]
     for run in runs(list(dict.fromkeys(found))):
         yield _Defaulted(mod, run).run
 
 
-def _unusual(call: relax.Call) -> list[str]:
-    if not isinstance(call.op, Op) or call.attrs is None:
-        return []
-    defaults = _defaults(str(call.op.name))
-    return [
-        name
-        for name, optional in _fields(call.attrs).items()
-        if name in defaults
-        and not _same(getattr(call.attrs, name), defaults[name])
-        # Where None stands for what the function works out, there is nothing to set.
-        and (defaults[name] is not None or optional)
-    ]
-
-
-def _fields(attrs: Any) -> dict[str, bool]:
-    fields = type(attrs).__tvm_ffi_type_info__.fields
-    return {field.name: "Optional" in field.metadata["type_schema"] for field in fields}
-
-
-@functools.cache
-def _defaults(op: str) -> Mapping[str, Any]:
-    function: Any = relax.op
-    for part in op.removeprefix("relax.").split("."):
-        function = getattr(function, part, None)
-    if not inspect.isfunction(function):
-        return {}
-    parameters = inspect.signature(function).parameters
-    return {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-
-
-def _same(value: Any, default: Any) -> bool:
-    if value is None or default is None:
-        return value is default
-    if isinstance(value, tvm_ffi.Array):
-        return len(value) > 0 and all(map(_same, value, _spread(default, len(value))))
-    if isinstance(value, tirx.IntImm | tirx.FloatImm):
-        value = value.value
-    return bool(str(value) == str(default))
-
-
-def _spread(default: Any, size: int) -> list[Any]:
-    """A default for so many entries: 1 stands for (1, 1), and (0, 0) for (0, 0, 0, 0)."""
-    entries = list(default) if isinstance(default, tuple | list) else [default]
-    return entries if len(entries) == size or not entries else entries[:1] * size
+def with_attributes(mod: tvm.IRModule, names: Collection[str]) -> tvm.IRModule:
+    """With default attributes of operators, but for those of these names, where that is typed."""
+    calls = [call for _, func in relax_functions(mod) for call in nodes(func, relax.Call)]
+    found = [(hash(call), name) for call in calls for name in unusual(call) if name not in names]
+    with contextlib.suppress(CannotRewrite):
+        return (_Defaulted(mod, found).run() if found else None) or mod
+    return mod
 
 
 class _Without(Rewriter):
@@ -164,10 +126,10 @@ class _Defaulted(Rewriter):
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         chosen = self._chosen.get(hash(call))
         if chosen:
-            defaults = _defaults(str(call.op.name))
+            default = defaults(str(call.op.name))
             values = {
-                name: _converted(getattr(call.attrs, name), defaults[name])
-                for name in _fields(call.attrs)
+                name: _converted(getattr(call.attrs, name), default[name])
+                for name in fields(call.attrs)
                 if name in chosen
             }
             try:
@@ -183,7 +145,7 @@ def _converted(value: Any, default: Any) -> Any:
     if isinstance(value, tirx.IntImm) and isinstance(default, int):
         return tirx.IntImm(value.ty, default)
     if isinstance(value, tvm_ffi.Array) and default is not None:
-        return list(map(_converted, value, _spread(default, len(value))))
+        return list(map(_converted, value, spread(default, len(value))))
     return default
 
 

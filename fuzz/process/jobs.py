@@ -32,6 +32,7 @@ from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.tiers import ORACLES
 from ...oracles.violation import Answer, Case, Violation, answers
 from ..findings.evidence import Evidence, evidence_of
+from ..minimize.attributes import with_attributes
 from ..output.readable import sentence, visible
 from ..user_input import module_file
 from . import death
@@ -229,6 +230,8 @@ class CheckReproducers(Job[Reproduced]):
     pipeline: str | None = None
     oracles: tuple[str, ...] | None = None
     exempt: tuple[str, ...] = ()
+    attributes: tuple[str, ...] | None = None
+    """Only attributes of operators with these names differ from their defaults; None: as it is."""
 
 
 def check_reproducers(job: CheckReproducers, context: Context[Reproduced]) -> None:
@@ -239,6 +242,8 @@ def check_reproducers(job: CheckReproducers, context: Context[Reproduced]) -> No
         shown = Reproduced()
         with contextlib.suppress(Exception):  # whatever does not show the violation is another bug
             mod = module_file.execute(Path(file))
+            if job.attributes is not None:
+                mod = with_attributes(mod, job.attributes)
             evidence = evidence_of(mod, context.journal.step, whole=False)
             check = Check(
                 module="",

@@ -7,6 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
@@ -17,6 +21,7 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Expected
 from relaxfuzz.fuzz.findings.recognize import recognized, unlike
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.minimize.attributes import with_attributes
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
@@ -27,20 +32,26 @@ BRANCH = SHIPPED / "rewrite-call-if-symbolic-shape.py"
 """Fails in every pass that rewrites by a pattern."""
 
 
-@pytest.fixture(scope="module")
-def finding() -> Finding:
-    """The bug of `BRANCH`, met by another pass than the one of its reproducer."""
-    call = PassCall("AdjustMatmulOrder()")
-    mod = execute(BRANCH)
+def finding_in(
+    mod: tvm.IRModule, call: PassCall | None, oracle: str, pipeline: str | None = None
+) -> Finding:
+    calls = () if call is None else (call,)
     return Finding(
-        violation=check(Case(mod, (call,)), oracles=("crash",))[0],
+        violation=check(Case(mod, calls, pipeline), oracles=(oracle,))[0],
         module=save_json(mod),
         versions=versions(),
-        calls=(call,),
+        calls=calls,
+        pipeline=pipeline,
         confirmed=True,
         reduced=True,
         evidence=evidence_of(mod, silent, whole=False),
     )
+
+
+@pytest.fixture(scope="module")
+def finding() -> Finding:
+    """The bug of `BRANCH`, met by another pass than the one of its reproducer."""
+    return finding_in(execute(BRANCH), PassCall("AdjustMatmulOrder()"), "crash")
 
 
 def record(folder: Path, key: str, reproducer: Path) -> Known:
@@ -134,8 +145,191 @@ def test_a_campaign_reports_what_has_only_the_key_of_a_known_bug(
     with Store(tmp_path / "out") as store:
         triage = Triage(store, pool, told.append, expected=expected)
         assert triage.report(finding, audit=True)
-        while triage.pending:  # audits end with the campaign
+        deadline = time.monotonic() + 60
+        while not told and time.monotonic() < deadline:  # audits end with the campaign
             time.sleep(0.01)
         triage.drain(60, lambda: None)
         assert triage.faults == []
     assert [each.unlike for each in told] == [("recorded",)]
+
+
+def shipped(name: str) -> Known:
+    return known(SHIPPED / f"{name}.toml")
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        # The open end of a message stands for no operator.
+        ("clip-limit-out-of-range", "affine-grid-of-integers"),
+        # All legalizations are called there.
+        ("negative-of-unsigned", "sign-of-unsigned"),
+        # An operator of the compiler has a legalization, too.
+        ("repeat-scalar", "take-backward-axis-unchecked"),
+        # One operator raises the same in two places.
+        ("resize-to-size-one", "resize-to-size-zero"),
+    ],
+)
+def test_what_a_legalization_raises_is_another_bug_elsewhere(
+    pool: LocalPool, mine: str, other: str
+) -> None:
+    own = shipped(mine)
+    assert own.reproducer is not None
+    found = finding_in(execute(own.reproducer), PassCall("LegalizeOps()"), "crash")
+    assert own.matches(found.full_key)
+    assert shipped(other).matches(found.full_key)
+    assert unlike(pool, found, [own, shipped(other)]) == (other,)
+
+
+@pytest.mark.parametrize(
+    ("mine", "attributes", "other"),
+    [
+        ("attention-causal-mask", ("causal_mask",), "attention-shared-heads"),
+        ("attention-shared-heads", (), "attention-causal-mask"),
+    ],
+)
+def test_bugs_that_need_other_attributes_are_two(
+    pool: LocalPool, mine: str, attributes: tuple[str, ...], other: str
+) -> None:
+    own = shipped(mine)
+    assert own.reproducer is not None
+    mod = execute(own.reproducer)
+    found = finding_in(mod, None, "executed-by-pipeline", "default")
+    assert found.evidence is not None
+    assert found.evidence.attributes == attributes
+    assert own.matches(found.full_key)
+    assert shipped(other).matches(found.full_key)
+    assert unlike(pool, found, [own, shipped(other)]) == (other,)
+
+
+def test_attributes_that_a_reproducer_can_do_without_tell_nothing(pool: LocalPool) -> None:
+    one = shipped("fold-batchnorm-epsilon-dtype")
+    assert one.reproducer is not None
+    mod = execute(one.reproducer)
+    whole = evidence_of(mod, silent, whole=False)
+    call = PassCall("FoldBatchnormToConv2D()")
+    found = finding_in(with_attributes(mod, ()), call, "crash")
+    assert found.evidence is not None
+    assert set(found.evidence.attributes) < set(whole.attributes)
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [one]) == ()
+
+
+def test_a_record_that_names_the_operator_is_of_that_one_too(pool: LocalPool) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 1, 2, 2, 2), "float32"))
+    with builder.function("main", [x]):
+        resized = relax.op.image.resize3d(x, (2, 2, 2), out_dtype="float64")
+        builder.emit_func_output(builder.emit(resized))
+    found = finding_in(builder.get(), PassCall("LegalizeOps()"), "signature")
+    one = shipped("resize-out-dtype")
+    assert one.reproducer is not None
+    assert "resize3d" not in one.reproducer.read_text().split("\n", 1)[1]
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [one]) == ()
+
+
+@pytest.fixture(scope="module")
+def by_pattern() -> Finding:
+    """FuseOpsByPattern runs the code of FuseOps, on operators instead of PrimFuncs."""
+
+    @I.ir_module
+    class ByPattern:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            with R.dataflow():
+
+                @R.function
+                def local(a: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                    with R.dataflow():
+                        b = R.exp(a)
+                        R.output(b)
+                    return b
+
+                y = R.exp(x)
+                z = R.exp(y)
+                w = local(z)
+                R.output(w)
+            return w
+
+    twice = 'is_op("relax.exp")(is_op("relax.exp")(wildcard()))'
+    call = PassCall(
+        f'FuseOpsByPattern([("twice", {twice})])',
+        imports=("from tvm.relax.dpl import is_op, wildcard",),
+    )
+    return finding_in(ByPattern, call, "crash")
+
+
+def test_a_known_bug_raises_in_one_place_under_another_pass(
+    pool: LocalPool, by_pattern: Finding, tmp_path: Path
+) -> None:
+    one = shipped("fuse-ops-local-function-block")
+    assert one.matches(by_pattern.full_key)
+    assert unlike(pool, by_pattern, [one]) == ()
+    # And where the record does not speak of that pass.
+    assert one.reproducer is not None
+    kind, text = by_pattern.key
+    less = record(tmp_path, f"['crash', 'FuseOps', '{kind}', '{text}']", one.reproducer)
+    assert recognized(pool, by_pattern, [less]).known == "recorded"
+    other = record(tmp_path, f"['crash', 'FuseOps', '{kind}', '{text}']", BRANCH)
+    assert recognized(pool, by_pattern, [other]) == by_pattern
+
+
+def test_a_known_bug_raises_in_one_place_though_its_own_pass_needs_arguments(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    one = shipped("fuse-by-pattern-alias-cycle")
+    assert one.reproducer is not None
+    found = finding_in(execute(one.reproducer), PassCall("FuseTransposeMatmul()"), "crash")
+    kind, text = found.key
+    less = record(tmp_path, f"['crash', 'FuseOpsByPattern', '{kind}', '{text}']", one.reproducer)
+    assert recognized(pool, found, [less]).known == "recorded"
+
+
+@pytest.mark.parametrize(
+    ("mine", "pass_name", "oracle", "other"),
+    [
+        (
+            "decompose-training-batch-norm-last-axis",
+            "DecomposeOpsForTraining",
+            "crash",
+            "batch-norm-last-axis",
+        ),
+        (
+            "convert-to-dataflow-body-before-blocks",
+            "ConvertToDataflow",
+            "well-formed",
+            "lazy-set-output-stale-if",
+        ),
+    ],
+)
+def test_two_passes_that_fail_on_one_module_have_a_bug_each(
+    pool: LocalPool, mine: str, pass_name: str, oracle: str, other: str
+) -> None:
+    own, one = shipped(mine), shipped(other)
+    assert own.reproducer is not None
+    found = finding_in(execute(own.reproducer), PassCall(f"{pass_name}()"), oracle)
+    assert own.matches(found.full_key)
+    compared = recognized(pool, found, [one])
+    assert (compared.known, compared.perhaps) == (None, (other,))
+
+
+def test_what_a_pass_does_to_many_modules_is_no_known_bug(
+    pool: LocalPool, finding: Finding, tmp_path: Path
+) -> None:
+    kind, text = finding.key
+    one = record(tmp_path, f"['crash', 'FoldBatchnormToConv2D', '{kind}', '{text}']", BRANCH)
+    several = [dataclasses.replace(one, path=tmp_path / f"{name}.toml") for name in "abcd"]
+    assert recognized(pool, finding, several[:3]).known == "a"
+    assert recognized(pool, finding, several) == finding
+
+
+def test_a_bug_of_an_operator_of_the_compiler_is_looked_for(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    one = shipped("canonicalize-constant-into-checkpoint")
+    assert one.reproducer is not None
+    found = finding_in(execute(one.reproducer), PassCall("CanonicalizeBindings()"), "crash")
+    kind, text = found.key
+    less = record(tmp_path, f"['crash', 'FoldConstant', '{kind}', '{text}']", one.reproducer)
+    assert recognized(pool, found, [less]).known == "recorded"
