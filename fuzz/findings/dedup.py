@@ -7,13 +7,15 @@ import json
 from collections.abc import Iterable
 
 from ...oracles.grades.grade import Grade
+from ...oracles.oracle import Aspect
 from ...oracles.structural import crash, idempotence, well_formed
 from ...oracles.tiers import ORACLES, STRUCTURAL
 from ..process.executor import Executor
 from .confirm import again
 from .finding import Finding
+from .pattern import elements
 from .rows import NamedCause
-from .rules import RULES, is_of_users_pass
+from .rules import RULES, aspects, is_of_users_pass
 from .store import Store
 
 MOST_SUSPECTS = 8
@@ -71,8 +73,12 @@ def place(store: Store, finding: Finding, executor: Executor | None = None) -> s
             other = store.get(id)
             if other is None or store.rows.of(id) == row:  # joined meanwhile
                 continue
-            same = explains if users else crosscheck
-            if same(executor, other, finding):
+            if users:
+                pairs = ((other, finding), (finding, other))
+                same = any(explains(executor, *pair) for pair in pairs)
+            else:
+                same = crosscheck(executor, other, finding)
+            if same:
                 row = store.rows.join(finding.id, id, reason)
     return row
 
@@ -106,19 +112,22 @@ def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
     )
 
 
-def explains(executor: Executor, first: Finding, later: Finding) -> bool:
-    """The fault of a pass that the first finding shows is enough for the later one.
+def explains(executor: Executor, one: Finding, other: Finding) -> bool:
+    """The fault of a pass that the one finding shows is enough for the other.
 
-    The smallest module of the first shows the later violation, too; or the later module, of which
-    nothing can be left out, holds what the first needs, and shows the first violation, or the same
-    one at another operator.
+    The smallest module of the one shows the other violation, too; or it is a part of the other's,
+    of which nothing can be left out, and the result of the pass is wrong there as well.
     """
-    if again(executor, later, first.module) is not None:
-        return True
-    if first.evidence is None or later.evidence is None or not later.reduced:
+    if not one.reduced:  # it has more than the fault needs, and may show anything
         return False
-    needed = set(first.evidence.ops)
-    if not needed or not needed.issubset(later.evidence.ops):
+    return again(executor, other, one.module) is not None or _is_part(one, other)
+
+
+def _is_part(one: Finding, other: Finding) -> bool:
+    if one.evidence is None or other.evidence is None or not other.reduced:
         return False
-    alike = (first.oracle, first.key[:1]) == (later.oracle, later.key[:1])
-    return alike or again(executor, first, later.module) is not None
+    needed = elements(one.evidence.pattern)
+    if not needed or not needed <= elements(other.evidence.pattern):
+        return False
+    alike = (one.oracle, one.key[:1]) == (other.oracle, other.key[:1])
+    return alike or Aspect.RESULT in aspects(one) & aspects(other)
