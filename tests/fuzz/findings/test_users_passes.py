@@ -17,12 +17,15 @@ from tvm.script import relax as R
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
+from relaxfuzz.corpus.knowns import SHIPPED
 from relaxfuzz.corpus.zoo import ZOO
 from relaxfuzz.fuzz.findings.dedup import place
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case, silent
@@ -183,3 +186,12 @@ def test_approximates_of_a_pass_are_two_rows(pool: LocalPool, tmp_path: Path) ->
     )
     mean = finding("approximates", of_calls(relax.op.mean), "crash")
     assert rows(tmp_path, pool, exp, cos, mean) == 3
+
+
+def test_what_tvms_rewriter_does_in_a_users_pass_is_its_known_bug() -> None:
+    branch = execute(SHIPPED / "rewrite-call-if-symbolic-shape.py")
+    raised = finding("GlobalPoolAsMean", branch, "crash")
+    assert Choice().load(versions()["tvm"]).take(raised)
+    # What the pass itself does wrong, no record of TVM excuses.
+    own = finding("GlobalPoolAsMean", of_calls(pooled, types=IMAGE), "well-formed")
+    assert not Choice().load(versions()["tvm"]).take(own)
