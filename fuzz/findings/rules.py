@@ -21,7 +21,7 @@ from ...oracles.catalogue import catalogue, parts
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.oracle import NOTHING, Aspect
 from ...oracles.passcall import is_users
-from ...oracles.structural import interface
+from ...oracles.structural import crash, interface
 from ...oracles.structural.lowering_gaps import Reason
 from ...oracles.tiers import ORACLES
 from .evidence import Evidence
@@ -66,7 +66,7 @@ def raised(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     if error is None:
         return
     if is_of_users_pass(finding):
-        if re.search(r"^(?!tvm/).*\.py:", place):
+        if _OWN_FILE.search(place):
             yield finding.pass_name, place
     elif re.search(r"relax/transform/(?!utils|legalize_ops/)", place):
         yield finding.pass_name, error.kind, error.text, place
@@ -172,6 +172,17 @@ def users_pass(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """Whatever a pass of the user's does wrong, of which nothing is known: mostly one thing."""
     if is_of_users_pass(finding):
         yield finding.pass_name, "a pass of the user's"
+
+
+def has_wrong_result(finding: Finding) -> bool:
+    """A result of the pass is wrong, or what TVM raises of what the pass has made so far."""
+    if finding.oracle == crash.ORACLE.name:
+        return not _OWN_FILE.search(finding.violation.place)
+    return Aspect.RESULT in aspects(finding)
+
+
+_OWN_FILE = re.compile(r"^(?!tvm/).*\.py:")
+"""The place of an exception in a file of the user's."""
 
 
 def is_of_users_pass(finding: Finding) -> bool:
