@@ -7,7 +7,7 @@ the order in which they come in changes nothing.
 
 A rule that is not sure by itself only names suspects: they are one bug where, besides, each one's
 module shows the other's violation, too (`crosscheck`), or, for a pass of the user's, where the one
-explains the other (`explains`).
+explains the other (`explains`), or is a part of it (`is_part`).
 """
 
 from __future__ import annotations
