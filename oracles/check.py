@@ -12,8 +12,10 @@ from . import composition, keys, pipelines
 from .catalogue import catalogue
 from .contract import PARTIAL, PassContract
 from .metamorphic.pairs import oracles as pairs
-from .oracle import Oracle
+from .oracle import Aspect, Oracle
 from .pass_runs import Given, PassRuns, given
+from .structural import crash, idempotence
+from .structural.inside import REWRITER, is_of_rewriter
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 from .values import evaluated, exec_modes, executed, pipeline_values
 from .violation import Case, Journal, Violation, abstain, answers, asking, silent
@@ -195,11 +197,22 @@ def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
             runs.lacking.append(lacking)
             abstain(lacking)
             continue
+        culprit = _culprit(oracle, runs) if violations else ""
         for violation in violations:
-            yield violation.blame(oracle.name, runs.call.name)
+            yield violation.blame(oracle.name, culprit)
         if violations and oracle.ends:
             _pass_over(oracles[number:], oracle.name)
             return
+
+
+def _culprit(oracle: Oracle, runs: PassRuns) -> str:
+    """The pass, unless what is wrong is what TVM's rewriting by patterns does by itself."""
+    mod, outcome = runs.mod, runs.direct
+    if oracle is idempotence.ORACLE and runs.direct.mod is not None:
+        mod, outcome = runs.direct.mod, runs.again
+    elif oracle is not crash.ORACLE and Aspect.TYPES not in oracle.looks_at:
+        return runs.call.name
+    return REWRITER if is_of_rewriter(runs, mod, outcome) else runs.call.name
 
 
 def _pass_over(oracles: Sequence[Oracle], first: str) -> None:

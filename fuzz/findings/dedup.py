@@ -12,8 +12,9 @@ from ...oracles.tiers import ORACLES, STRUCTURAL
 from ..process.executor import Executor
 from .confirm import again
 from .finding import Finding
+from .pattern import elements
 from .rows import NamedCause
-from .rules import RULES, is_of_users_pass
+from .rules import RULES, has_wrong_result, is_of_users_pass
 from .store import Store
 
 MOST_SUSPECTS = 8
@@ -62,19 +63,21 @@ def place(store: Store, finding: Finding, executor: Executor | None = None) -> s
     """
     row = store.rows.enter(finding.id, causes(finding))
     if executor is not None:
-        users = is_of_users_pass(finding)
-        suspects = store.rows.suspects(finding.id)
-        if users:  # the first of a row is enough
-            suspects = list({store.rows.of(each[0]): each for each in reversed(suspects)}.values())
-            suspects.reverse()
-        for id, reason in suspects[:MOST_SUSPECTS]:
+        for number, (id, reason) in enumerate(_suspects(store, finding)):
             other = store.get(id)
             if other is None or store.rows.of(id) == row:  # joined meanwhile
                 continue
-            same = explains if users else crosscheck
-            if same(executor, other, finding):
+            asked = executor if number < MOST_SUSPECTS else None
+            if are_one(asked, other, finding):
                 row = store.rows.join(finding.id, id, reason)
     return row
+
+
+def _suspects(store: Store, finding: Finding) -> list[tuple[str, str]]:
+    """Findings that may be the same bug, with the reason; the first of each row before others."""
+    suspects = store.rows.suspects(finding.id)
+    first = {store.rows.of(id): id for id, _ in reversed(suspects)}
+    return sorted(suspects, key=lambda each: each[0] not in first.values())
 
 
 def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]]:
@@ -98,6 +101,20 @@ def gravest(row: Iterable[Finding]) -> Grade:
     return min(finding.grade for finding in row)
 
 
+def are_one(executor: Executor | None, one: Finding, other: Finding) -> bool:
+    """Two suspects are one bug.
+
+    Args:
+        executor: None: only what is known of them is compared.
+    """
+    if not is_of_users_pass(other):
+        return executor is not None and crosscheck(executor, one, other)
+    pairs = ((one, other), (other, one))
+    return any(is_part(*pair) for pair in pairs) or (
+        executor is not None and any(explains(executor, *pair) for pair in pairs)
+    )
+
+
 def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
     """Each one's module shows the other's violation, too."""
     return (
@@ -106,19 +123,24 @@ def crosscheck(executor: Executor, one: Finding, other: Finding) -> bool:
     )
 
 
-def explains(executor: Executor, first: Finding, later: Finding) -> bool:
-    """The fault of a pass that the first finding shows is enough for the later one.
+def explains(executor: Executor, one: Finding, other: Finding) -> bool:
+    """The smallest module of the one shows the other violation, too.
 
-    The smallest module of the first shows the later violation, too; or the later module, of which
-    nothing can be left out, holds what the first needs, and shows the first violation, or the same
-    one at another operator.
+    A module that could be smaller has more than the fault of the pass needs, and may show anything.
     """
-    if again(executor, later, first.module) is not None:
-        return True
-    if first.evidence is None or later.evidence is None or not later.reduced:
+    return one.reduced and again(executor, other, one.module) is not None
+
+
+def is_part(one: Finding, other: Finding) -> bool:
+    """All that the smallest module of the one is made of, that of the other needs as well.
+
+    And it fails in the same way there, or both results are wrong: in type, value or form, or so
+    that an operator of TVM's refuses what the pass has put before it.
+    """
+    if one.evidence is None or other.evidence is None or not (one.reduced and other.reduced):
         return False
-    needed = set(first.evidence.ops)
-    if not needed or not needed.issubset(later.evidence.ops):
+    needed = elements(one.evidence.pattern)
+    if not needed or not needed <= elements(other.evidence.pattern):
         return False
-    alike = (first.oracle, first.key[:1]) == (later.oracle, later.key[:1])
-    return alike or again(executor, first, later.module) is not None
+    alike = (one.oracle, one.key[:1]) == (other.oracle, other.key[:1])
+    return alike or (has_wrong_result(one) and has_wrong_result(other))

@@ -1,7 +1,8 @@
 """Known bugs in a run: expected reports are counted and listed at the end, not triaged.
 
 A known that relaxfuzz ships speaks of TVM: of its passes, its operators, its parser. A user's own
-pass is never excused by one, even if it has the name of one of TVM's.
+pass is never excused by one, even if it has the name of one of TVM's; what TVM's rewriting by
+patterns does inside of it is not blamed on the pass (`oracles.structural.inside`).
 """
 
 from __future__ import annotations

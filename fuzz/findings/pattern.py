@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,20 @@ def parts(mod: tvm.IRModule) -> set[str]:
     if local_functions(mod):
         found.add("local function")
     return found
+
+
+def elements(pattern: str) -> frozenset[str]:
+    """What a module is made of, from its pattern: bindings, attributes of functions, PrimFuncs.
+
+    Of which variables they are, and in which order they stand, is left out.
+    """
+    found = set()
+    for line in pattern.splitlines():
+        if line.startswith(("public", "private")):
+            found.add(re.sub(r" Function\(.*\)", "", line))
+        elif line.startswith(("    ", "PrimFunc")):
+            found.add(re.sub(r"%\d+", "%", line.strip()))
+    return frozenset(found - {"public"})
 
 
 def _function(func: Any, kinds: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ the order in which they come in changes nothing.
 
 A rule that is not sure by itself only names suspects: they are one bug where, besides, each one's
 module shows the other's violation, too (`crosscheck`), or, for a pass of the user's, where the one
-explains the other (`explains`).
+explains the other (`explains`), or is a part of it (`is_part`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ...oracles.catalogue import catalogue, parts
 from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
 from ...oracles.oracle import NOTHING, Aspect
 from ...oracles.passcall import is_users
+from ...oracles.structural import crash, interface
 from ...oracles.structural.lowering_gaps import Reason
 from ...oracles.tiers import ORACLES
 from .evidence import Evidence
@@ -62,11 +63,16 @@ def worded(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
 def raised(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """The pass raises in one place, however it is run: alone, a second time, with another function.
 
-    Only a place in the pass's own source identifies it: elsewhere many callers raise the same.
+    Only a place in the pass's own source identifies it: elsewhere many callers raise the same. A
+    line of Python raises this or that, by what it is given; a check in C++ has a text of its own.
     """
     error, place = finding.violation.raised, finding.violation.place
-    own = re.compile(r"^(?!tvm/).*\.py:") if is_of_users_pass(finding) else OWN_PLACE
-    if error is not None and own.search(place):
+    if error is None:
+        return
+    if is_of_users_pass(finding):
+        if _OWN_FILE.search(place):
+            yield finding.pass_name, place
+    elif OWN_PLACE.search(place):
         yield finding.pass_name, error.kind, error.text, place
 
 
@@ -109,7 +115,7 @@ def other_type(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     That shows in the signature of a function, or where a later call or PrimFunc refuses it. What
     is left of a module when it cannot be reduced further has to do with it.
     """
-    shows = Aspect.TYPES in _aspects(finding) or finding.violation.raised is not None
+    shows = Aspect.TYPES in aspects(finding) or finding.violation.raised is not None
     by_operator = finding.reduced and finding.pass_name in LEGALIZERS
     if shows and by_operator and len(evidence.retyped) == 1:
         yield from evidence.retyped
@@ -117,7 +123,7 @@ def other_type(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
 
 def format_of_modules(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """TVM cannot read what it has written, whatever pass has made it and in whatever form."""
-    if Aspect.FORMAT in _aspects(finding):
+    if Aspect.FORMAT in aspects(finding):
         checks = [part for part in finding.key if part.startswith("Check failed: ")]
         if checks:
             # A number that is too large and one that is too small are refused by one check.
@@ -132,7 +138,9 @@ def symptoms(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     the virtual machine. Oracles that look at something else (is the input left alone, is the result
     the same each time) find other bugs.
     """
-    if Aspect.RESULT not in _aspects(finding) or finding.pass_name == TVMSCRIPT_ITSELF:
+    if Aspect.RESULT not in aspects(finding) or finding.pass_name == TVMSCRIPT_ITSELF:
+        return
+    if is_of_users_pass(finding):  # see users_pass
         return
     by_operator = finding.pass_name in LEGALIZERS or finding.pass_name.startswith("relax.")
     if not by_operator:
@@ -141,10 +149,44 @@ def symptoms(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
         yield *evidence.ops, "lowered"
 
 
+def at_any_operator(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
+    """A pass of the user's does one thing wrong, whichever operator or kind of variable it meets.
+
+    For a pass of TVM's these count: which of them it knows is in it, case by case. So they do where
+    the result of an operator is wrong: another operator is another rewriting. What is wrong stands
+    in the first sentence of a message; advice follows, and a key has the beginning of it only.
+    """
+    if is_of_users_pass(finding) and finding.oracle not in _OF_OPERATORS:
+        said = (part for part in finding.key if part != finding.violation.reason)
+        kind = (_MET.sub("<node>", part.partition(". ")[0]) for part in said)
+        yield finding.oracle, finding.pass_name, finding.violation.place, *kind
+
+
+_MET = re.compile(r"\b(?:(?:relax|R)(?:\.[a-z_]\w*)+|(?:Dataflow)?Var\b)")
+"""An operator, as keys name it and as TVMScript prints it, or a variable."""
+
+_OF_OPERATORS = {
+    interface.SIGNATURE.name,
+    *(oracle.name for oracle in ORACLES.values() if oracle.tier > 2),
+}
+"""Oracles that name the operator whose result is wrong."""
+
+
 def users_pass(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """Whatever a pass of the user's does wrong, of which nothing is known: mostly one thing."""
     if is_of_users_pass(finding):
         yield finding.pass_name, "a pass of the user's"
+
+
+def has_wrong_result(finding: Finding) -> bool:
+    """A result of the pass is wrong, or what TVM raises of what the pass has made so far."""
+    if finding.oracle == crash.ORACLE.name:
+        return not _OWN_FILE.search(finding.violation.place)
+    return Aspect.RESULT in aspects(finding)
+
+
+_OWN_FILE = re.compile(r"^(?!tvm/).*\.py:")
+"""The place of an exception in a file of the user's."""
 
 
 def is_of_users_pass(finding: Finding) -> bool:
@@ -163,7 +205,8 @@ def inside(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
             yield finding.oracle, pass_name, *finding.key, place, *evidence.ops
 
 
-def _aspects(finding: Finding) -> Aspect:
+def aspects(finding: Finding) -> Aspect:
+    """What the oracle that found it looks at."""
     oracle = ORACLES.get(finding.oracle)  # the end of a process has none
     return NOTHING if oracle is None else oracle.looks_at
 
@@ -207,6 +250,11 @@ RULES: tuple[Rule, ...] = (
         inside,
     ),
     Rule(
+        "any-operator",
+        "the oracle reports the same of the same pass, at whichever operator",
+        at_any_operator,
+    ),
+    Rule(
         "symptoms",
         "each one's module shows the other's violation, too",
         symptoms,
@@ -214,7 +262,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "users-pass",
-        "the smallest module of the one shows the other, too",
+        "the smallest module of the one shows the other, too, or is a part of the other's",
         users_pass,
         sure=False,
     ),

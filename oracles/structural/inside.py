@@ -1,13 +1,17 @@
-"""The passes that run inside a pass, each by itself on the module that the pass was given."""
+"""What runs inside a pass, by itself on the module that the pass was given."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import tvm
+from tvm import relax
+from tvm.relax import dpl
+
 from ...compat import availability
 from ..catalogue import COMMON_PARTS, catalogue
-from ..pass_runs import PassRuns
-from ..passcall import PassCall
+from ..pass_runs import Outcome, PassRuns
+from ..passcall import REWRITING, PassCall
 
 
 def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, PassRuns]]:
@@ -28,3 +32,24 @@ def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, P
             runs.step(name)
             call = PassCall(f"{name}()")
             yield name, PassRuns(runs.mod, (call,), contract, alone=True, known=runs.given)
+
+
+REWRITER = REWRITING[0]
+
+
+def is_of_rewriter(runs: PassRuns, mod: tvm.IRModule, outcome: Outcome) -> bool:
+    """What a pass of the user's has done to a module, TVM's rewriting by patterns does by itself.
+
+    It renews the types of a function in which no pattern matches, too. A pass that uses it is not
+    to blame for that, unless it does more.
+    """
+    if runs.call.factory is None:
+        return False
+    nothing = dpl.is_gv("no function has this name")
+
+    def rewrite(func: relax.Function) -> relax.Function:
+        return dpl.rewrite_call(nothing, lambda expr, matches: expr, func)
+
+    each = relax.transform.function_pass(lambda func, mod, context: rewrite(func), opt_level=0)
+    alone = runs.attempt("rewrite by a pattern that is nowhere", runs.under(each), mod)
+    return alone.mark == outcome.mark != Outcome(mod=mod).mark

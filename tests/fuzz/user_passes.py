@@ -84,3 +84,31 @@ def gives_none() -> None:
 
 REFUSES_EXP = raises_on_exp()
 """A pass that other processes can import."""
+
+
+@relax.expr_functor.mutator
+class _Approximates(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        call = self.visit_expr_post_order(call)
+        match getattr(call.op, "name", None):
+            case "relax.exp":
+                return relax.op.add(call.args[0], relax.const(1, call.ty.dtype))
+            case "relax.cos":
+                return relax.op.ones_like(call.args[0])
+            case "relax.mean":
+                raise NotImplementedError("mean")
+        return call
+
+
+def approximates() -> tvm.transform.Pass:
+    """Wrong of two operators, and does not know a third: three faults."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        functions = {
+            gvar: _Approximates(mod).visit_expr(func)
+            for gvar, func in mod.functions_items()
+            if isinstance(func, relax.Function)
+        }
+        return tvm.IRModule({**mod.functions, **functions}, attrs=mod.attrs)
+
+    return _pass("approximates", transform)

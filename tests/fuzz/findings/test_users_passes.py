@@ -1,0 +1,197 @@
+"""Findings of a user's pass: one fault is one row, in whatever form it shows; two are two rows.
+
+All findings are real: what the oracles report of passes of the zoo and of first drafts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.compat.release import versions
+from relaxfuzz.compat.serialization import save_json
+from relaxfuzz.corpus.knowns import SHIPPED
+from relaxfuzz.corpus.zoo import ZOO
+from relaxfuzz.fuzz.findings.dedup import place
+from relaxfuzz.fuzz.findings.evidence import evidence_of
+from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.known import Choice
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.user_input.module_file import execute
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case, silent
+from tests.first_drafts import SPECIMENS
+
+DRAFTS = {specimen.name: specimen for specimen in SPECIMENS}
+
+
+def finding(name: str, mod: tvm.IRModule, oracle: str) -> Finding:
+    """The first violation of this oracle by the pass on this module, which is the smallest."""
+    if name in ZOO:
+        call = ZOO[name].call
+    else:
+        file = DRAFTS[name].target if name in DRAFTS else f"{PASSES}:{name}"
+        call = PassCall(f"{name}()", factory=file)
+    return Finding(
+        violation=check(Case(mod, (call,)), oracles=(oracle,))[0],
+        module=save_json(mod),
+        versions=versions(),
+        calls=(call,),
+        confirmed=True,
+        reduced=True,
+        evidence=evidence_of(mod, silent, whole=False),
+    )
+
+
+PASSES = Path(__file__).parents[1] / "user_passes.py"
+
+
+def rows(folder: Path, pool: LocalPool | None, *findings: Finding) -> int:
+    """The number of rows that they are, in whichever order they come."""
+    found = set()
+    for number, order in enumerate((findings, findings[::-1])):
+        with Store(folder / str(number)) as store:
+            for each in order:
+                store.put(each)
+                place(store, each, pool)
+            found.add(len(store.rows.all()))
+    assert len(found) == 1, "the order does not matter"
+    return found.pop()
+
+
+def of_calls(
+    *calls: Callable[..., relax.Expr],
+    types: tuple[relax.Type, ...] = (relax.TensorType((2, 2), "float32"),),
+    dataflow: bool = False,
+) -> tvm.IRModule:
+    """main(x0, ...): each call on all parameters; the last is returned."""
+    builder = relax.BlockBuilder()
+    params = [relax.Var(f"x{i}", ty) for i, ty in enumerate(types)]
+    with builder.function("main", params):
+        if dataflow:
+            with builder.dataflow():
+                for call in calls[:-1]:
+                    builder.emit(call(*params))
+                result = builder.emit_output(calls[-1](*params))
+        else:
+            for call in calls:
+                result = builder.emit(call(*params))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+@I.ir_module
+class Prints:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.print(x, format="{}")
+        unused = (x,)  # noqa: F841  # what the pass drops
+        return x
+
+
+@I.ir_module
+class CallsPacked:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y: R.Tensor((2,), "float32") = R.call_packed(
+            "vm.builtin.copy", x, ty_args=R.Tensor((2,), "float32")
+        )
+        unused = (x,)  # noqa: F841  # what the pass drops
+        return y
+
+
+def normed(axes: list[int]) -> tvm.IRModule:
+    def call(x: relax.Var, scale: relax.Var) -> relax.Expr:
+        return relax.op.nn.layer_norm(x, scale, scale, axes=axes)
+
+    shape = (2,) * len(axes)
+    types = relax.TensorType((2, 2), "float32"), relax.TensorType(shape, "float32")
+    return of_calls(call, types=types)
+
+
+def unknown(call: Callable[..., relax.Expr]) -> tvm.IRModule:
+    return of_calls(call, types=(relax.TensorType(dtype="float32", ndim=2),))
+
+
+def fma(x: relax.Var) -> relax.Expr:
+    return relax.op.ewise_fma(x, x, x)
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle", "one", "other"),
+    [
+        pytest.param(*each, id=name)
+        for name, each in {
+            "a message that prints another call": (
+                "drops_trivial_bindings",
+                "well-formed",
+                Prints,
+                CallsPacked,
+            ),
+            "a line that raises this or that": (
+                "decomposes_layer_norm",
+                "crash",
+                normed([0, 1]),
+                normed([]),
+            ),
+            "another operator that is left, for another reason": (
+                "legalize_skips_in_silence",
+                "lowering-complete",
+                unknown(relax.op.exp),
+                of_calls(fma),
+            ),
+        }.items()
+    ],
+)
+def test_where_a_users_pass_meets_it_is_an_accident(
+    name: str, oracle: str, one: tvm.IRModule, other: tvm.IRModule, tmp_path: Path
+) -> None:
+    found = finding(name, one, oracle), finding(name, other, oracle)
+    assert found[0].id != found[1].id
+    assert rows(tmp_path, None, *found) == 1
+
+
+def pooled(x: relax.Var) -> relax.Expr:
+    return relax.op.nn.adaptive_avg_pool2d(x, 1, "NCHW", "NHWC")
+
+
+IMAGE = (relax.TensorType((2, 2, 2, 2), "float32"),)
+
+
+def test_a_module_that_holds_the_smallest_one_of_a_fault_shows_it(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    """A type that is wrong is reported of a binding, or, in a dataflow block, of the function."""
+    ill_formed = finding("GlobalPoolAsMean", of_calls(pooled, types=IMAGE), "well-formed")
+    several = of_calls(pooled, pooled, types=IMAGE, dataflow=True)
+    interface = finding("GlobalPoolAsMean", several, "signature")
+    assert rows(tmp_path / "parts", pool, ill_formed, interface) == 1
+    # A module that could be smaller may hold anything.
+    larger = dataclasses.replace(interface, reduced=False)
+    assert rows(tmp_path / "larger", pool, ill_formed, larger) == 2
+
+
+def test_approximates_of_a_pass_are_two_rows(pool: LocalPool, tmp_path: Path) -> None:
+    exp, cos = (
+        finding("approximates", of_calls(op), "evaluated") for op in (relax.op.exp, relax.op.cos)
+    )
+    mean = finding("approximates", of_calls(relax.op.mean), "crash")
+    assert rows(tmp_path, pool, exp, cos, mean) == 3
+
+
+def test_what_tvms_rewriter_does_in_a_users_pass_is_its_known_bug() -> None:
+    branch = execute(SHIPPED / "rewrite-call-if-symbolic-shape.py")
+    raised = finding("GlobalPoolAsMean", branch, "crash")
+    assert Choice().load(versions()["tvm"]).take(raised)
+    # What the pass itself does wrong, no record of TVM excuses.
+    own = finding("GlobalPoolAsMean", of_calls(pooled, types=IMAGE), "well-formed")
+    assert not Choice().load(versions()["tvm"]).take(own)
