@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tvm
@@ -76,6 +76,8 @@ class Given:
         """By pipeline and mode: what came of the calls of `expectations` in the VM."""
         self._again = again
         self._text: str | None = None
+        self._derived: dict[Hashable, tuple[tvm.IRModule | None, int | None]] = {}
+        """By name, with the digest."""
 
     @property
     def fleeting(self) -> bool:
@@ -115,6 +117,20 @@ class Given:
     def expectations(self) -> Expectations:
         """What its functions give, evaluated once for all passes that are applied to it."""
         return Expectations(self.mod)
+
+    def derived(
+        self, name: Hashable, make: Callable[[tvm.IRModule], tvm.IRModule | None]
+    ) -> tvm.IRModule | None:
+        """What is made of the module, once for all passes that leave it as it is.
+
+        Args:
+            name: of what is made.
+        """
+        made, mark = self._derived.get(name, (None, None))
+        if name not in self._derived or (made is not None and digest(made) != mark):
+            made = make(self.mod)
+            self._derived[name] = made, None if made is None else digest(made)
+        return made
 
     def copy(self) -> tvm.IRModule:
         """A module that shares no node with the original."""

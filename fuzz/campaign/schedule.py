@@ -63,6 +63,9 @@ Evaluation is the cheap way to find wrong values, which no other oracle finds: i
 time as tier 1.
 """
 
+MODULES_ASKED = 0.1
+"""The share of the modules, at each stage, on which an oracle above tier 1 may be asked at all."""
+
 SWARM = 0.15
 """The chance that a trait is left out of all modules of a block."""
 OPERATORS = 40
@@ -171,13 +174,22 @@ def avoids(index: int) -> bool:
     return index % 2 == 0
 
 
-def oracles(random: Random) -> tuple[str, ...]:
-    """The oracles above tier 1 that a check is sampled for; usually none."""
-    drawn = {
-        name
-        for name, oracle in ORACLES.items()
-        if oracle.tier > 1 and random.random() < share(oracle)
-    }
+def oracles(of_module: Random, of_check: Random) -> tuple[str, ...]:
+    """The oracles above tier 1 that a check is sampled for; usually none.
+
+    An oracle is asked in many checks of few modules: what it needs of a module, such as a copy
+    under other names, is made once for all of them. Each pass meets it as often as if each check
+    were sampled by itself.
+
+    Args:
+        of_module: equal for all checks of a module at a stage.
+    """
+    drawn = set()
+    for name, oracle in ORACLES.items():
+        if oracle.tier > 1:
+            modules = max(share(oracle), MODULES_ASKED)
+            if of_module.random() < modules and of_check.random() < share(oracle) / modules:
+                drawn.add(name)
     if executed.ORACLE.name in drawn:
         # What both find is reported once, by the one that comes first.
         drawn.add(evaluated.ORACLE.name)

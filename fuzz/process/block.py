@@ -319,7 +319,8 @@ class _Run:
         if item.name in self._job.banned:
             return None
         random = Random(entropy("variant", origin.seed, origin.index, origin.stage, item.name))
-        sampled = () if self._job.oracles is not None else schedule.oracles(random)
+        of_module = Random(entropy("oracles", origin.seed, origin.index, origin.stage))
+        sampled = () if self._job.oracles is not None else schedule.oracles(of_module, random)
         if item.kind is Kind.PIPELINE:
             return _Prepared(pipeline=item.name, sampled=sampled)
         self._journal.position(origin.index, origin.stage, ordinal, item.name)

@@ -36,12 +36,18 @@ class Twin:
 
     how: str
     """How the twin differs, for titles and labels."""
-    make: Callable[[tvm.IRModule, PassCall], tvm.IRModule | None]
-    """None: the module has no such twin."""
+    make: Callable[[tvm.IRModule, frozenset[str]], tvm.IRModule | None]
+    """Of the module, and the names in it that must stay; None: the module has no such twin."""
+    kept: Callable[[tvm.IRModule, PassCall], frozenset[str]] = lambda mod, call: frozenset()
+    """The names of the module that must stay, since the call gives them."""
     back: Callable[[tvm.IRModule], tvm.IRModule] = lambda mod: mod
     """Takes from a result what the twin had on top."""
     shown: Callable[[tvm.IRModule], tvm.IRModule] = lambda mod: mod
     """The same for a result that is shown to people."""
+
+    def of(self, mod: tvm.IRModule, call: PassCall) -> tvm.IRModule | None:
+        """The twin for this call."""
+        return self.make(mod, self.kept(mod, call))
 
 
 class SourceFault(RuntimeError):
@@ -53,7 +59,8 @@ def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
     after = runs.result()
     if after is None:
         return None
-    if (other := twin.make(runs.mod, runs.call)) is None:
+    kept = twin.kept(runs.mod, runs.call)
+    if (other := runs.given.derived((twin.how, kept), lambda mod: twin.make(mod, kept))) is None:
         abstain("the module has no such twin")
         return None
     if (reason := runs.contract.requires(other)) is not None:
@@ -88,9 +95,14 @@ def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
     return copy is not None and equivalent(keys.comparable(after), keys.comparable(copy))
 
 
+def named(mod: tvm.IRModule, call: PassCall) -> frozenset[str]:
+    """The names of the module that the call gives."""
+    return frozenset(re.findall(r"\w+", call.expr)).intersection(twins.names(mod))
+
+
 def renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
     """The module under other names, but for those that the call gives."""
-    return twins.renamed(mod, kept=re.findall(r"\w+", call.expr))
+    return twins.renamed(mod, named(mod, call))
 
 
 def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
@@ -201,7 +213,7 @@ def _halves(twin_list: Sequence[Twin], case: Case, violation: Violation) -> Halv
     """Both results; where the pass raises on the twin, the module and the twin."""
     (call,) = case.calls
     kind = next((twin for twin in twin_list if twin.how in violation.title), None)
-    twin = None if kind is None else kind.make(case.mod, call)
+    twin = None if kind is None else kind.of(case.mod, call)
     result = attempt(call.run, case.mod)
     if kind is None or twin is None or result.mod is None:
         return None
@@ -244,7 +256,7 @@ def _snippet(twin_list: Sequence[Twin], case: Case) -> str:
     """The check as Python, with the first twin that shows the violation spelled out."""
     (call,) = case.calls
     result = attempt(call.run, case.mod).mod
-    made = [(kind, twin) for kind in twin_list if (twin := kind.make(case.mod, call)) is not None]
+    made = [(kind, twin) for kind in twin_list if (twin := kind.of(case.mod, call)) is not None]
     assert made, "the module has no twin"
     for kind, twin in made[:-1]:
         outcome = attempt(call.run, twin).mod
@@ -378,12 +390,12 @@ def _of_twins(
     )
 
 
-COPY = Twin("saved and loaded", lambda mod, call: load_json(save_json(mod)))
+COPY = Twin("saved and loaded", lambda mod, kept: load_json(save_json(mod)))
 
 SHARING = _of_twins(
     "sharing",
-    Twin("with no ShapeExpr node shared", lambda mod, call: twins.unshared(mod)),
-    Twin("with all equal ShapeExpr nodes shared", lambda mod, call: twins.shared(mod)),
+    Twin("with no ShapeExpr node shared", lambda mod, kept: twins.unshared(mod)),
+    Twin("with all equal ShapeExpr nodes shared", lambda mod, kept: twins.shared(mod)),
     cost=12.0,
     promise="Whether two uses of a shape share one node makes no difference to a pass.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
@@ -394,7 +406,7 @@ ISOLATION = _of_twins(
     "isolation",
     Twin(
         "with an unrelated function",
-        lambda mod, call: twins.with_stranger(mod),
+        lambda mod, kept: twins.with_stranger(mod),
         back=twins.without_stranger,
         shown=twins.without_stranger,
     ),
@@ -407,7 +419,7 @@ ISOLATION = _of_twins(
 
 RENAMING = _of_twins(
     "renaming",
-    Twin("with other private names", renamed, shown=twins.named_back),
+    Twin("with other private names", twins.renamed, named, shown=twins.named_back),
     cost=8.0,
     promise="Names of private functions and bound variables make no difference to a pass.",
     source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
@@ -417,7 +429,7 @@ RENAMING = _of_twins(
 
 FUNCTION_ORDER = _of_twins(
     "function-order",
-    Twin("with its functions in another order", lambda mod, call: twins.reordered(mod)),
+    Twin("with its functions in another order", lambda mod, kept: twins.reordered(mod)),
     cost=3.0,
     promise="The order in which functions were added makes no difference to a pass.",
     source="include/tvm/ir/module.h, IRModuleNode::functions: 'A map from ids to all global "
@@ -427,7 +439,7 @@ FUNCTION_ORDER = _of_twins(
 
 SOURCE = _of_twins(
     "source",
-    Twin("built again by constructors", lambda mod, call: rebuilt(mod)),
+    Twin("built again by constructors", lambda mod, kept: rebuilt(mod)),
     cost=10.0,
     promise="A module built by plain constructors is treated as one that other passes made.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "

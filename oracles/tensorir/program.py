@@ -105,7 +105,25 @@ def translate(func: tirx.PrimFunc) -> Program:
     Raises:
         Unsupported: something in it is not known.
     """
-    return _program(tvm_ffi.StructuralKey(func))
+    return _of_object(_Same(func))
+
+
+class _Same:
+    """A PrimFunc as a key that is equal for the same object only: to hash its content is dear."""
+
+    def __init__(self, func: tirx.PrimFunc) -> None:
+        self.func = func
+
+    def __hash__(self) -> int:
+        return hash(self.func)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.func.same_as(other.func)
+
+
+@functools.lru_cache(CACHE)
+def _of_object(same: _Same) -> Program:
+    return _program(tvm_ffi.StructuralKey(same.func))
 
 
 @functools.lru_cache(CACHE)

@@ -78,11 +78,15 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
 
 
 def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
-    """All kinds of arguments; in the many checks of a campaign two of them, others each time."""
+    """All kinds of arguments; in the many checks of a campaign two of them, by module.
+
+    All passes that are checked on a module get the same: its own values are evaluated once.
+    """
     kinds = list(Kind)
     if runs.thorough:
         return kinds, None
-    turn = zlib.crc32(runs.entropy.encode()) % len(kinds)
+    text = str(runs.given.mark) if runs.given.fleeting else runs.entropy
+    turn = zlib.crc32(text.encode()) % len(kinds)
     return kinds[turn:] + kinds[:turn], 2
 
 

@@ -84,11 +84,18 @@ def test_a_subject_may_be_kept_to_some_stages() -> None:
     assert item == Item("cheap1", Kind.PASS, 1.0, frozenset({Stage.FUSED}))
 
 
-def test_higher_tiers_are_sampled() -> None:
-    drawn = Counter(name for seed in range(20_000) for name in schedule.oracles(Random(seed)))
+def test_higher_tiers_are_sampled_on_few_modules_each() -> None:
+    drawn: Counter[str] = Counter()
+    modules: Counter[str] = Counter()
+    for module in range(5_000):
+        checks = [schedule.oracles(Random(module), Random(-module - n)) for n in range(8)]
+        drawn.update(name for each in checks for name in each)
+        modules.update({name for each in checks for name in each})
     for name, oracle in ORACLES.items():
         share = schedule.share(oracle) if oracle.tier > 1 else 0.0
-        assert 0.5 * share <= drawn[name] / 20_000 <= 1.5 * share, name
+        assert 0.5 * share <= drawn[name] / 40_000 <= 1.5 * share, name
+        most = max(share, schedule.MODULES_ASKED)
+        assert modules[name] / 5_000 <= 1.2 * most, name
 
 
 def test_a_share_of_the_checks_of_tvms_passes_is_under_an_option() -> None:
