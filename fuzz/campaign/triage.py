@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
-from ..findings.confirm import PATIENT, again, exhibit, take_evidence
+from ..findings.confirm import PATIENT, again, exhibit, otherwise, take_evidence
 from ..findings.dedup import place
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
@@ -163,7 +163,8 @@ class Triage:
         """The report is to be audited: the first of a known bug, and some others."""
         assert self.expected is not None, "it is a known bug"
         with self._lock:
-            if finding.id in self._seen or not self._may_audit():
+            spent = (time.monotonic() - self._began) * self._executor.workers
+            if finding.id in self._seen or self._audits * AUDIT_SECONDS > AUDIT_SHARE * spent:
                 return False
             names = {known.name for known in self.expected.of(finding)}
             first = not names <= self._audited
@@ -172,10 +173,6 @@ class Triage:
             wanted = first or int(finding.id, 16) % AUDITED == 0
             self._audits += wanted
         return wanted
-
-    def _may_audit(self) -> bool:
-        spent = (time.monotonic() - self._began) * self._executor.workers
-        return self._audits * AUDIT_SECONDS <= AUDIT_SHARE * spent
 
     def add(self, finding: Finding) -> None:
         """Take an unconfirmed violation; the same one only once."""
@@ -338,8 +335,9 @@ class Triage:
         limits = PATIENT if finding.oracle == Death.HANG else LIMITS
         violation = again(self._executor, finding, finding.module, limits=limits)
         if violation is None:
-            self.unconfirmed.append(finding)
-            self.store.put(finding)
+            if not self._under_another_key(finding):
+                self.unconfirmed.append(finding)
+                self.store.put(finding)
             self.store.settle(finding.id)
             return
         confirmed = dataclasses.replace(finding, confirmed=True, violation=violation)
@@ -348,6 +346,14 @@ class Triage:
         confirmed = self._with_source(confirmed)
         self.store.put(confirmed)
         self._reduce(confirmed)
+
+    def _under_another_key(self, finding: Finding) -> bool:
+        """Take up what comes out in its place, unless that is taken up already."""
+        found = otherwise(self._executor, finding)
+        if found is None or found.id in self._seen:
+            return False
+        self.report(found)
+        return True
 
     def _audit(self, finding: Finding) -> None:
         """Publish a report that has the key of a known bug, and nothing else of it."""
@@ -466,7 +472,8 @@ class Triage:
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
-        if row in self._known_rows or (finding.known is not None and self._take(finding)):
+        assert finding.known is None or self.expected is not None, "it was compared with known bugs"
+        if row in self._known_rows or (finding.known is not None and self.expected.take(finding)):
             self._known_rows.add(row)
             self.store.settle(finding.id)
             return
@@ -491,7 +498,3 @@ class Triage:
                 self.store.put(compared)
             return compared
         return finding
-
-    def _take(self, finding: Finding) -> bool:
-        assert self.expected is not None, "it was compared with known bugs"
-        return self.expected.take(finding)

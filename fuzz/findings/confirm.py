@@ -38,7 +38,27 @@ def again(
     Raises:
         ExecutorError: the harness failed.
     """
-    job = Check(
+    violations = check(executor, _job(finding, module, oracles), limits=limits)
+    return next((violation for violation in violations if same(violation, finding)), None)
+
+
+def otherwise(executor: Executor, finding: Finding) -> Finding | None:
+    """What its oracle reports of its pass for its module under another key, as a finding, or None.
+
+    A campaign samples what an oracle compares, e.g. the arguments of functions: what was seen first
+    there need not be what a whole check sees first.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    for violation in check(executor, _job(finding, finding.module)):
+        if (violation.oracle, violation.pass_name) == finding.identity[:2]:
+            return replace(finding, violation=violation)
+    return None
+
+
+def _job(finding: Finding, module: str, oracles: tuple[str, ...] | None = None) -> Check:
+    return Check(
         module=module,
         calls=finding.calls,
         pipeline=finding.pipeline,
@@ -46,10 +66,6 @@ def again(
         oracles=oracles or (None if finding.oracle in DEATHS else (finding.oracle,)),
         exempt=finding.exempt,
     )
-    for violation in check(executor, job, limits=limits):
-        if same(violation, finding):
-            return violation
-    return None
 
 
 def same(violation: Violation, finding: Finding) -> bool:

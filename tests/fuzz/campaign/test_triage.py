@@ -124,12 +124,27 @@ def test_a_finding_without_an_exhibit_is_reported(
 
 
 def test_what_does_not_recur_is_only_counted(work: Work, store: Store, finding: Finding) -> None:
-    worker, reported = work(changed(finding, key=("not this",)))
+    worker, reported = work(changed(finding, oracle="mutation"))
     assert reported == []
     assert len(worker.unconfirmed) == 1
     assert store.pending() == []
     assert list(store.findings()) == []
     assert len(list(store.findings(confirmed=False))) == 1
+
+
+def test_what_comes_out_under_another_key_is_reported_under_that(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    """A campaign looks at a sample, and so may see another difference first."""
+    sampled = changed(finding, key=("seen in a sample",))
+    worker, reported = work(sampled)
+    assert [each.id for each in reported] == [finding.id]
+    assert worker.unconfirmed == []
+    assert store.pending() == []
+    assert [each.id for each in store.findings()] == [finding.id]
+    again, reported = work(finding, sampled)
+    assert [each.id for each in reported] == [finding.id]
+    assert [each.id for each in again.unconfirmed] == [sampled.id]
 
 
 def test_known_bugs_are_not_triaged(
