@@ -95,9 +95,9 @@ def recipe(
         return None
     weights = [1 / (ENOUGH + changed.get(target.label, 0)) for target in usable]
     names = random.choices(usable, weights)[0].named
-    chosen, ops = _operators(names, operators, random)
-    needed = {need for op in chosen if (need := table[op].needs) is not None}
-    if not all(table[op].legalizes for op in chosen):
+    used, ops = _operators(names, operators, random)
+    needed = {need for op in used if (need := table[op].needs) is not None}
+    if not all(table[op].legalizes for op in used):
         needed.add(Trait.NO_LEGALIZE)
     traits = _traits(names, random)
     chance = FORCED if names.ops else ALONE
@@ -133,13 +133,13 @@ def _traits(names: Named, random: Random) -> list[Trait]:
 def _operators(
     names: Named, operators: Collection[str], random: Random
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Those of the pass that a block takes, and all that its modules are made of."""
+    """Those that are meant to be in its modules, and all that these are made of."""
     known = [op for op in names.ops if op in operators]
     if not known:
         return [], ()
     chosen = random.sample(known, min(len(known), random.choice(CHOSEN)))
     patterns = [chain for chain in names.chains if all(op in known for op in chain)]
-    chains = []
+    used, chains = list(chosen), []
     for _ in range(CHAINS):
         if patterns and random.random() < 0.5:
             chain, beside = list(random.choice(patterns)), False
@@ -150,9 +150,10 @@ def _operators(
         if random.random() < NEAR:
             at = random.randrange(len(chain))
             chain[at] = random.choice(_family(chain[at], operators))
+        used += chain
         chains.append(" & ".join(chain[:2]) if beside else " > ".join(chain))
     others = random.sample(sorted(operators), OTHERS)
-    return chosen, (*chosen * WEIGHT, *chains, *others)
+    return used, (*chosen * WEIGHT, *chains, *others)
 
 
 def _family(op: str, operators: Collection[str]) -> list[str]:
