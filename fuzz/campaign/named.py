@@ -149,13 +149,15 @@ def _operators(
             beside = random.random() < BESIDE
         if random.random() < NEAR:
             at = random.randrange(len(chain))
-            chain[at] = random.choice(_family(chain[at], operators))
+            chain[at] = random.choice(_neighbours(chain[at], known, operators))
         used += chain
         chains.append(" & ".join(chain[:2]) if beside else " > ".join(chain))
     others = random.sample(sorted(operators), OTHERS)
     return used, (*chosen * WEIGHT, *chains, *others)
 
 
-def _family(op: str, operators: Collection[str]) -> list[str]:
+def _neighbours(op: str, known: Collection[str], operators: Collection[str]) -> list[str]:
+    """Of its family, those that the pass does not name, if there are such."""
     family = next(records for records in FAMILIES.values() if table[op] in records)
-    return [each.name for each in family if each.name in operators]
+    usable = [each.name for each in family if each.name in operators]
+    return [name for name in usable if name not in known] or usable
