@@ -19,7 +19,6 @@ from .kind import Callee, Callees, Ops
 from .shapes import shape_argument
 from .values import operator
 
-
 AGAIN = 0.4
 """How often a call is one of a function that is called already: what passes find out of all calls
 of a function shows where there are several."""

@@ -13,9 +13,8 @@ from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from .general import finish
 
-
 LAST = -2
-"""At which count a recursion ends: constants are from -3 to 3, and most are to make it call itself."""
+"""At which count a recursion ends: constants are from -3 to 3, and most make it call itself."""
 
 
 def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:

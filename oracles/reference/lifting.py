@@ -96,7 +96,6 @@ class Part:
             body=_without_stops(substitute(body, new)),
         )
 
-
     def _fixed(self) -> list[relax.Binding]:
         """What needs no weight, and is given to stop_lift_params: nothing made of it is lifted.
 

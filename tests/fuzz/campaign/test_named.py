@@ -91,7 +91,11 @@ def test_a_pass_may_avoid_what_it_names() -> None:
 def test_chains_have_neighbours_of_the_operators_and_what_these_need() -> None:
     target = replace(SOFTMAX, named=Named(("memory.ensure_zero_offset", "reshape")))
     made = [each for number in range(200) if (each := recipe([target], 1, number, table))]
-    views = [each for each in made if any("memory.view" in op.split()[::2] for op in each.ops if " " in op)]
+    views = [
+        each
+        for each in made
+        if any("memory.view" in op.split()[::2] for op in each.ops if " " in op)
+    ]
     assert len(views) >= 3
     assert all(Trait.NO_LEGALIZE in each.forced for each in views)
 
