@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...compat.release import same_build, versions
 from ...oracles.catalogue import parts
+from ...oracles.check import ORACLES
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.violation import Violation
@@ -43,16 +44,19 @@ def again(
 
 
 def otherwise(executor: Executor, finding: Finding) -> Finding | None:
-    """What its oracle reports of its pass for its module under another key, as a finding, or None.
+    """What comes out of its pass and module in place of it, as a finding, or None.
 
     A campaign samples what an oracle compares, e.g. the arguments of functions: what was seen first
-    there need not be what a whole check sees first.
+    there need not be what a whole check sees first. And what was seen may be due to the modules
+    before it, which other oracles look for.
 
     Raises:
         ExecutorError: the harness failed.
     """
-    for violation in check(executor, _job(finding, finding.module)):
-        if (violation.oracle, violation.pass_name) == finding.identity[:2]:
+    asked = (finding.oracle, *(name for name, oracle in ORACLES.items() if oracle.past))
+    job = _job(finding, finding.module, None if finding.oracle in DEATHS else asked)
+    for violation in check(executor, job):
+        if violation.oracle in asked and violation.pass_name == finding.pass_name:
             return replace(finding, violation=violation)
     return None
 
