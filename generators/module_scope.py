@@ -26,6 +26,8 @@ class ModuleScope:
     """ShapeExpr nodes that several functions use, by their static dims."""
     constants: dict[tuple[object, ...], relax.Expr] = field(default_factory=dict)
     """Constants that several places use, by what they are."""
+    given: dict[relax.GlobalVar, Sequence[relax.Expr]] = field(default_factory=dict)
+    """The arguments of the latest call of each function."""
     names: dict[str, int] = field(default_factory=dict)
     bindings: int = 0
     """How many bindings there are so far; numbers the variables."""

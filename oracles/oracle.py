@@ -85,6 +85,9 @@ class Oracle:
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
     thorough: bool = False
     """Asked for by name, it looks at everything that it otherwise samples."""
+    past: bool = False
+    """It looks for what depends on earlier modules: asked, too, about a violation of another oracle
+    that does not come out in a fresh process."""
     of_pipelines: bool = False
     """It is about whole builds: asked of pipelines, never of a single pass."""
     universal: bool = False

@@ -182,21 +182,6 @@ def _decomposing(
     return made(name, lambda mod: on_values(mod, rewrite))
 
 
-def decomposes_clip() -> tvm.transform.Pass:
-    """Clip becomes a maximum and a minimum, for backends that have no clip."""
-
-    def change(call: relax.Call, emit: Emit) -> relax.Expr | None:
-        x, low, high = call.args
-        if not all(isinstance(e, tirx.IntImm | tirx.FloatImm) for e in (low, high)):
-            return None
-        if low.value > high.value:
-            return None
-        at_least = emit(relax_op.maximum(x, relax.const(float(low.value), dtype_of(x))))
-        return relax_op.minimum(at_least, relax.const(float(high.value), dtype_of(x)))
-
-    return _decomposing("DecomposeClip", "relax.clip", change)
-
-
 def decomposes_softplus() -> tvm.transform.Pass:
     """Softplus becomes log(1 + exp(beta x)) / beta, and x itself where that would overflow."""
 
@@ -541,13 +526,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         family=Family.VALUES,
         what="Moves softmax before a permute_dims, but does not permute an axis that is negative.",
         models="apache/tvm#14365: [Unity][Fix] Infer Layout must support negative axes",
-    ),
-    Specimen(
-        make=decomposes_clip,
-        family=Family.VALUES,
-        what="Clips from below first, so that NaN becomes the lower bound instead of the upper.",
-        models="apache/tvm#19535: [Fix][Relax]: ONNX Clip NaN bounds and preserve input NaN "
-        "(ORT parity)",
     ),
     Specimen(
         make=decomposes_softplus,

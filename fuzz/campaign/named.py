@@ -35,11 +35,15 @@ BESIDE = 0.3
 OTHERS = 2
 """Further operators of a block, for variety."""
 NEAR = 0.4
-"""The chance that one operator of a pattern is another one of its family."""
+"""The chance that one operator of a chain is another one of its family: that of a pattern, or one
+that a table of the pass has forgotten."""
 FORCED = 0.6
 """The chance that all modules of a block have a trait that the pass names."""
 ALONE = 0.95
 """The same of a pass that names no operator: without the trait, modules have nothing for it."""
+APART = 0.5
+"""The chance that of several such traits a block has some and leaves the others out: code also
+names what it keeps away from."""
 SPECIAL = 0.3
 """The same for a trait that makes operands special."""
 RETURNED = 0.7
@@ -63,6 +67,8 @@ SITUATIONS = (
     Trait.INCOMPLETE_TYPES,
     Trait.DTYPES,
     Trait.CONSTANTS,
+    Trait.IF,
+    Trait.RECURSION,
 )
 """What few first drafts think of."""
 
@@ -89,17 +95,23 @@ def recipe(
         return None
     weights = [1 / (ENOUGH + changed.get(target.label, 0)) for target in usable]
     names = random.choices(usable, weights)[0].named
-    chosen, ops = _operators(names, operators, random)
-    needed = {need for op in chosen if (need := table[op].needs) is not None}
-    if not all(table[op].legalizes for op in chosen):
+    used, ops = _operators(names, operators, random)
+    needed = {need for op in used if (need := table[op].needs) is not None}
+    if not all(table[op].legalizes for op in used):
         needed.add(Trait.NO_LEGALIZE)
+    traits = _traits(names, random)
     chance = FORCED if names.ops else ALONE
-    forced = needed.union(trait for trait in names.traits if random.random() < chance)
+    forced = needed.union(trait for trait in traits if random.random() < chance)
     forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
     if random.random() < RETURNED:
         forced.add(Trait.ALL_RETURNED)
-    kept = forced.union(names.traits, *(IMPLIES.get(trait, ()) for trait in forced))
-    disabled = [each for each in Trait if random.random() < LEFT_OUT and each not in kept]
+    kept = forced.union(traits, *(IMPLIES.get(trait, ()) for trait in forced))
+    avoided = set(names.traits).difference(kept)
+    disabled = [
+        each
+        for each in Trait
+        if each in avoided or (random.random() < LEFT_OUT and each not in kept)
+    ]
     numbers = names.numbers if random.random() < NEAR_NUMBERS else ()
     dtypes = names.dtypes if random.random() < OF_DTYPES else ()
     return Recipe(
@@ -111,33 +123,41 @@ def recipe(
     )
 
 
+def _traits(names: Named, random: Random) -> list[Trait]:
+    """Those of the pass that a block may have."""
+    if names.ops or len(names.traits) < 2 or random.random() >= APART:
+        return list(names.traits)
+    return [trait for trait in names.traits if random.random() < 0.5]
+
+
 def _operators(
     names: Named, operators: Collection[str], random: Random
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Those of the pass that a block takes, and all that its modules are made of."""
+    """Those that are meant to be in its modules, and all that these are made of."""
     known = [op for op in names.ops if op in operators]
     if not known:
         return [], ()
     chosen = random.sample(known, min(len(known), random.choice(CHOSEN)))
     patterns = [chain for chain in names.chains if all(op in known for op in chain)]
-    chains = []
+    used, chains = list(chosen), []
     for _ in range(CHAINS):
         if patterns and random.random() < 0.5:
-            chain = list(random.choice(patterns))
-            if random.random() < NEAR:
-                at = random.randrange(len(chain))
-                chain[at] = random.choice(_family(chain[at], operators))
+            chain, beside = list(random.choice(patterns)), False
         else:
             chain = [random.choice(chosen), *random.choices(known, k=random.choice(LENGTHS))]
             random.shuffle(chain)
-            if random.random() < BESIDE:
-                chains.append(" & ".join(chain[:2]))
-                continue
-        chains.append(" > ".join(chain))
+            beside = random.random() < BESIDE
+        if random.random() < NEAR:
+            at = random.randrange(len(chain))
+            chain[at] = random.choice(_neighbours(chain[at], known, operators))
+        used += chain
+        chains.append(" & ".join(chain[:2]) if beside else " > ".join(chain))
     others = random.sample(sorted(operators), OTHERS)
-    return chosen, (*chosen * WEIGHT, *chains, *others)
+    return used, (*chosen * WEIGHT, *chains, *others)
 
 
-def _family(op: str, operators: Collection[str]) -> list[str]:
+def _neighbours(op: str, known: Collection[str], operators: Collection[str]) -> list[str]:
+    """Of its family, those that the pass does not name, if there are such."""
     family = next(records for records in FAMILIES.values() if table[op] in records)
-    return [each.name for each in family if each.name in operators]
+    usable = [each.name for each in family if each.name in operators]
+    return [name for name in usable if name not in known] or usable

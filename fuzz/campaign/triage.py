@@ -322,8 +322,9 @@ class Triage:
         limits = PATIENT if finding.oracle == Death.HANG else LIMITS
         violation = again(self._executor, finding, finding.module, limits=limits)
         if violation is None:
-            self.unconfirmed.append(finding)
-            self.store.put(finding)
+            if not self._under_another_key(finding):
+                self.unconfirmed.append(finding)
+                self.store.put(finding)
             self.store.settle(finding.id)
             return
         confirmed = dataclasses.replace(finding, confirmed=True, violation=violation)
@@ -332,6 +333,14 @@ class Triage:
         confirmed = self._with_source(confirmed)
         self.store.put(confirmed)
         self._reduce(confirmed)
+
+    def _under_another_key(self, finding: Finding) -> bool:
+        """Take up what comes out in its place, unless that is taken up already."""
+        found = otherwise(self._executor, finding)
+        if found is None or found.id in self._seen:
+            return False
+        self.report(found)
+        return True
 
     def _audit(self, finding: Finding) -> None:
         """Publish a report that has the key of a known bug, and nothing else of it."""
@@ -450,7 +459,8 @@ class Triage:
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
-        if row in self._known_rows or (finding.known is not None and self._take(finding)):
+        assert finding.known is None or self.expected is not None, "it was compared with known bugs"
+        if row in self._known_rows or (finding.known is not None and self.expected.take(finding)):
             self._known_rows.add(row)
             self.store.settle(finding.id)
             return
@@ -475,7 +485,3 @@ class Triage:
                 self.store.put(compared)
             return compared
         return finding
-
-    def _take(self, finding: Finding) -> bool:
-        assert self.expected is not None, "it was compared with known bugs"
-        return self.expected.take(finding)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...compat.release import same_build, versions
 from ...oracles.catalogue import parts
+from ...oracles.check import ORACLES
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.violation import Violation
@@ -38,7 +39,30 @@ def again(
     Raises:
         ExecutorError: the harness failed.
     """
-    job = Check(
+    violations = check(executor, _job(finding, module, oracles), limits=limits)
+    return next((violation for violation in violations if same(violation, finding)), None)
+
+
+def otherwise(executor: Executor, finding: Finding) -> Finding | None:
+    """What comes out of its pass and module in place of it, as a finding, or None.
+
+    A campaign samples what an oracle compares, e.g. the arguments of functions: what was seen first
+    there need not be what a whole check sees first. And what was seen may be due to the modules
+    before it, which other oracles look for.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    asked = (finding.oracle, *(name for name, oracle in ORACLES.items() if oracle.past))
+    job = _job(finding, finding.module, None if finding.oracle in DEATHS else asked)
+    for violation in check(executor, job):
+        if violation.oracle in asked and violation.pass_name == finding.pass_name:
+            return replace(finding, violation=violation)
+    return None
+
+
+def _job(finding: Finding, module: str, oracles: tuple[str, ...] | None = None) -> Check:
+    return Check(
         module=module,
         calls=finding.calls,
         pipeline=finding.pipeline,
@@ -46,10 +70,6 @@ def again(
         oracles=oracles or (None if finding.oracle in DEATHS else (finding.oracle,)),
         exempt=finding.exempt,
     )
-    for violation in check(executor, job, limits=limits):
-        if same(violation, finding):
-            return violation
-    return None
 
 
 def same(violation: Violation, finding: Finding) -> bool:

@@ -74,7 +74,7 @@ def _branch_body(
         pure = [op for op in ops if op.pure]
         if pure and c.flag(0.3):
             inner.bind(c.pick(pure).call(c, inner))
-        if callees and s.has(Trait.FUNCTION_CALLS) and c.flag(0.2):
+        if callees and s.has(Trait.FUNCTION_CALLS) and c.flag(0.3):
             call_function(c, inner, ops, callees)
         if s.has(Trait.IMPURE) and c.flag():
             impure_call(c, inner, ops, callees)

@@ -19,6 +19,12 @@ from .kind import Callee, Callees, Ops
 from .shapes import shape_argument
 from .values import operator
 
+AGAIN = 0.4
+"""How often a call is one of a function that is called already: what passes find out of all calls
+of a function shows where there are several."""
+AGREED = 0.5
+"""How often a constant is what an earlier call of the function has in this place."""
+
 
 def call_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A call of an earlier function of the module, sometimes a second one on top of it."""
@@ -26,7 +32,9 @@ def call_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         operator(c, s, ops, callees)
         return
     for _ in range(1 + c.flag(0.3)):
-        _call(c, s, callees[-1 - c.below(len(callees))])
+        known = [callee for callee in callees if callee.gvar in s.module.given]
+        among = known if known and c.flag(AGAIN) else callees
+        _call(c, s, among[-1 - c.below(len(among))])
 
 
 def _call(c: Choices, s: Scope, callee: Callee, *, export: bool = False) -> relax.Var:
@@ -41,7 +49,18 @@ def arguments(
     c: Choices, s: Scope, callee: Callee, dims: Mapping[tirx.Var, Dim]
 ) -> list[relax.Expr]:
     """Operands for a call of the function, with these dims for its symbolic variables."""
-    return [argument(c, s, param.ty, dims) for param in callee.func.params]
+    params, earlier = callee.func.params, s.module.given.get(callee.gvar)
+    if earlier is None or callee.symbolic:
+        given = [argument(c, s, param.ty, dims) for param in params]
+    else:
+        given = [
+            before
+            if isinstance(before, ir.GenericConst) and c.flag(AGREED)
+            else argument(c, s, param.ty, dims)
+            for param, before in zip(params, earlier, strict=True)
+        ]
+    s.module.given[callee.gvar] = given
+    return given
 
 
 def results(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:

@@ -13,9 +13,12 @@ from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from .general import finish
 
+LAST = -2
+"""At which count a recursion ends: constants are from -3 to 3, and most make it call itself."""
+
 
 def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    """Functions that count down to 0: one that calls itself, or two that call one another."""
+    """Functions that count down: one that calls itself, or two that call one another."""
     dims = (c.pick((2, 3)), c.pick((3, 4)))
     types = [relax.TensorType((), "int64"), relax.TensorType(dims, DEFAULT_DTYPE)]
     gvars = [relax.GlobalVar(module.unique("loop")) for _ in range(1 + c.flag())]
@@ -29,13 +32,13 @@ def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 def _countdown(
     c: Choices, module: ModuleScope, dims: tuple[int, ...], following: relax.GlobalVar
 ) -> relax.Function:
-    """An operator, and a call with the next lower count, until that is 0."""
+    """An operator, and a call with the next lower count, until that is `LAST`."""
     count = relax.Var("count", relax.TensorType((), "int64"))
     x = relax.Var("x", relax.TensorType(dims, DEFAULT_DTYPE))
     s = Scope(module, dims, (DEFAULT_DTYPE,))
     s.params = [count, x]
-    zero, one = relax.const(0, "int64"), relax.const(1, "int64")
-    done = s.emit(relax_op.less_equal(count, zero))
+    last, one = relax.const(LAST, "int64"), relax.const(1, "int64")
+    done = s.emit(relax_op.less_equal(count, last))
     with s.nested() as stop:
         stop.bind(relax_op.nn.relu(x))
         base = stop.emit(x)

@@ -17,7 +17,7 @@ from ...generators.rewrite.nodes import (
     with_fresh_variables,
     with_parts,
 )
-from ..inspect import op_name
+from ..inspect import bindings_of, op_name
 from .liftable import STOP, Liftable, Target, correspondence, defined_by
 
 
@@ -72,16 +72,18 @@ class Part:
             [relax.Var("s", relax.ShapeType([self._own[s] for s in symbols]))] if symbols else []
         )
         new = {var: param[first] for var, first in self.same.items() if first in param}
-        stopped: list[relax.Binding] = []
+        stopped = self._fixed()
+        moved = {binding.var for binding in stopped}
+        new |= {var: relax.Var(var.name, var.ty) for var in moved}
+        known = moved.union(self.same)
         blocks: list[relax.BindingBlock] = []
         for block in self.target.func.body.blocks:
             left: list[relax.Binding] = []
             for binding in block.bindings:
-                if self._goes(binding):
+                if self._goes(binding) or binding.var in moved:
                     continue
                 value = binding.value
-                if op_name(value) == STOP and value.args[0] in self.same:
-                    # Outside of dataflow blocks nothing is lifted, by a second run neither.
+                if op_name(value) == STOP and known.issuperset(variables(value)):
                     alias = new[binding.var] = relax.Var(binding.var.name, binding.var.ty)
                     stopped.append(relax.VarBinding(alias, value.args[0]))
                 else:
@@ -93,6 +95,15 @@ class Part:
             params=[*self.target.inputs, *shape, *param.values()],
             body=_without_stops(substitute(body, new)),
         )
+
+    def _fixed(self) -> list[relax.Binding]:
+        """What needs no weight, and is given to stop_lift_params: nothing made of it is lifted.
+
+        It goes outside of dataflow blocks, where a second run lifts nothing either.
+        """
+        stops = [b.value for b in bindings_of(self.target.func) if op_name(b.value) == STOP]
+        needed = self.liftable.needed_for(variables(*stops))
+        return [binding for binding in needed if not self._goes(binding)]
 
 
 def _without_stops(body: relax.SeqExpr) -> relax.SeqExpr:

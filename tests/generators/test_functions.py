@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax.analysis import tir_vars_in_type
 from tvm.relax.transform import MergeCompositeFunctions
 
+from relaxfuzz.compat.ir import GenericConst, constant_data
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions.attributed import BOUNDS, bounded
+from relaxfuzz.generators.functions.called import LAST
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.catalogue import catalogue
@@ -99,6 +102,35 @@ def test_bounds_keep_tensors_small_that_have_many_symbolic_dimensions() -> None:
         made = [bounded(Choices(bytes([byte])), func) for byte in range(64)]
         bounds = {int(found["n"]) for f in made if (found := attr(f, "tir_var_upper_bound"))}
         assert bounds == {bound}
+
+
+def test_calls_of_a_function_agree_on_constants_or_not() -> None:
+    """Somewhere in the module: in another function, in a branch, in the function itself."""
+    agree = differ = 0
+    for mod in made("function-calls", "helpers", "recursion", "constants", "if", count=150):
+        given: dict[str, list[relax.Expr]] = {}
+        for _, func in relax_functions(mod):
+            for call in calls_of(func):
+                if isinstance(call.op, tvm.ir.GlobalVar) and call.args:
+                    given.setdefault(call.op.name_hint, []).append(call.args[-1])
+        for args in given.values():
+            if len(args) > 1 and isinstance(args[0], GenericConst):
+                equal = [bool(tvm_ffi.structural_equal(args[0], arg)) for arg in args]
+                agree += all(equal)
+                differ += not all(equal)
+    assert agree >= 5
+    assert differ >= 5
+
+
+def test_most_recursion_with_constants_recurs() -> None:
+    counts = [
+        int(constant_data(call.args[0]).numpy())
+        for mod in made("function-calls", "recursion", "constants", count=150)
+        for call in calls_of(mod)
+        if isinstance(call.op, tvm.ir.GlobalVar) and call.op.name_hint.startswith("loop")
+        if isinstance(call.args[0], GenericConst)
+    ]
+    assert sum(count > LAST for count in counts) > 0.6 * len(counts) > 0
 
 
 def test_local_functions_call_themselves() -> None:

@@ -77,6 +77,29 @@ def test_operators_and_nodes_that_are_named_are_in_the_modules() -> None:
     assert not any(Trait.IF in each.disabled for each in made)
 
 
+def test_a_pass_may_avoid_what_it_names() -> None:
+    named = Named((), (), (Trait.FUNCTION_CALLS, Trait.CALL_TIR_INPLACE))
+    target = replace(SOFTMAX, named=named)
+    made = [each for number in range(60) if (each := recipe([target], 1, number, table))]
+    apart = [each for each in made if Trait.CALL_TIR_INPLACE in each.disabled]
+    assert len([each for each in apart if Trait.FUNCTION_CALLS in each.forced]) >= 3
+    together = [each for each in made if set(named.traits) <= set(each.forced)]
+    assert len(together) >= len(made) / 3
+    assert not any(set(each.forced) & set(each.disabled) for each in made)
+
+
+def test_chains_have_neighbours_of_the_operators_and_what_these_need() -> None:
+    target = replace(SOFTMAX, named=Named(("memory.ensure_zero_offset", "reshape")))
+    made = [each for number in range(200) if (each := recipe([target], 1, number, table))]
+    views = [
+        each
+        for each in made
+        if any("memory.view" in op.split()[::2] for op in each.ops if " " in op)
+    ]
+    assert len(views) >= 3
+    assert all(Trait.NO_LEGALIZE in each.forced for each in views)
+
+
 @pytest.mark.parametrize("trait", [Trait.EQUAL_OPERANDS, Trait.UNIFORM_CONSTANTS])
 def test_operators_stand_on_special_operands(trait: Trait) -> None:
     modules = ir_modules(ops=["subtract"], only=[], force=[trait])

@@ -14,6 +14,7 @@ import pytest
 import tvm
 from tvm import relax
 
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign import triage
 from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings import confirm
@@ -28,8 +29,10 @@ from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
+from tests.oracles.snippets import load_faults
 
 USER = Path(__file__).parents[1] / "user_passes.py"
+STATEFUL = Path(__file__).parents[2] / "oracles/metamorphic/history_faults.py"
 
 
 @pytest.fixture(scope="module")
@@ -124,12 +127,39 @@ def test_a_finding_without_an_exhibit_is_reported(
 
 
 def test_what_does_not_recur_is_only_counted(work: Work, store: Store, finding: Finding) -> None:
-    worker, reported = work(changed(finding, key=("not this",)))
+    worker, reported = work(changed(finding, oracle="mutation"))
     assert reported == []
     assert len(worker.unconfirmed) == 1
     assert store.pending() == []
     assert list(store.findings()) == []
     assert len(list(store.findings(confirmed=False))) == 1
+
+
+def test_what_comes_out_under_another_key_is_reported_under_that(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    """A campaign looks at a sample, and so may see another difference first."""
+    sampled = changed(finding, key=("seen in a sample",))
+    worker, reported = work(sampled)
+    assert [each.id for each in reported] == [finding.id]
+    assert worker.unconfirmed == []
+    assert store.pending() == []
+    assert [each.id for each in store.findings()] == [finding.id]
+    again, reported = work(finding, sampled)
+    assert [each.id for each in reported] == [finding.id]
+    assert [each.id for each in again.unconfirmed] == [sampled.id]
+
+
+def test_what_is_due_to_earlier_modules_is_reported_as_that(work: Work, finding: Finding) -> None:
+    """Any oracle sees it in a process that has a past; in a fresh one, only who gives it one."""
+    call = PassCall(
+        "marks_until_it_saw_a_subtraction()", factory=f"{STATEFUL}:marks_until_it_saw_a_subtraction"
+    )
+    module = save_json(load_faults(STATEFUL).module())
+    seen = changed(finding, oracle="json", pass_name=call.name, module=module, calls=(call,))
+    worker, (reported,) = work(seen)
+    assert (reported.oracle, reported.pass_name) == ("history", call.name)
+    assert worker.unconfirmed == []
 
 
 def test_known_bugs_are_not_triaged(

@@ -58,6 +58,20 @@ def marks_until_it_saw_a_subtraction() -> Pass:
     return _pass("marks_until_it_saw_a_subtraction", lambda mod: _with(mod, change))
 
 
+_seen: list[bool] = []
+
+
+def marks_until_it_saw_many_subtractions() -> Pass:
+    """As a pass that goes by addresses: it takes some time until one is used again."""
+
+    def change(name: str, func: relax.Function) -> relax.Function:
+        if "R.subtract" in func.script():
+            _seen.append(True)
+        return func if len(_seen) > 10 else func.with_attr("marked", True)
+
+    return _pass("marks_until_it_saw_many_subtractions", lambda mod: _with(mod, change))
+
+
 _scratch = tvm.runtime.tensor(np.zeros(1, "float32"))
 
 

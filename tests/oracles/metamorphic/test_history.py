@@ -38,6 +38,18 @@ def test_the_fault_is_caught(title: str, factory: object, tmp_path: Path) -> Non
     assert title in found.title
 
 
+def test_what_takes_many_modules_is_caught_where_it_is_asked_by_name(tmp_path: Path) -> None:
+    def fresh(name: str) -> Case:
+        (tmp_path / name).mkdir()
+        return case("marks_until_it_saw_many_subtractions", tmp_path / name)
+
+    assert check(fresh("sampled"), besides=["history"]) == []
+    (found,) = check(fresh("asked"), oracles=["history"])
+    assert "another result" in found.title
+    with pytest.raises((AssertionError, ValueError)):
+        run_snippet("history", fresh("snippet"))
+
+
 @pytest.mark.parametrize("factory", CORRECT)
 def test_a_correct_pass_is_left_alone(factory: str, tmp_path: Path) -> None:
     assert check(case(factory, tmp_path), oracles=["history"]) == []

@@ -165,6 +165,18 @@ class Corners:
         return gv
 
     @R.function
+    def stopped_constants(w: R.Tensor((2,), "float32")):
+        R.func_attr({"num_input": 0})
+        with R.dataflow():
+            one = R.ones((2,), "float32")
+            s = R.builtin.stop_lift_params(one)
+            t = R.builtin.stop_lift_params(R.const([1.0, 2.0], "float32"))
+            st = R.add(s, t)
+            gv = (st, w)
+            R.output(gv)
+        return gv
+
+    @R.function
     def shapes(w: R.Tensor((16, "n"), "float32"), v: R.Tensor((3,), "float32")):
         R.func_attr({"num_input": 0})
         n = T.int64()
@@ -229,6 +241,8 @@ def test_corners() -> None:
     assert steps(after, "constants") == {"ones", "add", "multiply"}
     assert params(after, "stopped") == ["x", "w_n"]
     assert steps(after, "stopped") == {"exp", "add"}
+    assert params(after, "stopped_constants") == ["w"]
+    assert steps(after, "stopped_constants") == {"ones", "add"}
     assert steps(after, "shapes") == {"zeros"}
     assert isinstance(after["shapes"].params[0].ty, relax.ShapeType)
     assert params(after, "casts") == ["x", "w_n"]
