@@ -16,7 +16,7 @@ from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
 from ..findings.audits import Audits
-from ..findings.confirm import PATIENT, again, exhibit, take_evidence
+from ..findings.confirm import PATIENT, again, exhibit, otherwise, take_evidence
 from ..findings.dedup import place
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
@@ -459,8 +459,8 @@ class Triage:
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
-        assert finding.known is None or self.expected is not None, "it was compared with known bugs"
-        if row in self._known_rows or (finding.known is not None and self.expected.take(finding)):
+        known = bool(finding.known and self.expected and self.expected.take(finding))
+        if known or row in self._known_rows:
             self._known_rows.add(row)
             self.store.settle(finding.id)
             return
