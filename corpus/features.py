@@ -53,6 +53,11 @@ WITHOUT: Mapping[str, tuple[Trait, ...]] = {
 for the operators."""
 
 
+LACKED = ("global info vdevice", "attribute num_input", "PrimFunc", "DataflowBlock")
+"""Features that some bugs need a module without. Nearly every module is without most of the others,
+which says nothing."""
+
+
 def operator(feature: str) -> str | None:
     """The operator that stands for itself among the features, as in the table of operators."""
     return feature.removeprefix(_RELAX) if feature.startswith(_RELAX) else None
@@ -69,6 +74,7 @@ def features(mod: tvm.IRModule) -> frozenset[str]:
     if all(gvar.name_hint != "main" for gvar in functions):
         found.add("no main")
     found.update(map("global info {}".format, mod.global_infos.keys()))
+    found.update(f"no {feature}" for feature in LACKED if feature not in found)
     return frozenset(found)
 
 
