@@ -291,8 +291,10 @@ class _Run:
             violations, changed, asked = self._check(item, mod, prepared, origin, ordinal, watch)
             if violations:
                 intact = digest(mod) == pristine.mark
-                has = tuple(sorted(found())) if item.kind is Kind.PASS and intact else ()
-                new = self._report(violations, prepared, origin, pristine, has)
+                has: frozenset[str] = frozenset()
+                if item.kind is Kind.PASS:
+                    has = found() if intact else features(pristine.copy())
+                new = self._report(violations, prepared, origin, pristine, tuple(sorted(has)))
                 # A pass may change what no hash covers; to look each time would cost too much.
                 if new and intact:
                     intact = save_json(mod) == pristine.text

@@ -12,7 +12,7 @@ from relaxfuzz.corpus.triggers import TRIGGERS
 from relaxfuzz.fuzz.campaign import steering
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.campaign.events import Finished
+from relaxfuzz.fuzz.campaign.events import BlockDone, Finished
 from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.process.local_pool import LocalPool
@@ -144,3 +144,22 @@ def test_fewer_checks_show_known_bugs(written: bool) -> None:
     assert done.avoided > 0
     share = one.known["FastMathTransform"] / done.checks
     assert 0 < share <= (0.3 if written else 0.5), "without any steering it is 0.6"
+
+
+def test_a_pass_that_changes_its_input_has_a_pattern_of_the_input() -> None:
+    """The features are those of the module that showed the bug, not of what became of it."""
+    config = CampaignConfig(
+        seed=3,
+        targets=(Target("UpdateVDevice"),),
+        modules=48,
+        oracles=("mutation",),
+        compositions=False,
+        is_known=lambda violation, calls: True,
+    )
+    with LocalPool(1) as pool:
+        *_, done, last = run(config, pool)
+    assert isinstance(done, BlockDone)
+    assert isinstance(last, Finished)
+    assert last.known["UpdateVDevice"] == sum(last.occurrences.values()) > 0
+    (pattern,) = done.state.patterns.values()
+    assert pattern >= {"tensor on a device", "global info vdevice"}
