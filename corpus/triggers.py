@@ -1,10 +1,10 @@
 """Triggers of known bugs: predicates that are true for the modules on which a known bug shows.
 
-On half of these modules a campaign does not run the pass, so that it reaches the bugs behind the
-known one. Where many checks of a pass end in known bugs all the same, most of its modules are made
-without what triggers them. A trigger has to be fast. It may be true for modules on which the bug
-does not show, but should be false for hardly any on which it does. Only a bug that ends many checks
-of a pass is worth a trigger.
+A campaign runs the pass on these modules only now and then, so that it reaches the bugs behind the
+known one, and makes some modules without what triggers it. A trigger has to be fast. It may be true
+for modules on which the bug does not show, but should be false for hardly any on which it does.
+Most bugs need none: a campaign learns what their modules have in common (`features`). A written one
+serves from the first block on, and where several bugs share a key or no feature tells.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from ...compat import availability
 from ...generators.ops import table
 from ...generators.seeds import Whole
+from ...generators.stages import Stage
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
 from ...oracles.violation import Violation, identity, mark
@@ -34,7 +35,7 @@ from ..process.protocol import (
     Reply,
     Result,
 )
-from ..process.targets import Origin, Recipe, Target
+from ..process.targets import Avoid, Origin, Recipe, Target
 from ..user_input.errors import UserError
 from . import focus, schedule, steering
 from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
@@ -82,8 +83,7 @@ class CampaignConfig:
     modules_in_block: int = schedule.MODULES_IN_BLOCK
     """With more there is less overhead, and more is lost with a block."""
     avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By label of a target: triggers of known bugs, which half of the modules avoid, and most where
-    they hide much of the pass."""
+    """By label of a target: triggers of known bugs, on whose modules it is checked less often."""
     is_known: Callable[[Violation, tuple[PassCall, ...]], bool] = lambda violation, calls: False
     """Whether a violation has the key of a known bug."""
     seeds: tuple[Seeds, ...] = ()
@@ -204,6 +204,7 @@ class _Campaign:
             dict(tally.occurrences),
             {name: dict(counts) for name, counts in tally.ended.items()},
             self._stop.is_set() or failure is not None,
+            dict(tally.known_checks),
         )
         if failure is not None:
             raise failure
@@ -267,13 +268,16 @@ class _Campaign:
         turn = part.start // self._config.modules_in_block  # among the blocks of generated modules
         # Until something is learned, known bugs with a trigger count as frequent.
         hidden = guide.hidden if horizon(number) else tuple(self._config.avoid)
-        if steering.is_open(self._config.seed, turn):
-            hidden = ()
+        avoid = {
+            item: Avoid(
+                self._config.avoid.get(item, ()),
+                guide.patterns.get(item, ()),
+                guide.chances.get(item, steering.FIRST),
+            )
+            for item in (*self._config.avoid, *guide.patterns)
+        }
         return dataclasses.replace(
-            part,
-            recipe=self._recipe(turn, guide, hidden),
-            avoid=self._config.avoid,
-            hidden=hidden,
+            part, recipe=self._recipe(turn, guide, hidden, avoid), avoid=avoid
         )
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
@@ -288,7 +292,9 @@ class _Campaign:
         targets = part.targets if len(wholes[0].text) <= SMALL else ()
         return dataclasses.replace(part, targets=targets, oracles=oracles, wholes=wholes)
 
-    def _recipe(self, turn: int, guide: Guide, hidden: Sequence[str]) -> Recipe:
+    def _recipe(
+        self, turn: int, guide: Guide, hidden: Sequence[str], avoid: Mapping[str, Avoid]
+    ) -> Recipe:
         """What the modules of a block are made of.
 
         Args:
@@ -302,7 +308,7 @@ class _Campaign:
             disabled=schedule.disabled(config.seed, turn),
         )
         if hidden:
-            made = steering.steered(made, hidden, config.avoid, config.seed, turn)
+            made = steering.steered(made, hidden, avoid, config.seed, turn)
         return with_pieces(made, config.seeds, config.seed, turn, guide.pieces, guide.edits)
 
     def _send(self, block: InFlight) -> None:
@@ -357,12 +363,19 @@ class _Campaign:
 
     def _commit(self, block: InFlight) -> Iterator[Event]:
         before = len(self._tally.occurrences)
+        hits: set[tuple[str, int, Stage]] = set()
         for reply in block.replies:
             match reply:
-                case Result(value=Violated(violation, origin, calls, pipeline, module)):
-                    if self._tally.is_new(identity(violation), self._item(calls, pipeline)):
-                        assert module is not None, "the first of its kind comes with its module"
+                case Result(value=Violated(violation, origin, calls, pipeline, module, features)):
+                    item = self._item(calls, pipeline)
+                    first = self._tally.is_new(identity(violation), item)
+                    if first:
                         self._note_known(violation, calls)
+                    if identity(violation) in self._tally.known:
+                        hits.add((item, origin.index, origin.stage))
+                        self._tally.compare(identity(violation), features)
+                    if first:
+                        assert module is not None, "the first of its kind comes with its module"
                         yield Found(violation, module, origin, calls, pipeline)
                 case Failed(drift=True):
                     if self._tally.is_new_fault(reply.traceback):
@@ -371,6 +384,7 @@ class _Campaign:
                     yield from self._fault(reply.traceback, reply.position)
                 case Died():
                     yield from self._death(block, reply)
+        self._tally.known_checks.update(item for item, _, _ in hits)
         stats = block.stats()
         self._tally.count(block.modules, stats)
         if self._tally is self._state:
@@ -395,11 +409,16 @@ class _Campaign:
         violation, place = death.violation(died), died.position
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
-        elif self._tally.is_new(identity(violation), place.item):
+            return
+        first = self._tally.is_new(identity(violation), place.item)
+        if first:
+            self._note_known(violation, place.calls)
+        if identity(violation) in self._tally.known:
+            self._tally.known_checks[place.item] += 1
+        if first:
             part = block.part
             recipe = part.made_of(place.index)
             origin = Origin(part.seed, place.index, place.stage, recipe)
-            self._note_known(violation, place.calls)
             try:
                 made = ask(self._executor, Regenerate(origin), limits=self._config.limits)
             except ExecutorError as error:

@@ -117,6 +117,8 @@ class Finished:
     """The same for the checks of each item of the schedule."""
     stopped: bool
     """Before the budget was used up."""
+    known: Mapping[str, int] = field(default_factory=dict)
+    """By item of the schedule: the checks that showed a known bug."""
 
 
 Event: TypeAlias = Progress | Found | BlockDone | Fault | Lacks | Finished

@@ -166,14 +166,6 @@ def checks_at(stage: Stage) -> int:
     return CHECKS_AT_RAW if stage is Stage.RAW else CHECKS_AT_LATER
 
 
-def avoids(index: int) -> bool:
-    """Whether passes skip this module if it triggers a known bug of theirs: half of the modules.
-
-    The other half shows whether the known bug is fixed, or hides another one.
-    """
-    return index % 2 == 0
-
-
 def oracles(of_module: Random, of_check: Random) -> tuple[str, ...]:
     """The oracles above tier 1 that a check is sampled for; usually none.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...oracles.violation import Identity
@@ -20,7 +20,7 @@ from . import plateau, steering
 from .focus import Learned, horizon
 from .seeds import LEAST, MOST, Worth, weights
 
-FORMAT = 5
+FORMAT = 6
 """Of the JSON; another one is refused."""
 
 FAULTS = 100
@@ -35,6 +35,9 @@ GENERATED = Recipe()
 
 _Pair = tuple[int, int]
 """The number of an identity, and how often it came."""
+
+_Pattern = tuple[int, tuple[str, ...]]
+"""The number of an identity, and the features in common."""
 
 
 class BadState(ValueError):
@@ -57,6 +60,10 @@ class Guide:
     """The same by kind of edit."""
     hidden: tuple[str, ...] = ()
     """The items of the schedule of which known bugs hide too much, see `steering`."""
+    patterns: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """By item of the schedule: what the modules have in common that show its known bugs."""
+    chances: Mapping[str, float] = field(default_factory=dict)
+    """By item of the schedule: how often it is checked on a module that triggers a known bug."""
 
 
 @dataclass(slots=True)
@@ -75,6 +82,10 @@ class State:
     """The same for all items together."""
     known: set[Identity] = field(default_factory=set)
     """Those of them that are known bugs."""
+    known_checks: Counter[str] = field(default_factory=Counter)
+    """By item of the schedule: the checks that showed one of these."""
+    patterns: dict[Identity, frozenset[str]] = field(default_factory=dict)
+    """By known bug: the features that all modules have that showed it."""
     faults: set[str] = field(default_factory=set)
     """Digests of those that were reported."""
     learned: Learned = field(default_factory=Learned)
@@ -99,6 +110,12 @@ class State:
         self.ended[item][identity] += 1
         self.occurrences[identity] += 1
         return self.occurrences[identity] == 1
+
+    def compare(self, identity: Identity, features: Iterable[str]) -> None:
+        """Keep what the module of a known bug has in common with those before it."""
+        found = frozenset(features)
+        if found:
+            self.patterns[identity] = self.patterns.get(identity, found) & found
 
     def is_new_fault(self, text: str) -> bool:
         """True once for each text: a fault in an oracle would else be reported at every check."""
@@ -145,7 +162,9 @@ class State:
                 changed,
                 weights(self.worth),
                 weights(self.edits),
-                steering.hidden(self.stats, self.ended, self.known),
+                steering.hidden(self.stats, self.known_checks),
+                steering.patterns(self.ended, self.patterns),
+                steering.chances(self.stats, self.known_checks),
             )
         for past in [each for each in self.guides if each < horizon(self.blocks)]:
             del self.guides[past]
@@ -165,6 +184,8 @@ class State:
                 for item, counts in self.ended.items()
             },
             "known": sorted(identities[each] for each in self.known),
+            "known_checks": self.known_checks,
+            "patterns": [[identities[each], sorted(has)] for each, has in self.patterns.items()],
             "faults": sorted(self.faults),
             "learned": self.learned.plain(),
             "worth": plain(self.worth),
@@ -198,6 +219,9 @@ class State:
             made.known.update(
                 identities[number] for number in typed(data["known"], tuple[int, ...])
             )
+            made.known_checks.update(typed(data["known_checks"], Mapping[str, int]))
+            for number, has in typed(data["patterns"], tuple[_Pattern, ...]):
+                made.patterns[identities[number]] = frozenset(has)
             made.faults.update(typed(data["faults"], tuple[str, ...]))
             made.learned = Learned.of(data["learned"])
             made.worth.update(typed(data["worth"], Mapping[str, Worth]))

@@ -1,9 +1,10 @@
 """Modules around what triggers known bugs: a pass whose checks mostly end in them is not tested.
 
-A trigger of a known bug says which traits of modules to leave out or to force (`corpus.triggers`).
-Where known bugs end too many checks of a pass, most blocks check it only on modules without a
-trigger, and some of these blocks are made for it. One block in `OPEN` is not steered: a known bug
-may be fixed, and another one may stand next to it.
+A record may name a trigger (`corpus.triggers`). Besides, what all modules have in common on which a
+known bug showed is its pattern (`corpus.features`): a module that has all of it triggers the bug,
+too. On such modules a pass is checked only as often as leaves its other checks in the majority, but
+never not at all: a known bug may be fixed, and another one may stand next to it. Where known bugs
+end too many checks of a pass, some blocks are made without what triggers them.
 
 Which passes these are depends on the blocks long before, never on the clock.
 """
@@ -11,14 +12,15 @@ Which passes these are depends on the blocks long before, never on the clock.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from random import Random
 
+from ...corpus.features import WITHOUT, operator
 from ...corpus.triggers import TRIGGERS
 from ...generators.traits import IMPLIES, Trait
 from ...oracles import catalogue
 from ...oracles.violation import Identity
-from ..process.targets import PassStats, Recipe
+from ..process.targets import Avoid, PassStats, Recipe
 from .draw import entropy
 
 MOST = 0.25
@@ -26,68 +28,128 @@ MOST = 0.25
 under way when it is reached."""
 CHECKS = 10
 """Fewer checks show no share."""
-OPEN = 8
-"""One block in so many is not steered."""
+REPORTS = 3
+"""What fewer modules have in common is mostly chance."""
+FIRST = 1 / 16
+"""The chance that a module with a trigger is checked before anything is learned of the pass. A
+trigger may hold for nine modules of ten."""
+LEAST = 1 / 64
+"""The same for a pass most of whose checks end in known bugs."""
 MADE = 0.5
-"""The share of the other blocks that are made for one of the passes."""
+"""The share of the blocks that are made for one of the passes."""
 
 
-def hidden(
-    stats: Mapping[str, PassStats],
-    ended: Mapping[str, Mapping[Identity, int]],
-    known: Collection[Identity],
-) -> tuple[str, ...]:
+def hidden(stats: Mapping[str, PassStats], known: Mapping[str, int]) -> tuple[str, ...]:
     """The items of the schedule of which too many checks end in known bugs.
 
     Modules with a trigger on which a pass was not checked count as such checks: else a pass that
     is steered around them would soon be no longer.
 
     Args:
-        stats: what was checked.
-        ended: how often the checks of each item ended in each violation.
-        known: those that are known bugs.
+        stats: what was checked, by item.
+        known: the checks of each item that showed a known bug.
     """
     return tuple(
         item
         for item, done in stats.items()
         if done.checks + done.avoided >= CHECKS
-        and sum(n for each, n in ended.get(item, {}).items() if each in known) + done.avoided
-        > MOST * (done.checks + done.avoided)
+        and known.get(item, 0) + done.avoided > MOST * (done.checks + done.avoided)
     )
 
 
-def is_open(seed: int, number: int) -> bool:
-    """The block is not steered."""
-    return Random(entropy("open", seed, number)).randrange(OPEN) == 0
+def chances(stats: Mapping[str, PassStats], known: Mapping[str, int]) -> dict[str, float]:
+    """By item: the chance that it is checked on a module that triggers a known bug.
+
+    As many blocks are planned by it as there have been. With it, `MOST` of all checks end in known
+    bugs, if each check of such a module does and no other.
+
+    Args:
+        stats, known: see `hidden`.
+    """
+    found = {}
+    for item, done in stats.items():
+        hits = known.get(item, 0)
+        allowed = MOST * (2 * done.checks - done.triggered) - hits
+        met = max(done.avoided + done.triggered, hits)
+        if met:
+            found[item] = min(1.0, max(LEAST, allowed / met))
+    return found
+
+
+def patterns(
+    ended: Mapping[str, Mapping[Identity, int]], common: Mapping[Identity, frozenset[str]]
+) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """By item: the patterns of the known bugs that it was often enough seen to have.
+
+    Args:
+        ended: how often the checks of each item ended in each violation.
+        common: what the modules of each known bug have in common.
+    """
+    found = {
+        item: tuple(
+            tuple(sorted(common[each]))
+            for each, n in counts.items()
+            if n >= REPORTS and common.get(each)
+        )
+        for item, counts in ended.items()
+    }
+    return {item: each for item, each in found.items() if each}
 
 
 def steered(
     recipe: Recipe,
     items: Collection[str],
-    avoid: Mapping[str, tuple[str, ...]],
+    avoid: Mapping[str, Avoid],
     seed: int,
     number: int,
 ) -> Recipe:
     """The recipe of a block, perhaps without what triggers the known bugs of one of the items.
 
-    What the pass looks for stays, and what the recipe forces.
+    What the pass looks for stays, and what the recipe forces. A pattern lacks one of its features,
+    another one in each block.
 
     Args:
-        avoid: by item, the names of the triggers.
+        avoid: by item, what triggers its known bugs.
     """
-    usable = [item for item in items if avoid.get(item)]
+    usable = [item for item in items if item in avoid]
     random = Random(entropy("steered", seed, number))
     if not usable or random.random() >= MADE:
         return recipe
     item = random.choice(usable)
-    triggers = [TRIGGERS[name] for name in avoid[item]]
+    triggers = [TRIGGERS[name] for name in avoid[item].triggers]
     contract = catalogue.contract_of(item)
-    sought = () if contract is None or contract.looks_for is None else contract.looks_for.traits
+    looks_for = None if contract is None else contract.looks_for
+    sought = () if looks_for is None else looks_for.traits
     forced = {*recipe.forced, *(trait for each in triggers for trait in each.forced)}
     needed = forced.union(sought, *(IMPLIES.get(trait, ()) for trait in (*forced, *sought)))
     without = {*recipe.disabled, *(trait for each in triggers for trait in each.without)}
+    ops = recipe.ops
+    for pattern in avoid[item].patterns:
+        absent = [*_absent(pattern, needed, ops, () if looks_for is None else looks_for.ops)]
+        if not absent:
+            continue
+        feature = random.choice(absent)
+        without.update(WITHOUT.get(feature, ()))
+        ops = tuple(op for op in ops if operator(feature) not in op.split(" > "))
     return dataclasses.replace(
         recipe,
+        ops=ops,
         forced=tuple(trait for trait in Trait if trait in forced),
         disabled=tuple(trait for trait in Trait if trait in without - needed),
     )
+
+
+def _absent(
+    pattern: Collection[str],
+    needed: Collection[Trait],
+    ops: Collection[str],
+    sought: Collection[str],
+) -> Iterator[str]:
+    """The features of a pattern that modules can be made without."""
+    for feature in pattern:
+        name = operator(feature)
+        if name is None:
+            if not {*WITHOUT.get(feature, needed)}.issubset(needed):
+                yield feature
+        elif name not in sought and any(name not in each.split(" > ") for each in ops):
+            yield feature

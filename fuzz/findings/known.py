@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ import tomlkit
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall, is_users
-from ...oracles.violation import Identity, Violation
+from ...oracles.violation import Violation
 from ..campaign.events import Finished
 from ..process.targets import Target
 from ..system.files import write_whole
@@ -182,7 +182,7 @@ class Share:
 
     checks: int
     known: int
-    """Reports of knowns; a check ends with its first, mostly."""
+    """Of them showed a known bug, by its key."""
     avoided: int
     """Modules that were left out because of the trigger of a known."""
     changed: int = 0
@@ -191,16 +191,12 @@ class Share:
     """Modules that it did not apply to, or that have nothing of what it looks for."""
 
 
-def shares(finished: Finished, known: Collection[Identity]) -> dict[str, Share]:
-    """By item of the schedule.
-
-    Args:
-        known: what was reported of knowns.
-    """
+def shares(finished: Finished) -> dict[str, Share]:
+    """By item of the schedule."""
     return {
         name: Share(
             stats.checks,
-            sum(n for each, n in finished.ended.get(name, {}).items() if each in known),
+            finished.known.get(name, 0),
             stats.avoided,
             stats.changed,
             stats.inapplicable,

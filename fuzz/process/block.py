@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, TypeAlias
@@ -17,6 +17,7 @@ from hypothesis.strategies import SearchStrategy
 from tvm import relax
 
 from ...compat.serialization import save_json
+from ...corpus.features import features
 from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.modules import ir_modules
@@ -35,7 +36,7 @@ from .jobs import Context, checked, contract_of
 from .process_state import Watch
 from .protocol import Job
 from .sequences import Sequences, call_of
-from .targets import Origin, PassStats, Recipe, Target
+from .targets import Avoid, Origin, PassStats, Recipe, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Violated:
     pipeline: str | None = None
     module: str | None = None
     """TVM JSON; None where this block, or one before it, has reported this identity."""
+    features: tuple[str, ...] = ()
+    """Of the module, where one pass was checked by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +118,8 @@ class Block(Job[BlockResult]):
     resume: Resume | None = None
     banned: tuple[str, ...] = ()
     """Items that are left out because they have killed too many processes."""
-    avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By label of a target: triggers of known bugs, which half of the modules avoid."""
-    hidden: tuple[str, ...] = ()
-    """Items that all modules avoid the triggers of: known bugs hide too much of them."""
+    avoid: Mapping[str, Avoid] = field(default_factory=dict)
+    """By label of a target: the modules that it is checked on only sometimes."""
     reported: tuple[str, ...] = ()
     """The marks of identities that earlier blocks have reported: their modules are not needed."""
 
@@ -264,6 +265,7 @@ class _Run:
         self._journal.position(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
+        found = functools.cache(lambda: features(mod))
         stats: dict[str, PassStats] = defaultdict(PassStats)
         left = len(here) if job.wholes else schedule.checks_at(stage)
         intact = True
@@ -272,10 +274,8 @@ class _Run:
                 break
             started = time.perf_counter()
             self._visited[item.name] += 1
-            # Half of the modules avoid known bugs, which would hide other defects.
-            avoids = item.name in self._job.hidden or schedule.avoids(index)
-            avoided = self._job.avoid.get(item.name, ()) if avoids else ()
-            if any(TRIGGERS[name](mod) for name in avoided):
+            triggered = self._is_triggered(item, mod, found)
+            if triggered and not self._is_open(item, origin):
                 stats[item.name] += PassStats(avoided=1)
                 continue
             prepared = self._prepare(item, mod, origin, ordinal, skip=ordinal < begin)
@@ -291,7 +291,10 @@ class _Run:
             violations, changed, asked = self._check(item, mod, prepared, origin, ordinal, watch)
             if violations:
                 intact = digest(mod) == pristine.mark
-                new = self._report(violations, prepared, origin, pristine)
+                has: frozenset[str] = frozenset()
+                if item.kind is Kind.PASS:
+                    has = found() if intact else features(pristine.copy())
+                new = self._report(violations, prepared, origin, pristine, tuple(sorted(has)))
                 # A pass may change what no hash covers; to look each time would cost too much.
                 if new and intact:
                     intact = save_json(mod) == pristine.text
@@ -302,9 +305,28 @@ class _Run:
                 seconds=time.perf_counter() - started,
                 changed=int(changed),
                 sampled=dict.fromkeys(asked, 1),
+                triggered=int(triggered),
             )
         self._context.report(StageDone(index, stage, stats))
         return intact
+
+    def _is_triggered(
+        self, item: Item, mod: tvm.IRModule, found: Callable[[], frozenset[str]]
+    ) -> bool:
+        """The module triggers a known bug of the item, if that is to be avoided."""
+        avoid = self._job.avoid.get(item.name)
+        if avoid is None or avoid.chance >= 1:
+            return False
+        return any(TRIGGERS[name](mod) for name in avoid.triggers) or any(
+            found().issuperset(pattern) for pattern in avoid.patterns
+        )
+
+    def _is_open(self, item: Item, origin: Origin) -> bool:
+        """A module that triggers a known bug of the item is checked all the same: another bug may
+        stand next to it, or it may be fixed.
+        """
+        random = Random(entropy("open", origin.seed, origin.index, origin.stage, item.name))
+        return random.random() < self._job.avoid[item.name].chance
 
     def _takes(self, item: Item, stage: Stage) -> bool:
         """The item may be checked on modules of this stage."""
@@ -406,8 +428,11 @@ class _Run:
         prepared: _Prepared,
         origin: Origin,
         pristine: Given,
+        has: tuple[str, ...],
     ) -> bool:
-        """Report the violations; true where one of them is new to the block."""
+        """Report the violations of a module that has these features; true where one of them is new
+        to the block.
+        """
         origin = dataclasses.replace(origin, recipe=origin.recipe.made_of(self._names))
         any_new = False
         for violation in violations:
@@ -418,6 +443,6 @@ class _Run:
             wanted = new and mark(known_by) not in self._job.reported
             module = pristine.text if wanted else None
             self._context.report(
-                Violated(violation, origin, prepared.calls, prepared.pipeline, module)
+                Violated(violation, origin, prepared.calls, prepared.pipeline, module, has)
             )
         return any_new

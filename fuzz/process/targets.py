@@ -109,6 +109,19 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Avoid:
+    """What triggers the known bugs of a pass, and how often it is checked there all the same."""
+
+    triggers: tuple[str, ...] = ()
+    """Of records, by name."""
+    patterns: tuple[tuple[str, ...], ...] = ()
+    """Features: what all modules had in common on which a known bug showed, for each of them."""
+    chance: float = 1.0
+    """That the pass is checked on a module that has all of a pattern, or for which a trigger holds.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class PassStats:
     """Counts for one item of the schedule: a pass, "sequence", or a pipeline."""
 
@@ -124,6 +137,8 @@ class PassStats:
     """Checks in which the pass changed the module."""
     sampled: Mapping[str, int] = field(default_factory=dict)
     """By oracle above tier 1: the checks that it was part of."""
+    triggered: int = 0
+    """Checks of modules that trigger a known bug."""
 
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(
@@ -137,4 +152,5 @@ class PassStats:
                 name: self.sampled.get(name, 0) + other.sampled.get(name, 0)
                 for name in {**self.sampled, **other.sampled}
             },
+            self.triggered + other.triggered,
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import re
 import textwrap
 import tokenize
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ...oracles.passcall import OPT_LEVEL, PassCall
 from ...oracles.pipelines import steps
@@ -25,6 +27,8 @@ _STANDARD = {
 
 _USES_PASSES = re.compile(r"\b(?:apply|passes|the_pass)\b")
 """A check without these builds the module by one of TVM's pipelines."""
+
+_IMPORT = re.compile(r"(?:from \S+ )?import .*")
 
 _MOVED = {
     "relax.VDevice": """\
@@ -66,6 +70,11 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
             else:
                 (imports if known else late).append(line)
         expressions.append(expression)
+    if check.brief:
+        body = check.text.splitlines()
+        needed = list(itertools.takewhile(_IMPORT.match, body))
+        imports += needed
+        check = replace(check, text="\n".join(body[len(needed) :]).strip())
     code = (_brief if check.brief else _whole)(check, calls, expressions)
     if module.portable:
         code = "\n".join([*(moved for new, moved in _MOVED.items() if new in code), code])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import itertools
 import re
@@ -11,12 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import tvm
 
 from ...compat.serialization import load_json
 from ...generators.source import to_source
 from ...oracles.metamorphic.graph import Graph
+from ...oracles.text.scripted import SYMBOL, spelled, with_quoted_symbols
 from ..system.scratch import scratch
 from .execution import run
 
@@ -25,9 +24,6 @@ SCRIPTED = "Module"
 
 LONGEST = 200_000
 """Characters of a script: nobody reads a longer one, and TVM's parser takes its time."""
-
-SMALL = 64
-"""Elements of a constant that is spelled out; a larger one travels in the source form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +98,15 @@ def _scripts(module: str) -> Iterator[ModuleText]:
     try:
         mod = load_json(module)
         plain = mod.script(show_meta=True)
-        text = _spelled(plain)
+        text = spelled(plain)
         if text is None:
             return
-        if (quoted := _quoted(text)) is not None:
+        if (quoted := with_quoted_symbols(text)) is not None:
             yield _script(plain, quoted)
         yield _script(plain, text)
         # Symbols of several functions share one namespace.
         distinct = _distinct(mod).script(show_meta=True)
-        text = _spelled(distinct)
+        text = spelled(distinct)
         assert text is not None, "other names need no other metadata"
         text = _ALLOCATED.sub(r"\1)", text)
         yield _script(distinct, text)
@@ -120,27 +116,6 @@ def _scripts(module: str) -> Iterator[ModuleText]:
     yield _script(
         distinct, text.replace("@I.ir_module", "@I.ir_module(check_well_formed=False)", 1)
     )
-
-
-_SYMBOL = re.compile(r'^(\w+) = TypeVar\("\1"\)\n', re.M)
-
-
-_FUNCTION = re.compile(r"^    def .*\n(?:(?: {8}.*)?\n)*", re.M)
-
-
-def _quoted(text: str) -> str | None:
-    """Symbols as people write them, `R.Tensor(("n", 4))`; None where there are none."""
-    names = _SYMBOL.findall(text)
-
-    def quote(function: re.Match[str]) -> str:
-        signature, _, body = function[0].partition("\n")
-        for name in names:
-            signature, found = re.subn(rf"(?<=[(,\s]){name}(?=[,)])", f'"{name}"', signature)
-            if found and re.search(rf'(?<!["\w.]){name}(?!["\w(])', body):
-                body = f"        {name} = T.int64()\n{body}"
-        return f"{signature}\n{body}"
-
-    return _FUNCTION.sub(quote, _SYMBOL.sub("", text) + "\n").rstrip() if names else None
 
 
 _ALLOCATED = re.compile(r"(R\.builtin\.alloc_tensor\(.*), ty_args=\(R\.Tensor\(.*\),\)\)$", re.M)
@@ -169,45 +144,12 @@ def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
     return graph.load()
 
 
-_HEAD = re.compile(r"\A(?:#.*\n|\s)*")
-_INSIDE = re.compile(r"^ +# from \S+ import .*\n(?: *\n)?", re.M)
-"""What the printer says about imports above a local function."""
-_METADATA = re.compile(r'^metadata = tvm\.ir\.load_json\((""".*?""")\)\n', re.M | re.S)
-_CONSTANT = re.compile(r'metadata\["(?:ir\.GenericConst|relax\.expr\.Constant)"\]\[(\d+)\]')
-
-
-def _spelled(script: str) -> str | None:
-    """The class alone, small constants in their places instead of metadata."""
-    found = _METADATA.search(script)
-    if found is None:
-        return _HEAD.sub("", _INSIDE.sub("", script)).rstrip()
-    metadata = tvm.ir.load_json(ast.literal_eval(found[1]))
-    constants = next(iter(metadata.values())) if len(metadata) == 1 else ()
-
-    def spelled(reference: re.Match[str]) -> str:
-        constant = constants[int(reference[1])]
-        data = getattr(constant, "value", None) or constant.data
-        array = np.asarray(data.numpy())
-        if array.size > SMALL or array.dtype.kind not in "fiub":
-            return reference[0]
-        return f'R.const({_values(array)}, "{data.dtype}")'
-
-    text = _CONSTANT.sub(spelled, _METADATA.sub("", script))
-    return None if "metadata[" in text else _HEAD.sub("", _INSIDE.sub("", text)).rstrip()
-
-
-def _values(array: np.ndarray) -> str:
-    if array.size == 0:
-        return f"np.zeros({array.shape})"
-    return re.sub(r"\b(nan|inf)\b", r"np.\1", repr(array.tolist()))
-
-
 def _imports(script: str, text: str) -> tuple[str, ...]:
     """The imports that stand in comments in a script, as far as the text uses them."""
     offered = ["from tvm.script import tirx as T"]
     offered += re.findall(r"^# ((?:from|import) .*)$", script, re.M)
     imports = [line for line in offered if re.search(rf"(?<![\w.]){line.split()[-1]}\b", text)]
-    if _SYMBOL.search(text):
+    if SYMBOL.search(text):
         # Python would evaluate what only TVM's parser gives a meaning to.
         imports.insert(0, "from __future__ import annotations")
     return tuple(imports)

@@ -13,7 +13,7 @@ from ...oracles.grades.grade import Grade
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
-from ..findings.finding import Finding, id_of
+from ..findings.finding import Finding
 from ..findings.known import shares
 from ..output.terminal import counted, duration
 from ..process.targets import item_has_contract, marked
@@ -109,8 +109,7 @@ class Fuzzing:
         fixed: tuple[str, ...] = ()
         if session.lost is None:
             fixed = session.review(named, until - time.monotonic())
-        known = {each for each in finished.occurrences if id_of(each) in runner.known}
-        session.print_shares(shares(finished, known))
+        session.print_shares(shares(finished))
         idle = list(unchanged(runner.config.targets, finished.stats))
         for each in idle:
             session.output.line(each.sentence, each.event, "yellow")

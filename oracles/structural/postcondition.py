@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import tvm_ffi
+
+from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..composition import contract_of
 from ..contract import no_post
 from ..grades.grade import Grade
 from ..oracle import Aspect, Oracle
-from ..pass_runs import PassRuns
+from ..pass_runs import PassRuns, attempt
+from ..text.scripted import scripted
 from ..text.standalone import standalone
 from ..violation import Case, Violation, abstain
 
@@ -71,9 +75,24 @@ assert ":-1:" not in text, text  # the index of a device that is none of the mod
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    text = _BRIEF.get(violation.title)
-    if text is not None:
-        yield text
+    """A check in terms of TVM; or the wrong result, which no pass gives that keeps the promise."""
+    if violation.title in _BRIEF:
+        yield _BRIEF[violation.title]
+    (call,) = case.calls
+    after = attempt(call.run, load_json(save_json(case.mod))).mod
+    if after is None:
+        return
+    if tvm_ffi.structural_equal(after, case.mod, map_free_vars=True):
+        yield _DIFFERS.format(wrong="mod", what=violation.title)
+        return
+    wrong = scripted("Wrong", after)
+    if wrong is not None:
+        yield f"{wrong}\n\n{_DIFFERS.format(wrong='Wrong', what=violation.title)}"
+
+
+_DIFFERS = """\
+assert not tvm_ffi.structural_equal(the_pass(mod), {wrong}, map_free_vars=True), {what!r}
+"""
 
 
 ORACLE = Oracle(

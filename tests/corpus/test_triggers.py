@@ -10,11 +10,6 @@ from tvm import relax
 
 from relaxfuzz.corpus.knowns import Known, knowns
 from relaxfuzz.corpus.triggers import TRIGGERS
-from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
-from relaxfuzz.fuzz.campaign.events import Finished
-from relaxfuzz.fuzz.campaign.schedule import avoids
-from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.targets import Target
 
 TRIGGERED = [known for known in knowns() if known.trigger is not None]
 
@@ -38,37 +33,6 @@ def test_it_is_false_for_a_plain_module(name: str) -> None:
 
 def test_every_trigger_is_one_of_a_known() -> None:
     assert {known.trigger for known in TRIGGERED} == set(TRIGGERS)
-
-
-def test_half_of_the_modules_avoid_it() -> None:
-    """The same ones with any number of workers; the rest is checked as ever."""
-    targets = (Target("FastMathTransform"),)
-
-    def checks(avoid: dict[str, tuple[str, ...]]) -> Finished:
-        config = CampaignConfig(
-            seed=3,
-            targets=targets,
-            modules=24,
-            oracles=("crash",),
-            compositions=False,
-            avoid=avoid,
-        )
-        with LocalPool(1) as pool:
-            *_, last = run(config, pool)
-        assert isinstance(last, Finished)
-        return last
-
-    plain = checks({})
-    careful = checks({"FastMathTransform": ("calls_no_operator",)})
-    before, after = plain.stats["FastMathTransform"], careful.stats["FastMathTransform"]
-    assert before.avoided == 0
-    assert after.avoided > 0
-    assert after.violations < before.violations
-    assert after.violations > 0, "the modules of odd index show it still"
-
-
-def test_it_is_half() -> None:
-    assert sum(avoids(index) for index in range(100)) == 50
 
 
 def test_it_does_not_change_a_module() -> None:
