@@ -469,11 +469,9 @@ SPECIMENS: tuple[Specimen, ...] = (
         make=permutes_after_concat,
         family=Family.STRUCTURE,
         what="Moves a permute_dims behind concat, but does not permute an axis that is negative.",
-        models="apache/tvm#19588: [Relax] Normalize negative concat axis in "
-        "ReorderPermuteDimsAfterConcat",
+        models="apache/tvm#19588: Normalize negative concat axis in ReorderPermuteDimsAfterConcat",
         needs=("concat along a negative axis", "permute_dims of every operand"),
-        # What it has moved behind one concat may stand before the next.
-        exempt=("fixpoint",),
+        exempt=("fixpoint",),  # what is behind one concat may stand before another
     ),
     Specimen(
         make=removes_arguments_of_impure_calls,

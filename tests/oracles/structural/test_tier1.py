@@ -337,6 +337,7 @@ def test_what_a_part_does_wrong_by_itself_is_its_own_fault(text: str) -> None:
     assert found.key == alone.key
 
 
-def test_what_a_users_pass_does_wrong_is_its_own_fault() -> None:
+def test_what_rewriting_does_in_a_users_pass_is_no_fault_of_a_common_part() -> None:
+    """What runs inside of a user's pass is not known; that it does what rewriting does, is."""
     (found,) = check(Case(size_outside_of_its_block(), (user("expands"),)))
-    assert (found.oracle, found.pass_name) == ("well-formed", "expands")
+    assert (found.oracle, found.pass_name) == ("well-formed", "PatternMatchingRewriter")
