@@ -472,8 +472,8 @@ class Triage:
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
-        assert finding.known is None or self.expected is not None, "it was compared with known bugs"
-        if row in self._known_rows or (finding.known is not None and self.expected.take(finding)):
+        expected = None if finding.known is None else self.expected
+        if row in self._known_rows or (expected is not None and expected.take(finding)):
             self._known_rows.add(row)
             self.store.settle(finding.id)
             return
