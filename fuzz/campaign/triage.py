@@ -459,8 +459,8 @@ class Triage:
             row = place(self.store, finding, self._executor)
         if row not in self._rows | self._known_rows:
             finding = self._compared(finding)
-        known = bool(finding.known and self.expected and self.expected.take(finding))
-        if known or row in self._known_rows:
+        expected = None if finding.known is None else self.expected
+        if row in self._known_rows or (expected is not None and expected.take(finding)):
             self._known_rows.add(row)
             self.store.settle(finding.id)
             return
