@@ -56,7 +56,7 @@ ELSEWHERE = 0.1
 """The chance that a pass is checked on a module that has nothing of what it looks for, which it
 must leave as it is."""
 
-SPENT = {2: 0.3, 3: 1.5, 4: 0.15}
+SPENT = {2: 0.6, 3: 1.5, 4: 0.15}
 """By tier: milliseconds that a check spends on each of its oracles, on average.
 
 Evaluation is the cheap way to find wrong values, which no other oracle finds: it gets about as much
