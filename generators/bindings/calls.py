@@ -54,13 +54,19 @@ def arguments(
         given = [argument(c, s, param.ty, dims) for param in params]
     else:
         given = [
-            before
+            _constant_again(s, before)
             if isinstance(before, ir.GenericConst) and c.flag(AGREED)
             else argument(c, s, param.ty, dims)
             for param, before in zip(params, earlier, strict=True)
         ]
     s.module.given[callee.gvar] = given
     return given
+
+
+def _constant_again(s: Scope, const: relax.Expr) -> relax.Expr:
+    if s.has(Trait.SHARED_CONSTANTS):
+        return const
+    return relax.const(ir.constant_data(const), const.ty.dtype)
 
 
 def results(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
