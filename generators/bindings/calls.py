@@ -66,7 +66,7 @@ def arguments(
 def _constant_again(s: Scope, const: relax.Expr) -> relax.Expr:
     if s.has(Trait.SHARED_CONSTANTS):
         return const
-    return relax.const(ir.constant_data(const), const.ty.dtype)
+    return relax.const(ir.constant_data(const))
 
 
 def results(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
