@@ -107,7 +107,7 @@ class Lookup:
         self._exact: dict[Key, list[Known]] = defaultdict(list)
         for known in self.knowns:
             for key in known.keys:
-                self._exact[key].append(known)
+                self._exact[_unsigned(key)].append(known)
         self._open = [
             known
             for known in self.knowns
@@ -116,7 +116,7 @@ class Lookup:
 
     def of(self, key: Key) -> tuple[Known, ...]:
         """The bugs that a report may come from: several where they share its key."""
-        found = self._exact.get(key, [])
+        found = self._exact.get(_unsigned(key), [])
         more = [known for known in self._open if known.matches(key)]
         return (*found, *(known for known in more if known not in found))
 
@@ -260,5 +260,10 @@ def _texts(name: str, value: object, least: int = 0) -> tuple[str, ...]:
 def _alike(expected: Key, key: Key) -> bool:
     return len(expected) == len(key) and all(
         got.startswith(want.removesuffix(ANYTHING)) if want.endswith(ANYTHING) else got == want
-        for want, got in zip(expected, key, strict=True)
+        for want, got in zip(_unsigned(expected), _unsigned(key), strict=True)
     )
+
+
+def _unsigned(key: Key) -> Key:
+    """The key without the signs of numbers: whether a number is negative depends on the module."""
+    return tuple(part.replace("-<n>", "<n>") for part in key)

@@ -36,7 +36,8 @@ class Evidence:
     unknowns: tuple[str, ...]
     """What types of calls leave open that a legalization must know, e.g. "unknown shape"."""
     retyped: tuple[tuple[str, str], ...] = ()
-    """Operators whose legalization gives another type than the call has; in what it differs."""
+    """Operators whose legalization gives another type than the call has, in the order of the calls;
+    in what it differs."""
     parts: tuple[str, ...] = ()
     """What else the module has that not every module has, e.g. "If", "relax.call_tir"."""
     attributes: tuple[str, ...] = ()
@@ -63,7 +64,7 @@ def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence
         pattern=pattern(mod),
         ops=tuple(sorted({name for _, name in calls})),
         unknowns=tuple(sorted(unknowns)),
-        retyped=tuple(sorted(set(_retyped(calls, journal)))) if whole else (),
+        retyped=tuple(dict.fromkeys(_retyped(calls, journal))) if whole else (),
         parts=tuple(sorted(parts(mod))),
         attributes=tuple(sorted({name for call, _ in calls for name in unusual(call)})),
         triggers=tuple(sorted(name for name, holds in TRIGGERS.items() if holds(mod))),

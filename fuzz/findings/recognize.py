@@ -19,6 +19,7 @@ from ...oracles.catalogue import catalogue, parts
 from ...oracles.inspect import has_op_attr
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
+from ...oracles.structural import interface
 from ...oracles.violation import Violation
 from ..process.executor import Executor, JobFailed, check, check_reproducers
 from ..process.jobs import Check, CheckReproducers, Reproduced
@@ -27,7 +28,7 @@ from .confirm import DEATHS
 from .dedup import causes
 from .evidence import Evidence
 from .finding import Finding
-from .rules import LEGALIZERS, OWN_PLACE
+from .rules import LEGALIZERS, OWN_PLACE, other_type
 
 MOST = 32
 """Reproducers that a finding is compared with, those that have most in common with it first."""
@@ -39,11 +40,12 @@ FEW = 3
 def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) -> Finding:
     """The finding, with the known bug that it is, or with those that it may be.
 
-    It is a known bug if the module of the reproducer, under the passes of the finding, shows the
-    same or has a cause in common with it, and the module of the finding shows what the record says:
-    of the same pass, or of another one that raises the same. It is one, too, if the reproducer
-    raises the same in the same place of a pass's own source, under a pass of the finding or of the
-    record. It may be one if only the module of the reproducer shows the same.
+    It is a known bug if a record says that the legalization of an operator gives another type, and
+    that is the cause of the finding. It is one if the module of the reproducer, under the passes of
+    the finding, shows the same or has a cause in common with it, and the module of the finding
+    shows what the record says: of the same pass, or of another one that raises the same. It is one,
+    too, if the reproducer raises the same in the same place of a pass's own source, under a pass of
+    the finding or of the record. It may be one if only the module of the reproducer shows the same.
 
     Args:
         finding: with its evidence.
@@ -52,6 +54,8 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
     Raises:
         ExecutorError: the harness failed at a check.
     """
+    if (known := _by_type(finding, knowns)) is not None:
+        return dataclasses.replace(finding, known=known.name, perhaps=())
     suspects = likely(finding, knowns)[:MOST]
     shown = reproduced(executor, finding, suspects)
     perhaps = [known for known, one in zip(suspects, shown, strict=True) if _shows(finding, one)]
@@ -71,6 +75,17 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
     if found is not None:
         return dataclasses.replace(finding, known=found.name, perhaps=())
     return dataclasses.replace(finding, perhaps=tuple(known.name for known in perhaps))
+
+
+def _by_type(finding: Finding, knowns: Iterable[Known]) -> Known | None:
+    """The known bug that an operator is legalized to another type, which the finding comes of."""
+    of_type = () if finding.evidence is None else other_type(finding, finding.evidence)
+    signature = [
+        (interface.SIGNATURE.name, name, interface.retyped(operator))
+        for operator, _ in of_type
+        for name in LEGALIZERS
+    ]
+    return next((known for known in knowns if any(map(known.matches, signature))), None)
 
 
 def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tuple[str, ...]:
@@ -121,9 +136,12 @@ def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reprod
         return False
     if not _operators_alike(finding, known, mine, its):
         return False
+    # The operators that are legalized have been compared.
+    others = {*_legalized(mine), *_legalized(its)} if finding.pass_name in LEGALIZERS else set()
+    my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others
     if not same:
-        return set(its.parts) <= set(mine.parts)
-    return set(mine.parts) <= set(its.parts) and _attributes_alike(executor, finding, known, its)
+        return its_parts <= my_parts
+    return my_parts <= its_parts and _attributes_alike(executor, finding, known, its)
 
 
 def _raises_in_place(finding: Finding, shown: Reproduced) -> bool:
@@ -149,8 +167,12 @@ def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Eviden
     ops = _legalized(its)
     if finding.pass_name not in LEGALIZERS or not ops or any(map(_any_operator, key)):
         return True
-    named = any(re.search(rf"{re.escape(op)}\b", part) for op in _legalized(mine) for part in key)
-    return named or not ops.isdisjoint(_legalized(mine))
+    if not ops.isdisjoint(_legalized(mine)):
+        return True
+    said = set(re.findall(r"[\w.]*\w", " ".join((*key, known.what, *known.symptoms))))
+    # Without "relax.", a name such as "negative" may be a word.
+    names = {op.rpartition(".")[2] for op in _legalized(mine)}
+    return not said.isdisjoint({*_legalized(mine), *(n for n in names if re.search(r"[_\d]", n))})
 
 
 def _any_operator(part: str) -> bool:

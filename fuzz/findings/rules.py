@@ -24,6 +24,7 @@ from ...oracles.passcall import is_users
 from ...oracles.structural import crash, interface
 from ...oracles.structural.lowering_gaps import Reason
 from ...oracles.tiers import ORACLES
+from ...oracles.values import evaluated
 from .evidence import Evidence
 from .finding import Finding
 
@@ -113,12 +114,14 @@ def other_type(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """A legalization gives something of another type than the call has: which one, and in what.
 
     That shows in the signature of a function, or where a later call or PrimFunc refuses it. What
-    is left of a module when it cannot be reduced further has to do with it.
+    is left of a module when it cannot be reduced further has to do with it. Where something raises,
+    the first operator with another type is the cause: the last one has no result.
     """
-    shows = Aspect.TYPES in aspects(finding) or finding.violation.raised is not None
+    raises = finding.violation.raised is not None or finding.key[0].startswith(evaluated.REFUSES)
+    shows = raises or Aspect.TYPES in aspects(finding)
     by_operator = finding.reduced and finding.pass_name in LEGALIZERS
-    if shows and by_operator and len(evidence.retyped) == 1:
-        yield from evidence.retyped
+    if shows and by_operator and evidence.retyped and (raises or len(evidence.retyped) == 1):
+        yield evidence.retyped[0]
 
 
 def format_of_modules(finding: Finding, evidence: Evidence) -> Iterator[Cause]:

@@ -177,10 +177,16 @@ def contradiction(old: relax.Function, new: relax.Function) -> str | None:
         return None
     if verdict != 0:
         return LESS_KNOWN
-    return f"the result of a public function has another type{_since(old, new)}"
+    return retyped(_since(old, new))
 
 
-def _since(old: relax.Function, new: relax.Function) -> str:
+def retyped(operator: str | None) -> str:
+    """The key where the result has another type; the operator to whose result that is due."""
+    since = "" if operator is None else f", since {operator} has"
+    return f"the result of a public function has another type{since}"
+
+
+def _since(old: relax.Function, new: relax.Function) -> str | None:
     """The first operator that is gone, or whose result contradicts what it was."""
     made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
     # A variable that is new may have the name of an old one.
@@ -197,8 +203,7 @@ def _since(old: relax.Function, new: relax.Function) -> str:
                 gone[var] = operator
         elif int(type_base_check(var.ty, ty)) == 0 and _known(var.ty) != _known(ty):
             before = [gone[operand] for operand in nodes(value, relax.Var) if operand in gone]
-            operator = next(iter(before), operator)
-            return f", since {operator} has" if operator is not None else ""
+            return next(iter(before), operator)
     made_of = _made_of(old)
     blamed = [operator for var, operator in gone.items() if var in made_of]
     if len(blamed) > 1:
@@ -207,7 +212,7 @@ def _since(old: relax.Function, new: relax.Function) -> str:
         dtypes = {_own_dtype(last), _dtype(new.ret_ty)}
         if len(dtypes) == 2 and None not in dtypes:
             blamed = [str(op_name(last))]
-    return f", since {blamed[0]} has" if len(blamed) == 1 else ""
+    return blamed[0] if len(blamed) == 1 else None
 
 
 def _own_dtype(value: Any) -> str | None:

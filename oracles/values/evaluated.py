@@ -57,6 +57,9 @@ class Verdict(enum.Enum):
     """It can build or run one of the sides not at all."""
 
 
+REFUSES = "the result refuses arguments that the module takes"
+"""The beginning of a key."""
+
 REFUSED = object()
 """The result of a side that cannot be carried out, in the evaluator's opinion."""
 
@@ -240,7 +243,7 @@ def _violation(
         what = f"the result does what has no meaning: {difference.kind}"
         return Violation.titled(what, detail)
     if difference.after.result is REFUSED:
-        what = "the result refuses arguments that the module takes"
+        what = REFUSES
         op = blame.mistyped(difference.before)
         if op is not None:
             what += f", since {op} gives something else than is inferred"

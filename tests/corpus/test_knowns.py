@@ -67,6 +67,14 @@ keys = [
     assert Lookup([one], "0.27.0.post1").of(key) == ((one,) if matches else ())
 
 
+def test_the_sign_of_a_number_is_no_part_of_a_key(tmp_path: Path) -> None:
+    one = made(tmp_path, 'keys = [["crash", "FuseOps", "ValueError", "axis <n>"]]')
+    assert one.matches(("crash", "FuseOps", "ValueError", "axis -<n>"))
+    assert Lookup([one], "0.27.0.post1").of(("crash", "FuseOps", "ValueError", "axis -<n>")) == (
+        one,
+    )
+
+
 def test_a_key_of_several(tmp_path: Path) -> None:
     text = 'keys = [["segfault", "FuseOps"]]'
     one, two = made(tmp_path, text, "one"), made(tmp_path, text, "two")

@@ -333,3 +333,53 @@ def test_a_bug_of_an_operator_of_the_compiler_is_looked_for(
     kind, text = found.key
     less = record(tmp_path, f"['crash', 'FoldConstant', '{kind}', '{text}']", one.reproducer)
     assert recognized(pool, found, [less]).known == "recorded"
+
+
+@I.ir_module
+class Retyped:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "int32"):
+        lv: R.Tensor((2, 2), "int32") = R.eye_like(x, 0, dtype="int32")
+        gv: R.Tensor((2, 2), "int32") = R.bitwise_not(lv)
+        return gv
+
+
+def test_what_a_legalization_of_another_type_leads_to_is_that_bug(pool: LocalPool) -> None:
+    found = finding_in(Retyped, PassCall("LegalizeOps()"), "crash")
+    found = dataclasses.replace(found, evidence=evidence_of(Retyped, silent, whole=True))
+    bugs = [
+        known(SHIPPED / f"{name}.toml")
+        for name in ("backward-operands-unchecked", "legalize-eye-like-dtype")
+    ]
+    assert recognized(pool, found, bugs).known == "legalize-eye-like-dtype"
+    assert recognized(pool, found, bugs[:1]).known is None
+
+
+@I.ir_module
+class Backward:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+        gv: R.Tensor((2, 2), "float32") = R.grad.nll_loss_backward(
+            x, x, R.const([1, 1], "int32"), reduction="mean", ignore_index=-100
+        )
+        return gv
+
+
+@pytest.mark.parametrize(
+    ("what", "like"),
+    [
+        ("pool2d_backward and nll_loss_backward of a gradient that does not fit", True),
+        ("pool2d_backward of a gradient that does not fit", False),
+    ],
+)
+def test_a_record_says_of_which_operators_it_is(
+    pool: LocalPool, tmp_path: Path, what: str, like: bool
+) -> None:
+    found = finding_in(Backward, PassCall("LegalizeOps()"), "crash")
+    one = record(
+        tmp_path,
+        f"['crash', 'LegalizeOps', {found.key[0]!r}, 'Check failed…']",
+        SHIPPED / "backward-operands-unchecked.py",
+    )
+    one = dataclasses.replace(one, what=what)
+    assert unlike(pool, found, [one]) == (() if like else ("recorded",))
