@@ -12,7 +12,7 @@ from ...oracles.tiers import ORACLES, STRUCTURAL
 from ..process.executor import Executor
 from .confirm import again
 from .finding import Finding
-from .pattern import elements
+from .pattern import elements, is_call
 from .rows import NamedCause
 from .rules import RULES, has_wrong_result, is_of_users_pass
 from .store import Store
@@ -110,7 +110,7 @@ def are_one(executor: Executor | None, one: Finding, other: Finding) -> bool:
     if not is_of_users_pass(other):
         return executor is not None and crosscheck(executor, one, other)
     pairs = ((one, other), (other, one))
-    return any(is_part(*pair) for pair in pairs) or (
+    return any(need_the_same(*pair) for pair in pairs) or (
         executor is not None and any(explains(executor, *pair) for pair in pairs)
     )
 
@@ -131,16 +131,17 @@ def explains(executor: Executor, one: Finding, other: Finding) -> bool:
     return one.reduced and again(executor, other, one.module) is not None
 
 
-def is_part(one: Finding, other: Finding) -> bool:
-    """All that the smallest module of the one is made of, that of the other needs as well.
+def need_the_same(one: Finding, other: Finding) -> bool:
+    """Both smallest modules need one call, or all that the one is made of, that of the other needs.
 
     And it fails in the same way there, or both results are wrong: in type, value or form, or so
-    that an operator of TVM's refuses what the pass has put before it.
+    that an operator of TVM's refuses what the pass has put before it. What else the one or the
+    other needs is where the fault is seen.
     """
     if one.evidence is None or other.evidence is None or not (one.reduced and other.reduced):
         return False
-    needed = elements(one.evidence.pattern)
-    if not needed or not needed <= elements(other.evidence.pattern):
+    mine, its = elements(one.evidence.pattern), elements(other.evidence.pattern)
+    if not (mine and mine <= its) and not any(map(is_call, mine & its)):
         return False
     alike = (one.oracle, one.key[:1]) == (other.oracle, other.key[:1])
     return alike or (has_wrong_result(one) and has_wrong_result(other))

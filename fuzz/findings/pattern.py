@@ -56,6 +56,11 @@ def elements(pattern: str) -> frozenset[str]:
     return frozenset(found - {"public"})
 
 
+def is_call(element: str) -> bool:
+    """The element of a module is a binding of a call."""
+    return re.search(r"= (match_cast )?[\w.]+\(", element) is not None
+
+
 def _function(func: Any, kinds: dict[str, str]) -> str:
     if isinstance(func, relax.Function):
         return "\n".join(_Numbered(kinds).function(func))

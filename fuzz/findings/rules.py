@@ -7,7 +7,7 @@ the order in which they come in changes nothing.
 
 A rule that is not sure by itself only names suspects: they are one bug where, besides, each one's
 module shows the other's violation, too (`crosscheck`), or, for a pass of the user's, where the one
-explains the other (`explains`), or is a part of it (`is_part`).
+explains the other (`explains`), or both need the same (`need_the_same`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...oracles.catalogue import catalogue, parts
-from ...oracles.metamorphic.oracles import TVMSCRIPT_ITSELF
+from ...oracles.metamorphic import refused
+from ...oracles.metamorphic.oracles import NOT_SAVED, TVMSCRIPT, TVMSCRIPT_ITSELF
 from ...oracles.oracle import NOTHING, Aspect
 from ...oracles.passcall import is_users
-from ...oracles.structural import crash, interface
+from ...oracles.structural import crash, interface, sequential
 from ...oracles.structural.lowering_gaps import Reason
 from ...oracles.tiers import ORACLES
 from ...oracles.values import evaluated
@@ -175,6 +176,24 @@ _OF_OPERATORS = {
 """Oracles that name the operator whose result is wrong."""
 
 
+def unstable(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
+    """What a pass of the user's gives depends on more than what the module means.
+
+    On addresses, an order, names or earlier modules: which of them an oracle changes, and where the
+    results differ, is chance.
+    """
+    again = finding.oracle in _AGAIN and finding.key[0] != NOT_SAVED
+    if again and is_of_users_pass(finding) and finding.violation.raised is None:
+        yield finding.pass_name, "depends on more than the module"
+
+
+_AGAIN = {
+    *(sequential.DETERMINISTIC.name, sequential.REPEATABLE.name),
+    *(oracle.name for oracle in ORACLES.values() if oracle.tier == 2),
+} - {TVMSCRIPT.name, refused.ORACLE.name}
+"""Oracles that ask for the same result once more."""
+
+
 def users_pass(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """Whatever a pass of the user's does wrong, of which nothing is known: mostly one thing."""
     if is_of_users_pass(finding):
@@ -258,6 +277,11 @@ RULES: tuple[Rule, ...] = (
         at_any_operator,
     ),
     Rule(
+        "unstable",
+        "the result depends on more than what the module means",
+        unstable,
+    ),
+    Rule(
         "symptoms",
         "each one's module shows the other's violation, too",
         symptoms,
@@ -265,7 +289,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "users-pass",
-        "the smallest module of the one shows the other, too, or is a part of the other's",
+        "the smallest module of the one shows the other, too, or both need the same",
         users_pass,
         sure=False,
     ),

@@ -81,7 +81,8 @@ def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
 
 RAISES = "exception"
 UNLOADABLE = "what is saved does not load"
-"""The first part of a key."""
+NOT_SAVED = "saving and loading changes the result"
+"""The first parts of keys."""
 
 
 def _raises(how: str, error: Exception) -> Violation:
@@ -138,7 +139,7 @@ def json(runs: PassRuns) -> Violation | None:
         again = load_json(text)
     except Exception as error:
         return keys.exception(error).under(UNLOADABLE)
-    return keys.mismatch(expected, again, "saving and loading changes the result")
+    return keys.mismatch(expected, again, NOT_SAVED)
 
 
 def tvmscript(runs: PassRuns) -> Violation | None:

@@ -28,7 +28,7 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case, silent
+from relaxfuzz.oracles.violation import Case, Violation, silent
 from tests.first_drafts import SPECIMENS
 
 DRAFTS = {specimen.name: specimen for specimen in SPECIMENS}
@@ -195,3 +195,48 @@ def test_what_tvms_rewriter_does_in_a_users_pass_is_its_known_bug() -> None:
     # What the pass itself does wrong, no record of TVM excuses.
     own = finding("GlobalPoolAsMean", of_calls(pooled, types=IMAGE), "well-formed")
     assert not Choice().load(versions()["tvm"]).take(own)
+
+
+def test_what_shows_a_wrong_value_is_an_accident(pool: LocalPool, tmp_path: Path) -> None:
+    """Both modules need the call that the pass drops; each sees in its own way that it is gone."""
+
+    @I.ir_module
+    class Alone:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            R.print(x, format="{}")
+            return x
+
+    @I.ir_module
+    class WithMore:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            R.print(x, format="{}")
+            return R.negative(x)
+
+    found = [finding("drop_unused_calls", mod, "effects") for mod in (Alone, WithMore)]
+    # As an oracle of values would report it of two operators.
+    keyed = [
+        dataclasses.replace(
+            each, violation=dataclasses.replace(each.violation, key=("values", operator))
+        )
+        for each, operator in zip(found, ("relax.print", "relax.negative"), strict=True)
+    ]
+    assert rows(tmp_path, pool, *keyed) == 1
+    larger = dataclasses.replace(keyed[1], reduced=False)
+    assert rows(tmp_path / "larger", pool, keyed[0], larger) == 2
+
+
+def test_a_result_that_depends_on_addresses_is_one_row(tmp_path: Path) -> None:
+    mod = of_calls(relax.op.exp)
+    one = finding("approximates", mod, "evaluated")
+    unstable = [
+        dataclasses.replace(
+            one,
+            violation=Violation.titled(f"gives something else, says {oracle}").blame(
+                oracle, one.pass_name
+            ),
+        )
+        for oracle in ("json", "renaming", "history", "repeatable")
+    ]
+    assert rows(tmp_path, None, *unstable) == 1
