@@ -12,6 +12,7 @@ alone, and is the same in every process.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import dis
 import functools
@@ -112,10 +113,23 @@ def names_in(thing: object, names: Mapping[str, Any] = {}, name: str = "") -> Na
     return reader.named()
 
 
-def _of_name(module: CodeType, name: str) -> CodeType:
-    """The function of this name, or all of the module where it has none."""
-    found = [each for each in module.co_consts if isinstance(each, CodeType)]
-    return next((each for each in reversed(found) if each.co_name == name), module)
+def _of_name(file: str, name: str) -> CodeType:
+    """The last function of a file that has this name, else what is assigned to it, else all."""
+    tree = ast.parse(Path(file).read_bytes())
+    whole = compile(tree, file, "exec")
+    functions = [each for each in whole.co_consts if isinstance(each, CodeType)]
+    for function in reversed(functions):
+        if function.co_name == name:
+            return function
+    assigned = [each for each in tree.body if isinstance(each, ast.Assign | ast.AnnAssign)]
+    own = [each for each in assigned if name in _stored(each)]
+    return compile(ast.Module([*own[-1:]], []), file, "exec") if own else whole
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds."""
+    names = (each for each in ast.walk(statement) if isinstance(each, ast.Name))
+    return {each.id for each in names if isinstance(each.ctx, ast.Store)}
 
 
 class _Reader:
@@ -170,7 +184,7 @@ class _Reader:
         if hidden and file and self._is_own(file) and id(thing) not in self._seen:
             # TVM does not show the Python function of a pass that a decorator made of it.
             self._seen[id(thing)] = thing
-            self.code(_of_name(compile(Path(file).read_bytes(), file, "exec"), name), names)
+            self.code(_of_name(file, name), names)
         elif isinstance(thing, FunctionType) or (
             isinstance(thing, type) and not self._is_own_class(thing)
         ):

@@ -120,3 +120,33 @@ def test_each_process_reads_the_same() -> None:
     names = ("fuse_matmul", "drop_rounding", "look_at_nodes", "keep_dims")
     found = probe([f"{DRAFTS}:{name}" for name in names])
     assert found == {f"{DRAFTS}:{name}": of(name) for name in names}
+
+
+SEVERAL = """\
+import tvm
+from tvm import relax
+
+
+def of(op):
+    @tvm.transform.module_pass(opt_level=0)
+    def apply(mod, ctx):
+        for call in relax.analysis.udchain(mod["main"]):
+            if call.op == tvm.ir.Op.get(op):
+                return mod
+        return mod
+
+    return apply
+
+
+first = of("relax.exp")
+second: tvm.transform.Pass = of("relax.log")
+"""
+
+
+def test_one_of_several_passes_in_a_file_names_what_its_own_statement_does(tmp_path: Path) -> None:
+    file = tmp_path / "several.py"
+    file.write_text(SEVERAL)
+    assert [names_of(parse(f"{file}:{name}")).ops for name in ("first", "second")] == [
+        ("exp",),
+        ("log",),
+    ]
