@@ -95,6 +95,11 @@ def has_local_functions(mod: tvm.IRModule) -> bool:
     return bool(local_functions(mod))
 
 
+def has_impure_local_functions(mod: tvm.IRModule) -> bool:
+    """A function that is not pure is bound inside of another."""
+    return not all(func.is_pure for func in local_functions(mod))
+
+
 def claims_purity(mod: tvm.IRModule) -> bool:
     """A function has the attribute relax.force_pure."""
     return any(attr(func, "relax.force_pure") for _, func in relax_functions(mod))
@@ -126,18 +131,17 @@ def item_leaves_dataflow(mod: tvm.IRModule) -> bool:
 
 def returns_a_weight(mod: tvm.IRModule) -> bool:
     """A function with weights returns one of them as it is, or what is computed of them alone."""
-    for _, func in relax_functions(mod):
-        inputs = attr(func, "num_input")
-        if inputs is None:
-            continue
-        lifted = set(func.params[int(inputs) :])
-        for binding in bindings_of(func):
-            operands = nodes(binding.value, relax.Var) if hasattr(binding, "value") else []
-            if operands and all(each in lifted for each in operands):
-                lifted.add(binding.var)
-        if lifted.intersection(_returned(func)):
-            return True
-    return False
+    return any(
+        not _of_weights(func).isdisjoint(_returned(func)) for _, func in relax_functions(mod)
+    )
+
+
+def returns_what_is_static(mod: tvm.IRModule) -> bool:
+    """A function returns what it binds and computes of weights and constants alone."""
+    return any(
+        not (_of_weights(func, constants=True) - {*func.params}).isdisjoint(_returned(func))
+        for _, func in relax_functions(mod)
+    )
 
 
 def has_no_weights(mod: tvm.IRModule) -> bool:
@@ -164,6 +168,17 @@ def _has_fixed_sizes(value: relax.Expr) -> bool:
     """A tensor whose dimensions are all numbers."""
     dims = getattr(getattr(value.ty, "shape", None), "values", None)
     return dims is not None and all(isinstance(dim, tirx.IntImm) for dim in dims)
+
+
+def _of_weights(func: relax.Function, *, constants: bool = False) -> set[Any]:
+    """The weights of a function, and what is computed of them alone, or of constants, too."""
+    inputs = attr(func, "num_input")
+    found = set() if inputs is None else {*func.params[int(inputs) :]}
+    for binding in bindings_of(func):
+        operands = nodes(binding.value, relax.Var) if hasattr(binding, "value") else []
+        if (operands or constants) and all(each in found for each in operands):
+            found.add(binding.var)
+    return found
 
 
 def _returned(func: relax.Function) -> Iterator[Any]:
@@ -204,10 +219,12 @@ _ALL = (
     Trigger(computes_with_numbers, without=(Trait.NUMBERS,)),
     Trigger(calls_a_function, without=(Trait.FUNCTION_CALLS, Trait.HELPERS, Trait.RECURSION)),
     Trigger(has_local_functions, without=(Trait.CLOSURES, Trait.CODEGEN)),
+    Trigger(has_impure_local_functions, without=(Trait.CLOSURES,)),
     Trigger(claims_purity),
     Trigger(returns_from_dataflow, forced=(Trait.NO_DATAFLOW,)),
     Trigger(item_leaves_dataflow, forced=(Trait.NO_DATAFLOW,)),
     Trigger(returns_a_weight),
+    Trigger(returns_what_is_static),
     Trigger(has_no_weights),
     Trigger(
         calls_kernels_on_symbols,

@@ -4,7 +4,7 @@ from tvm.relax.transform import LambdaLift
 from tvm.script import ir as I, relax as R
 
 @I.ir_module
-class Module:
+class mod:
     @R.function(pure=False)
     def main(x: R.Tensor((), dtype="float32")) -> R.Tensor((), dtype="float32"):
         @R.function(pure=False)
@@ -16,5 +16,5 @@ class Module:
         return gv
 
 if __name__ == "__main__":
-    result = LambdaLift()(Module)
+    result = LambdaLift()(mod)
     assert "invoke_pure_closure" not in result.script(), result.script()

@@ -9,9 +9,10 @@ import pytest
 
 from relaxfuzz import corpus
 from relaxfuzz.corpus.grades import RARE, grade, rare_in, rare_of
-from relaxfuzz.corpus.knowns import SHIPPED, Known, knowns
+from relaxfuzz.corpus.knowns import ANYTHING, SHIPPED, Known, knowns
 from relaxfuzz.corpus.page import PAGE, judged, page
 from relaxfuzz.oracles.grades.grade import Grade
+from relaxfuzz.oracles.keys import message
 
 RECORDS = knowns()
 JUDGED = judged()
@@ -66,6 +67,14 @@ def test_a_record_is_complete(record: Known) -> None:
     assert record.matches(entry.key)
     assert record.tvm == entry.tvm
     assert record.upstream == entry.upstream
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_its_keys_have_no_numbers(record: Known) -> None:
+    for key in record.keys:
+        if key[0] == "crash" and len(key) == 4:
+            text = key[3].removesuffix(ANYTHING)
+            assert message(text).count("<n>") == text.count("<n>"), "no report has these words"
 
 
 @pytest.mark.parametrize("path", corpus.found(), ids=lambda path: path.stem)

@@ -31,6 +31,15 @@ def test_it_is_false_for_a_plain_module(name: str) -> None:
     assert not TRIGGERS[name](builder.get())
 
 
+def test_a_constant_that_is_returned_is_static() -> None:
+    builder = relax.BlockBuilder()
+    with builder.function("main", []):
+        builder.emit_func_output(builder.emit(relax.const(1.0)))
+    mod = builder.get()
+    assert TRIGGERS["returns_what_is_static"](mod)
+    assert not TRIGGERS["returns_a_weight"](mod)
+
+
 def test_every_trigger_is_one_of_a_known() -> None:
     assert {known.trigger for known in TRIGGERED} == set(TRIGGERS)
 
