@@ -31,7 +31,6 @@ LONG_FILES = {
     "corpus/zoo/correct.py": "a table: the correct passes of the zoo",
     "corpus/zoo/crossing.py": "a table: the faulty passes of one kind",
     "corpus/zoo/structure.py": "a table: the faulty passes of one kind",
-    "corpus/zoo/rare_forms.py": "a table: the faulty passes of one kind",
     "corpus/zoo/values.py": "a table: the faulty passes of one kind",
 }
 
