@@ -93,8 +93,9 @@ def profile(folded: Iterable[str]) -> dict[str, Any]:
             processes["triage"] += count
         else:
             processes["checks"] += count
+            seen = set(frames)
             for name, wanted in PARTS.items():
-                if not set(frames).isdisjoint(wanted):
+                if not seen.isdisjoint(wanted):
                     parts[name] += count
             asked = {
                 Path(inner[1]).stem

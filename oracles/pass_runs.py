@@ -237,13 +237,17 @@ class PassRuns:
 
         In a campaign these are all on the same modules, whose text is then taken down once.
         """
-        text = str(self.given.mark) if self.given.fleeting else self.entropy
-        return self.thorough or zlib.crc32(text.encode()) % 8 == 0
+        return self.thorough or zlib.crc32(self.entropy_of_module.encode()) % 8 == 0
 
     @property
     def entropy(self) -> str:
         """Seeds what is left to chance: the same wherever the files of a user's passes are."""
         return f"{self.given.mark} {', '.join(map(str, self.calls))}"
+
+    @property
+    def entropy_of_module(self) -> str:
+        """The same for all passes that a campaign checks on the module."""
+        return str(self.given.mark) if self.given.fleeting else self.entropy
 
     # Ways to run
 

@@ -78,20 +78,21 @@ def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
 
     Fewer attributes differ from the default of the function in `relax.op` that makes the call.
     """
-    found = [
-        (hash(call), name)
-        for _, func in relax_functions(mod)
-        for call in nodes(func, relax.Call)
-        for name in unusual(call)
-    ]
-    for run in runs(list(dict.fromkeys(found))):
+    for run in runs(list(dict.fromkeys(_unusual_in(mod)))):
         yield _Defaulted(mod, run).run
+
+
+def _unusual_in(mod: tvm.IRModule) -> Iterator[tuple[int, str]]:
+    """The attributes that differ from their defaults, each with the hash of its call."""
+    for _, func in relax_functions(mod):
+        for call in nodes(func, relax.Call):
+            for name in unusual(call):
+                yield hash(call), name
 
 
 def with_attributes(mod: tvm.IRModule, names: Collection[str]) -> tvm.IRModule:
     """With default attributes of operators, but for those of these names, where that is typed."""
-    calls = [call for _, func in relax_functions(mod) for call in nodes(func, relax.Call)]
-    found = [(hash(call), name) for call in calls for name in unusual(call) if name not in names]
+    found = [(call, name) for call, name in _unusual_in(mod) if name not in names]
     with contextlib.suppress(CannotRewrite):
         return (_Defaulted(mod, found).run() if found else None) or mod
     return mod

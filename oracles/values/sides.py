@@ -85,8 +85,7 @@ def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
     kinds = list(Kind)
     if runs.thorough:
         return kinds, None
-    text = str(runs.given.mark) if runs.given.fleeting else runs.entropy
-    turn = zlib.crc32(text.encode()) % len(kinds)
+    turn = zlib.crc32(runs.entropy_of_module.encode()) % len(kinds)
     return kinds[turn:] + kinds[:turn], 2
 
 
