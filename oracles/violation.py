@@ -63,6 +63,11 @@ class Violation:
     pass_name: str = ""
     """Who is blamed: the pass, unless the oracle knows better (an operator, the parser)."""
 
+    @property
+    def full_key(self) -> tuple[str, ...]:
+        """Oracle, pass and key: they identify the bug on every version of TVM."""
+        return self.oracle, self.pass_name, *self.key
+
     @classmethod
     def titled(cls, title: str, detail: str = "") -> Violation:
         """A violation that its title identifies."""

@@ -120,7 +120,7 @@ class LoggingObserver(Observer):
 
     def violated(self, occurrence: Occurrence) -> None:
         violation = occurrence.violation
-        identity = (violation.oracle, violation.pass_name, *violation.key, violation.place)
+        identity = (*violation.full_key, violation.place)
         if identity not in self._logged:
             self._logged.add(identity)
             self._log.finds(occurrence.finding(), occurrence.running.place)

@@ -125,8 +125,8 @@ class Finding:
 
     @property
     def full_key(self) -> tuple[str, ...]:
-        """Oracle, pass and key: they identify the bug on every version of TVM."""
-        return self.oracle, self.pass_name, *self.key
+        """See `Violation.full_key`."""
+        return self.violation.full_key
 
     @property
     def rare(self) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ def _attributes_alike(executor: Executor, finding: Finding, known: Known, its: E
 
 
 def _same(finding: Finding, shown: Reproduced) -> list[Violation]:
-    return [v for v in shown.violations if (v.oracle, v.pass_name, *v.key) == finding.full_key]
+    return [each for each in shown.violations if each.full_key == finding.full_key]
 
 
 def _raises_there(executor: Executor, known: Known, finding: Finding) -> bool:
@@ -292,9 +292,9 @@ def _shows(finding: Finding, shown: Reproduced) -> bool:
     """The module of a reproducer shows the finding's violation, or has a cause in common."""
     own = {each.cause for each in causes(finding) if each.sure}
     for violation in shown.violations:
-        other = dataclasses.replace(finding, violation=violation, evidence=shown.evidence)
-        if other.full_key == finding.full_key:
+        if violation.full_key == finding.full_key:
             return True
+        other = dataclasses.replace(finding, violation=violation, evidence=shown.evidence)
         if not own.isdisjoint(each.cause for each in causes(other) if each.sure):
             return True
     return False
@@ -315,7 +315,7 @@ def _shown_by(executor: Executor, known: Known, finding: Finding) -> bool:
             violations = check(executor, job) if job is not None else ()
         except (UserError, JobFailed):  # the pass needs arguments
             continue
-        if any(known.matches((v.oracle, v.pass_name, *v.key)) for v in violations):
+        if any(known.matches(each.full_key) for each in violations):
             return True
     return False
 
