@@ -15,6 +15,7 @@ from tvm import relax
 from tvm.ir.instrument import pass_instrument
 
 from ..compat import availability
+from ..compat.drift import Drift
 from ..generators.near import did_you_mean
 from .passcall import PassCall, pass_context, public_passes
 
@@ -34,8 +35,8 @@ class UnknownPipeline(ValueError):
     """No pipeline of `PIPELINES` has the name."""
 
 
-class UnknownStep(LookupError):
-    """A pipeline runs a pass that is no public pass of TVM."""
+class UnknownStep(Drift):
+    """A pipeline of the installed TVM runs a pass that is no public one."""
 
 
 @functools.cache
@@ -55,7 +56,9 @@ def steps(name: str) -> tuple[PassCall, ...]:
     observe(_pipeline(name), _tiny_module(), begin=names.append)
     for step in names:
         if step not in passes:
-            raise UnknownStep(f"Pipeline {name!r} runs {step!r}, which is no public pass of TVM")
+            raise UnknownStep(
+                f"this TVM's pipeline {name!r} runs {step!r}, which is no public pass"
+            )
         calls.append(PassCall(f"{passes[step]}()"))
     return tuple(calls)
 

@@ -10,6 +10,7 @@ from tvm import relax, tirx
 from ...compat.ops import existing, relax_op
 from ..choices import Choices
 from ..ops.record import Op
+from ..rewrite.nodes import defined_symbolic_vars
 from ..scope import Scope
 from ..traits import Trait
 
@@ -27,7 +28,7 @@ class Callee:
     @classmethod
     def of(cls, gvar: relax.GlobalVar, func: relax.Function) -> Callee:
         """The function under this GlobalVar."""
-        return cls(gvar, func, tuple(relax.analysis.defined_symbolic_vars(func)))
+        return cls(gvar, func, tuple(defined_symbolic_vars(func)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ..bindings import Callee
 from ..choices import Choices
 from ..module_scope import ModuleScope
 from ..ops.record import Op
+from ..rewrite.nodes import free_symbolic_vars
 from ..scope import DEFAULT_DTYPE, DTYPES, Scope, near
 from ..traits import Trait
 from ..values import Dim
@@ -125,9 +126,9 @@ def finish(
     """Close the function over its parameters, defining the symbolic variables left open."""
     s.close()
     body = s.module.builder.normalize(relax.SeqExpr(s.blocks, result))
-    free = relax.analysis.free_symbolic_vars(relax.Function(s.params, body, body.ty))
-    if len(free):
-        s.param(relax.ShapeType(list(free)), "s")
+    free = free_symbolic_vars(relax.Function(s.params, body, body.ty))
+    if free:
+        s.param(relax.ShapeType(free), "s")
     ret = body.ty
     if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.2):
         ret = _without_shapes(ret)

@@ -111,6 +111,22 @@ def variables(*roots: Any) -> list[relax.Var]:
     return list(dict.fromkeys(found))
 
 
+def free_symbolic_vars(expr: Any) -> list[tirx.Var]:
+    """The symbolic variables that the expression uses without defining them, in order."""
+    return _in_order(relax.analysis.free_symbolic_vars(expr), expr)
+
+
+def defined_symbolic_vars(func: relax.Function) -> list[tirx.Var]:
+    """The symbolic variables that the function defines, in order."""
+    return _in_order(relax.analysis.defined_symbolic_vars(func), func)
+
+
+def _in_order(found: Iterable[tirx.Var], root: Any) -> list[tirx.Var]:
+    """As they first appear: TVM's analysis gives them in the order of their addresses."""
+    place = {var: number for number, var in enumerate(variables(root))}
+    return sorted(found, key=place.__getitem__)
+
+
 def used_vars(roots: Iterable[Any]) -> set[int]:
     """The hashes of all variables inside: a variable's hash is that of its node."""
     used: set[int] = set()

@@ -15,6 +15,7 @@ from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
 from ..rewrite.nodes import (
+    free_symbolic_vars,
     global_var,
     is_symbolic,
     reachable,
@@ -193,7 +194,7 @@ def _function(sites: Sequence[Site]) -> relax.Function:
         relax.Function(free, body, body.ty),
         {var: relax.Var(name, var.ty) for var, name in renamed.items()},
     )
-    numbers = list(relax.analysis.free_symbolic_vars(whole))
+    numbers = free_symbolic_vars(whole)
     sizes = [var for var in numbers if str(var.ty.dtype) == "int64"]
     params = [*whole.params, *(var for var in numbers if var not in sizes)]
     if sizes:

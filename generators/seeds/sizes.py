@@ -15,6 +15,7 @@ from ...compat import ir
 from ...compat.serialization import save_json
 from ..rewrite.dims import Resized, sizes_of
 from ..rewrite.nodes import (
+    free_symbolic_vars,
     is_symbolic,
     rebuilt,
     substitute,
@@ -126,7 +127,7 @@ def _apart(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
     func = substitute(func, {var: tirx.Var(NAME, "int64") for var in found})
     if isinstance(func, tirx.PrimFunc):
         return rebuilt(func)  # by its constructor, which derives its type
-    left = list(relax.analysis.free_symbolic_vars(func))
+    left = free_symbolic_vars(func)
     if left:
         func = with_parts(func, params=[*func.params, relax.Var("s", relax.ShapeType(left))])
     return func

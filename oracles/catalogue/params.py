@@ -11,6 +11,7 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...generators.choices import Choices
+from ...generators.rewrite.nodes import defined_symbolic_vars
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
@@ -330,7 +331,7 @@ def _untouchable(func: relax.Function, called: bool) -> Iterator[str]:
 
 def _defined(func: relax.Function) -> list[str]:
     """The name of each symbolic variable that the function defines."""
-    return [str(var.name) for var in relax.analysis.defined_symbolic_vars(func)]
+    return [str(var.name) for var in defined_symbolic_vars(func)]
 
 
 def _symbolic(func: relax.Function) -> list[str]:

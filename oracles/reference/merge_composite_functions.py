@@ -28,6 +28,7 @@ from ...compat import ir
 from ...generators.rewrite.nodes import (
     all_same,
     block_like,
+    free_symbolic_vars,
     global_var,
     sequence,
     substitute,
@@ -218,7 +219,7 @@ def _offloaded(
         all(_callee(mod, b).is_pure for b in bindings if isinstance(b.value, relax.Call)),
         DictAttrs(dict(attrs)),
     )
-    undefined = list(relax.analysis.free_symbolic_vars(function))
+    undefined = free_symbolic_vars(function)
     if undefined:
         shape = relax.Var("s", relax.ShapeType(undefined))
         function = with_parts(function, params=[*function.params, shape])

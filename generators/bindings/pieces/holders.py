@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.ir import Op
 
 from ...choices import Choices
-from ...rewrite.nodes import with_fresh_variables
+from ...rewrite.nodes import free_symbolic_vars, with_fresh_variables
 from ...scope import Scope
 from ...seeds.piece import bindings_of
 from ...traits import Trait
@@ -76,7 +76,7 @@ def _in_private_function(c: Choices, s: Scope, run: Run) -> relax.Var:
     body = s.module.builder.normalize(run.emit(f, params, c.again(1)))
     types = [param.ty for param in f.params]
     func = _with_purity(relax.Function(f.params, body, body.ty))
-    sizes = list(relax.analysis.free_symbolic_vars(func))
+    sizes = free_symbolic_vars(func)
     if sizes:
         f.param(relax.ShapeType(sizes), "s")
         func = _with_purity(relax.Function(f.params, body, body.ty))

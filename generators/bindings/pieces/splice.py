@@ -14,6 +14,7 @@ from tvm.ir import GlobalVar, Op
 from ...choices import Choices
 from ...idioms.building import BLOCK, RETURNED, TWICE, Builder, Link
 from ...rewrite.nodes import (
+    defined_symbolic_vars,
     equal_types,
     is_symbolic,
     references,
@@ -164,7 +165,7 @@ class _Splice:
             s.dataflow(False)
             s.dataflow(True)
         self._add_functions()
-        dims = {var: self._dim(var) for var in relax.analysis.defined_symbolic_vars(func)}
+        dims = {var: self._dim(var) for var in defined_symbolic_vars(func)}
         exporting, s.exporting = s.exporting, s.exporting or bool(ends)
         args = self._arguments(dims)
         s.exporting = exporting
