@@ -12,6 +12,7 @@ Which passes these are depends on the blocks long before, never on the clock.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Iterator, Mapping
 from random import Random
 
@@ -130,7 +131,7 @@ def steered(
             continue
         feature = random.choice(absent)
         without.update(WITHOUT.get(feature, ()))
-        ops = tuple(op for op in ops if operator(feature) not in op.split(" > "))
+        ops = tuple(op for op in ops if operator(feature) not in _operators(op))
     return dataclasses.replace(
         recipe,
         ops=ops,
@@ -151,5 +152,10 @@ def _absent(
         if name is None:
             if not {*WITHOUT.get(feature, needed)}.issubset(needed):
                 yield feature
-        elif name not in sought and any(name not in each.split(" > ") for each in ops):
+        elif name not in sought and any(name not in _operators(each) for each in ops):
             yield feature
+
+
+def _operators(chain: str) -> list[str]:
+    """The operators of a chain of a recipe: in a row, or side by side."""
+    return re.split(" [>&] ", chain)

@@ -145,8 +145,8 @@ def json(runs: PassRuns) -> Violation | None:
 def tvmscript(runs: PassRuns) -> Violation | None:
     """The result's script form parses back to the result.
 
-    If not, the pass is to blame only where the parser reads the text but finds the module not
-    well-formed, and accepts the one that the pass was given.
+    If not, the pass is to blame only where the parser reads the text but refuses the module, and
+    gets further with the one that the pass was given.
     """
     after = runs.changed_result()
     if after is None or flaw(after) is not None:
@@ -158,8 +158,9 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         text = parser_message(f"{type(error).__name__}: {error}")
         title = f"the script form of a module does not parse: {text}"
         detail = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
-        broken = _NO_MODULE.match(text) is not None and _parses(runs.mod)
-        if _NO_MODULE.match(text) and not broken and _stale(runs.mod):
+        refused = _refusal(text)
+        broken = 0 <= refused < _reached(runs.mod)
+        if refused >= 0 and not broken and _stale(runs.mod):
             return None
         return Violation(title, detail, (text,), pass_name="" if broken else TVMSCRIPT_ITSELF)
     found = keys.mismatch(mod, again, "printing and parsing changes a module", located=True)
@@ -168,12 +169,17 @@ def tvmscript(runs: PassRuns) -> Violation | None:
     return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
 
 
-def _parses(mod: tvm.IRModule) -> bool:
+def _reached(mod: tvm.IRModule) -> int:
+    """How far the parser gets: to one of `_REFUSALS`, past all of them, or not so far: -1."""
     try:
         tvm.script.from_source(keys.comparable(mod).script(show_meta=True))
-    except Exception:
-        return False
-    return True
+    except Exception as error:
+        return _refusal(parser_message(f"{type(error).__name__}: {error}"))
+    return len(_REFUSALS)
+
+
+def _refusal(text: str) -> int:
+    return next((n for n, said in enumerate(_REFUSALS) if text.startswith(said)), -1)
 
 
 def _stale(mod: tvm.IRModule) -> bool:
@@ -190,9 +196,11 @@ TVMSCRIPT_ITSELF = "TVMScript"
 _IN_A_TYPE = re.compile(r"\w+Type\b")
 """The innermost node that differs is a type."""
 
-_NO_MODULE = re.compile("Program is not well-formed|Number of arguments and parameters mismatch")
-"""The parser knows the types of functions before it reads calls of them, and so sees what the
-well-formed checker overlooks where a pass leaves calls, or the types in them, as they were."""
+_REFUSALS = ("Number of arguments and parameters mismatch", "Program is not well-formed")
+"""What the parser says of a module whose text it can read, in the order in which it checks.
+
+It knows the types of functions before it reads calls of them, and so sees what the well-formed
+checker overlooks where a pass leaves calls, or the types in them, as they were."""
 
 
 def parser_message(raised: str) -> str:
