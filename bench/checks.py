@@ -136,7 +136,7 @@ def _run(report: Report, part: Block, journal: Journal, prepare: Prepare) -> Non
 
 def _no_samples(report: Report) -> None:
     # The sample is the last thing that a check draws: without it all else stays as it is.
-    replace(schedule, "oracles", lambda original: lambda of_module, of_check: ())
+    replace(schedule, "oracles_of_module", lambda original: lambda random: ())
 
 
 def _watch(report: Report) -> None:

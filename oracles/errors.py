@@ -26,13 +26,6 @@ class Undefined(Exception):
     """
 
 
-class Unloadable(Exception):
-    """TVM saves the module but does not load it, so no other form of it can be made.
-
-    The oracle "json" reports that; other oracles that need another form do not apply.
-    """
-
-
 class NoAnswer(ValueError):
     """A reference pass defines no result, for the reason in the message: nothing is compared.
 

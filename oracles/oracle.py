@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import tvm
 
-from .errors import TooLarge, Unloadable
+from .errors import TooLarge
 from .grades.grade import Grade
 from .pass_runs import PassRuns
 from .violation import Case, Violation, abstain
@@ -85,6 +85,8 @@ class Oracle:
     """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
     thorough: bool = False
     """Asked for by name, it looks at everything that it otherwise samples."""
+    copies: bool = False
+    """It runs the pass on copies of the module that it is given."""
     past: bool = False
     """It looks for what depends on earlier modules: asked, too, about a violation of another oracle
     that does not come out in a fresh process."""
@@ -121,11 +123,8 @@ class Oracle:
                 yield self.snippet if isinstance(self.snippet, str) else self.snippet(case)
 
     def violations(self, runs: PassRuns) -> tuple[Violation, ...]:
-        """All that is wrong; nothing where a module cannot be compared."""
-        try:
-            found = self.check(runs)
-        except Unloadable:
-            return ()
+        """All that is wrong."""
+        found = self.check(runs)
         if isinstance(found, tuple):
             return found
         return () if found is None else (found,)

@@ -84,9 +84,13 @@ class Given:
         """It can be made again, as one of many modules: not all of it is compared each time."""
         return self._again is not None
 
-    def note(self) -> None:
-        """Take the text down before a run, unless it can be made later."""
-        if self._text is None and self._again is None:
+    def note(self, *, copies: bool = False) -> None:
+        """Take the text down before a run, unless it can be made later.
+
+        Args:
+            copies: copies of the module will be wanted: to make it again would cost more.
+        """
+        if self._text is None and (self._again is None or copies):
             self._text = save_json(keys.comparable(self.mod))
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -166,7 +166,18 @@ def checks_at(stage: Stage) -> int:
     return CHECKS_AT_RAW if stage is Stage.RAW else CHECKS_AT_LATER
 
 
-def oracles(of_module: Random, of_check: Random) -> tuple[str, ...]:
+def oracles_of_module(random: Random) -> tuple[Oracle, ...]:
+    """The oracles above tier 1 that some checks of a module at a stage are sampled for."""
+    drawn = (
+        oracle
+        for oracle in ORACLES.values()
+        if oracle.tier > 1 and random.random() < spread(oracle)
+    )
+    off = availability.current().oracles
+    return tuple(oracle for oracle in drawn if oracle.name not in off)
+
+
+def oracles(among: Iterable[Oracle], random: Random) -> tuple[str, ...]:
     """The oracles above tier 1 that a check is sampled for; usually none.
 
     An oracle is asked in many checks of few modules: what it needs of a module, such as a copy
@@ -174,19 +185,18 @@ def oracles(of_module: Random, of_check: Random) -> tuple[str, ...]:
     were sampled by itself.
 
     Args:
-        of_module: equal for all checks of a module at a stage.
+        among: those of the module.
     """
-    drawn = set()
-    for name, oracle in ORACLES.items():
-        if oracle.tier > 1:
-            modules = max(share(oracle), MODULES_ASKED)
-            if of_module.random() < modules and of_check.random() < share(oracle) / modules:
-                drawn.add(name)
+    drawn = {each.name for each in among if random.random() < share(each) / spread(each)}
     if executed.ORACLE.name in drawn:
         # What both find is reported once, by the one that comes first.
         drawn.add(evaluated.ORACLE.name)
-    off = availability.current().oracles
-    return tuple(name for name in ORACLES if name in drawn and name not in off)
+    return tuple(name for name in ORACLES if name in drawn)
+
+
+def spread(oracle: Oracle) -> float:
+    """The share of the modules that an oracle above tier 1 is asked for."""
+    return max(share(oracle), MODULES_ASKED)
 
 
 def share(oracle: Oracle) -> float:

@@ -26,6 +26,7 @@ from ...generators.stages import Stage
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
 from ...oracles.inspect import ops_used
+from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Given, PassRuns, digest, given
 from ...oracles.passcall import PassCall
 from ...oracles.violation import Case, Identity, Violation, identity, mark
@@ -196,6 +197,8 @@ class _Run:
         self._checked = Counter(job.checked)
         self._visited = Counter(job.visited)
         self._reported: set[Identity] = set()
+        self._sampled: tuple[Oracle, ...] = ()
+        """Above tier 1, for some checks of the module at this stage."""
 
     def run(self) -> None:
         resume = self._job.resume
@@ -265,6 +268,9 @@ class _Run:
         self._journal.position(index, stage)
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
+        sampled = Random(entropy("oracles", job.seed, index, stage))
+        self._sampled = () if job.oracles is not None else schedule.oracles_of_module(sampled)
+        pristine.note(copies=any(oracle.copies for oracle in self._sampled))
         found = functools.cache(lambda: features(mod))
         stats: dict[str, PassStats] = defaultdict(PassStats)
         left = len(here) if job.wholes else schedule.checks_at(stage)
@@ -341,8 +347,7 @@ class _Run:
         if item.name in self._job.banned:
             return None
         random = Random(entropy("variant", origin.seed, origin.index, origin.stage, item.name))
-        of_module = Random(entropy("oracles", origin.seed, origin.index, origin.stage))
-        sampled = () if self._job.oracles is not None else schedule.oracles(of_module, random)
+        sampled = schedule.oracles(self._sampled, random)
         if item.kind is Kind.PIPELINE:
             return _Prepared(pipeline=item.name, sampled=sampled)
         self._journal.position(origin.index, origin.stage, ordinal, item.name)

@@ -180,6 +180,7 @@ ORACLE = Oracle(
     tier=2,
     grade=Grade.B,
     cost=8.0,  # 25 where the pass changes the module
+    copies=True,
     promise="What a pass does with a module does not depend on the modules before it.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'",
     check=check,

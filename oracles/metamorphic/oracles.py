@@ -462,6 +462,7 @@ JSON = Oracle(
     grade_of={RAISES: Grade.B, UNLOADABLE: Grade.B},
     looks_at=Aspect.FORMAT,
     cost=3.0,
+    copies=True,
     promise="A module that was saved and loaded is treated as the one that was saved.",
     source="docs/arch/index.rst, tvm/node: 'We can also serialize arbitrary IR node into a JSON "
     "format, and load them back'",

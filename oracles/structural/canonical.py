@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import tvm
 import tvm_ffi
-from tvm.error import InternalError
+from tvm import relax
+from tvm.ir import GlobalVar
 
-from ..errors import Unloadable
+from ...compat.structural import structural_map
 from ..inspect import global_vars, is_public
-from ..metamorphic.graph import Graph
 
 
 def equivalent(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    """Structurally equal, private functions compared by what they do instead of their names.
-
-    Raises:
-        Unloadable: see `canonical`.
-    """
+    """Structurally equal, private functions compared by what they do instead of their names."""
     return bool(tvm_ffi.structural_equal(a, b)) or bool(
         tvm_ffi.structural_equal(canonical(a), canonical(b))
     )
@@ -26,9 +24,6 @@ def canonical(mod: tvm.IRModule) -> tvm.IRModule:
     """Private functions named by first use from the public ones; equal ones merged.
 
     Private functions that no public one reaches are left out. Local functions stay as they are.
-
-    Raises:
-        Unloadable: other names can only be given on the way through JSON.
     """
     while True:
         mod = _renamed(mod, _by_first_use(mod))
@@ -52,27 +47,35 @@ def _by_first_use(mod: tvm.IRModule) -> dict[str, str]:
     return names
 
 
-def _renamed(mod: tvm.IRModule, names: dict[str, str]) -> tvm.IRModule:
+def _renamed(mod: tvm.IRModule, names: Mapping[str, str]) -> tvm.IRModule:
+    """The functions that have a new name, under it."""
     if all(old == new for old, new in names.items()) and len(names) == len(mod.functions):
         return mod
-    graph = Graph(mod)
-    kept = [(gvar, func) for gvar, func in graph.functions() if graph.name(gvar) in names]
-    for gvar, _ in kept:
-        graph.rename(gvar, names[graph.name(gvar)])
-    graph.set_functions(kept)
-    return _loaded(graph, mod)
+    kept = {gvar: func for gvar, func in mod.functions_items() if gvar.name_hint in names}
+    new = {gvar: _like(gvar, names[gvar.name_hint]) for gvar in kept}
+    return _with_functions(mod, kept, new)
 
 
-def _loaded(graph: Graph, mod: tvm.IRModule) -> tvm.IRModule:
-    """The graph's module, where the one that it was made of can be loaded."""
-    try:
-        return graph.load()
-    except InternalError:
-        try:
-            Graph(mod).load()
-        except InternalError as error:
-            raise Unloadable(str(error)) from error
-        raise
+def _like(gvar: GlobalVar, name: str) -> GlobalVar:
+    if gvar.name_hint == name:
+        return gvar
+    new = GlobalVar(name)
+    relax.expr._update_type(new, gvar.ty)
+    return new
+
+
+def _with_functions(
+    mod: tvm.IRModule,
+    functions: Mapping[GlobalVar, tvm.ir.BaseFunc],
+    new: Mapping[GlobalVar, GlobalVar],
+) -> tvm.IRModule:
+    """The module with these functions only, and with other GlobalVars wherever they are used."""
+    replaced = GlobalVar, lambda gvar: new.get(gvar, gvar)
+    made = {
+        new[gvar]: func if isinstance(func, relax.ExternFunc) else structural_map(func, replaced)
+        for gvar, func in functions.items()
+    }
+    return tvm.IRModule(made, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
 def _twins(mod: tvm.IRModule) -> dict[str, str]:
@@ -89,11 +92,9 @@ def _twins(mod: tvm.IRModule) -> dict[str, str]:
     return twins
 
 
-def _merged(mod: tvm.IRModule, twins: dict[str, str]) -> tvm.IRModule:
-    graph = Graph(mod)
-    by_name = {graph.name(gvar): gvar for gvar, _ in graph.functions()}
-    kept = [(gvar, func) for gvar, func in graph.functions() if graph.name(gvar) not in twins]
-    for name, first in twins.items():
-        graph.redirect(by_name[name], by_name[first])
-    graph.set_functions(kept)
-    return _loaded(graph, mod)
+def _merged(mod: tvm.IRModule, twins: Mapping[str, str]) -> tvm.IRModule:
+    kept = {gvar: func for gvar, func in mod.functions_items() if gvar.name_hint not in twins}
+    gvars = mod.get_global_vars()
+    by_name = {gvar.name_hint: gvar for gvar in gvars}
+    new = {gvar: by_name[twins.get(gvar.name_hint, gvar.name_hint)] for gvar in gvars}
+    return _with_functions(mod, kept, new)

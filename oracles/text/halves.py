@@ -5,7 +5,6 @@ from __future__ import annotations
 import tvm
 
 from .. import keys
-from ..errors import Unloadable
 from ..inspect import is_public
 from ..oracle import Half, Halves
 from ..pass_runs import Outcome
@@ -36,13 +35,10 @@ def alike(left: Half, right: Half) -> Halves:
     one, other = left.mod, right.mod
     if one is None or other is None or _private(one) == _private(other):
         return left, right
-    try:
-        return (
-            Half(left.label, canonical(keys.comparable(one)), left.values),
-            Half(right.label, canonical(keys.comparable(other)), right.values),
-        )
-    except Unloadable:
-        return left, right
+    return (
+        Half(left.label, canonical(keys.comparable(one)), left.values),
+        Half(right.label, canonical(keys.comparable(other)), right.values),
+    )
 
 
 def _private(mod: tvm.IRModule) -> set[str]:

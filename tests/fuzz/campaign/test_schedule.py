@@ -88,13 +88,14 @@ def test_higher_tiers_are_sampled_on_few_modules_each() -> None:
     drawn: Counter[str] = Counter()
     modules: Counter[str] = Counter()
     for module in range(5_000):
-        checks = [schedule.oracles(Random(module), Random(-module - n)) for n in range(8)]
+        among = schedule.oracles_of_module(Random(module))
+        checks = [schedule.oracles(among, Random(-module - n)) for n in range(8)]
         drawn.update(name for each in checks for name in each)
         modules.update({name for each in checks for name in each})
     for name, oracle in ORACLES.items():
         share = schedule.share(oracle) if oracle.tier > 1 else 0.0
         assert 0.5 * share <= drawn[name] / 40_000 <= 1.5 * share, name
-        most = max(share, schedule.MODULES_ASKED)
+        most = schedule.spread(oracle) if oracle.tier > 1 else 0.0
         assert modules[name] / 5_000 <= 1.2 * most, name
 
 
