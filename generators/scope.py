@@ -16,6 +16,7 @@ from ..compat import ir
 from ..compat.ops import relax_op
 from .choices import Choices
 from .module_scope import ModuleScope
+from .rewrite.nodes import defining
 from .traits import Trait
 from .values import (
     Dim,
@@ -337,8 +338,7 @@ class Scope:
             return builder.normalize(expr)
         # A branch may speak of the symbolic variables of the function around it.
         whole = relax.Function([], relax.SeqExpr([], expr), relax.AnyType())
-        known = relax.ShapeType(list(relax.analysis.free_symbolic_vars(whole)))
-        builder.begin_scope([relax.Var("known", known)])
+        builder.begin_scope(defining(relax.analysis.free_symbolic_vars(whole)))
         try:
             return builder.normalize(expr)
         finally:

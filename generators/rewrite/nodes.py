@@ -127,6 +127,15 @@ def _in_order(found: Iterable[tirx.Var], root: Any) -> list[tirx.Var]:
     return sorted(found, key=place.__getitem__)
 
 
+def defining(variables: Iterable[tirx.Var]) -> list[relax.Var]:
+    """Parameters that define symbolic variables: one shape of the sizes, and the other numbers."""
+    sizes: list[tirx.Var] = []
+    numbers: list[tirx.Var] = []
+    for var in variables:
+        (sizes if str(var.ty.dtype) == "int64" else numbers).append(var)
+    return [*numbers, *([relax.Var("s", relax.ShapeType(sizes))] if sizes else [])]
+
+
 def used_vars(roots: Iterable[Any]) -> set[int]:
     """The hashes of all variables inside: a variable's hash is that of its node."""
     used: set[int] = set()

@@ -15,6 +15,7 @@ from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
 from ..rewrite.nodes import (
+    defining,
     free_symbolic_vars,
     global_var,
     is_symbolic,
@@ -194,10 +195,6 @@ def _function(sites: Sequence[Site]) -> relax.Function:
         relax.Function(free, body, body.ty),
         {var: relax.Var(name, var.ty) for var, name in renamed.items()},
     )
-    numbers = free_symbolic_vars(whole)
-    sizes = [var for var in numbers if str(var.ty.dtype) == "int64"]
-    params = [*whole.params, *(var for var in numbers if var not in sizes)]
-    if sizes:
-        params.append(relax.Var("s", relax.ShapeType(sizes)))
+    params = [*whole.params, *defining(free_symbolic_vars(whole))]
     pure = not relax.analysis.contains_impure_call(whole)
     return with_fresh_variables(relax.Function(params, whole.body, whole.ret_ty, pure))

@@ -15,6 +15,7 @@ from ...compat import ir
 from ...compat.serialization import save_json
 from ..rewrite.dims import Resized, sizes_of
 from ..rewrite.nodes import (
+    defining,
     free_symbolic_vars,
     is_symbolic,
     rebuilt,
@@ -128,6 +129,4 @@ def _apart(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
     if isinstance(func, tirx.PrimFunc):
         return rebuilt(func)  # by its constructor, which derives its type
     left = free_symbolic_vars(func)
-    if left:
-        func = with_parts(func, params=[*func.params, relax.Var("s", relax.ShapeType(left))])
-    return func
+    return with_parts(func, params=[*func.params, *defining(left)]) if left else func
