@@ -344,6 +344,17 @@ class Scope:
         finally:
             builder.end_scope()
 
+    def fresh_dim(self, instead_of: Dim | None = None) -> tirx.Var:
+        """A symbolic variable that a match_cast is to define.
+
+        Every other one has the name of the symbolic dim that it takes the place of: types that are
+        printed alike may differ.
+        """
+        name = self.module.unique("k")
+        if isinstance(instead_of, tirx.Var) and len(self._found) % 2 == 0:
+            name = instead_of.name
+        return tirx.Var(name, "int64")
+
     def match_cast(self, value: relax.Expr, ty: relax.Type) -> relax.Var:
         """Bind `match_cast(value, ty)`."""
         self._found.update(relax.analysis.tir_vars_in_type(ty))

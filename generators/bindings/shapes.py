@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import relax
 
 from ...compat.ops import registered, relax_op
 from .. import tensorir
@@ -106,10 +106,7 @@ _SOURCES: tuple[Callable[[Choices, Scope], Shape], ...] = (
 
 def fresh_dims(c: Choices, s: Scope, dims: Sequence[Dim | None], chance: float = 0.6) -> list[Dim]:
     """These dims, but for unknown ones and some others variables that a match_cast is to define."""
-    return [
-        tirx.Var(s.module.unique("k"), "int64") if dim is None or c.flag(chance) else dim
-        for dim in dims
-    ]
+    return [s.fresh_dim(dim) if dim is None or c.flag(chance) else dim for dim in dims]
 
 
 def _found_out(c: Choices, s: Scope, shape: Shape) -> Shape:

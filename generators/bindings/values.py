@@ -87,7 +87,7 @@ def match_cast(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         ty = relax.TensorType(dtype=x.dtype or "", ndim=x.ndim)
     else:
         kind = 2
-        dims = [tirx.Var(s.module.unique("k"), "int64"), *x.shape[1:]]
+        dims = [s.fresh_dim(x.shape[0]), *x.shape[1:]]
         ty = relax.TensorType(relax.ShapeExpr(dims), x.dtype or "")
     cast = s.match_cast(x.expr, ty)
     if kind == 2 and c.flag():

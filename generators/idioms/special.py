@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import relax
 
 from ...compat.ops import registered, relax_op
 from .. import tensorir
@@ -110,7 +110,7 @@ def broadcast_to_a_later_size(c: Choices, s: Scope) -> None:
     y = _elementwise(c, s, s.tensor(c, dtype=FLOATS, ndim=(1, 0, 2), static=True))
     rows: Dim = 2
     if s.has(Trait.SHAPE_VALUES) and s.has(Trait.MATCH_CAST):
-        rows = tirx.Var(s.module.unique("k"), "int64")
+        rows = s.fresh_dim()
         s.match_cast(s.param(relax.ShapeType(ndim=1), "shape"), relax.ShapeType([rows]))
     z = s.emit(relax_op.broadcast_to(y.expr, relax.ShapeExpr([rows, *(y.shape or ())])))
     if c.flag():
@@ -151,7 +151,7 @@ def convolution_cast(c: Choices, s: Scope) -> None:
     conv = table[c.pick(("nn.conv2d", "nn.conv1d", "nn.conv2d_transpose", "nn.conv3d"))]
     x = value_of(s.bind(conv.build(c.part(12), s)))
     if x is not None and x.shape is not None and s.has(Trait.MATCH_CAST):
-        dims = [tirx.Var(s.module.unique("k"), "int64") if c.flag() else dim for dim in x.shape]
+        dims = [s.fresh_dim(dim) if c.flag() else dim for dim in x.shape]
         x = value_of(s.match_cast(x.expr, relax.TensorType(relax.ShapeExpr(dims), x.dtype)))
     if x is not None:
         _elementwise(c, s, x)
