@@ -57,7 +57,9 @@ def exception(error: BaseException) -> Violation:
         detail=as_there(_shortened("".join(traceback.format_exception(error)))).rstrip(),
         key=(kind, text or function),
         place=f"{file}:{line}" if file else "",
-        raised=Raised(kind, text, function, _legalizes(frames), _legalization(frames)),
+        raised=Raised(
+            kind, text, function, _legalizes(frames), _legalization(frames), _caller(frames)
+        ),
     )
 
 
@@ -319,11 +321,9 @@ def frames_of(error: BaseException) -> Frames:
 
 def origin(frames: Frames) -> tuple[str, int, str]:
     """File, line and function of the innermost frame that has to do with the cause, or nothing."""
-    entry = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
-    inside = frames[entry[0] + 1 :] if entry else frames
     known = [
         frame
-        for frame in inside
+        for frame in _inside(frames)
         if not _PLUMBING.search(frame.filename) and not frame.filename.endswith("/ir/transform.py")
     ]
     specific = [frame for frame in known if not _GENERIC.search(frame.filename)] or known
@@ -331,6 +331,24 @@ def origin(frames: Frames) -> tuple[str, int, str]:
         return "", 0, ""
     frame = specific[-1]
     return _shorten(posixpath.normpath(frame.filename)), frame.lineno or 0, frame.name
+
+
+def _inside(frames: Frames) -> Frames:
+    """The frames of the pass."""
+    entry = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
+    return frames[entry[0] + 1 :] if entry else frames
+
+
+def _caller(frames: Frames) -> str:
+    """The innermost line of Python that is not of TVM, as `origin` would give it."""
+    for frame in reversed(_inside(frames)):
+        name = frame.filename
+        if name.endswith(".py") and not _OF_TVM.search(name) and not _PLUMBING.search(name):
+            return f"{_shorten(posixpath.normpath(name))}:{frame.lineno}"
+    return ""
+
+
+_OF_TVM = re.compile("(?:^|/)tvm/")
 
 
 def _shorten(file: str) -> str:

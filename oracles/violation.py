@@ -41,6 +41,8 @@ class Raised:
     """The legalization of an operator was running."""
     legalization: str = ""
     """File and function of the innermost frame that belongs to some operators only."""
+    caller: str = ""
+    """`file:line` of the innermost frame of Python that is not of TVM."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ def raised(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """The pass raises in one place, however it is run: alone, a second time, with another function.
 
     Only a place in the pass's own source identifies it: elsewhere many callers raise the same. A
-    line of Python raises this or that, by what it is given; a check in C++ has a text of its own.
+    line of Python raises this or that, by what it is given; a check in C++ has a text of its own,
+    and so has what TVM raises when a user's line calls it.
     """
     error, place = finding.violation.raised, finding.violation.place
     if error is None:
@@ -74,6 +75,8 @@ def raised(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     if is_of_users_pass(finding):
         if _OWN_FILE.search(place):
             yield finding.pass_name, place
+        elif error.caller:
+            yield finding.pass_name, error.kind, error.text, error.caller
     elif OWN_PLACE.search(place):
         yield finding.pass_name, error.kind, error.text, place
 

@@ -240,3 +240,13 @@ def test_a_result_that_depends_on_addresses_is_one_row(tmp_path: Path) -> None:
         for oracle in ("json", "renaming", "history", "repeatable")
     ]
     assert rows(tmp_path, None, *unstable) == 1
+
+
+def test_what_one_line_of_the_pass_makes_tvm_raise_is_one_row(tmp_path: Path) -> None:
+    unknown = (relax.TensorType((2, 2), ""),)
+    zeros, ones = (
+        finding("lower_likes", of_calls(like, types=unknown), "crash")
+        for like in (relax.op.zeros_like, relax.op.ones_like)
+    )
+    assert zeros.violation.place != ones.violation.place
+    assert rows(tmp_path, None, zeros, ones) == 1
