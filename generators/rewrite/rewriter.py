@@ -447,12 +447,11 @@ class Rewriter:
             return expr
         if isinstance(expr, tvm.ir.Var):
             expr = self.vars.get(hash(expr), expr)
-        elif (
-            self.vars
-            and not isinstance(expr, tirx.IntImm)
-            and not used_vars([expr]).isdisjoint(self.vars)
-        ):
-            expr = substitute_by_hash(expr, self.vars)
+        elif self.vars and not isinstance(expr, tirx.IntImm):
+            new = {old: self.vars[old] for old in used_vars([expr]) if old in self.vars}
+            if not all(isinstance(var.ty, PrimType) for var in new.values()):
+                raise CannotRewrite(f"{expr} is computed from what is no number any more")
+            expr = substitute_by_hash(expr, new) if new else expr
         return self.dim(expr)
 
     def type(self, ty: Any) -> Any:

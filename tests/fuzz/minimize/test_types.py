@@ -96,6 +96,18 @@ def test_a_number_that_is_needed_stays_alone(written: Written) -> None:
     assert types == [relax.TensorType, relax.TensorType, tvm.ir.PrimType]
 
 
+SIZE = """
+@R.function
+def main(x: R.Tensor((2,), "float32"), n: T.int64):
+    gv = R.zeros(R.shape([n + 2]), "float32")
+    return gv
+"""
+
+
+def test_a_number_that_a_size_is_computed_from_stays(written: Written) -> None:
+    assert [edit() for edit in tensor_params(written(SIZE))] == [None]
+
+
 def test_annotations_become_what_is_inferred(written: Written) -> None:
     small = minimize(written(WEAK), always, reductions=(infer_annotations,))
     assert types(small) == ['((2, 3), dtype="float32")'] * 4
