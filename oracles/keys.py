@@ -343,12 +343,9 @@ def _caller(frames: Frames) -> str:
     """The innermost line of Python that is not of TVM, as `origin` would give it."""
     for frame in reversed(_inside(frames)):
         name = frame.filename
-        if name.endswith(".py") and not _OF_TVM.search(name) and not _PLUMBING.search(name):
+        if name.endswith(".py") and "/tvm/" not in f"/{name}" and not _PLUMBING.search(name):
             return f"{_shorten(posixpath.normpath(name))}:{frame.lineno}"
     return ""
-
-
-_OF_TVM = re.compile("(?:^|/)tvm/")
 
 
 def _shorten(file: str) -> str:
