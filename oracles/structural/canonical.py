@@ -10,6 +10,7 @@ from tvm import relax
 from tvm.ir import GlobalVar
 
 from ...compat.structural import structural_map
+from ...generators.rewrite.nodes import global_var, with_functions
 from ..inspect import global_vars, is_public
 
 
@@ -52,19 +53,11 @@ def _renamed(mod: tvm.IRModule, names: Mapping[str, str]) -> tvm.IRModule:
     if all(old == new for old, new in names.items()) and len(names) == len(mod.functions):
         return mod
     kept = {gvar: func for gvar, func in mod.functions_items() if gvar.name_hint in names}
-    new = {gvar: _like(gvar, names[gvar.name_hint]) for gvar in kept}
-    return _with_functions(mod, kept, new)
+    new = {gvar: global_var(names[gvar.name_hint], gvar.ty) for gvar in kept}
+    return _redirected(mod, kept, new)
 
 
-def _like(gvar: GlobalVar, name: str) -> GlobalVar:
-    if gvar.name_hint == name:
-        return gvar
-    new = GlobalVar(name)
-    relax.expr._update_type(new, gvar.ty)
-    return new
-
-
-def _with_functions(
+def _redirected(
     mod: tvm.IRModule,
     functions: Mapping[GlobalVar, tvm.ir.BaseFunc],
     new: Mapping[GlobalVar, GlobalVar],
@@ -75,7 +68,7 @@ def _with_functions(
         new[gvar]: func if isinstance(func, relax.ExternFunc) else structural_map(func, replaced)
         for gvar, func in functions.items()
     }
-    return tvm.IRModule(made, attrs=mod.attrs, global_infos=mod.global_infos)
+    return with_functions(mod, made)
 
 
 def _twins(mod: tvm.IRModule) -> dict[str, str]:
@@ -97,4 +90,4 @@ def _merged(mod: tvm.IRModule, twins: Mapping[str, str]) -> tvm.IRModule:
     gvars = mod.get_global_vars()
     by_name = {gvar.name_hint: gvar for gvar in gvars}
     new = {gvar: by_name[twins.get(gvar.name_hint, gvar.name_hint)] for gvar in gvars}
-    return _with_functions(mod, kept, new)
+    return _redirected(mod, kept, new)
