@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
@@ -92,7 +93,11 @@ def _report_written(frame: Frame, call: relax.Call) -> None:
 
 
 def _branch(frame: Frame, expr: relax.If) -> Any:
-    return frame.value(expr.true_branch if bool(frame.value(expr.cond)) else expr.false_branch)
+    condition = frame.value(expr.cond)
+    if np.size(condition) != 1:
+        shape = np.shape(condition)
+        raise Undefined(f"a branch on a tensor that is no scalar: its shape is {shape}")
+    return frame.value(expr.true_branch if bool(condition) else expr.false_branch)
 
 
 def _closure(frame: Frame, expr: relax.Function) -> Callable[[list[Any]], Any]:

@@ -27,6 +27,16 @@ class Module:
         return y
 
     @R.function
+    def wide_branch(c: R.Tensor((2,), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor(
+        (2,), "float32"
+    ):
+        if c:
+            y = R.add(x, x)
+        else:
+            y = R.nn.relu(x)
+        return y
+
+    @R.function
     def symbolic(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n * m",), "float32"):
         n = T.int64()
         m = T.int64()
@@ -92,6 +102,11 @@ def test_symbolic_dimensions_come_from_the_arguments() -> None:
 
 def test_calls_and_tuples() -> None:
     np.testing.assert_array_equal(run("caller", X), [[-2, 4], [-2, 4]])
+
+
+def test_a_branch_on_several_elements_has_no_meaning() -> None:
+    with pytest.raises(Undefined, match="no scalar: its shape is \\(2,\\)"):
+        run("wide_branch", np.array([True, False]), X)
 
 
 def test_a_false_cast_raises() -> None:
