@@ -87,6 +87,9 @@ class Oracle:
     """Asked for by name, it looks at everything that it otherwise samples."""
     copies: bool = False
     """It runs the pass on copies of the module that it is given."""
+    compares_runs: bool = False
+    """It compares results of several runs of the pass: silent where the contract allows that each
+    gives another one (an exemption from "chance")."""
     past: bool = False
     """It looks for what depends on earlier modules: asked, too, about a violation of another oracle
     that does not come out in a fresh process."""

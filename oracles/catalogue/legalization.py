@@ -26,7 +26,6 @@ from ..inspect import (
     op_name,
     ops_used,
     prim_funcs,
-    public_functions,
     relax_functions,
     static,
 )
@@ -208,8 +207,8 @@ def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
 
 
 def _undefined(mod: tvm.IRModule) -> bool:
-    """A public function that the evaluator knows has undefined behaviour for usual arguments."""
-    for gvar, func in public_functions(mod):
+    """A function that the evaluator knows has undefined behaviour for usual arguments."""
+    for gvar, func in relax_functions(mod):
         try:
             Evaluator(mod, prim=_sanitized).run(str(gvar.name_hint), drawn(func, Kind.WHOLE))
         except Undefined:

@@ -41,7 +41,7 @@ PAST = "the result depends on what the process did before"
 def check(runs: PassRuns) -> Violation | None:
     """Apply the pass in a fresh process; where that gives something else, in further ones."""
     after = runs.changed_result()
-    if after is None or runs.exempt("chance"):
+    if after is None:
         return None
     tvms = documented(runs.call)
     if tvms and not runs.thorough and zlib.crc32(runs.entropy.encode()) % ONE_IN:
@@ -183,5 +183,6 @@ ORACLE = Oracle(
     check=check,
     snippet=_snippet,
     halves=_halves,
+    compares_runs=True,
     thorough=True,
 )

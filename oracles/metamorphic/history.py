@@ -181,6 +181,7 @@ ORACLE = Oracle(
     grade=Grade.B,
     cost=8.0,  # 25 where the pass changes the module
     copies=True,
+    compares_runs=True,
     promise="What a pass does with a module does not depend on the modules before it.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'",
     check=check,

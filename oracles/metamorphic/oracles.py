@@ -390,6 +390,7 @@ def _of_twins(
         grade=Grade.C,
         grade_of={RAISES: Grade.B},
         cost=cost,
+        compares_runs=True,
         promise=promise,
         source=source,
         check=lambda runs: next(filter(None, (_compare(runs, twin) for twin in twin_list)), None),
@@ -463,6 +464,7 @@ JSON = Oracle(
     looks_at=Aspect.FORMAT,
     cost=3.0,
     copies=True,
+    compares_runs=True,
     promise="A module that was saved and loaded is treated as the one that was saved.",
     source="docs/arch/index.rst, tvm/node: 'We can also serialize arbitrary IR node into a JSON "
     "format, and load them back'",

@@ -48,8 +48,6 @@ def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
     direct, sequential = _on_copies(runs)
     for name, outcomes in (("direct", direct), ("Sequential", sequential)):
         other = next((one for one in outcomes if one.mark != outcomes[0].mark), None)
-        if other is not None and runs.exempt("chance"):
-            return None
         if other is not None:
             detail = f"{name} runs on fresh copies:\n{_difference(outcomes[0], other, name).detail}"
             return "deterministic", Violation.titled(NONDETERMINISTIC, detail)
@@ -164,6 +162,7 @@ DETERMINISTIC = Oracle(
     tier=1,
     grade=Grade.C,
     universal=True,
+    compares_runs=True,
     promise="A pass gives equal results for equal modules.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
@@ -192,6 +191,7 @@ REPEATABLE = Oracle(
     tier=1,
     grade=Grade.C,
     universal=True,
+    compares_runs=True,
     promise="A pass gives the same result however often it is applied to the same module object.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
@@ -216,6 +216,7 @@ SEQUENTIAL = Oracle(
     tier=1,
     grade=Grade.C,
     universal=True,
+    compares_runs=True,
     promise="Sequential([p, q]) gives what q(p(mod)) gives.",
     source="docstring of tvm.transform.Sequential: 'a pass that works on a sequence of pass "
     "objects. Multiple passes can be executed sequentially using this class.'",

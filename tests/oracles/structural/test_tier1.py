@@ -242,6 +242,20 @@ def test_only_code_without_meaning_may_be_folded_to_anything() -> None:
     assert check(Case(mod, (PassCall("Normalize()"), random))) == []
 
 
+@pytest.mark.parametrize(
+    ("oracle", "public"), [("deterministic", True), ("deterministic", False), ("json", True)]
+)
+def test_no_two_runs_need_agree_on_code_without_meaning(oracle: str, public: bool) -> None:
+    random = dataclasses.replace(user("counts_its_runs"), like="FoldConstant")
+    mod = Folded.clone()
+    if not public:
+        mod["main"] = mod["main"].without_attr("global_symbol")
+    (violation,) = check(Case(mod, (random,)), oracles=[oracle])
+    assert violation.oracle == oracle
+    mod["kernel"] = mod["kernel"].with_body(ir.Evaluate(0))
+    assert check(Case(mod, (random,)), oracles=[oracle]) == []
+
+
 def nested_and_disabled(runs: PassRuns) -> tuple[Violation | None, Violation | None]:
     return (
         composition._unlike(runs.direct, composition._nest(runs), composition.NESTED),
