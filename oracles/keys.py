@@ -91,15 +91,17 @@ HEADLINE = 160
 def headline(text: str) -> str:
     """The first line of a message, for people: short, without addresses and printed programs.
 
-    What is wrong is never cut: it comes before a failed check's condition in a line that is too
-    long for both, and printed nodes are shown without their operands there.
+    What is wrong is never cut: it comes before a failed check's condition in a line too long for
+    both, printed nodes lose their operands there, and a line that announces the next one has it.
     """
     text = _LISTING.sub("<function>", text).strip()
-    line = text.partition("\n")[0]
+    line, _, rest = text.partition("\n")
     condition = _CONDITION.match(text)
     if condition and (len(line) > HEADLINE or not line[condition.end() :].strip(" :")):
         said = explanation(text).lstrip(" :\n").partition("\n")[0]
         line = f"{said} ({condition[0].rstrip(' :')})" if said else line
+    elif line.rstrip().endswith(":"):
+        line = " ".join([line.rstrip(), *rest.strip().splitlines()[:1]])
     if len(line) > HEADLINE:
         line = _without_operands(line)
     line = re.sub(r"0x[0-9a-fA-F]+", "<address>", line)

@@ -156,7 +156,9 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         again = tvm.script.from_source(mod.script(show_meta=True))
     except Exception as error:
         text = parser_message(f"{type(error).__name__}: {error}")
-        title = f"the script form of a module does not parse: {text}"
+        title = (
+            f"the script form of a module does not parse: {text or 'the parser gives no reason'}"
+        )
         detail = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
         refused = _refusal(text)
         broken = 0 <= refused < _reached(runs.mod)

@@ -227,6 +227,11 @@ LONG = " && ".join(f"value_{i} == {i}" for i in range(30))
             "In relax.add, dtypes",
         ),
         (f"R.add({LONG}) has no type", "R.add(…) has no type"),
+        (
+            "Validation of R.add found: \n\n  too few operands\nat x",
+            "Validation of R.add found: too",
+        ),
+        ("Expected one of:", "Expected one of:"),
     ],
 )
 def test_a_headline_says_first_what_is_wrong(message: str, beginning: str) -> None:
