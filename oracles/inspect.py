@@ -16,6 +16,8 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Op
 
+from ..compat import ir
+
 
 def relax_functions(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, relax.Function]]:
     """The module's Relax functions, without PrimFuncs and external functions."""
@@ -36,6 +38,11 @@ def attr(func: tvm.ir.BaseFunc | tvm.IRModule, name: str) -> Any:
     """An attribute of a function or module, or None."""
     attrs = func.attrs
     return None if attrs is None else attrs.get(name)
+
+
+def is_bound_to_threads(func: tirx.PrimFunc) -> bool:
+    """A loop of it runs on the threads of a device: it is no code for the CPU."""
+    return any(loop.kind == ir.ForKind.THREAD_BINDING for loop in nodes(func, ir.For))
 
 
 def public_functions(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, relax.Function]]:

@@ -3,12 +3,15 @@
 A contract lists the rejections of its pass. Where there is no contract, a rejection is clean if the
 author of the pass wrote it for a person: the pass itself raises it, on purpose, with a message that
 names what is not supported or what the pass requires.
+
+Every pass may refuse a module that lacks a function which the pass is asked to work on.
 """
 
 from __future__ import annotations
 
 import re
 
+import tvm
 from tvm.error import InternalError
 
 from . import keys
@@ -43,3 +46,18 @@ def is_clean(error: Exception) -> bool:
     if line.startswith("raise NotImplementedError") or _UNSUPPORTED.search(text):
         return True
     return not isinstance(error, InternalError) and bool(_REQUIRED.search(text))
+
+
+_LACKS = re.compile(r'Cannot find global var "([^"]+)" in the Module')
+
+
+def lacks_function(error: Exception, call: str, mod: tvm.IRModule) -> bool:
+    """The message names a function that the arguments of the pass name, and the module lacks.
+
+    Args:
+        call: the expression of the pass.
+    """
+    found = _LACKS.search(keys.text_of(error))
+    if found is None or any(gvar.name_hint == found[1] for gvar in mod.get_global_vars()):
+        return False
+    return re.search(rf"""(['"]){re.escape(found[1])}\1""", call) is not None

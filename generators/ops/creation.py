@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching
+from . import batching, undefined
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 
 __all__ = ["OPS"]
@@ -162,7 +162,14 @@ def _one_hot(args: Sequence[Any], attrs: Any) -> Any:
 
 
 OPS = (
-    Op(name="full", build=_build_full, reference=_full, dtypes=NUMBERS, nonfinite=True),
+    Op(
+        name="full",
+        build=_build_full,
+        reference=_full,
+        dtypes=NUMBERS,
+        nonfinite=True,
+        undefined=undefined.unrepresentable_fill,
+    ),
     _filled("zeros", 0),
     _filled("ones", 1),
     Op(
@@ -171,6 +178,7 @@ OPS = (
         reference=_full_like,
         dtypes=ALL,
         nonfinite=True,
+        undefined=undefined.unrepresentable_fill,
         batching=batching.elementwise,
     ),
     _filled_like("zeros_like", 0),

@@ -156,6 +156,11 @@ def unrepresentable(args: Sequence[Any], attrs: Any, result: Any) -> bool | Beha
     return not fits and Behaviour.CONVERSION
 
 
+def unrepresentable_fill(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
+    """The second operand, the value of all elements, is one that they cannot hold."""
+    return unrepresentable(args[1:], attrs, result)
+
+
 # Indices. For those past the end NumPy raises IndexError.
 
 
@@ -250,14 +255,17 @@ def two_dtypes(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def no_distribution(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """Rows of probabilities add up to 1; uniform samples are in [0, 1)."""
+    """Rows of probabilities add up to 1; uniform samples are in [0, 1); each is for such a row."""
     prob, sample = (arg.astype("float64") for arg in args[:2])
+    rows = args[2]
     sums = prob.sum(axis=-1)
     return not bool(
         (prob >= 0).all()
         and (np.abs(sums - 1) < 1e-3).all()
         and (sample >= 0).all()
         and (sample < 1).all()
+        and (rows >= 0).all()
+        and (rows < len(prob)).all()
     )
 
 

@@ -22,6 +22,7 @@ from ..inspect import (
     calls_of,
     complete,
     has_op_attr,
+    is_bound_to_threads,
     nodes,
     op_name,
     ops_used,
@@ -201,9 +202,7 @@ def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
 def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
     """It is a PrimFunc that is not bound to the threads of a device: the pass computes on the CPU,
     and passes over what cannot be built for it (fold_constant.cc, GetCachedBuild)."""
-    return isinstance(func, tirx.PrimFunc) and not any(
-        loop.kind == ir.ForKind.THREAD_BINDING for loop in nodes(func, ir.For)
-    )
+    return isinstance(func, tirx.PrimFunc) and not is_bound_to_threads(func)
 
 
 def _undefined(mod: tvm.IRModule) -> bool:

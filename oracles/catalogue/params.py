@@ -439,7 +439,7 @@ def _collect_used_outputs(
 CONTRADICTIONS = (
     Rejection(
         r"convertible from the old|should equal to the product|to be divisible|"
-        r"type mismatch|cannot be broadcasted|must have the same",
+        r"type mismatch|cannot be broadcasted|Cannot broadcast|must have the same",
         "the message names the types that contradict each other for the bound extents",
     ),
     Rejection(

@@ -215,10 +215,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring of relax.op.call_tir_with_grad: te_grad_name is 'The registered name of "
                 "the te gradient function'",
             ),
-            Rejection(
-                "Cannot find global var",
-                "docstring: func_name is 'The name of the specific function'",
-            ),
         ),
         inside=("DeadCodeElimination",),
         cost=1.0,

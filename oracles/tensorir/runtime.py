@@ -138,8 +138,9 @@ def view(
     if not array.flags.c_contiguous:
         raise Undefined("a view of memory that is not contiguous")
     steps = tuple(stride * size for stride in strides) if strides else None
+    memory = array.reshape(-1).view("uint8").data  # NumPy gives out no buffer of a bfloat16
     try:
-        return np.ndarray(tuple(shape), dtype, array.data, begin * size, steps)
+        return np.ndarray(tuple(shape), dtype, memory, begin * size, steps)
     except (TypeError, ValueError) as error:
         raise Undefined(f"a view that leaves its memory: {error}") from error
 

@@ -19,7 +19,13 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Death, Failure, execute, is_large
 from ..grades.grade import Grade
-from ..inspect import bindings_of, op_name, public_functions
+from ..inspect import (
+    bindings_of,
+    is_bound_to_threads,
+    op_name,
+    prim_funcs,
+    public_functions,
+)
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, given
 from ..passcall import PassCall
@@ -27,7 +33,7 @@ from ..tensorir.sanitizer_runtime import UNWRITTEN
 from ..text.short_value_checks import against_numpy
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
-from ..violation import Case, Journal, Violation
+from ..violation import Case, Journal, Violation, abstain
 from . import sanitized
 from .blame import alone
 from .expectation import Expectation, executes
@@ -88,6 +94,9 @@ def outcomes(
     mod: tvm.IRModule, pipeline: str, mode: str, journal: Journal
 ) -> tuple[list[Expectation], list[Any] | Failure | None]:
     """What calls must give, and what they give in the VM, found out once; see `execute`."""
+    if any(is_bound_to_threads(func) for _, func in prim_funcs(mod)):
+        abstain("a PrimFunc is bound to the threads of a device: it is no code for the CPU")
+        return [], None
     known = given(mod)
     expected = known.expectations.all(kinds=tuple(Kind))
     if expected and (pipeline, mode) not in known.executed:

@@ -28,7 +28,13 @@ from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, Fault, sanitize, translate
 from ..tensorir.data import depends_on_data
-from ..tensorir.sanitizer_runtime import ALIASED, READ_OUTSIDE, UNWRITTEN, WRITE_OUTSIDE
+from ..tensorir.sanitizer_runtime import (
+    ALIASED,
+    READ_OUTSIDE,
+    UNINITIALISED,
+    UNWRITTEN,
+    WRITE_OUTSIDE,
+)
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
@@ -107,6 +113,8 @@ def find(runs: PassRuns) -> Found | None:
         again = _first(side, new, afresh=True)
         if again is None or again.fault != found.fault:
             continue
+        if found.fault.kind == UNINITIALISED and e.arbitrary:
+            continue  # an operator of the module reads it
         return found if _first(e, _all(runs.mod), afresh=True) is None else None
     return None
 

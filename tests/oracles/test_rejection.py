@@ -18,7 +18,7 @@ from relaxfuzz.oracles.catalogue.uncovered import missing_arguments, without_con
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.passcall import PassCall, cpu
-from relaxfuzz.oracles.rejection import is_clean
+from relaxfuzz.oracles.rejection import is_clean, lacks_function
 from relaxfuzz.oracles.violation import Case
 
 
@@ -174,3 +174,33 @@ def test_what_is_left_out_has_no_contract() -> None:
     assert contract_of(PassCall("VMBuiltinLower()")).universal_only
     assert not contract_of(PassCall("FuseOps()")).universal_only
     assert not contract_of(PassCall("VMBuiltinLower()", factory="own:it")).universal_only
+
+
+def raises_for(name: str) -> tvm.transform.Pass:
+    """A pass that looks a function up, as DeadCodeElimination does its entry functions."""
+
+    @tvm.transform.module_pass(opt_level=0)
+    def looks_up(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        tvm.IRModule({}).get_global_var(name)
+        return mod
+
+    return looks_up
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "expected"),
+    [
+        ("gone", "DeadCodeElimination(entry_functions=['gone'])", True),
+        ("gone", "Gradient('gone')", True),
+        ("gone", "DeadCodeElimination(entry_functions=['gone_too'])", False),
+        ("main", "Gradient('main')", False),  # the module has it
+    ],
+)
+def test_a_function_that_the_call_names_may_be_missed(name: str, call: str, expected: bool) -> None:
+    error = error_of(lambda: apply(raises_for(name)))
+    assert lacks_function(error, call, Closure) is expected
+
+
+def test_a_missing_entry_function_is_the_fault_of_the_call() -> None:
+    call = PassCall("DeadCodeElimination(entry_functions=['gone'])")
+    assert check(Case(Closure, (call,)), oracles=["crash"]) == []

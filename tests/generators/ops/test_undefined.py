@@ -80,9 +80,11 @@ CASES: tuple[tuple[str, tuple[Any, ...], dict[str, Any] | None, bool], ...] = (
     ("outer", (ints(1), floats(1)), None, True),
     ("mean", (ints(1, 2),), None, True),
     ("logical_and", (ints(1), ints(1)), None, True),
-    ("multinomial_from_uniform", (floats([0.5, 0.5]), floats([0.1])), None, False),
-    ("multinomial_from_uniform", (floats([0.5, 0.4]), floats([0.1])), None, True),
-    ("multinomial_from_uniform", (floats([0.5, 0.5]), floats([1.0])), None, True),
+    ("multinomial_from_uniform", (floats([0.5, 0.5]), floats([0.1]), ints([0])), None, False),
+    ("multinomial_from_uniform", (floats([0.5, 0.4]), floats([0.1]), ints([0])), None, True),
+    ("multinomial_from_uniform", (floats([0.5, 0.5]), floats([1.0]), ints([0])), None, True),
+    ("multinomial_from_uniform", (floats([0.5, 0.5]), floats([0.1]), ints([-1])), None, True),
+    ("multinomial_from_uniform", (floats([0.5, 0.5]), floats([0.1]), ints([1])), None, True),
     ("grad.max_pool2d_backward", (floats(1), floats(1, 1)), None, True),
     ("grad.max_pool2d_backward", (floats(1), floats(1, 2)), None, False),
     ("nn.conv2d", (floats(1), floats(1)), None, False),
@@ -121,6 +123,14 @@ def test_operands(
 def test_casts(value: float, dtype: str, expected: bool) -> None:
     found = table["astype"].undefined_for((floats(value),), np.zeros(1, dtype))
     assert (found is not None) == expected
+
+
+@pytest.mark.parametrize("name", ["full", "full_like"])
+def test_values_to_fill_with(name: str) -> None:
+    first = ints(2) if name == "full" else ints(1, 2, dtype="int8")
+    for value, expected in ((floats(2**24), True), (floats(-3), False)):
+        found = table[name].undefined_for((first, value), np.zeros(2, "int8"))
+        assert (found is not None) == expected
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])

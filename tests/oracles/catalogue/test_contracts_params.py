@@ -386,3 +386,15 @@ def test_weights_of_a_real_model_are_not_bound() -> None:
         call = catalogue["BindParams"].choose(Choices(data), builder.get())
         assert call is not None
         assert positional(call)[1] == ["bias"]
+
+
+def test_extents_that_contradict_each_other_may_be_refused() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor(("m", 2), "float32"), y: R.Tensor((3, 2), "float32")) -> R.Tensor(
+            ("m", 2), "float32"
+        ):
+            return R.einsum((y, x), subscripts="ij,ij->ij")
+
+    assert check(Case(Module, (PassCall("BindSymbolicVars({'m': 2})"),)), oracles=["crash"]) == []

@@ -332,6 +332,25 @@ def test_a_right_pipeline_is_left_alone(pipeline: str) -> None:
     run_snippet("executed-by-pipeline", whole)
 
 
+@I.ir_module
+class OnDevice:
+    @T.prim_func(private=True, s_tir=True)
+    def fill(out: T.Buffer((T.int64(2),), "float32")):
+        shared = T.sblock_alloc_buffer((T.int64(1),), scope="shared")
+        for i in T.thread_binding(T.int64(2), thread="blockIdx.x"):
+            shared[T.int64(0)] = T.float32(1.0)
+            out[i] = shared[T.int64(0)]
+
+    @R.function
+    def main() -> R.Tensor((2,), "float32"):
+        cls = OnDevice
+        return R.call_tir(cls.fill, R.tuple(), out_ty=R.Tensor((2,), "float32"))
+
+
+def test_code_for_the_threads_of_a_device_is_not_built_for_the_cpu() -> None:
+    assert check(Case(OnDevice, pipeline="default"), oracles=["executed-by-pipeline"]) == []
+
+
 SPECIAL = ("values", "special values")
 
 

@@ -17,6 +17,7 @@ from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.errors import Undefined
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.tensorir import runtime
 from relaxfuzz.oracles.tensorir.data import depends_on_data
 from relaxfuzz.oracles.values import sanitized
 from relaxfuzz.oracles.values.expectation import Expectation
@@ -158,3 +159,26 @@ NEW = " by a new PrimFunc"
 def test_the_matmul_over_nothing_can_be_rerun() -> None:
     with pytest.raises(AssertionError, match="output left unwritten at NT_matmul"):
         run_snippet("sanitized", Case(Nothing, (PassCall("FuseTransposeMatmul()"),)), ours=True)
+
+
+@I.ir_module
+class Unwritten:
+    @R.function
+    def main() -> R.Tensor((2, 2), "float32"):
+        gv: R.Tensor((2, 2), "float32") = R.builtin.alloc_tensor(
+            R.shape([2, 2]), R.dtype("float32"), 0, R.str("global")
+        )
+        return R.nn.relu(gv)
+
+
+def test_what_an_operator_of_the_module_reads_unwritten_is_not_of_the_pass() -> None:
+    assert check(Case(Unwritten, (PassCall("LegalizeOps()"),)), oracles=["sanitized"]) == []
+
+
+def test_views_of_dtypes_that_numpy_gives_no_buffer_of() -> None:
+    memory = np.array([1, 2, 3, 4], "bfloat16")
+    seen = runtime.view(memory, np.dtype("bfloat16"), (2,), (), 1)
+    seen[0] = 7
+    assert memory.astype("float32").tolist() == [1, 7, 3, 4]
+    with pytest.raises(Undefined, match="leaves its memory"):
+        runtime.view(memory, np.dtype("bfloat16"), (4,), (), 1)
