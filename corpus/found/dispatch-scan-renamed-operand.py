@@ -1,4 +1,4 @@
-# Var <name> is not defined.: cumprod of the variable of an If that gets a new type
+# DispatchSortScan: cumprod of the variable of an If that gets a new type
 
 import tvm
 from tvm import relax, tirx

@@ -1,4 +1,4 @@
-# Check failed: (it != functions.end()) is false: There is no definition of <node>: a private function returns a recursive local function that takes no variable of it
+# LambdaLift: a private function returns a recursive local function that takes no variable of it
 
 from tvm.relax.transform import LambdaLift
 from tvm.script import ir as I, relax as R

@@ -1,4 +1,4 @@
-# Var <name> is not defined.: a local function returns the variable of an If that gets a new type
+# LambdaLift: a local function returns the variable of an If that gets a new type
 
 import tvm
 from tvm import relax, tirx

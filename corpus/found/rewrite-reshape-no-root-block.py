@@ -1,4 +1,4 @@
-# Check failed: (func->body->IsInstance<SBlockRealizeNode>()) is false:: a dataflow block calls a PrimFunc without a root block
+# RewriteDataflowReshape: a dataflow block calls a PrimFunc without a root block
 
 from tvm.relax.transform import RewriteDataflowReshape
 from tvm.script import ir as I, relax as R, tirx as T

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar
 
@@ -109,6 +110,28 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
                     f"{len(call.args)}\n\n{keys.listing(mod)}",
                 )
     return None
+
+
+def devices_flaw(mod: tvm.IRModule) -> Violation | None:
+    """A virtual device that a type or an attribute names, and the module does not list.
+
+    Passes and the parser look devices up by their place in the module's list.
+    """
+    listed = list(mod.global_infos.get("vdevice", ()))
+    unlisted: list[ir.VDevice] = []
+
+    def visit(device: ir.VDevice) -> None:
+        if not any(tvm_ffi.structural_equal(device, each) for each in listed):
+            unlisted.append(device)
+
+    for _, func in relax_functions(mod):
+        tvm_ffi.structural_walk(func, (ir.VDevice, visit))
+    if not unlisted:
+        return None
+    return Violation.titled(
+        "ill-formed: a virtual device is used that the module does not list",
+        f"{unlisted[0]} is not among the {len(listed)} of the module\n\n{keys.listing(mod)}",
+    )
 
 
 def _dangling(mod: tvm.IRModule, functions: dict[str, GlobalVar]) -> Violation | None:

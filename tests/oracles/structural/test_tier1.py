@@ -355,3 +355,17 @@ def test_what_rewriting_does_in_a_users_pass_is_no_fault_of_a_common_part() -> N
     """What runs inside of a user's pass is not known; that it does what rewriting does, is."""
     (found,) = check(Case(size_outside_of_its_block(), (user("expands"),)))
     assert (found.oracle, found.pass_name) == ("well-formed", "PatternMatchingRewriter")
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_nothing_is_promised_for_a_device_that_the_module_does_not_list(listed: bool) -> None:
+    device = ir.VDevice("llvm", 0, "global")
+    ty = relax.TensorType((2,), "float32", vdevice=device)
+    gvar, gv = tvm.ir.GlobalVar("kernel"), relax.Var("gv", ty)
+    call = relax.op.call_tir(gvar, [], ty)
+    body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(gv, call)])], gv)
+    main = relax.Function([], body, ty).with_attr("global_symbol", "main")
+    infos = {"vdevice": [device]} if listed else {}
+    mod = tvm.IRModule({"main": main, gvar: Folded["kernel"]}, global_infos=infos)
+    assert (checkers.devices_flaw(mod) is None) == listed
+    assert check(Case(mod, (PassCall("CallTIRRewrite()"),)), oracles=["crash"]) == []
