@@ -15,12 +15,13 @@ from tvm.script import relax as R
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.errors import Undefined
+from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tensorir import runtime
 from relaxfuzz.oracles.tensorir.data import depends_on_data
 from relaxfuzz.oracles.values import sanitized
-from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.values.expectation import Expectation, copies
 from relaxfuzz.oracles.violation import Case
 
 from ..snippets import load_faults, run_snippet
@@ -49,8 +50,9 @@ def found(monkeypatch: pytest.MonkeyPatch, factory: Any, *calls: list[Any]) -> A
         after = runs.direct.mod
         assert after is not None
         for args in calls:
+            result = Evaluator(runs.mod).run("main", copies(args))
             yield (
-                Expectation(runs.mod, "main", args, None),
+                Expectation(runs.mod, "main", args, result),
                 Expectation(after, "main", args, None),
             )
 
