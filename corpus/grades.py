@@ -13,6 +13,8 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import tvm
+
 from ..oracles.execute.fork import LATE, in_fork
 from ..oracles.grades import rule
 from ..oracles.grades.grade import Grade
@@ -48,7 +50,8 @@ def rare_in(reproducer: Path) -> tuple[str, ...]:
     what may crash.
 
     Raises:
-        RuntimeError: the module cannot be made; or TVM dies of making it, or takes too long.
+        RuntimeError: the module cannot be made, or is not called `mod`; or TVM dies of making it,
+            or takes too long.
     """
     for tried in (True, False):
         found, end = in_fork(functools.partial(_rare_in, reproducer, tried=tried))
@@ -60,8 +63,11 @@ def rare_in(reproducer: Path) -> tuple[str, ...]:
 
 
 def _rare_in(reproducer: Path, *, tried: bool) -> Iterator[str]:
-    mod = runpy.run_path(str(reproducer)).get("mod")
-    yield from () if mod is None else rare(mod, tried=tried)
+    names = runpy.run_path(str(reproducer))
+    found = [name for name, value in names.items() if isinstance(value, tvm.IRModule)]
+    if found and "mod" not in found:
+        raise ValueError(f"Expected the module to be called 'mod' but got {found} in {reproducer}")
+    yield from rare(names["mod"], tried=tried) if found else ()
 
 
 def text(knowns: Iterable[Known]) -> str:

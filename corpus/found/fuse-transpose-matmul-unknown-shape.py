@@ -4,7 +4,7 @@ from tvm.relax.transform import FuseTransposeMatmul
 from tvm.script import ir as I, relax as R
 
 @I.ir_module
-class Module:
+class mod:
     @R.function(private=True)
     def f(x: R.Tensor((2, 2, 2, 2), dtype="float32"), y: R.Tensor(dtype="float32", ndim=4)) -> R.Tensor(dtype="float32", ndim=4):
         with R.dataflow():
@@ -14,4 +14,4 @@ class Module:
         return gv
 
 if __name__ == "__main__":
-    FuseTransposeMatmul()(Module)
+    FuseTransposeMatmul()(mod)

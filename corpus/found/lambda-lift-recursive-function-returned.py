@@ -4,7 +4,7 @@ from tvm.relax.transform import LambdaLift
 from tvm.script import ir as I, relax as R
 
 @I.ir_module
-class Module:
+class mod:
     @R.function(private=True)
     def f() -> R.Callable((R.Tensor((2,), dtype="float32"),), R.Tensor((2,), dtype="float32"), True):
         @R.function
@@ -15,4 +15,4 @@ class Module:
         return gv1
 
 if __name__ == "__main__":
-    LambdaLift()(Module)
+    LambdaLift()(mod)

@@ -42,6 +42,17 @@ class Recursive:
 
 
 @I.ir_module
+class RecursiveClosure:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        @R.function
+        def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return inner(y)
+
+        return inner(x)
+
+
+@I.ir_module
 class Closure:
     @R.function
     def main(x: R.Tensor((2,), "float32")):
@@ -131,6 +142,11 @@ def test_every_predicate_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_rare_is_seen(name: str) -> None:
     assert name in rare(CASES[name]())
+
+
+def test_a_local_function_that_calls_itself_recurses() -> None:
+    assert rare(RecursiveClosure, tried=False) == ("recursion", "closures")
+    assert rare(Closure, tried=False) == ("closures",)
 
 
 def test_a_plain_module_has_nothing_rare() -> None:
