@@ -19,6 +19,7 @@ varies. `versions` gives the grammar of `tvm`. `_OPTIONAL` lists the fields that
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..oracles import KEY_FORMAT
+from ..oracles import KEY_FORMAT, LONGEST_MESSAGE
 from .reading import read_text
 from .versions import Claim, claim
 
@@ -41,7 +42,7 @@ ANYTHING = "…"
 _REQUIRED = ("what", "key_format", "keys", "tvm")
 _OPTIONAL = (
     *("verdict", "note", "promise", "source", "root_cause", "symptoms"),
-    *("fails_with", "reproducer", "upstream", "trigger"),
+    *("fails_with", "reproducer", "upstream", "trigger", "like"),
 )
 
 
@@ -64,6 +65,9 @@ class Known:
     """Links to issues and pull requests of TVM."""
     trigger: str | None = None
     """A function of `triggers.TRIGGERS`: true for the modules on which the bug shows."""
+    like: tuple[frozenset[str], ...] = ()
+    """Of other modules that were seen to show the bug, each: what it is made of, in the words of
+    `fuzz.findings.pattern.elements`."""
     verdict: str | None = None
     note: str | None = None
     """A remark on the verdict."""
@@ -107,16 +111,16 @@ class Lookup:
         self._exact: dict[Key, list[Known]] = defaultdict(list)
         for known in self.knowns:
             for key in known.keys:
-                self._exact[_unsigned(key)].append(known)
+                self._exact[tuple(map(_general, key))].append(known)
         self._open = [
             known
             for known in self.knowns
-            if any(part.endswith(ANYTHING) for key in known.keys for part in key)
+            if any(_is_open(part) for key in known.keys for part in key)
         ]
 
     def of(self, key: Key) -> tuple[Known, ...]:
         """The bugs that a report may come from: several where they share its key."""
-        found = self._exact.get(_unsigned(key), [])
+        found = self._exact.get(tuple(map(_general, key)), [])
         more = [known for known in self._open if known.matches(key)]
         return (*found, *(known for known in more if known not in found))
 
@@ -193,6 +197,10 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
         reproducer=_reproducer(path, fields),
         upstream=_texts("upstream", fields.get("upstream", [])),
         trigger=_trigger(fields),
+        like=tuple(
+            frozenset(_texts("each of like", each, least=1))
+            for each in (_list("like", fields["like"]) if "like" in fields else ())
+        ),
         verdict=_optional("verdict", fields),
         note=_optional("note", fields),
         promise=_texts("promise", fields.get("promise", [])),
@@ -258,12 +266,37 @@ def _texts(name: str, value: object, least: int = 0) -> tuple[str, ...]:
 
 
 def _alike(expected: Key, key: Key) -> bool:
-    return len(expected) == len(key) and all(
-        got.startswith(want.removesuffix(ANYTHING)) if want.endswith(ANYTHING) else got == want
-        for want, got in zip(_unsigned(expected), _unsigned(key), strict=True)
-    )
+    return len(expected) == len(key) and all(map(_part_alike, expected, key))
 
 
-def _unsigned(key: Key) -> Key:
-    """The key without the signs of numbers: whether a number is negative depends on the module."""
-    return tuple(part.replace("-<n>", "<n>") for part in key)
+def _part_alike(want: str, got: str) -> bool:
+    if _is_open(want):
+        start = _UNFINISHED.sub("", _general(want.removesuffix(ANYTHING)))
+        other = _general(got)
+        # What is cut at one place in two messages ends at two places of what they have in common.
+        return other.startswith(start) or (_is_cut(got) and start.startswith(other))
+    return _general(got) == _general(want)
+
+
+def _is_open(part: str) -> bool:
+    """It ends in `ANYTHING`, or the message goes on."""
+    return part.endswith(ANYTHING) or _is_cut(part)
+
+
+def _is_cut(part: str) -> bool:
+    return len(part) > LONGEST_MESSAGE - 3  # less a word's space or two, which are stripped
+
+
+def _general(part: str) -> str:
+    """A part of a key without what depends on the module: signs, and what is computed of what.
+
+    Where one module has `<node>` in a message, another has `<n> * <node>` or a list of nodes.
+    """
+    return _EXPRESSION.sub("<node>", part.replace("-<n>", "<n>"))
+
+
+_EXPRESSION = re.compile(r"<(?:node|list)>(?: [-+*/%]+ <\w+>)*|<\w+>(?: [-+*/%]+ <\w+>)+")
+"""An expression in a message."""
+
+_UNFINISHED = re.compile(r"<\w*$")
+"""The beginning of a placeholder, where a message was cut."""

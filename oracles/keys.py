@@ -23,12 +23,10 @@ from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
 from ..compat.schema import current_class
+from . import LONGEST_MESSAGE
 from .inspect import nodes
 from .text.paths import as_there
 from .violation import Raised, Violation
-
-LONGEST = 200
-"""Characters of a normalized message that count: beyond them is what the compiler printed."""
 
 KEPT = 200_000
 """Characters of an exception's text that are kept."""
@@ -258,7 +256,7 @@ def message(text: str, *, ops: bool = False) -> str:
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)
     head = _NAMESPACE.sub("", re.sub(r" \(\S+ vs\. \S+\) ?:$", ":", head))
-    return (head + text).strip()[:LONGEST].strip()
+    return (head + text).strip()[:LONGEST_MESSAGE].strip()
 
 
 def explanation(text: str) -> str:

@@ -10,7 +10,7 @@ import typer.core
 
 from ...oracles.grades.grade import Grade
 from .app import app, command
-from .options import OUT, Oracles, Out
+from .options import OUT, KnownFolders, Oracles, Out
 
 
 class _ListByDefault(typer.core.TyperGroup):
@@ -32,7 +32,8 @@ findings = typer.Typer(
     "  relaxfuzz findings relaxfuzz-out --pass LegalizeOps --new\n\n"
     "  relaxfuzz findings show 3f2a --format issue\n\n"
     "  relaxfuzz findings merge 3f2a 77c0\n\n"
-    "  relaxfuzz findings verdict 3f2a wontfix",
+    "  relaxfuzz findings verdict 3f2a wontfix\n\n"
+    "  relaxfuzz findings known 3f2a fuse-ops-constant-argument",
 )
 app.add_typer(findings, name="findings")
 
@@ -151,3 +152,24 @@ def judge_finding(
     from ..report import listing
 
     return listing.judge(out, id, verdict=verdict)
+
+
+@command("known", of=findings)
+def known_finding(
+    id: Id,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A known bug, as `relaxfuzz known` lists it.")
+    ],
+    known: KnownFolders = None,
+    out: Out = OUT,
+) -> int:
+    """Record that a row is a known bug in other words: no later run reports it again.
+
+    The record gets the keys of the row's findings, and what their modules are made of. It is
+    written to the folder of --known, or to relaxfuzz-known; the records that come with relaxfuzz
+    stay as they are.
+    """
+    from ..findings.known import Choice
+    from ..report import listing
+
+    return listing.add_to_known(out, id, name, Choice(folders=tuple(known or ()), update=True))

@@ -14,7 +14,7 @@ from .confirm import again
 from .finding import Finding
 from .pattern import elements, is_call
 from .rows import NamedCause
-from .rules import RULES, has_wrong_result, is_of_users_pass
+from .rules import RULES, Rule, has_wrong_result, is_of_users_pass
 from .store import Store
 
 MOST_SUSPECTS = 8
@@ -39,13 +39,13 @@ STRENGTH = {
 values, another interface, ...; that a second run does something is the weakest."""
 
 
-def causes(finding: Finding) -> list[NamedCause]:
+def causes(finding: Finding, rules: Iterable[Rule] = RULES) -> list[NamedCause]:
     """The causes that the rules name, by rule; none where no evidence was taken."""
     evidence = finding.evidence
     if evidence is None:
         return []
     found = []
-    for rule in RULES:
+    for rule in rules:
         for cause in rule.causes(finding, evidence):
             digest = hashlib.sha256(json.dumps([rule.name, *cause]).encode()).hexdigest()[:32]
             found.append(NamedCause(digest, rule.reason, rule.sure))

@@ -26,6 +26,7 @@ from ..process.targets import Target
 from ..system.files import write_whole
 from ..user_input.errors import UserError
 from .finding import Finding
+from .pattern import elements
 from .replay import Item, Outcome, Status, items, replay
 from .rules import is_of_users_pass
 from .store import file_name
@@ -264,15 +265,47 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
     path = folder / f"{name}.toml"
     if path.exists():
         return path
-    folder.mkdir(parents=True, exist_ok=True)
-    document = tomlkit.document()
-    document["what"] = finding.title.replace(ANYTHING, "...")
-    document["key_format"] = KEY_FORMAT
-    document["keys"] = tomlkit.array().multiline(True)
+    document = _record(finding.title, finding.versions["tvm"])
     document["keys"].append(list(finding.full_key))
-    document["tvm"] = f"fails on {finding.versions['tvm']}"
+    folder.mkdir(parents=True, exist_ok=True)
     if reproducer is not None:
         shutil.copyfile(reproducer, folder / f"{name}.py")
         document["reproducer"] = f"{name}.py"
     write_whole(path, tomlkit.dumps(document))
     return path
+
+
+def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
+    """Write into the record of a known bug that these findings are that bug in other words.
+
+    It gets the keys that it does not cover yet, and what the modules are made of. If `folder` has
+    no record of this name, one is made there; those of other folders stay as they are.
+    """
+    path = folder / known.path.name
+    for finding in findings:
+        if path.exists():
+            document = tomlkit.parse(path.read_text(encoding="utf-8"))
+            own = knowns(folder)
+            covered = any(k.path == path and k.matches(finding.full_key) for k in own)
+        else:
+            document, covered = _record(known.what, finding.versions["tvm"]), False
+        if not covered:
+            document["keys"].append(list(finding.full_key))
+        if finding.evidence is not None:
+            made_of = sorted(elements(finding.evidence.pattern, parameters=True))
+            like = document.setdefault("like", tomlkit.array().multiline(True))
+            if made_of and made_of not in like.unwrap():
+                like.append(made_of)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, tomlkit.dumps(document))
+    return path
+
+
+def _record(what: str, version: str) -> tomlkit.TOMLDocument:
+    """A record without keys yet, of a bug that shows on this version of TVM."""
+    document = tomlkit.document()
+    document["what"] = what.replace(ANYTHING, "...")
+    document["key_format"] = KEY_FORMAT
+    document["keys"] = tomlkit.array().multiline(True)
+    document["tvm"] = f"fails on {version}"
+    return document

@@ -42,15 +42,20 @@ def parts(mod: tvm.IRModule) -> set[str]:
     return found
 
 
-def elements(pattern: str) -> frozenset[str]:
+def elements(pattern: str, *, parameters: bool = False) -> frozenset[str]:
     """What a module is made of, from its pattern: bindings, attributes of functions, PrimFuncs.
 
     Of which variables they are, and in which order they stand, is left out.
+
+    Args:
+        parameters: with the types of parameters.
     """
     found = set()
     for line in pattern.splitlines():
         if line.startswith(("public", "private")):
             found.add(re.sub(r" Function\(.*\)", "", line))
+            if parameters:
+                found.update(f"parameter: {ty}" for ty in re.findall(r"%\d+: ([^,()]+)", line))
         elif line.startswith(("    ", "PrimFunc")):
             found.add(re.sub(r"%\d+", "%", line.strip()))
     return frozenset(found - {"public"})

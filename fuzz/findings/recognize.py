@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tvm import relax
+
 from ...corpus.knowns import ANYTHING, Known
 from ...corpus.reading import read_text
 from ...oracles.catalogue import catalogue, parts
@@ -21,6 +23,7 @@ from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from ...oracles.structural import interface
 from ...oracles.violation import Violation
+from ..minimize.calls import OPAQUE, PACKED
 from ..process.executor import Executor, JobFailed, check, check_reproducers
 from ..process.jobs import Check, CheckReproducers, Reproduced
 from ..user_input.errors import UserError
@@ -28,7 +31,8 @@ from .confirm import DEATHS
 from .dedup import causes
 from .evidence import Evidence
 from .finding import Finding
-from .rules import LEGALIZERS, OWN_PLACE, other_type
+from .pattern import elements
+from .rules import LEGALIZERS, OWN_PLACE, RULES, Rule, not_known, other_type
 
 MOST = 32
 """Reproducers that a finding is compared with, those that have most in common with it first."""
@@ -91,14 +95,15 @@ def _by_type(finding: Finding, knowns: Iterable[Known]) -> Known | None:
 def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tuple[str, ...]:
     """The names of the known bugs whose key the reduced finding has, and nothing else of them.
 
-    It is like one if a trigger of the record is true for its module, or if the module of the
-    reproducer raises in the same place of TVM, under the passes of the finding or under another one
-    of the record. It is unlike one whose reproducer raises the same in other places only. Where no
-    place tells, it is like one if it needs nothing that the reproducer does without, and the
-    reproducer shows the same with those attributes of operators only that it has, too; or, where
-    the reproducer shows something else, if it has all that the reproducer has. For a legalization
-    they have an operator in common, too, unless the record names that of the finding, or says that
-    any will do.
+    It is like one if a trigger of the record is true for its module, or if it has all that one of
+    the modules in the record's field `like` has, or if the module of the reproducer raises in the
+    same place of TVM, under the passes of the finding or under another one of the record, or has a
+    cause in the types of calls in common with it. It is unlike one whose reproducer raises the same
+    in other places only. Where no place tells, it is like one if it needs nothing that the
+    reproducer does without, and the reproducer shows the same with those attributes of operators
+    only that it has, too; or, where the reproducer shows something else, if it has all that the
+    reproducer has. For a legalization they have an operator in common, too, unless the record names
+    that of the finding, or says that any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
@@ -120,15 +125,19 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
 
 
 def _triggered(known: Known, finding: Finding) -> bool:
+    """The module has what the record says that modules have on which the bug shows."""
     assert finding.evidence is not None
-    return known.trigger is not None and known.trigger in finding.evidence.triggers
+    if known.trigger is not None and known.trigger in finding.evidence.triggers:
+        return True
+    has = elements(finding.evidence.pattern, parameters=True)
+    return any(each <= has for each in known.like)
 
 
 def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reproduced) -> bool:
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
-    if _raises_in_place(finding, shown):
+    if _raises_in_place(finding, shown) or _has_cause_of(finding, shown, _OF_TYPES):
         return True
     same = _same(finding, shown)
     raised = finding.violation.raised is not None
@@ -141,6 +150,8 @@ def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reprod
     my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others
     if not same:
         return its_parts <= my_parts
+    if OPAQUE & its_parts:  # the minimizer makes a packed call of whatever will do
+        my_parts -= {PACKED, relax.ExternFunc.__name__}
     return my_parts <= its_parts and _attributes_alike(executor, finding, known, its)
 
 
@@ -196,13 +207,21 @@ def _attributes_alike(executor: Executor, finding: Finding, known: Known, its: E
     without others.
     """
     assert finding.evidence is not None
-    mine = finding.evidence.attributes
-    if set(finding.evidence.ops).isdisjoint(its.ops) or set(mine) == set(its.attributes):
+    mine = tuple(name for name in finding.evidence.attributes if name not in _AXES)
+    others = set(its.attributes) - _AXES
+    if set(finding.evidence.ops).isdisjoint(its.ops) or set(mine) == others:
         return True
-    if not set(mine) <= set(its.attributes):
+    if not set(mine) <= others:
         return False
-    (less,) = reproduced(executor, finding, [known], attributes=mine)
+    (less,) = reproduced(executor, finding, [known], attributes=(*mine, *sorted(_AXES)))
     return bool(_same(finding, less))
+
+
+_OF_TYPES = tuple(rule for rule in RULES if rule.causes in (not_known, other_type))
+"""Rules of what is wrong in the type of a call, which do not need the same operator or place."""
+
+_AXES = frozenset({"axis", "axes"})
+"""Attributes that have to fit the shapes: the minimizer may be unable to set their defaults."""
 
 
 def _same(finding: Finding, shown: Reproduced) -> list[Violation]:
@@ -290,12 +309,15 @@ def reproduced(
 
 def _shows(finding: Finding, shown: Reproduced) -> bool:
     """The module of a reproducer shows the finding's violation, or has a cause in common."""
-    own = {each.cause for each in causes(finding) if each.sure}
+    return bool(_same(finding, shown)) or _has_cause_of(finding, shown, RULES)
+
+
+def _has_cause_of(finding: Finding, shown: Reproduced, rules: Iterable[Rule]) -> bool:
+    """A violation that the module of a reproducer shows has a cause in common with the finding."""
+    own = {each.cause for each in causes(finding, rules) if each.sure}
     for violation in shown.violations:
-        if violation.full_key == finding.full_key:
-            return True
         other = dataclasses.replace(finding, violation=violation, evidence=shown.evidence)
-        if not own.isdisjoint(each.cause for each in causes(other) if each.sure):
+        if not own.isdisjoint(each.cause for each in causes(other, rules) if each.sure):
             return True
     return False
 

@@ -19,7 +19,8 @@ from typing import TypeAlias
 
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.metamorphic import refused
-from ...oracles.metamorphic.oracles import NOT_SAVED, TVMSCRIPT, TVMSCRIPT_ITSELF
+from ...oracles.metamorphic.oracles import NOT_SAVED
+from ...oracles.metamorphic.scripted import TVMSCRIPT, TVMSCRIPT_ITSELF
 from ...oracles.oracle import NOTHING, Aspect
 from ...oracles.passcall import is_users
 from ...oracles.structural import crash, interface, sequential
@@ -121,7 +122,9 @@ def other_type(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     is left of a module when it cannot be reduced further has to do with it. Where something raises,
     the first operator with another type is the cause: the last one has no result.
     """
-    raises = finding.violation.raised is not None or finding.key[0].startswith(evaluated.REFUSES)
+    # The death of a process has no key.
+    refused = any(part.startswith(evaluated.REFUSES) for part in finding.key[:1])
+    raises = finding.violation.raised is not None or refused
     shows = raises or Aspect.TYPES in aspects(finding)
     by_operator = finding.reduced and finding.pass_name in LEGALIZERS
     if shows and by_operator and evidence.retyped and (raises or len(evidence.retyped) == 1):

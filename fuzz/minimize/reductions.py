@@ -6,6 +6,7 @@ from . import (
     attributes,
     bindings,
     blocks,
+    calls,
     functions,
     kernels_blocks,
     kernels_bodies,
@@ -58,6 +59,8 @@ REDUCTIONS: tuple[Reduction, ...] = (
     types.known_types,
     types.tensor_params,
     types.infer_annotations,
+    # No kernel has to be reduced that nobody calls any more.
+    calls.opaque_calls,
     # The PrimFuncs that are left by now have something to do with it, most of them.
     kernels_bodies.trivial_bodies,
     kernels_bodies.merge_kernels,
@@ -76,6 +79,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     kernels_buffers.shrink_buffers,
     kernels_bodies.simplify_expressions,
     # No smaller, but plainer; each of many small things is a try.
+    calls.plain_operators,
     shapes.plain_params,
     attributes.default_attributes,
     attributes.plain_constants,

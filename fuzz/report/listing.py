@@ -21,7 +21,7 @@ from ..findings import executable_text
 from ..findings.confirm import exhibit as exhibit_of
 from ..findings.dedup import place
 from ..findings.finding import Finding
-from ..findings.known import Choice, Expected
+from ..findings.known import USERS, Choice, Expected, extend
 from ..findings.replay import module_of, unknown
 from ..findings.store import Store
 from ..output.failure_text import failed_step
@@ -389,4 +389,21 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
         now = store.rows.get(entry.id)
         note = f" ({visible(now.note)})" if now.note else ""
         print(f"{now.id}: {visible(now.verdict or 'no verdict')}{note}")
+    return 0
+
+
+def add_to_known(folder: Path, id: str, name: str, choice: Choice) -> int:
+    """Write into the record of a known bug that a row is that bug in other words.
+
+    Raises:
+        UserError: no such id, no such known bug.
+    """
+    expected = choice.load(versions()["tvm"])
+    names = {known.name: known for known in expected.knowns}
+    if name not in names:
+        raise UserError(f"no known bug is called {name!r}{near(name, sorted(names))}")
+    with Store(folder, create=False) as store:
+        entry, _ = find(rows(store), id)
+    into = (*choice.own, *choice.folders, USERS)[0]
+    print(f"{entry.id}: {name}, in {extend(into, names[name], entry.findings)}")
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...oracles import keys
 from ...oracles.check import ORACLES
-from ...oracles.metamorphic import oracles
+from ...oracles.metamorphic import scripted
 from ...oracles.structural import checkers, reference
 from ...oracles.values import builds
 from ...oracles.values.pipeline_values import CODE_GENERATION
@@ -148,7 +148,7 @@ def _is_same(stderr: str, finding: Finding) -> bool:
                 return checkers.MISFIT.match(text) is not None
             return _alike(keys.message(text, ops=True), words)
         case ("tvmscript", words):
-            return oracles.parser_message(f"{kind}: {text}") == words
+            return scripted.parser_message(f"{kind}: {text}") == words
         case ("lowering-complete", operator, *_):
             return operator.removeprefix("relax.") in text
     if finding.pass_name == CODE_GENERATION or finding.oracle not in ORACLES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json as jsonlib
 import re
@@ -11,23 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import tvm
-import tvm_ffi
-from tvm import relax
 
 from ...compat.serialization import load_json, save_json
 from ...generators.source import from_source, same_graph, to_source
 from .. import keys
 from ..grades.grade import Grade
-from ..inspect import is_public, relax_functions
+from ..inspect import is_public
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..structural.canonical import canonical, equivalent
-from ..structural.checkers import flaw
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
 from ..violation import Case, Violation, abstain
 from . import twins
+from .scripted import TVMSCRIPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,81 +139,6 @@ def json(runs: PassRuns) -> Violation | None:
     return keys.mismatch(expected, again, NOT_SAVED)
 
 
-def tvmscript(runs: PassRuns) -> Violation | None:
-    """The result's script form parses back to the result.
-
-    If not, the pass is to blame only where the parser reads the text but refuses the module, and
-    gets further with the one that the pass was given.
-    """
-    after = runs.changed_result()
-    if after is None or flaw(after) is not None:
-        return None
-    mod = keys.comparable(after)
-    try:
-        again = tvm.script.from_source(mod.script(show_meta=True))
-    except Exception as error:
-        text = parser_message(f"{type(error).__name__}: {error}")
-        title = (
-            f"the script form of a module does not parse: {text or 'the parser gives no reason'}"
-        )
-        detail = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
-        refused = _refusal(text)
-        broken = 0 <= refused < _reached(runs.mod)
-        if refused >= 0 and not broken and _stale(runs.mod):
-            return None
-        return Violation(title, detail, (text,), pass_name="" if broken else TVMSCRIPT_ITSELF)
-    found = keys.mismatch(mod, again, "printing and parsing changes a module", located=True)
-    if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
-        return None
-    return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
-
-
-def _reached(mod: tvm.IRModule) -> int:
-    """How far the parser gets: to one of `_REFUSALS`, past all of them, or not so far: -1."""
-    try:
-        tvm.script.from_source(keys.comparable(mod).script(show_meta=True))
-    except Exception as error:
-        return _refusal(parser_message(f"{type(error).__name__}: {error}"))
-    return len(_REFUSALS)
-
-
-def _refusal(text: str) -> int:
-    return next((n for n, said in enumerate(_REFUSALS) if text.startswith(said)), -1)
-
-
-def _stale(mod: tvm.IRModule) -> bool:
-    """A GlobalVar has another type than its function: the parser refuses it or puts it right."""
-    return any(
-        isinstance(gvar.ty, relax.FuncType)
-        and not tvm_ffi.structural_equal(gvar.ty, func.ty, map_free_vars=True)
-        for gvar, func in relax_functions(mod)
-    )
-
-
-TVMSCRIPT_ITSELF = "TVMScript"
-
-_IN_A_TYPE = re.compile(r"\w+Type\b")
-"""The innermost node that differs is a type."""
-
-_REFUSALS = ("Number of arguments and parameters mismatch", "Program is not well-formed")
-"""What the parser says of a module whose text it can read, in the order in which it checks.
-
-It knows the types of functions before it reads calls of them, and so sees what the well-formed
-checker overlooks where a pass leaves calls, or the types in them, as they were."""
-
-
-def parser_message(raised: str) -> str:
-    """The parser's message, without the names in it and the advice after it.
-
-    Args:
-        raised: type and text of the exception.
-    """
-    found = re.search(r"error: (.*)", raised)
-    text = found.group(1) if found else raised
-    text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
-    return keys.message(text).partition("\n")[0][:150]
-
-
 # What is shown side by side
 
 
@@ -236,19 +158,6 @@ def _halves(twin_list: Sequence[Twin], case: Case, violation: Violation) -> Halv
     return alike(
         Half(f"{call.name} on the module", kind.shown(result.mod)),
         Half(label, kind.shown(other.mod)),
-    )
-
-
-def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
-    """The module and what comes back; where a pass is to blame, it is shown before and after it."""
-    if violation.pass_name != TVMSCRIPT_ITSELF:
-        return None
-    (call,) = case.calls
-    mod = keys.comparable(call.run(case.mod))
-    script = mod.script(show_meta=True)
-    again = attempt(lambda mod: tvm.script.from_source(script), mod)
-    return Half(f"after {call.name}", mod), ran(
-        again, "printed and parsed", "the parser of TVMScript"
     )
 
 
@@ -371,13 +280,6 @@ def _brief_renaming(case: Case, violation: Violation) -> Iterator[str]:
             yield from _brief(case, violation, f"twin = {there}", f"actual = {back}\n")
 
 
-def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
-    """Of the module itself where that is enough, else of the pass's result."""
-    parsed = "tvm.script.from_source(result.script(show_meta=True))"
-    for result in ("mod", "the_pass(mod)"):
-        yield f"result = {result}\ntvm.ir.assert_structural_equal({parsed}, result)"
-
-
 def _of_twins(
     name: str,
     *twin_list: Twin,
@@ -474,24 +376,6 @@ JSON = Oracle(
     snippet=_JSON_SNIPPET,
     brief=_brief_json,
     halves=_json_halves,
-)
-
-TVMSCRIPT = Oracle(
-    name="tvmscript",
-    tier=2,
-    grade=Grade.C,
-    looks_at=Aspect.FORMAT | Aspect.RESULT,
-    cost=60.0,
-    promise="The script form of a module parses back to a structurally equal module.",
-    source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "
-    "the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'",
-    check=tvmscript,
-    snippet="""\
-result = apply(mod)
-tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
-""",
-    brief=_brief_tvmscript,
-    halves=_tvmscript_halves,
 )
 
 ORACLES = (JSON, SOURCE, SHARING, RENAMING, FUNCTION_ORDER, ISOLATION, TVMSCRIPT)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from relaxfuzz.corpus.knowns import Known, Lookup, known, knowns
+from relaxfuzz.oracles import LONGEST_MESSAGE
 
 HEAD = """\
 what = "it is wrong"
@@ -73,6 +74,39 @@ def test_the_sign_of_a_number_is_no_part_of_a_key(tmp_path: Path) -> None:
     assert Lookup([one], "0.27.0.post1").of(("crash", "FuseOps", "ValueError", "axis -<n>")) == (
         one,
     )
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "matches"),
+    [
+        ("factor <node> is not <n>", "factor <list> * <node> is not <n>", True),
+        ("factor <node> is not <n>", "factor <n> * <node> + <n> is not <n>", True),
+        ("factor <node> is not <n>", "factor <node> is not <node>", False),
+        ("expects <n> but got <node>", "expects <node> but got <node>", False),
+        ("a - b", "a - <n>", False),
+    ],
+)
+def test_how_a_printed_expression_is_made_up_is_no_part_of_a_key(
+    tmp_path: Path, want: str, got: str, matches: bool
+) -> None:
+    one = made(tmp_path, f'keys = [["crash", "FuseOps", "ValueError", "{want}"]]')
+    key = ("crash", "FuseOps", "ValueError", got)
+    assert one.matches(key) is matches
+    assert Lookup([one], "0.27.0.post1").of(key) == ((one,) if matches else ())
+
+
+def test_a_message_that_is_cut_may_go_on_anyhow(tmp_path: Path) -> None:
+    head = "the loop over <node> of " + "a" * 160
+    assert len(head) < LONGEST_MESSAGE
+    want, got = (
+        f"{head.replace('<node>', text)} for the split of <node>, source=<node>"[:LONGEST_MESSAGE]
+        for text in ("<node>", "<n> * <node>")
+    )
+    one = made(tmp_path, f'keys = [["crash", "FuseOps", "ValueError", "{want}"]]')
+    assert one.matches(("crash", "FuseOps", "ValueError", got))
+    assert not one.matches(("crash", "FuseOps", "ValueError", got.replace("loop", "block")))
+    # What ends by itself has no other end.
+    assert not one.matches(("crash", "FuseOps", "ValueError", head.replace("<node>", "<list>")))
 
 
 def test_a_key_of_several(tmp_path: Path) -> None:

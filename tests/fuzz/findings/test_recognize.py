@@ -11,6 +11,7 @@ import tvm
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
@@ -211,6 +212,61 @@ def test_attributes_that_a_reproducer_can_do_without_tell_nothing(pool: LocalPoo
     found = finding_in(with_attributes(mod, ()), call, "crash")
     assert found.evidence is not None
     assert set(found.evidence.attributes) < set(whole.attributes)
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [one]) == ()
+
+
+@I.ir_module
+class UnknownShape:
+    @R.function
+    def main(x: R.Tensor(dtype="float32", ndim=3)) -> R.Tensor(dtype="float32", ndim=3):
+        with R.dataflow():
+            gv: R.Tensor(dtype="float32", ndim=3) = R.negative(x)
+            R.output(gv)
+        return gv
+
+
+@I.ir_module
+class OtherAxis:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 1), "float32")):
+        return R.slice_scatter(x, y, 1, 3, 2, axis=1)
+
+
+@I.ir_module
+class Kernel:
+    """The call defines no variable: any call of this type will do."""
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), s: R.Shape(ndim=1)) -> R.Tensor("float32", ndim=1):
+        n = T.int64()
+        with R.dataflow():
+            R.match_cast(s, R.Shape([n]))
+            gv = R.call_pure_packed("f", ty_args=R.Tensor((n,), "float32"))
+            R.output(gv)
+        return gv
+
+
+@pytest.mark.parametrize(
+    ("mod", "call", "oracle", "name"),
+    [
+        # The legalization that raises is a common one: the type of the operand is the cause.
+        (UnknownShape, "FoldConstant()", "crash", "fold-constant-unknown-shape"),
+        # With the default axis the shapes would be others.
+        (OtherAxis, "LegalizeOps()", "sanitized", "slice-scatter-outside"),
+        (
+            Kernel,
+            "TopologicalSort(order='breadth-first', direction='from-inputs')",
+            "well-formed",
+            "topological-sort-match-cast",
+        ),
+    ],
+)
+def test_what_tells_nothing_of_the_cause(
+    pool: LocalPool, mod: tvm.IRModule, call: str, oracle: str, name: str
+) -> None:
+    found = finding_in(mod, PassCall(call), oracle)
+    one = shipped(name)
     assert one.matches(found.full_key)
     assert unlike(pool, found, [one]) == ()
 

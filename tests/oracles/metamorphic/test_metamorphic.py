@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 import tvm
 from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.metamorphic import oracles
+from relaxfuzz.oracles.metamorphic import oracles, scripted
 from relaxfuzz.oracles.oracle import Oracle
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -98,6 +100,48 @@ def test_the_parser_may_put_stale_types_right() -> None:
     assert check(Case(mod, (PassCall("ToNonDataflow()"),)), oracles=["tvmscript"]) == []
 
 
+@I.ir_module
+class OutputInType:
+    """The parser refuses it once both bindings are outputs of one dataflow block."""
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        shape: R.Shape([2, 2]) = R.shape([2, 2])
+        made: R.Tensor(shape, "float32") = R.broadcast_to(x, shape)
+        cast: R.Tensor((2, 2), "float32") = R.match_cast(made, R.Tensor((2, 2), "float32"))
+        return (made, cast)
+
+
+@I.ir_module
+class Reference:
+    """BundleModelParams gives helper another type, and leaves that of the variable."""
+
+    @R.function(private=True)
+    def helper(w: R.Tensor((2,), "float32"), x: R.Tensor((2,), "float32")):
+        R.func_attr({"num_input": 0})
+        return w
+
+    @R.function
+    def main():
+        cls = Reference
+        func = cls.helper
+        return func  # noqa: RET504  # the variable has a type
+
+
+@pytest.mark.parametrize(
+    ("mod", "call", "blamed"),
+    [
+        (OutputInType, "ConvertToDataflow(min_size=3)", "TVMScript"),
+        (Reference, "BundleModelParams(param_tuple_name='params')", "BundleModelParams"),
+    ],
+)
+def test_a_pass_is_blamed_for_what_the_parser_refuses_where_types_are_wrong(
+    mod: tvm.IRModule, call: str, blamed: str
+) -> None:
+    (violation,) = check(Case(mod, (PassCall(call),)), oracles=["tvmscript"])
+    assert violation.pass_name == blamed
+
+
 def test_names_that_the_call_gives_are_not_changed() -> None:
     call = PassCall("DeadCodeElimination(entry_functions=['helper'])")
     assert check(Case(faults.module(), (call,)), oracles=["renaming"]) == []
@@ -111,13 +155,13 @@ def test_source_that_differs_is_a_fault_of_the_harness(monkeypatch: pytest.Monke
 
 
 def test_a_parser_may_say_nothing() -> None:
-    assert oracles.parser_message("error: ") == ""
+    assert scripted.parser_message("error: ") == ""
 
 
 def test_numbers_of_a_parsers_check_are_no_part_of_its_message() -> None:
     check = "Check failed: value >= std::numeric_limits<float>::lowest()"
     one, other = (
-        oracles.parser_message(f"error: {check} ({number} vs. -3e+38) : {number} is too low")
+        scripted.parser_message(f"error: {check} ({number} vs. -3e+38) : {number} is too low")
         for number in ("-1.79769e+308", "-1.5e+300")
     )
     assert one == other

@@ -1,0 +1,153 @@
+"""The oracle of the script form: it parses back to the module, or who is to blame if not."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+import tvm
+import tvm_ffi
+from tvm import relax
+
+from ...generators.rewrite.nodes import same_functions
+from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
+from .. import keys
+from ..grades.grade import Grade
+from ..inspect import relax_functions
+from ..oracle import Aspect, Half, Halves, Oracle
+from ..pass_runs import PassRuns, attempt
+from ..structural.checkers import flaw
+from ..text.halves import ran
+from ..violation import Case, Violation
+
+
+def tvmscript(runs: PassRuns) -> Violation | None:
+    """The result's script form parses back to the result.
+
+    If not, the pass is to blame only where the parser reads the text but refuses the module, gets
+    further with the one that the pass was given, and has a reason: a type in the result is another
+    one if it is inferred anew.
+    """
+    after = runs.changed_result()
+    if after is None or flaw(after) is not None:
+        return None
+    mod = keys.comparable(after)
+    try:
+        again = tvm.script.from_source(mod.script(show_meta=True))
+    except Exception as error:
+        text = parser_message(f"{type(error).__name__}: {error}")
+        title = (
+            f"the script form of a module does not parse: {text or 'the parser gives no reason'}"
+        )
+        detail = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
+        refused = _refusal(text)
+        broken = 0 <= refused < _reached(runs.mod) and _has_old_types(mod)
+        if refused >= 0 and not broken and _stale(runs.mod):
+            return None
+        return Violation(title, detail, (text,), pass_name="" if broken else TVMSCRIPT_ITSELF)
+    found = keys.mismatch(mod, again, "printing and parsing changes a module", located=True)
+    if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
+        return None
+    return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
+
+
+def _reached(mod: tvm.IRModule) -> int:
+    """How far the parser gets: to one of `_REFUSALS`, past all of them, or not so far: -1."""
+    try:
+        tvm.script.from_source(keys.comparable(mod).script(show_meta=True))
+    except Exception as error:
+        return _refusal(parser_message(f"{type(error).__name__}: {error}"))
+    return len(_REFUSALS)
+
+
+def _refusal(text: str) -> int:
+    return next((n for n, said in enumerate(_REFUSALS) if said in text), -1)
+
+
+def _stale(mod: tvm.IRModule) -> bool:
+    """A GlobalVar has another type than its function: the parser refuses it or puts it right."""
+    return any(
+        isinstance(gvar.ty, relax.FuncType)
+        and not tvm_ffi.structural_equal(gvar.ty, func.ty, map_free_vars=True)
+        for gvar, func in relax_functions(mod)
+    )
+
+
+class _Inferred(Rewriter):
+    infers_all = True
+
+
+def _has_old_types(mod: tvm.IRModule) -> bool:
+    """A type says something else than what is inferred, or nothing can be inferred."""
+    try:
+        return not same_functions(mod, _Inferred(mod).rewritten())
+    except CannotRewrite:
+        return True
+
+
+TVMSCRIPT_ITSELF = "TVMScript"
+
+_IN_A_TYPE = re.compile(r"\w+Type\b")
+"""The innermost node that differs is a type."""
+
+_REFUSALS = (
+    "Number of arguments and parameters mismatch",
+    "Invalid annotation",
+    "Program is not well-formed",
+)
+"""What the parser says of a module whose text it can read, in the order in which it checks.
+
+It knows the types of functions before it reads calls of them, and so sees what the well-formed
+checker overlooks where a pass leaves calls, or the types in them, as they were."""
+
+
+def parser_message(raised: str) -> str:
+    """The parser's message, without the names in it and the advice after it.
+
+    Args:
+        raised: type and text of the exception.
+    """
+    found = re.search(r"error: (.*)", raised)
+    text = found.group(1) if found else raised
+    text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
+    return keys.message(text).partition("\n")[0][:150]
+
+
+def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
+    """The module and what comes back; where a pass is to blame, it is shown before and after it."""
+    if violation.pass_name != TVMSCRIPT_ITSELF:
+        return None
+    (call,) = case.calls
+    mod = keys.comparable(call.run(case.mod))
+    script = mod.script(show_meta=True)
+    again = attempt(lambda mod: tvm.script.from_source(script), mod)
+    return Half(f"after {call.name}", mod), ran(
+        again, "printed and parsed", "the parser of TVMScript"
+    )
+
+
+def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
+    """Of the module itself where that is enough, else of the pass's result."""
+    parsed = "tvm.script.from_source(result.script(show_meta=True))"
+    for result in ("mod", "the_pass(mod)"):
+        yield f"result = {result}\ntvm.ir.assert_structural_equal({parsed}, result)"
+
+
+TVMSCRIPT = Oracle(
+    name="tvmscript",
+    tier=2,
+    grade=Grade.C,
+    looks_at=Aspect.FORMAT | Aspect.RESULT,
+    cost=60.0,
+    promise="The script form of a module parses back to a structurally equal module.",
+    source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "
+    "the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'",
+    check=tvmscript,
+    snippet="""\
+result = apply(mod)
+tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
+""",
+    brief=_brief_tvmscript,
+    halves=_tvmscript_halves,
+)
