@@ -288,12 +288,23 @@ def _is_cut(part: str) -> bool:
 
 
 def _general(part: str) -> str:
-    """A part of a key without what depends on the module: signs, and what is computed of what.
+    """A part of a key without what depends on the module.
 
-    Where one module has `<node>` in a message, another has `<n> * <node>` or a list of nodes.
+    That are signs and fractions of numbers, and what is computed of what: where one module has
+    `<node>` in a message, another has `<n> * <node>` or a list of nodes. The checker names one flaw
+    of several where a DataflowVar is used outside of its block.
     """
-    return _EXPRESSION.sub("<node>", part.replace("-<n>", "<n>"))
+    part = _NUMBER.sub("<n>", _OUTSIDE.sub("DataflowVar outside of its block", part))
+    return _EXPRESSION.sub("<node>", part)
 
+
+_NUMBER = re.compile(r"-?<n>(?:\.<n>)?")
+
+_OUTSIDE = re.compile(
+    r"^DataflowVar (?:<name> is (?:not defined|used outside DataflowBlock)"
+    r"|cannot be used as a dependent type expression)"
+)
+"""What the checker says, in the order of its walk, of a variable of a dataflow block."""
 
 _EXPRESSION = re.compile(r"<(?:node|list)>(?: [-+*/%]+ <\w+>)*|<\w+>(?: [-+*/%]+ <\w+>)+")
 """An expression in a message."""

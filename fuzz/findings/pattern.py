@@ -9,7 +9,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...oracles.inspect import calls_of, local_functions, nodes, op_name
+from ...oracles.inspect import bindings_of, calls_of, local_functions, nodes, op_name
 from ...oracles.keys import computes
 
 
@@ -39,6 +39,10 @@ def parts(mod: tvm.IRModule) -> set[str]:
             found.add(name)
     if local_functions(mod):
         found.add("local function")
+    if nodes(mod, relax.TupleGetItem):
+        found.add("item of a tuple")
+    if any(isinstance(binding.value, relax.Tuple) for binding in bindings_of(mod)):
+        found.add("bound tuple")
     return found
 
 

@@ -139,6 +139,8 @@ def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reprod
         return True
     if _raises_in_place(finding, shown) or _has_cause_of(finding, shown, _OF_TYPES):
         return True
+    if _retypes_otherwise(mine, its):
+        return False
     same = _same(finding, shown)
     raised = finding.violation.raised is not None
     if raised and same and all(v.place != finding.violation.place for v in same):
@@ -155,6 +157,12 @@ def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reprod
     return my_parts <= its_parts and _attributes_alike(executor, finding, known, its)
 
 
+def _retypes_otherwise(mine: Evidence, its: Evidence) -> bool:
+    """A legalization of an operator gives another type than the call has, in another respect."""
+    respects = dict(its.retyped)
+    return any(respects.get(operator, respect) != respect for operator, respect in mine.retyped)
+
+
 def _raises_in_place(finding: Finding, shown: Reproduced) -> bool:
     return any(_same_place(finding, violation) for violation in shown.violations)
 
@@ -165,11 +173,15 @@ def _same_place(finding: Finding, violation: Violation) -> bool:
     In a legalization, that is one cause only where one function of an operator has led there.
     """
     mine, its, place = finding.violation.raised, violation.raised, finding.violation.place
-    if not place or place != violation.place:
+    if not place or place != violation.place or _HELPERS.search(place):
         return False
     if mine is None or its is None or not mine.legalizes:
         return True
     return bool(mine.legalization) and mine.legalization == its.legalization
+
+
+_HELPERS = re.compile(r"utils\.\w+:")
+"""A file of functions that many call: what raises there tells nothing of the caller's fault."""
 
 
 def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Evidence) -> bool:
@@ -189,7 +201,7 @@ def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Eviden
 def _any_operator(part: str) -> bool:
     """A part of a record's key stands for operators by the beginning of their names."""
     name = part.removesuffix(ANYTHING)
-    return name != part and (not name or name.startswith("relax."))
+    return name != part and (not name or re.search(r"\brelax\.[\w.]*$", name) is not None)
 
 
 def _legalized(evidence: Evidence) -> set[str]:
@@ -303,6 +315,7 @@ def reproduced(
         oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         exempt=finding.exempt,
         attributes=attributes,
+        whole=finding.evidence is not None and bool(finding.evidence.retyped),
     )
     return check_reproducers(executor, job)
 

@@ -105,14 +105,14 @@ def not_known(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """The pass is given calls of unknown shape, dtype or type, whichever operator they call.
 
     LegalizeOps leaves such calls, and no later pass lowers them; other passes call legalizations
-    that need to know.
+    that need to know one thing or the other.
     """
     error, reason = finding.violation.raised, finding.violation.reason
     if reason in _BY_TYPE:
         yield finding.pass_name, "passes over", reason
     calls = error is not None and error.legalizes and finding.pass_name != "LegalizeOps"
     if calls and evidence.unknowns and len(evidence.ops) == 1:
-        yield finding.pass_name, "legalizes", *evidence.unknowns
+        yield finding.pass_name, "legalizes what is not known"
 
 
 def other_type(finding: Finding, evidence: Evidence) -> Iterator[Cause]:

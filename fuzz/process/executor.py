@@ -214,7 +214,10 @@ def check_reproducers(executor: Executor, job: CheckReproducers) -> list[Reprodu
         answers, end = collect(executor, rest)
         found += answers
         if end is not None:
-            found.append(Reproduced((death.violation(end),)))
+            ends = replace(job, files=(job.files[len(found)],), oracles=())
+            shown, _ = collect(executor, ends)  # what the module has, if nothing runs on it
+            evidence = shown[0].evidence if shown else None
+            found.append(Reproduced((death.violation(end),), evidence))
         elif not answers:
             raise _closed_during(job)
     return found

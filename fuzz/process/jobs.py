@@ -232,6 +232,8 @@ class CheckReproducers(Job[Reproduced]):
     exempt: tuple[str, ...] = ()
     attributes: tuple[str, ...] | None = None
     """Only attributes of operators with these names differ from their defaults; None: as it is."""
+    whole: bool = False
+    """Take all evidence of the modules, that too which may crash."""
 
 
 def check_reproducers(job: CheckReproducers, context: Context[Reproduced]) -> None:
@@ -244,7 +246,7 @@ def check_reproducers(job: CheckReproducers, context: Context[Reproduced]) -> No
             mod = module_file.execute(Path(file))
             if job.attributes is not None:
                 mod = with_attributes(mod, job.attributes)
-            evidence = evidence_of(mod, context.journal.step, whole=False)
+            evidence = evidence_of(mod, context.journal.step, whole=job.whole)
             check = Check(
                 module="",
                 calls=job.calls,

@@ -82,6 +82,13 @@ def test_the_sign_of_a_number_is_no_part_of_a_key(tmp_path: Path) -> None:
         ("factor <node> is not <n>", "factor <list> * <node> is not <n>", True),
         ("factor <node> is not <n>", "factor <n> * <node> + <n> is not <n>", True),
         ("factor <node> is not <n>", "factor <node> is not <node>", False),
+        ("below -<n>", "below <n>.<n>", True),
+        (
+            "DataflowVar <name> is not defined.",
+            "DataflowVar cannot be used as a dependent type expression.",
+            True,
+        ),
+        ("Var <name> is not defined.", "DataflowVar <name> is not defined.", False),
         ("expects <n> but got <node>", "expects <node> but got <node>", False),
         ("a - b", "a - <n>", False),
     ],

@@ -15,11 +15,12 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
-from relaxfuzz.corpus.knowns import SHIPPED, Known, known
+from relaxfuzz.corpus.knowns import SHIPPED, Known, known, knowns
 from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.known import Expected
+from relaxfuzz.fuzz.findings.known import Expected, extend
+from relaxfuzz.fuzz.findings.pattern import elements
 from relaxfuzz.fuzz.findings.recognize import recognized, unlike
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.minimize.attributes import with_attributes
@@ -241,7 +242,7 @@ class Kernel:
     def main(x: R.Tensor((2,), "float32"), s: R.Shape(ndim=1)) -> R.Tensor("float32", ndim=1):
         n = T.int64()
         with R.dataflow():
-            R.match_cast(s, R.Shape([n]))
+            lv = R.match_cast(s, R.Shape([n]))  # noqa: F841  # it defines n
             gv = R.call_pure_packed("f", ty_args=R.Tensor((n,), "float32"))
             R.output(gv)
         return gv
@@ -269,6 +270,42 @@ def test_what_tells_nothing_of_the_cause(
     one = shipped(name)
     assert one.matches(found.full_key)
     assert unlike(pool, found, [one]) == ()
+
+
+def test_a_module_may_have_all_that_another_one_has(pool: LocalPool, tmp_path: Path) -> None:
+    """The record says of which modules its bug was seen, besides its reproducer."""
+    found = finding_in(OtherAxis, PassCall("LegalizeOps()"), "sanitized")
+    assert found.evidence is not None
+    key = ["sanitized", "LegalizeOps", *found.key]
+    other = record(tmp_path, str(key), BRANCH)
+    assert unlike(pool, found, [other]) == ("recorded",)
+    folder = tmp_path / "own"
+    path = extend(folder, other, [found])
+    (same,) = knowns(folder)
+    assert same.path == path
+    assert same.matches(found.full_key)
+    assert same.like == (elements(found.evidence.pattern, parameters=True),)
+    assert unlike(pool, found, [dataclasses.replace(same, reproducer=other.reproducer)]) == ()
+    # What is written already is not written again.
+    extend(folder, same, [found])
+    assert knowns(folder) == (same,)
+
+
+@I.ir_module
+class OfNoAxis:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        return R.median(x, axis=[])
+
+
+@pytest.mark.parametrize("name", ["median-keepdims", "median-several-axes"])
+def test_a_legalization_may_give_another_type_in_another_respect(
+    pool: LocalPool, name: str
+) -> None:
+    found = finding_in(OfNoAxis, PassCall("LegalizeOps()"), "signature")
+    found = dataclasses.replace(found, evidence=evidence_of(OfNoAxis, silent, whole=True))
+    assert shipped(name).matches(found.full_key)
+    assert unlike(pool, found, [shipped(name)]) == (name,)
 
 
 def test_a_record_that_names_the_operator_is_of_that_one_too(pool: LocalPool) -> None:
