@@ -94,6 +94,10 @@ class Known:
         """Whether a report with this key can be one of this bug."""
         return self.expected(key) is not None
 
+    def reports(self, parts: Key) -> bool:
+        """Whether a report of this bug, by any oracle of any pass, may say this."""
+        return any(_alike(expected[2:], parts) for expected in self.keys)
+
     def expected(self, key: Key) -> Key | None:
         """The key of the record that this key of a report is covered by."""
         return next((expected for expected in self.keys if _alike(expected, key)), None)

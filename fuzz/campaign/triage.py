@@ -356,7 +356,8 @@ class Triage:
         smaller = result.finding
         evidence = take_evidence(self._executor, smaller)
         smaller = dataclasses.replace(smaller, evidence=evidence)
-        names = unlike(self._executor, smaller, self.expected.of(smaller))
+        knowns = self.expected.of(smaller)
+        names = unlike(self._executor, smaller, knowns, self.expected.knowns)
         smaller = dataclasses.replace(smaller, unlike=names)
         if names and not self.expected.of(smaller):
             smaller = self._with_source(dataclasses.replace(smaller, confirmed=True))

@@ -267,7 +267,7 @@ def _audit(folder: Path, expected: Expected, workers: int, *, as_json: bool) -> 
     with Store(folder, create=False) as store, LocalPool(workers) as pool:
         for finding in store.findings():
             knowns = [] if finding.unlike else expected.of(finding)
-            names = finding.unlike or unlike(pool, finding, knowns)
+            names = finding.unlike or unlike(pool, finding, knowns, expected.knowns)
             if len(names) < len(knowns) or not names:
                 continue
             rows.append((finding.id, finding.label, ", ".join(names), finding.title))

@@ -19,11 +19,12 @@ from ...corpus.knowns import ANYTHING, Known
 from ...corpus.reading import read_text
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.inspect import has_op_attr
+from ...oracles.metamorphic.scripted import TVMSCRIPT
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from ...oracles.structural import interface
 from ...oracles.violation import Violation
-from ..minimize.calls import OPAQUE, PACKED
+from ..minimize.calls import PACKED
 from ..process.executor import Executor, JobFailed, check, check_reproducers
 from ..process.jobs import Check, CheckReproducers, Reproduced
 from ..user_input.errors import UserError
@@ -36,6 +37,9 @@ from .rules import LEGALIZERS, OWN_PLACE, RULES, Rule, not_known, other_type
 
 MOST = 32
 """Reproducers that a finding is compared with, those that have most in common with it first."""
+
+FEW_RAISE_IT = 2
+"""Known bugs with one message: what more bugs raise, tells little of any of them."""
 
 FEW = 3
 """Known bugs that a finding may be, at the most."""
@@ -92,14 +96,17 @@ def _by_type(finding: Finding, knowns: Iterable[Known]) -> Known | None:
     return next((known for known in knowns if any(map(known.matches, signature))), None)
 
 
-def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tuple[str, ...]:
+def unlike(
+    executor: Executor, finding: Finding, knowns: Sequence[Known], every: Iterable[Known] = ()
+) -> tuple[str, ...]:
     """The names of the known bugs whose key the reduced finding has, and nothing else of them.
 
     It is like one if a trigger of the record is true for its module, or if it has all that one of
     the modules in the record's field `like` has, or if the module of the reproducer raises in the
     same place of TVM, under the passes of the finding or under another one of the record, or has a
     cause in the types of calls in common with it. It is unlike one whose reproducer raises the same
-    in other places only. Where no place tells, it is like one if it needs nothing that the
+    in other places only, or gives another type in another respect. Where that does not tell, and
+    what is raised is no message of a few bugs only, it is like one if it needs nothing that the
     reproducer does without, and the reproducer shows the same with those attributes of operators
     only that it has, too; or, where the reproducer shows something else, if it has all that the
     reproducer has. For a legalization they have an operator in common, too, unless the record names
@@ -107,6 +114,8 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
+        knowns: those whose key it has.
+        every: all known bugs.
 
     Raises:
         ExecutorError: the harness failed at a check.
@@ -115,11 +124,12 @@ def unlike(executor: Executor, finding: Finding, knowns: Sequence[Known]) -> tup
         return ()
     known = [each for each in knowns if each.reproducer is not None]
     shown = reproduced(executor, finding, known)
+    telling = _is_telling(finding, every)
     return tuple(
         each.name
         for each, one in zip(known, shown, strict=True)
         if not _triggered(each, finding)
-        and not _resembles(executor, finding, each, one)
+        and not _resembles(executor, finding, each, one, telling=telling)
         and not _raises_there(executor, each, finding)
     )
 
@@ -133,7 +143,19 @@ def _triggered(known: Known, finding: Finding) -> bool:
     return any(each <= has for each in known.like)
 
 
-def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reproduced) -> bool:
+def _is_telling(finding: Finding, every: Iterable[Known]) -> bool:
+    """A message of TVM that at most a few bugs have, and not only a kind of difference."""
+    if _HELPERS.search(finding.violation.place):
+        return False
+    message = finding.violation.raised is not None or (
+        finding.oracle == TVMSCRIPT.name and len(finding.key) == 1
+    )
+    return message and sum(known.reports(finding.key) for known in every) <= FEW_RAISE_IT
+
+
+def _resembles(
+    executor: Executor, finding: Finding, known: Known, shown: Reproduced, *, telling: bool
+) -> bool:
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
@@ -142,18 +164,22 @@ def _resembles(executor: Executor, finding: Finding, known: Known, shown: Reprod
     if _retypes_otherwise(mine, its):
         return False
     same = _same(finding, shown)
-    raised = finding.violation.raised is not None
-    if raised and same and all(v.place != finding.violation.place for v in same):
+    in_place = [each for each in same if each.place == finding.violation.place]
+    if finding.violation.raised is not None and same and not in_place:
         return False
+    if in_place and mine.unknowns and mine.unknowns == its.unknowns:
+        return True
     if not _operators_alike(finding, known, mine, its):
         return False
+    if telling:
+        return not same or _attributes_alike(executor, finding, known, its)
     # The operators that are legalized have been compared.
     others = {*_legalized(mine), *_legalized(its)} if finding.pass_name in LEGALIZERS else set()
     my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others
     if not same:
         return its_parts <= my_parts
-    if OPAQUE & its_parts:  # the minimizer makes a packed call of whatever will do
-        my_parts -= {PACKED, relax.ExternFunc.__name__}
+    # The minimizer makes a packed call of whatever will do.
+    my_parts -= {PACKED, relax.ExternFunc.__name__}
     return my_parts <= its_parts and _attributes_alike(executor, finding, known, its)
 
 
