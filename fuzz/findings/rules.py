@@ -121,7 +121,8 @@ def other_type(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     is left of a module when it cannot be reduced further has to do with it. Where something raises,
     the first operator with another type is the cause: the last one has no result.
     """
-    raises = finding.violation.raised is not None or finding.key[0].startswith(evaluated.REFUSES)
+    kind = "".join(finding.key[:1])  # a death has none
+    raises = finding.violation.raised is not None or kind.startswith(evaluated.REFUSES)
     shows = raises or Aspect.TYPES in aspects(finding)
     by_operator = finding.reduced and finding.pass_name in LEGALIZERS
     if shows and by_operator and evidence.retyped and (raises or len(evidence.retyped) == 1):

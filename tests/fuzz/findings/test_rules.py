@@ -304,3 +304,11 @@ def test_oracles_that_ask_something_else_are_no_suspects() -> None:
     mutated = kept("update-vdevice-misses-types")
     call = "UpdateVDevice(relax.VDevice('llvm', 2, 'shared'), 0)"
     assert not causes("symptoms", finding(mutated, call, "mutation"))
+
+
+def test_rules_look_at_deaths_too() -> None:
+    """A death has no key."""
+    raising = finding(kept("merge-composite-only-main"), "MergeCompositeFunctions()", "crash")
+    death = changed(raising, oracle="segfault", key=(), place="", raised=None)
+    assert death.evidence is not None
+    assert not list(RULE["other-type"].causes(death, death.evidence))
