@@ -107,8 +107,10 @@ def _everything(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _no_tensors(s: Scope) -> list[relax.Expr]:
-    """The tuples, shapes and numbers in scope, the latest first."""
-    return [*s.tuples[::-1], *s.shapes[::-1], *s.numbers[::-1]]
+    """The tuples, shapes and numbers that the function makes, the latest of each kind first."""
+    params = set(s.params)
+    found = (*s.tuples[::-1], *s.shapes[::-1], *s.numbers[::-1])
+    return [var for var in found if var not in params]
 
 
 def _result(c: Choices, s: Scope) -> relax.Expr:
