@@ -32,7 +32,7 @@ WITHOUT: Mapping[str, tuple[Trait, ...]] = {
     "attribute num_input": (Trait.NUM_INPUT, Trait.TRANSFORM_PARAMS),
     "attribute tir_var_upper_bound": (Trait.BOUNDED_DIMS,),
     "GlobalVar": (Trait.FUNCTION_VALUES,),
-    "ExternFunc": (Trait.CALL_PACKED, Trait.CALL_DPS_PACKED),
+    "ExternFunc": (Trait.CALL_PACKED, Trait.CALL_DPS_PACKED, Trait.EXTERN_FUNCS),
     "If": (Trait.IF, Trait.RECURSION),
     "MatchCast": (Trait.MATCH_CAST, Trait.ANY),
     "AnyType": (Trait.ANY,),

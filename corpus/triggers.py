@@ -206,7 +206,10 @@ _ALL = (
     ),
     Trigger(
         has_branches_or_packed_calls,
-        without=(Trait.IF, Trait.RECURSION, Trait.CALL_PACKED, Trait.CALL_DPS_PACKED),
+        without=(
+            *(Trait.IF, Trait.RECURSION),
+            *(Trait.CALL_PACKED, Trait.CALL_DPS_PACKED, Trait.EXTERN_FUNCS),
+        ),
     ),
     Trigger(casts_by_match, without=(Trait.MATCH_CAST, Trait.ANY)),
     Trigger(

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import tvm
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
 HEADER = 88
-SPECIAL = 128
+SPECIAL = 160
 FUNCTION_HEADER = 28
 BINDING = 24
 
@@ -184,7 +184,7 @@ def build(
     if not traits.isdisjoint(corners.TRAITS):
         usable = list(map(corners.cornered, usable))
 
-    callees = _special(Choices(special), module)
+    callees = _special(Choices(special), module, usable)
     if Trait.SEVERAL_FUNCTIONS not in traits:
         bodies = bodies[:1]
     for number, (data, body) in enumerate(bodies):
@@ -206,28 +206,37 @@ def _rare_traits(op: Op) -> int:
     return (op.needs is not None) + (not op.legalizes)
 
 
-def _special(c: Choices, module: ModuleScope) -> list[Callee]:
+def _special(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[Callee]:
     """The functions of special form, first in the module; each kind decides from its own bytes."""
     made: list[relax.GlobalVar] = []
     for trait, size, make in _SPECIAL:
         part = c.part(size)
         if trait in module.traits:
-            made += make(part, module)
+            made += make(part, module, ops)
     added = ((gvar, module.functions[gvar]) for gvar in made)
     return [Callee.of(gvar, func) for gvar, func in added if isinstance(func, relax.Function)]
 
 
-_SPECIAL: tuple[tuple[Trait, int, Callable[[Choices, ModuleScope], list[relax.GlobalVar]]], ...] = (
-    (Trait.RECURSION, 3, functions.recursive),
-    (Trait.HELPERS, 16, functions.helpers),
-    (Trait.PRIMITIVE, 20, functions.primitive),
-    (Trait.CODEGEN, 8, functions.codegen),
-    (Trait.DIFFERENTIABLE, 17, functions.differentiable),
-    (Trait.NUM_INPUT, 28, functions.weighted),
-    (Trait.TRANSFORM_PARAMS, 10, functions.transform_params),
-    (Trait.COMPOSITE, 10, functions.composites),
-    (Trait.PUBLIC_PRIM_FUNCS, 3, functions.entry),
-    (Trait.HELPERS, 12, functions.tuple_helpers),
+Maker: TypeAlias = Callable[[Choices, ModuleScope, Sequence[Op]], list[relax.GlobalVar]]
+
+
+def _of_own(make: Callable[[Choices, ModuleScope], list[relax.GlobalVar]]) -> Maker:
+    """Functions of operators of their own."""
+    return lambda c, module, ops: make(c, module)
+
+
+_SPECIAL: tuple[tuple[Trait, int, Maker], ...] = (
+    (Trait.RECURSION, 3, _of_own(functions.recursive)),
+    (Trait.HELPERS, 46, functions.helpers),
+    (Trait.PRIMITIVE, 20, _of_own(functions.primitive)),
+    (Trait.CODEGEN, 8, _of_own(functions.codegen)),
+    (Trait.DIFFERENTIABLE, 17, _of_own(functions.differentiable)),
+    (Trait.NUM_INPUT, 28, _of_own(functions.weighted)),
+    (Trait.TRANSFORM_PARAMS, 10, _of_own(functions.transform_params)),
+    (Trait.COMPOSITE, 10, _of_own(functions.composites)),
+    (Trait.PUBLIC_PRIM_FUNCS, 3, _of_own(functions.entry)),
+    (Trait.HELPERS, 12, _of_own(functions.tuple_helpers)),
+    (Trait.EXTERN_FUNCS, 3, _of_own(functions.outside)),
 )
 """Functions by the trait that asks for them, with the bytes that they decide from."""
 

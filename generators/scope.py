@@ -60,7 +60,7 @@ State: TypeAlias = tuple[
     list[relax.BindingBlock],
     list[Value],
     list[relax.Var],
-    list[relax.Var],
+    tuple[list[relax.Var], list[relax.Var]],
     set[tirx.Var],
     list[relax.Var],
     tuple[int, int],
@@ -79,6 +79,7 @@ class Scope:
         self.values: list[Value] = []
         self.tuples: list[relax.Var] = []
         self.shapes: list[relax.Var] = []
+        self.numbers: list[relax.Var] = []
         self.blocks: list[relax.BindingBlock] = []
         self.pure = True
         self.exporting = False
@@ -384,6 +385,7 @@ class Scope:
                 self.values.append(value)
         elif isinstance(var.ty, PrimType):
             self._found.add(var)
+            self.numbers.append(var)
         elif isinstance(var.ty, relax.ShapeType):
             self.shapes.append(var)
         elif isinstance(var.ty, relax.TupleType) and not holds_function(var.ty):
@@ -407,7 +409,7 @@ class Scope:
             list(self.blocks),
             list(self.values),
             list(self.tuples),
-            list(self.shapes),
+            (list(self.shapes), list(self.numbers)),
             set(self._found),
             list(self.params),
             (len(self.module.functions), len(self.module.vdevices)),
@@ -416,9 +418,10 @@ class Scope:
 
     def restore(self, state: State) -> None:
         """Take back what was bound, and what was added to the module, since the state."""
-        bindings, blocks, values, tuples, shapes, found, params, (functions, devices), flags = state
+        bindings, blocks, values, tuples, others, found, params, (functions, devices), flags = state
         self._bindings, self.blocks = list(bindings), list(blocks)
-        self.values, self.tuples, self.shapes = list(values), list(tuples), list(shapes)
+        self.values, self.tuples = list(values), list(tuples)
+        self.shapes, self.numbers = map(list, others)
         self._found = set(found)
         self.params[:] = params  # a branch adds to those of the function around it
         self.pure, self._dataflow, self._local_from, self._exports = flags

@@ -23,6 +23,7 @@ class Trait(enum.StrEnum):
     CODEGEN = "codegen"
     PRIMITIVE = "primitive"
     PUBLIC_PRIM_FUNCS = "public-prim-funcs"
+    EXTERN_FUNCS = "extern-funcs"
     DIFFERENTIABLE = "differentiable"
     TRANSFORM_PARAMS = "transform-params"
     # Attributes
@@ -80,6 +81,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.CODEGEN: 0.4,
     Trait.PRIMITIVE: 0.35,
     Trait.PUBLIC_PRIM_FUNCS: 0.15,
+    Trait.EXTERN_FUNCS: 0.06,
     Trait.DIFFERENTIABLE: 0.15,
     Trait.TRANSFORM_PARAMS: 0.1,
     Trait.SYSTEM_LIB_PREFIX: 0.15,

@@ -122,9 +122,8 @@ def other_type(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     is left of a module when it cannot be reduced further has to do with it. Where something raises,
     the first operator with another type is the cause: the last one has no result.
     """
-    # The death of a process has no key.
-    refused = any(part.startswith(evaluated.REFUSES) for part in finding.key[:1])
-    raises = finding.violation.raised is not None or refused
+    kind = "".join(finding.key[:1])  # a death has none
+    raises = finding.violation.raised is not None or kind.startswith(evaluated.REFUSES)
     shows = raises or Aspect.TYPES in aspects(finding)
     by_operator = finding.reduced and finding.pass_name in LEGALIZERS
     if shows and by_operator and evidence.retyped and (raises or len(evidence.retyped) == 1):

@@ -7,19 +7,26 @@ import tvm_ffi
 from tvm import relax
 
 from ...compat import ir
-from ...compat.ops import relax_op
+from ...compat.ops import registered, relax_op
 from ..choices import Choices
 from ..ops.record import ALL
 from ..scope import Scope
 from ..traits import Trait
 from ..values import Value
+from .calls import argument
 from .kind import Callees, Ops
+from .values import operator
+
+COPY = "vm.builtin.copy"
+"""A packed function of TVM's runtime: its result is its operand."""
+UNKNOWN = "external.copy_to"
+"""One that no runtime has: it writes into its last argument."""
 
 
 def call_dps_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A call of an external function that writes into its last argument."""
     x = s.tensor(c)
-    s.bind(relax_op.call_dps_packed("external.copy_to", (x.expr,), x.expr.ty))
+    s.bind(relax_op.call_dps_packed(UNKNOWN, (x.expr,), x.expr.ty))
 
 
 def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -67,13 +74,46 @@ def _other_operand(c: Choices, s: Scope) -> tuple[relax.Expr, relax.Type]:
     return dims, dims.ty
 
 
+def call_outside(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
+    """A call of a function of the module that is an ExternFunc, by its GlobalVar or a variable.
+
+    It is as pure as its type says. One of unknown type may be called by operators that take it for
+    pure.
+    """
+    known = [
+        gvar for gvar, func in s.module.functions.items() if isinstance(func, relax.ExternFunc)
+    ]
+    if not known:
+        operator(c, s, ops, callees)
+        return
+    gvar = c.pick(known)
+    outside = s.module.functions[gvar]
+    typed = gvar.ty.params is not None
+    pure = bool(gvar.ty.purity) if typed else c.flag()
+    if not pure and outside.global_symbol != UNKNOWN:
+        s.dataflow(False)
+        s.pure = False
+    func: relax.Expr = s.bind(gvar) if s.has(Trait.FUNCTION_VALUES) and c.flag(0.3) else gvar
+    if typed:
+        s.bind(relax.Call(func, [argument(c, s, ty, {}) for ty in gvar.ty.params]))
+        return
+    x = s.tensor(c)
+    if outside.global_symbol == UNKNOWN:
+        s.bind(relax_op.call_dps_packed(func, (x.expr,), x.expr.ty))
+    elif pure:
+        op = registered("relax.call_pure_packed")
+        s.bind(relax.Call(op, [func, x.expr], None, [_less_known(c, s, x)]))
+    else:
+        s.bind(relax.Call(func, [x.expr], None, [_less_known(c, s, x)]))
+
+
 def impure_call(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A call with a visible effect; the function around it becomes impure."""
     x = s.tensor(c, complete=False)
     s.pure = False
     if c.flag():
         ty = _less_known(c, s, x)
-        s.bind(relax.Call(relax.ExternFunc("vm.builtin.copy"), [x.expr], None, [ty]))
+        s.bind(relax.Call(relax.ExternFunc(COPY), [x.expr], None, [ty]))
     else:
         s.bind(relax_op.print(x.expr, format="{}"))
 

@@ -11,7 +11,7 @@ from .branches import branch
 from .calls import call_function, results
 from .closures import function_value, local_function
 from .composites import composite_calls
-from .externs import call_dps_packed, call_packed, device_hint, impure_call
+from .externs import call_dps_packed, call_outside, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
 from .kind import Callees, Kind, Ops
 from .numbers import number
@@ -78,6 +78,7 @@ KINDS = (
     Kind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),
     Kind(call_dps_packed, Trait.CALL_DPS_PACKED),
     Kind(call_packed, Trait.CALL_PACKED, weight=3),
+    Kind(call_outside, Trait.EXTERN_FUNCS, weight=4),
     Kind(impure_call, Trait.IMPURE, dataflow=False),
     Kind(device_hint, Trait.VDEVICES, weight=2),
 )
@@ -89,7 +90,7 @@ LINKS = tuple(
     if kind.emit
     not in (
         *(idiom, repeat, make_tuple, get_item, results, impure_call, function_value, number),
-        composite_calls,
+        *(composite_calls, call_outside),
     )
 )
 """What may stand between two calls of an idiom: none of them ends a dataflow block by itself."""

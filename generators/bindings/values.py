@@ -9,9 +9,11 @@ from tvm import relax, tirx
 
 from ...compat.ops import relax_op
 from ..choices import Choices
+from ..idioms.building import Offer
+from ..ops.record import Op
 from ..scope import Scope
 from ..traits import Trait
-from ..values import dims_of, is_nested
+from ..values import Value, dims_of, is_nested
 from .kind import ARITHMETIC, Callees, Ops
 from .shapes import fresh_dims
 
@@ -26,6 +28,15 @@ def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     fields = result.ty.fields if isinstance(result.ty, relax.TupleType) else ()
     if len(fields) and s.has(Trait.TUPLES) and c.flag():
         s.bind(relax.TupleGetItem(result, c.below(len(fields))))
+
+
+def applied(op: Op, x: Value, c: Choices, s: Scope) -> relax.Expr:
+    """A call of the operator, on this value where one of its first operands may be that."""
+    offer = Offer(x)
+    s.next_operands = (offer, offer, offer)
+    call = op.call(c, s)
+    s.next_operands = ()
+    return call
 
 
 def alias(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:

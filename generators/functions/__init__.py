@@ -3,6 +3,7 @@
 from .attributed import bounded, codegen, composites, entry, primitive
 from .called import helpers, recursive, tuple_helpers
 from .general import finish, general, scope
+from .outside import outside
 from .weights import differentiable, transform_params, weighted
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "finish",
     "general",
     "helpers",
+    "outside",
     "primitive",
     "recursive",
     "scope",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tvm import relax
 
 from ...compat.ops import existing, relax_op
+from ..bindings.values import applied
 from ..choices import Choices
 from ..module_scope import ModuleScope
+from ..ops.record import Op
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from .general import finish
@@ -58,22 +60,33 @@ def _countdown(
     return finish(c, s, result.expr)
 
 
-def helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
+ENDING = 0.4
+"""How often a layer ends with any operator."""
+
+
+def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.GlobalVar]:
     """Two or three functions of one operator and a constant each, as layers of a model are.
 
-    All have one type, so that calls of them form chains; the first two may differ by the constant
-    alone.
+    Most have one type, so that calls of them form chains; the first two may differ by the constant
+    alone. Some end with any operator, on the result of the first.
     """
     shape = (c.pick((2, 3)), 3)
     step = c.pick(_STEPS)
+    endings = [op for op in ops if op.pure]
     made = []
     for number in range(2 + c.below(2)):
+        ending = c.part(10)
         s = Scope(module, shape, (DEFAULT_DTYPE,))
         x = s.param(relax.TensorType(shape, DEFAULT_DTYPE))
         s.dataflow(True)
         weight = s.constant(c, c.pick(((3,), shape, ())), DEFAULT_DTYPE).expr
-        y = s.emit((step if number < 2 else c.pick(_STEPS))(x, weight), export=True)
-        made.append(finish(c, s, y.expr))
+        ends = bool(endings) and ending.flag(ENDING)
+        y = s.emit((step if number < 2 else c.pick(_STEPS))(x, weight), export=not ends)
+        result = y.expr
+        if ends:
+            last = ending.pick(endings)
+            result = s.bind(applied(last, y, ending, s), export=True)
+        made.append(finish(c, s, result))
     return [module.add("layer", func) for func in made]
 
 

@@ -20,6 +20,9 @@ from ..values import Dim
 OBSERVED, MOST_RESULTS = 0.2, 8
 """How often a function returns all that it computes: then nothing wrong on the way stays hidden."""
 
+OTHERS = 0.2
+"""How often what a function returns is, or has in it, no tensor: a tuple, a shape, a number."""
+
 LONGEST = 64
 """The largest of the sizes that are near the numbers of a module."""
 
@@ -91,11 +94,23 @@ def tuple_param(c: Choices, s: Scope) -> relax.Var:
 
 
 def _everything(c: Choices, s: Scope) -> relax.Expr:
-    """All tensors that the function computes, or the last ones where they are many."""
+    """All tensors that the function computes, or the last ones where they are many.
+
+    Sometimes also one of what it has of other types, so that a tuple may hold a tuple.
+    """
     params = set(s.params)
     values = [v.expr for v in s.values if isinstance(v.expr, relax.Var) and v.expr not in params]
     fields = values[-MOST_RESULTS:] or [s.tensor(c).expr]
+    if (others := _no_tensors(s)) and c.flag(OTHERS):
+        fields.append(c.pick(others))
     return fields[0] if len(fields) == 1 else relax.Tuple(fields)
+
+
+def _no_tensors(s: Scope) -> list[relax.Expr]:
+    """The tuples, shapes and numbers that the function makes, the latest of each kind first."""
+    params = set(s.params)
+    found = (*s.tuples[::-1], *s.shapes[::-1], *s.numbers[::-1])
+    return [var for var in found if var not in params]
 
 
 def _result(c: Choices, s: Scope) -> relax.Expr:
@@ -103,6 +118,9 @@ def _result(c: Choices, s: Scope) -> relax.Expr:
     values = [v.expr for v in s.values] or [s.tensor(c).expr]
     if s.tuples and c.flag(0.3):
         return c.pick((s.tuples[-1], s.tuples[0]))
+    if (others := _no_tensors(s)) and c.flag(OTHERS):
+        other = c.pick(others)
+        return other if c.flag() else relax.Tuple([values[-1], other])
     kind = c.below(8)
     if s.has(Trait.TRIVIAL_OUTPUTS):
         if kind == 7 and s.params:

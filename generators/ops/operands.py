@@ -28,6 +28,12 @@ def positive(shape: Sequence[Dim]) -> tuple[Dim, ...]:
     return tuple(1 if isinstance(d, int) and d == 0 else d for d in shape)
 
 
+def dtype_of_result(c: Choices, s: Scope, allowed: Sequence[str]) -> str:
+    """A dtype for an attribute: often one that the functions of the module are to use."""
+    named = [dtype for dtype in s.module.dtypes if dtype in allowed]
+    return c.pick(named if named and c.flag(0.6) else allowed)
+
+
 def some_dim(c: Choices, s: Scope) -> Dim:
     """1, or a dim of the function's palette, symbolic ones too, but not 0."""
     return positive((c.pick((1, *s.dims)),))[0]

@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from . import batching, undefined
-from .operands import nonempty_tensor, one_axis, quiet, some_axes
+from .operands import dtype_of_result, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, Op
 
 __all__ = ["OPS"]
@@ -47,7 +47,10 @@ def _sort(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_argsort(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, DTYPES)
-    axis, dtype = c.pick((-1, one_axis(c, x.ndim))), c.pick(("int32", "int64", "float32"))
+    axis, dtype = (
+        c.pick((-1, one_axis(c, x.ndim))),
+        dtype_of_result(c, s, ("int32", "int64", "float32")),
+    )
     return relax_op.argsort(x.expr, axis, c.flag(0.3), dtype)
 
 

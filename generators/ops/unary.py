@@ -14,7 +14,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from . import batching, undefined
-from .operands import build_unary, in_single, quiet
+from .operands import build_unary, dtype_of_result, in_single, quiet
 from .record import ALL, BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
 __all__ = ["OPS", "erf"]
@@ -101,7 +101,7 @@ CASTS = (*ALL, *BRAIN)
 
 def _build_astype(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=CASTS, complete=False)
-    to = c.pick(CASTS)
+    to = dtype_of_result(c, s, CASTS)
     if to in INTEGERS and (x.dtype is None or x.dtype in (*FLOATS, *BRAIN)):
         # NaN and what does not fit have no defined integer, so that operands are kept where all
         # dtypes hold them; but small ones are there anyway, and a cast meets what made them.

@@ -194,7 +194,7 @@ def dtypes(s: Scope, call: relax.Call) -> Iterator[Variation]:
 
 
 def _typed(ty: relax.TensorType, dtype: str) -> relax.TensorType:
-    if ty.shape is None:
+    if not isinstance(ty.shape, relax.ShapeExpr):  # a parameter comes before what a binding defines
         return relax.TensorType(dtype=dtype, ndim=ty.ndim)
     return relax.TensorType(ty.shape, dtype, ty.vdevice)
 

@@ -146,6 +146,8 @@ def _is_tensor_type_of(w: Writer, ty: Id, data: str) -> bool:
 def _plan_extern(w: Writer, i: Id) -> None:
     g = w.g
     ty, attrs = g.field(i, "ty"), g.field(i, "attrs")
+    if i in w.owners:  # what gives its type to a global variable is no copy of it
+        w.forced.add(i)
     if g.items(g.data[attrs]["__dict__"]) or w.references[attrs] != 1:
         w.raw.add(i)
         return

@@ -84,7 +84,7 @@ def _call_tir_dyn(frame: Frame, call: Call) -> Any:
 
 def _write_packed(frame: Frame, call: Call) -> Any:
     """No packed function is known that writes to its operands."""
-    raise Unsupported(_name(call.args[0]))
+    raise Unsupported(_name(frame.evaluator.named(call.args[0])))
 
 
 def _assert(frame: Frame, call: Call) -> Any:

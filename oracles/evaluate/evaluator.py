@@ -147,6 +147,10 @@ class Evaluator:
             return self.call_packed(str(func.global_symbol), args)
         raise Unsupported(f"call of {gvar.name_hint}, a {type(func).__name__}")
 
+    def named(self, callee: Any) -> Any:
+        """The function of the module that a GlobalVar stands for; anything else as it is."""
+        return self._mod.functions.get(callee, callee) if type(callee) is GlobalVar else callee
+
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """What a packed function gives: one that the caller has, or one that is known."""
         self.note_effect(name, args)

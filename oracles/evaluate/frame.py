@@ -41,6 +41,9 @@ class Host(Protocol):
     def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
         """The result of a function of the module, whatever its kind."""
 
+    def named(self, callee: Any) -> Any:
+        """The function of the module that a GlobalVar stands for; anything else as it is."""
+
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """The result of a packed function."""
 

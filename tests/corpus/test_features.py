@@ -14,7 +14,7 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.traits import Trait
 
-MODULES = 12
+MODULES = 60
 
 
 @I.ir_module

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
+from tvm.ir import PrimType
 from tvm.relax.analysis import tir_vars_in_type
 from tvm.relax.transform import MergeCompositeFunctions
 
@@ -67,7 +68,7 @@ def test_functions_return_all_that_nothing_else_uses() -> None:
 
 def test_calls_of_composite_functions_are_merged() -> None:
     sizes: list[int] = []
-    for mod in made("composite"):
+    for mod in made("composite", count=4 * MODULES):
         try:
             merged = MergeCompositeFunctions()(mod)
         except tvm.error.InternalError:  # a known bug, of other functions than main
@@ -181,3 +182,34 @@ def test_layout_rewrites_are_split_off() -> None:
     assert any(made_of_two)  # the calls of others have no use
     for mod in found[:4]:
         assert not check(Case(mod, (PassCall(f"{name}()"),)), oracles=["evaluated", "crash"])
+
+
+def test_layers_end_with_any_operator() -> None:
+    ends: dict[str, int] = {}
+    for mod in made("helpers", ops=("astype", "nn.softmax")):
+        for gvar, func in relax_functions(mod):
+            if gvar.name_hint.startswith("layer"):
+                last = str(bindings_of(func)[-1].value.op.name).removeprefix("relax.")
+                ends[last] = ends.get(last, 0) + 1
+                assert func.body.body.same_as(bindings_of(func)[-1].var)
+    assert min(ends["astype"], ends["nn.softmax"]) >= 5
+    assert ends["add"] >= 5
+
+
+def test_functions_return_values_of_all_types() -> None:
+    """A tuple inside of a tuple, a shape and a number, also where all tensors are returned."""
+    for traits in ([], ["all-returned"]):
+        found: set[tuple[type, ...]] = set()
+        for mod in made("tuples", "shape-values", "numbers", *traits, count=4 * MODULES):
+            for _, func in relax_functions(mod):
+                ty = func.ret_ty
+                fields = ty.fields if isinstance(ty, relax.TupleType) else (ty,)
+                found.update((type(field),) for field in fields)
+        assert {(relax.TupleType,), (relax.ShapeType,), (PrimType,)} <= found
+
+
+def test_casts_are_often_to_dtypes_that_a_pass_names() -> None:
+    strategy = ir_modules(only=[], ops=["astype"], dtypes=["int8", "int64"])
+    mods = [example(strategy, 3, index) for index in range(MODULES)]
+    to = [str(call.ty.dtype) for mod in mods for call in calls_of(mod, "relax.astype")]
+    assert sum(dtype in ("int8", "int64") for dtype in to) > 0.5 * len(to) > 20

@@ -98,6 +98,9 @@ OBSERVABLE = {
     Trait.FUNCTION_VALUES: values.function_in_variable,
     Trait.NUMBERS: values.parameter_of(PrimType),
     Trait.ANY: values.parameter_of(relax.AnyType),
+    Trait.EXTERN_FUNCS: lambda m: any(
+        isinstance(f, relax.ExternFunc) for f in m.functions.values()
+    ),
     Trait.PASS_NAMES: lambda m: any(g.name_hint == "lifted_func_0" for g in m.functions),
 }
 

@@ -125,7 +125,7 @@ def test_sizes_and_constants_are_near_numbers_of_the_pass() -> None:
     made = [each for number in range(40) if (each := recipe([target], 1, number, table))]
     assert {each.numbers for each in made} == {(), (16, 2.5)}
     modules = ir_modules(ops=["add"], only=[], force=[Trait.CONSTANTS], numbers=(16, 2.5))
-    text = "".join(example(modules, 1, index).script() for index in range(120))
+    text = "".join(example(modules, 1, index).script() for index in range(240))
     assert all(f"({size}, " in text for size in (15, 16, 17, 32))
     assert all(f"R.const({value}, " in text for value in ("2.5", "16.0", "32.0"))
     origin = Origin(1, 2, Stage.RAW, Recipe(ops=("add",), numbers=(16,)))

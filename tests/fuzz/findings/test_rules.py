@@ -26,7 +26,7 @@ from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case, Raised, Violation, silent
+from relaxfuzz.oracles.violation import Case, Raised, silent
 from tests.fuzz.changed import changed
 
 FOUND = Path(corpus.__file__).parent / "found"
@@ -306,11 +306,9 @@ def test_oracles_that_ask_something_else_are_no_suspects() -> None:
     assert not causes("symptoms", finding(mutated, call, "mutation"))
 
 
-def test_the_death_of_a_process_has_no_key() -> None:
-    """And a legalization of another type is no reason for it."""
-    one = typed_otherwise(eye())
-    assert causes("other-type", one)
-    died = Violation("it died", "", (), oracle="segfault", pass_name="LegalizeOps")
-    one = dataclasses.replace(one, violation=died)
-    assert [causes(rule.name, one) for rule in RULES if rule.name != "inside"]
-    assert not causes("other-type", one)
+def test_rules_look_at_deaths_too() -> None:
+    """A death has no key."""
+    raising = finding(kept("merge-composite-only-main"), "MergeCompositeFunctions()", "crash")
+    death = changed(raising, oracle="segfault", key=(), place="", raised=None)
+    assert death.evidence is not None
+    assert not list(RULE["other-type"].causes(death, death.evidence))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import tvm
+from tvm import relax
 from tvm.relax.dpl import is_op, is_tuple, wildcard
 
 from relaxfuzz.fuzz.process.targets import Named
@@ -50,6 +52,18 @@ def test_patterns_give_chains() -> None:
 
 def test_nodes_and_attributes_of_functions_stand_for_traits() -> None:
     assert set(of("look_at_nodes").traits) == {Trait.IF, Trait.MATCH_CAST, Trait.COMPOSITE}
+
+
+def test_types_of_values_stand_for_traits() -> None:
+    def sizes(func):  # type: ignore[no-untyped-def]
+        kinds = relax.TupleType, relax.ShapeType, relax.FuncType, tvm.ir.PrimType
+        return isinstance(func.ret_ty, kinds) or isinstance(func, relax.ExternFunc)
+
+    expected = {
+        *(Trait.TUPLES, Trait.SHAPE_VALUES, Trait.FUNCTION_VALUES, Trait.NUMBERS),
+        Trait.EXTERN_FUNCS,
+    }
+    assert expected <= set(names_in(sizes).traits)
 
 
 def test_without_an_operator_its_attribute_is_what_a_pass_looks_for() -> None:

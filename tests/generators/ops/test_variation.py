@@ -164,3 +164,11 @@ def test_type_inference_is_asked_as_within_a_function() -> None:
     found = [accepted(scope, call, Variation({(1,): shape})) for shape in shapes.values()]
     assert found[0] is None
     assert found[1] is not None
+
+
+def test_another_dtype_comes_without_a_shape_that_a_binding_defines() -> None:
+    """What has it may be a parameter, which comes before all bindings."""
+    shape = relax.Var("shape", relax.ShapeType(ndim=2))
+    ty = variation._typed(relax.TensorType(shape, "float32"), "int8")
+    assert ty.shape is None
+    assert (ty.ndim, str(ty.dtype)) == (2, "int8")
