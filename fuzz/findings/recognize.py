@@ -97,7 +97,7 @@ def _by_type(finding: Finding, knowns: Iterable[Known]) -> Known | None:
 
 
 def unlike(
-    executor: Executor, finding: Finding, knowns: Sequence[Known], every: Iterable[Known] = ()
+    executor: Executor, finding: Finding, knowns: Sequence[Known], every: Iterable[Known]
 ) -> tuple[str, ...]:
     """The names of the known bugs whose key the reduced finding has, and nothing else of them.
 
