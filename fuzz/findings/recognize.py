@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from tvm import relax
@@ -45,7 +45,7 @@ FEW = 3
 """Known bugs that a finding may be, at the most."""
 
 
-def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) -> Finding:
+def recognized(executor: Executor, finding: Finding, knowns: Collection[Known]) -> Finding:
     """The finding, with the known bug that it is, or with those that it may be.
 
     It is a known bug if a record says that the legalization of an operator gives another type, and
@@ -53,7 +53,8 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
     the finding, shows the same or has a cause in common with it, and the module of the finding
     shows what the record says: of the same pass, or of another one that raises the same. It is one,
     too, if the reproducer raises the same in the same place of a pass's own source, under a pass of
-    the finding or of the record. It may be one if only the module of the reproducer shows the same.
+    the finding or of the record. Of a list of passes that all are needed, it is one if the first of
+    them shows it. It may be one if only the module of the reproducer shows the same.
 
     Args:
         finding: with its evidence.
@@ -62,7 +63,8 @@ def recognized(executor: Executor, finding: Finding, knowns: Iterable[Known]) ->
     Raises:
         ExecutorError: the harness failed at a check.
     """
-    if (known := _by_type(finding, knowns)) is not None:
+    known = _by_type(finding, knowns) or _of_first_pass(executor, finding, knowns)
+    if known is not None:
         return dataclasses.replace(finding, known=known.name, perhaps=())
     suspects = likely(finding, knowns)[:MOST]
     shown = reproduced(executor, finding, suspects)
@@ -94,6 +96,25 @@ def _by_type(finding: Finding, knowns: Iterable[Known]) -> Known | None:
         for name in LEGALIZERS
     ]
     return next((known for known in knowns if any(map(known.matches, signature))), None)
+
+
+def _of_first_pass(executor: Executor, finding: Finding, knowns: Iterable[Known]) -> Known | None:
+    """The known bug that the first of several passes shows on the module, which a later one meets.
+
+    The list has no pass that the finding does not need.
+    """
+    if len(finding.calls) < 2:
+        return None
+    violations = check(executor, Check(module=finding.module, calls=finding.calls[:1]))
+    return next(
+        (
+            known
+            for known in knowns
+            if known.name not in finding.unlike
+            if any(known.matches(each.full_key) for each in violations)
+        ),
+        None,
+    )
 
 
 def unlike(

@@ -171,7 +171,10 @@ def exponentials() -> tuple[object, object]:
 
     def rewritten(call: relax.Expr, found: dict[relax.Expr, relax.Expr]) -> relax.Expr:
         types = [found[x].ty, found[y].ty]
-        shapes = [tuple(ty.shape) if ty.shape is not None and ty.ndim > 0 else None for ty in types]
+        shapes = [
+            tuple(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) and ty.ndim > 0 else None
+            for ty in types
+        ]
         integers = all(isinstance(d, tvm.tirx.IntImm) for shape in shapes for d in shape or [None])
         if not integers or shapes[0] != shapes[1] or types[0].dtype != types[1].dtype:
             return call

@@ -48,7 +48,8 @@ def changed(c: Choices, s: Scope, call: relax.Call) -> tuple[relax.Expr, list[st
         if rewired is not None:
             call = rewired
             edits.append(f"{_name(call)} has other operands")
-    made = varied(own, s, call) if Edit.VARIATION in kinds else call
+    vary = Edit.VARIATION in kinds
+    made = varied(own, s, call, table[_name(call)].deadly) if vary else call
     if not made.same_as(call):
         edits.append(f"{_name(call)} varies")
     return made, edits

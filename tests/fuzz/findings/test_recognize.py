@@ -413,6 +413,21 @@ def test_two_passes_that_fail_on_one_module_have_a_bug_each(
     assert (compared.known, compared.perhaps) == (None, (other,))
 
 
+def test_what_the_first_pass_does_known_wrong_a_later_one_meets(
+    pool: LocalPool, finding: Finding, tmp_path: Path
+) -> None:
+    kind, text = finding.key
+    one = record(tmp_path, f"['crash', 'AdjustMatmulOrder', '{kind}', '{text}']", BRANCH)
+    later = (*finding.calls, PassCall("CanonicalizeBindings()"))
+    blamed = dataclasses.replace(
+        finding.violation, pass_name="CanonicalizeBindings", key=("KeyError", "no"), place=""
+    )
+    listed = dataclasses.replace(finding, violation=blamed, calls=later)
+    assert recognized(pool, listed, [one]).known == "recorded"
+    harmless = (PassCall("DeadCodeElimination()"), *later[1:])
+    assert recognized(pool, dataclasses.replace(listed, calls=harmless), [one]).known is None
+
+
 def test_what_a_pass_does_to_many_modules_is_no_known_bug(
     pool: LocalPool, finding: Finding, tmp_path: Path
 ) -> None:

@@ -17,10 +17,12 @@ from tvm.script import tirx as T
 from relaxfuzz import ir_modules
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators.bindings.pieces import edits
 from relaxfuzz.generators.bindings.pieces.edits import with_other_kernel
 from relaxfuzz.generators.bindings.pieces.operands import glued
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.module_scope import ModuleScope
+from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.rewrite.dims import sizes_of, symbols
 from relaxfuzz.generators.rewrite.nodes import equal_types
 from relaxfuzz.generators.scope import Scope
@@ -411,3 +413,21 @@ def test_each_function_has_dimensions_of_its_own() -> None:
         assert flaw(mod) is None, names
         called += sum("called" in name for name in names)
     assert called > 5
+
+
+@pytest.mark.parametrize("name", [name for name, record in table.items() if record.deadly])
+def test_no_call_is_varied_in_a_way_that_kills_the_process(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without: list[object] = []
+
+    def varied(c: Choices, s: Scope, call: relax.Call, kinds: object = ()) -> relax.Call:
+        without.append(kinds)
+        return call
+
+    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+    call = table[name].build(Choices(b""), scope)
+    assert isinstance(call, relax.Call)
+    monkeypatch.setattr(edits, "varied", varied)
+    edits.changed(Choices(b""), scope, call)
+    assert without == [table[name].deadly]
