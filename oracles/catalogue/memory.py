@@ -179,11 +179,18 @@ def _all_killed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     for _, func in relax_functions(after):
         results = {var for seq in nodes(func, relax.SeqExpr) for var in nodes(seq.body, relax.Var)}
         killed = {c.args[0] for c in calls_of(func) if op_name(c) in KILLS}
-        used = {var for b in bindings_of(func) for var in nodes(b.value, relax.Var)}
+        used = {var for b in bindings_of(func) for var in _operands(b.value)}
         allocated = {b.var for op in (STORAGE, TENSOR) for b in _bound(func, op)}
         if (allocated & used) - killed - results:
             return "an allocated tensor or storage is never killed"
     return None
+
+
+def _operands(value: relax.Expr) -> list[relax.Var]:
+    """What a binding uses by itself; what is bound inside of it has bindings of its own."""
+    if isinstance(value, relax.Function):
+        return []
+    return nodes(value.cond if isinstance(value, relax.If) else value, relax.Var)
 
 
 CUDA_GRAPH = "relax.backend.use_cuda_graph"
