@@ -10,7 +10,7 @@ from tvm import relax
 
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import PassContract, Sought
+from ..contract import PassContract, Rejection, Sought
 from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
 from .common import CLEANUP
@@ -86,6 +86,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="InlinePrivateFunctions",
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
         post=_inlined,
+        rejections=(
+            Rejection(
+                r"requires the input tensor to have \w+ dtype\. However, the given input dtype is",
+                "the message names the operator and the dtype, of which the type of a private "
+                "function says nothing: the call has no meaning before the pass either",
+            ),
+        ),
         inside=CLEANUP,
         cost=0.3,
     ),
