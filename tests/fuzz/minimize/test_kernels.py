@@ -419,7 +419,7 @@ def test_buffers_become_plain(mod: tvm.IRModule) -> None:
 @pytest.fixture(scope="module")
 def generated() -> list[tvm.IRModule]:
     stages = (Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN)
-    return [example(ir_modules(stage=s), 29, index) for index in range(3) for s in stages]
+    return [example(ir_modules(stage=s), 29, index) for index in range(8) for s in stages]
 
 
 @pytest.mark.parametrize("reduction", ALL, ids=lambda reduction: reduction.__name__)

@@ -161,7 +161,8 @@ def test_what_a_prefix_makes_collides_with_no_other_name() -> None:
 
 @pytest.mark.parametrize("stage", [Stage.RAW, Stage.LEGALIZED])
 def test_it_agrees_with_tvm_and_leaves_its_input_alone(stage: Stage) -> None:
-    strategy = ir_modules(force=["system-lib-prefix"], stage=stage)
+    # TVM gives the body of a function of numbers another type, whatever the pass does.
+    strategy = ir_modules(force=["system-lib-prefix"], without=["numbers"], stage=stage)
     compared = 0
     for index in range(12):
         mod = example(strategy, 3, index)
