@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
 
 import pytest
 import tvm
@@ -23,7 +23,7 @@ from relaxfuzz.oracles.violation import Identity
 
 KNOWN: Identity = ("crash", "P", ("ValueError",), "")
 
-MODULES = 40
+MODULES = 100
 
 
 def test_what_known_bugs_end_too_often_is_hidden() -> None:
@@ -101,15 +101,20 @@ def test_what_the_recipe_forces_and_the_pass_looks_for_stays() -> None:
     assert not {Trait.MATCH_CAST, Trait.COMPOSITE, Trait.FUNCTION_CALLS} & {*steered.disabled}
 
 
+@functools.cache
+def modules(without: tuple[Trait, ...], force: tuple[Trait, ...]) -> list[tvm.IRModule]:
+    strategy = ir_modules(without=without, force=force)
+    return [example(strategy, 3, index) for index in range(MODULES)]
+
+
 @pytest.mark.parametrize(
     "name", [name for name, each in TRIGGERS.items() if each.without or each.forced]
 )
 def test_modules_without_these_traits_are_triggered_less(name: str) -> None:
     trigger = TRIGGERS[name]
 
-    def share(without: Sequence[Trait], force: Sequence[Trait]) -> float:
-        strategy = ir_modules(without=without, force=force)
-        return sum(trigger(example(strategy, 3, index)) for index in range(MODULES)) / MODULES
+    def share(without: tuple[Trait, ...], force: tuple[Trait, ...]) -> float:
+        return sum(map(trigger, modules(without, force))) / MODULES
 
     usual, steered = share((), ()), share(trigger.without, trigger.forced)
     assert steered <= usual * 0.7, (usual, steered)
