@@ -18,6 +18,7 @@ from pathlib import Path
 import tomlkit
 
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
+from ...corpus.knowns import known as record_in
 from ...oracles import KEY_FORMAT
 from ...oracles.passcall import PassCall, is_users
 from ...oracles.violation import Violation
@@ -282,11 +283,11 @@ def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
     no record of this name, one is made there; those of other folders stay as they are.
     """
     path = folder / known.path.name
+    folder.mkdir(parents=True, exist_ok=True)
     for finding in findings:
         if path.exists():
             document = tomlkit.parse(path.read_text(encoding="utf-8"))
-            own = knowns(folder)
-            covered = any(k.path == path and k.matches(finding.full_key) for k in own)
+            covered = record_in(path).matches(finding.full_key)
         else:
             document, covered = _record(known.what, finding.versions["tvm"]), False
         if not covered:
@@ -296,7 +297,6 @@ def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
             like = document.setdefault("like", tomlkit.array().multiline(True))
             if made_of and made_of not in like.unwrap():
                 like.append(made_of)
-        folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, tomlkit.dumps(document))
     return path
 

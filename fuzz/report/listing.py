@@ -404,6 +404,6 @@ def add_to_known(folder: Path, id: str, name: str, choice: Choice) -> int:
         raise UserError(f"no known bug is called {name!r}{near(name, sorted(names))}")
     with Store(folder, create=False) as store:
         entry, _ = find(rows(store), id)
-    into = (*choice.own, *choice.folders, USERS)[0]
+    into = (*choice.own, USERS)[0]
     print(f"{entry.id}: {name}, in {extend(into, names[name], entry.findings)}")
     return 0
