@@ -55,7 +55,7 @@ MODULES = 200
 """Far more than a fault takes to be found; after fewer, the machine is slow and no more."""
 
 
-FAULTS = {"counts_in_place": "segfault", "merges_twins": "evaluated"}
+FAULTS = {"counts_in_place": "segfault", "collapses_unit_reductions": "evaluated"}
 """Faulty passes of the zoo, and the oracles that must find them. Both are found and minimized in
 seconds. One needs isolation, the other the evaluator."""
 

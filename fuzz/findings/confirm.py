@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...compat import availability
 from ...compat.release import same_build, versions
 from ...oracles.catalogue import parts
 from ...oracles.check import ORACLES
@@ -119,7 +120,7 @@ def _inside(executor: Executor, finding: Finding) -> tuple[tuple[str, str], ...]
     if len(finding.calls) != 1 or finding.calls[0].factory is not None:
         return ()
     found: list[tuple[str, str]] = []
-    for part in sorted(parts(finding.pass_name)):
+    for part in sorted(parts(finding.pass_name) - availability.current().passes.keys()):
         job = Check(
             module=finding.module,
             calls=(PassCall(f"{part}()"),),

@@ -67,19 +67,22 @@ ENDING = 0.4
 def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.GlobalVar]:
     """Two or three functions of one operator and a constant each, as layers of a model are.
 
-    Most have one type, so that calls of them form chains; the first two may differ by the constant
-    alone. Some end with any operator, on the result of the first.
+    Most have one type, so that calls of them form chains; half of the second ones differ from the
+    first by the constant alone. Some end with any operator, on the result of the first.
     """
     shape = (c.pick((2, 3)), 3)
     step = c.pick(_STEPS)
     endings = [op for op in ops if op.pure]
     made = []
     for number in range(2 + c.below(2)):
-        ending = c.part(10)
+        ending, weight_shape = c.part(10), c.pick(((3,), shape, ()))
+        if number == 1 and ending.again(1).flag():
+            ending, weight_shape = before
+        before = ending.again(), weight_shape
         s = Scope(module, shape, (DEFAULT_DTYPE,))
         x = s.param(relax.TensorType(shape, DEFAULT_DTYPE))
         s.dataflow(True)
-        weight = s.constant(c, c.pick(((3,), shape, ())), DEFAULT_DTYPE).expr
+        weight = s.constant(c, weight_shape, DEFAULT_DTYPE).expr
         ends = bool(endings) and ending.flag(ENDING)
         y = s.emit((step if number < 2 else c.pick(_STEPS))(x, weight), export=not ends)
         result = y.expr
