@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RELAXFUZZ := --editable ".[pytest,report,cluster,onnx]"
 RELAXFUZZ_WITH_TVM := --editable ".[tvm,pytest,report,cluster,onnx]"
+# Campaigns and tests start hundreds of processes: without bytecode, each compiles relaxfuzz anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := pytest -q -n 2 --dist worksteal
 
 TESTS_OF_PYTHON := tests/generators/test_ops.py tests/generators/test_modules.py tests/corpus/test_seeds.py \
