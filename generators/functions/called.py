@@ -74,11 +74,12 @@ def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.Gl
     step = c.pick(_STEPS)
     endings = [op for op in ops if op.pure]
     made = []
+    kinds: list[tuple[Choices, tuple[int, ...]]] = []
     for number in range(2 + c.below(2)):
         ending, weight_shape = c.part(10), c.pick(((3,), shape, ()))
         if number == 1 and ending.again(1).flag():
-            ending, weight_shape = before
-        before = ending.again(), weight_shape
+            ending, weight_shape = kinds[0]
+        kinds.append((ending.again(), weight_shape))
         s = Scope(module, shape, (DEFAULT_DTYPE,))
         x = s.param(relax.TensorType(shape, DEFAULT_DTYPE))
         s.dataflow(True)
