@@ -12,6 +12,7 @@ from typing import Any
 import tvm
 import tvm_ffi
 
+from ...compat.script import read_script
 from ...compat.serialization import load_json, save_json
 from ...generators.rewrite.dims import symbols
 from ...oracles.execute.fork import in_fork
@@ -212,5 +213,5 @@ def _parsed(mod: tvm.IRModule) -> Iterator[str]:
     """The module that its script form gives. The parser ends the process on some."""
     with contextlib.suppress(Exception):
         # Whether it is well-formed, the search finds out.
-        made = tvm.script.from_source(mod.script(show_meta=True), check_well_formed=False)
+        made = read_script(mod.script(show_meta=True), check_well_formed=False)
         yield save_json(made)

@@ -15,6 +15,7 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import PrimType
 
+from ...compat.script import read_script
 from ...generators.stages import step
 from ...generators.traits import Trait
 from .. import keys
@@ -141,7 +142,7 @@ def not_tvmscript(mod: tvm.IRModule) -> bool:
     """The module cannot be written as TVMScript and read back."""
     mod = keys.comparable(mod)
     try:
-        again = tvm.script.from_source(mod.script(show_meta=True))
+        again = read_script(mod.script(show_meta=True))
     except Exception:
         return True
     return not tvm_ffi.structural_equal(mod, again, map_free_vars=True)

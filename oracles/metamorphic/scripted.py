@@ -10,6 +10,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ...compat.script import read_script
 from ...generators.rewrite.nodes import same_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from .. import keys
@@ -34,7 +35,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         return None
     mod = keys.comparable(after)
     try:
-        again = tvm.script.from_source(mod.script(show_meta=True))
+        again = read_script(mod.script(show_meta=True))
     except Exception as error:
         text = parser_message(f"{type(error).__name__}: {error}")
         title = (
@@ -55,7 +56,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
 def _reached(mod: tvm.IRModule) -> int:
     """How far the parser gets: to one of `_REFUSALS`, past all of them, or not so far: -1."""
     try:
-        tvm.script.from_source(keys.comparable(mod).script(show_meta=True))
+        read_script(keys.comparable(mod).script(show_meta=True))
     except Exception as error:
         return _refusal(parser_message(f"{type(error).__name__}: {error}"))
     return len(_REFUSALS)
@@ -121,7 +122,7 @@ def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
     (call,) = case.calls
     mod = keys.comparable(call.run(case.mod))
     script = mod.script(show_meta=True)
-    again = attempt(lambda mod: tvm.script.from_source(script), mod)
+    again = attempt(lambda mod: read_script(script), mod)
     return Half(f"after {call.name}", mod), ran(
         again, "printed and parsed", "the parser of TVMScript"
     )

@@ -9,6 +9,8 @@ import numpy as np
 import tvm
 import tvm_ffi
 
+from ...compat.script import read_script
+
 SMALL = 64
 """Elements of a constant that is spelled out; a larger one travels in the source form."""
 
@@ -40,7 +42,7 @@ _DIALECTS = (("ir", "I"), ("relax", "R"), ("tirx", "T"))
 
 def _gives(text: str, mod: tvm.IRModule, *, checked: bool) -> bool:
     try:
-        read = tvm.script.from_source(text, check_well_formed=checked)
+        read = read_script(text, check_well_formed=checked)
     except Exception:
         return False
     return bool(tvm_ffi.structural_equal(read, mod, map_free_vars=True))

@@ -1,0 +1,56 @@
+"""Reading TVMScript."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import traceback
+
+import pytest
+import tvm_ffi
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.compat.script import outer_frames, read_script
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3))) -> R.Tensor((2, 3)):
+        return R.add(x, x)
+
+
+def test_what_is_read_is_what_was_printed() -> None:
+    before = inspect.getouterframes
+    assert tvm_ffi.structural_equal(read_script(Module.script()), Module)
+    assert inspect.getouterframes is before
+
+
+def test_what_does_not_parse_leaves_inspect_as_it_was() -> None:
+    before = inspect.getouterframes
+    with pytest.raises(Exception, match="Undefined variable"):
+        read_script(Module.script().replace("R.add(x, x)", "R.add(x, y)"))
+    assert inspect.getouterframes is before
+
+
+def test_frames_are_those_of_the_stack() -> None:
+    frames = outer_frames(sys._getframe())
+    for found, (frame, line) in zip(frames, traceback.walk_stack(sys._getframe()), strict=True):
+        assert (found.frame, found.filename) == (frame, frame.f_code.co_filename)
+        assert found.function == frame.f_code.co_name
+        assert frame is sys._getframe() or found.lineno == line
+    assert frames[0].code_context == ["    frames = outer_frames(sys._getframe())\n"]
+    assert outer_frames(sys._getframe(), 0)[0].code_context is None
+
+
+def test_decorators_see_the_variables_around_them() -> None:
+    shape = (4, 5)
+
+    @I.ir_module
+    class Inner:
+        @R.function
+        def main(x: R.Tensor(shape)) -> R.Tensor(shape):
+            return x
+
+    assert list(Inner["main"].params[0].ty.shape) == list(shape)
