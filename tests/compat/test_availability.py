@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,30 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     availability.keep(SOME)
     monkeypatch.setattr(availability, "find_out", lambda: SOME)
     assert availability.current() == SOME
+
+
+def test_what_another_process_finds_out_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(availability, "find_out", lambda: pytest.fail("found out twice"))
+    found: list[Availability] = []
+    waiter = threading.Thread(target=lambda: found.append(availability.current()))
+    with build.alone("waits"):
+        waiter.start()
+        waiter.join(0.2)
+        assert waiter.is_alive()
+        availability.keep(SOME)
+    waiter.join(10)
+    assert found == [SOME]
+    assert capsys.readouterr().err == (
+        "another process tries what works on this TVM: waiting for it\n"
+    )
+
+
+def test_without_a_place_for_the_lock_nobody_waits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "relaxfuzz").write_text("a file")
+    monkeypatch.setattr(availability, "find_out", lambda: SOME)
+    with build.alone("waits"):
+        assert availability.current() == SOME

@@ -122,7 +122,7 @@ def current() -> Availability:
     global _current
     if _current is None:
         given = os.environ.get(VARIABLE)
-        _current = Availability.from_json(given) if given else _cached() or find_out()
+        _current = Availability.from_json(given) if given else _cached() or _found_once()
     return _current
 
 
@@ -130,6 +130,12 @@ def use(availability: Availability) -> None:
     """Make this the availability in this process."""
     global _current
     _current = availability
+
+
+def _found_once() -> Availability:
+    """`find_out`, or what another process finds out at this time."""
+    with build.alone("another process tries what works on this TVM: waiting for it"):
+        return _cached() or find_out()
 
 
 def find_out() -> Availability:

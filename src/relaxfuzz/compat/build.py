@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import os
@@ -27,6 +28,25 @@ _OURS = ("compat", "generators", "oracles", "corpus/models", "corpus/found", "fu
 def folder() -> Path:
     """Where something is kept for each build, under its `stamp`."""
     return platformdirs.user_cache_path("relaxfuzz", appauthor=False) / "builds"
+
+
+@contextlib.contextmanager
+def alone(waiting: str) -> Iterator[None]:
+    """Hold the lock of `folder`, as far as there can be one.
+
+    Args:
+        waiting: a line for stderr, where another process holds it.
+    """
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            folder().parent.mkdir(parents=True, exist_ok=True)
+            file = held.enter_context(folder().with_suffix(".lock").open("a"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(waiting, file=sys.stderr)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @functools.cache
