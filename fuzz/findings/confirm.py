@@ -116,14 +116,14 @@ def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
 
 
 def _inside(executor: Executor, finding: Finding) -> tuple[tuple[str, str], ...]:
-    """The passes that run inside of the pass and show the finding's key by themselves."""
-    if len(finding.calls) != 1 or finding.calls[0].factory is not None:
+    """The passes that run inside of the last pass and show the finding's key in its place."""
+    if not finding.blames_last:
         return ()
     found: list[tuple[str, str]] = []
     for part in sorted(parts(finding.pass_name) - availability.current().passes.keys()):
         job = Check(
             module=finding.module,
-            calls=(PassCall(f"{part}()"),),
+            calls=(*finding.calls[:-1], PassCall(f"{part}()")),
             oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         )
         found += [

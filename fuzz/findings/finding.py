@@ -98,6 +98,12 @@ class Finding:
         return self.violation.pass_name
 
     @property
+    def blames_last(self) -> bool:
+        """The last of its passes is blamed, and is one of TVM's."""
+        last = self.calls[-1] if self.calls else None
+        return last is not None and last.factory is None and last.name == self.pass_name
+
+    @property
     def has_contract(self) -> bool:
         """The pass that is blamed is none of TVM's that nobody has written a contract for."""
         blamed = (call for call in self.calls if call.name == self.pass_name)

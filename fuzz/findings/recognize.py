@@ -410,11 +410,15 @@ def _related(one: str, other: str) -> bool:
 
 
 def _check_of(finding: Finding, oracle: str, pass_name: str) -> Check | None:
-    """The check of the finding's module that may show a violation of the oracle by the pass."""
+    """The check of the finding's module that may show a violation of the oracle by the pass.
+
+    Where a list of passes found it, the pass is in the place of the last one.
+    """
     oracles = None if oracle in DEATHS else (oracle,)
     calls, pipeline = finding.calls, finding.pipeline
     if pass_name in catalogue and pass_name != finding.pass_name:
-        calls, pipeline = (PassCall(f"{pass_name}()"),), None
+        before = calls[:-1] if finding.blames_last else ()
+        calls, pipeline = (*before, PassCall(f"{pass_name}()")), None
     elif (name := pass_name.partition(" ")[0]) in PIPELINES:
         calls, pipeline = (), name
     if not calls and pipeline is None:

@@ -226,7 +226,7 @@ def inside(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
 
     With the operators that the module calls: one legalization raises the message of another.
     """
-    if len(finding.calls) == 1 and finding.calls[0].factory is None:
+    if finding.blames_last:
         own = (finding.pass_name, finding.violation.place)
         for pass_name, place in (own, *evidence.inside):
             yield finding.oracle, pass_name, *finding.key, place, *evidence.ops

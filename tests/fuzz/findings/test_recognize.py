@@ -17,6 +17,7 @@ from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.corpus.knowns import SHIPPED, Known, known, knowns
 from relaxfuzz.fuzz.campaign.triage import Triage
+from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Expected, extend
@@ -77,6 +78,29 @@ def test_what_another_pass_shows_on_the_same_modules_is_one_bug(
     expected = Expected([other], [], versions()["tvm"])
     assert expected.of(finding) == ()
     assert expected.of(found) == (other,)
+
+
+def test_the_last_of_several_passes_may_do_what_another_pass_is_known_to_do(
+    pool: LocalPool,
+) -> None:
+    """LazyGetInput gives the match_cast that CanonicalizeBindings, in KillAfterLastUse, refuses."""
+    number = relax.Var("number", tvm.ir.PrimType("int64"))
+    body = relax.SeqExpr([], number)
+    relax.expr._update_type(body, number.ty)
+    main = relax.Function([number], body, number.ty).with_attr("global_symbol", "main")
+    mod = tvm.IRModule({"main": main})
+    calls = (PassCall("LazyGetInput()"), PassCall("KillAfterLastUse()"))
+    found = Finding(
+        violation=check(Case(mod, calls), oracles=("crash",))[0],
+        module=save_json(mod),
+        versions=versions(),
+        calls=calls,
+        confirmed=True,
+        reduced=True,
+    )
+    found = dataclasses.replace(found, evidence=take_evidence(pool, found))
+    assert found.pass_name == "KillAfterLastUse"
+    assert recognized(pool, found, EVERY).known == "canonicalize-match-cast-to-number"
 
 
 def test_it_may_be_one_where_its_module_does_not_show_what_the_record_says(
