@@ -115,6 +115,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(_parallel_matmuls, ("matmul",)),
         post=_filtered,
         exemptions=(MORE_TO_REWRITE,),
+        inside=REWRITING,
         cost=0.3,
     ),
     PassContract(
