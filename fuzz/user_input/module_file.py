@@ -26,6 +26,7 @@ from types import ModuleType
 import tvm
 
 from ...compat.release import is_installed, tvm_version
+from ...compat.script import quick_frames
 from ...compat.serialization import load_json, save_json, upgraded_json
 from ...generators.seeds import pieces_of, whole_of
 from ...oracles.structural.checkers import flaw
@@ -412,7 +413,8 @@ def _import(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with quick_frames():
+        spec.loader.exec_module(module)
     return module
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import linecache
+from collections.abc import Iterator
 from types import FrameType
 
 import tvm
@@ -15,14 +17,21 @@ def read_script(text: str, *, check_well_formed: bool = True) -> tvm.IRModule:
     Raises:
         Exception: whatever the parser raises on what it does not read.
     """
+    with quick_frames():
+        made = tvm.script.from_source(text, check_well_formed=check_well_formed)
+    assert isinstance(made, tvm.IRModule)
+    return made
+
+
+@contextlib.contextmanager
+def quick_frames() -> Iterator[None]:
+    """Where TVMScript is read or executed, `outer_frames` stands for `inspect.getouterframes`."""
     before = inspect.getouterframes
     inspect.getouterframes = outer_frames
     try:
-        made = tvm.script.from_source(text, check_well_formed=check_well_formed)
+        yield
     finally:
         inspect.getouterframes = before
-    assert isinstance(made, tvm.IRModule)
-    return made
 
 
 def outer_frames(frame: FrameType | None, context: int = 1) -> list[inspect.FrameInfo]:
