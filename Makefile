@@ -44,15 +44,15 @@ test-python: $(INSTALLED)
 	$(BIN)/python -m tests.generators.digests 200 >$(VENV)/modules
 	$(OTHER_PYTHON)/bin/python -m tests.generators.digests 200 >$(OTHER_PYTHON)/modules
 	diff $(VENV)/modules $(OTHER_PYTHON)/modules  # the same seed, the same modules
-	$(OTHER_PYTHON)/bin/$(PYTEST) -m "not slow" $(TESTS_OF_PYTHON)
+	$(OTHER_PYTHON)/bin/$(PYTEST) -m "not slow and not session" $(TESTS_OF_PYTHON)
 	$(call campaign,$(OTHER_PYTHON),60s)
 
 # Another release of TVM, in .venv-tvm-0.26.0: make test-tvm TVM=0.26.0
 OTHER_TVM := .venv-tvm-$(TVM)
 test-tvm:
 	$(call install,$(OTHER_TVM),$(PYTHON),--group test apache-tvm==$(TVM) $(RELAXFUZZ))
-	$(OTHER_TVM)/bin/$(PYTEST) -m "not slow" $(TESTS_OF_TVM)
-	$(call campaign,$(OTHER_TVM),2m)
+	$(OTHER_TVM)/bin/$(PYTEST) -m "not slow and not session" $(TESTS_OF_TVM)
+	$(call campaign,$(OTHER_TVM),60s)
 
 # Whole sessions as users have them: every command of the docs, pytest in foreign repositories.
 test-sessions: $(INSTALLED)
