@@ -45,8 +45,8 @@ class Evidence:
     triggers: tuple[str, ...] = ()
     """Triggers of known bugs that are true for the module."""
     inside: tuple[tuple[str, str], ...] = ()
-    """Passes that run inside of the pass and show the same key by themselves, each with the place.
-    """
+    """Passes that run inside of the pass and in its place show the same key, each with where it
+    raises."""
     rare: tuple[str, ...] = ()
     """What keeps the module from being plain, which the grade depends on; see `grades.rare`."""
 

@@ -222,7 +222,7 @@ def is_of_users_pass(finding: Finding) -> bool:
 
 
 def inside(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
-    """A pass that runs inside of the pass shows the same on the same module, by itself.
+    """A pass that runs inside of the last pass shows the same on the same module in its place.
 
     With the operators that the module calls: one legalization raises the message of another.
     """

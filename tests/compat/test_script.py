@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
+from collections.abc import Callable
+from types import FrameType
 
 import pytest
 import tvm_ffi
@@ -21,14 +23,27 @@ class Module:
         return R.add(x, x)
 
 
-def test_what_is_read_is_what_was_printed() -> None:
-    before = inspect.getouterframes
+@pytest.fixture
+def before(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[inspect.FrameInfo]]:
+    """What stands in `inspect` outside of `read_script`: the tests' own is `outer_frames` too."""
+
+    def frames(frame: FrameType | None, context: int = 1) -> list[inspect.FrameInfo]:
+        return pytest.fail("TVMScript asked for the frames of inspect")
+
+    monkeypatch.setattr(inspect, "getouterframes", frames)
+    return frames
+
+
+def test_what_is_read_is_what_was_printed(
+    before: Callable[..., list[inspect.FrameInfo]],
+) -> None:
     assert tvm_ffi.structural_equal(read_script(Module.script()), Module)
     assert inspect.getouterframes is before
 
 
-def test_what_does_not_parse_leaves_inspect_as_it_was() -> None:
-    before = inspect.getouterframes
+def test_what_does_not_parse_leaves_inspect_as_it_was(
+    before: Callable[..., list[inspect.FrameInfo]],
+) -> None:
     with pytest.raises(Exception, match="Undefined variable"):
         read_script(Module.script().replace("R.add(x, x)", "R.add(x, y)"))
     assert inspect.getouterframes is before
