@@ -372,11 +372,12 @@ def execute(path: Path) -> tvm.IRModule:
     except ValueError as error:
         raise BadModule(f"{name} does not parse: {_line(error)}") from None
     try:
-        if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
-            # The output of `mod.script()`: TVMScript with its imports in comments.
-            found: dict[str, object] = {"mod": tvm.script.from_source(text)}
-        else:
-            found = _names(_import(path))
+        with quick_frames():
+            if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
+                # The output of `mod.script()`: TVMScript with its imports in comments.
+                found: dict[str, object] = {"mod": tvm.script.from_source(text)}
+            else:
+                found = _names(_import(path))
         modules = {name: value for name, value in found.items() if isinstance(value, tvm.IRModule)}
     except MemoryError:
         raise
@@ -413,8 +414,7 @@ def _import(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    with quick_frames():
-        spec.loader.exec_module(module)
+    spec.loader.exec_module(module)
     return module
 
 
