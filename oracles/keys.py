@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import posixpath
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tvm
@@ -190,19 +191,19 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
-_module: contextvars.ContextVar[tvm.IRModule | None] = contextvars.ContextVar(
-    "module", default=None
+_names: contextvars.ContextVar[Callable[[], frozenset[str]] | None] = contextvars.ContextVar(
+    "names", default=None
 )
 
 
 @contextlib.contextmanager
 def about(mod: tvm.IRModule) -> Iterator[None]:
     """Messages are about this module meanwhile: its names are dropped from them."""
-    token = _module.set(mod)
+    token = _names.set(functools.cache(lambda: frozenset(_identifiers(mod))))
     try:
         yield
     finally:
-        _module.reset(token)
+        _names.reset(token)
 
 
 def _without_names(text: str) -> str:
@@ -210,10 +211,10 @@ def _without_names(text: str) -> str:
 
     Other names may be words of the compiler's.
     """
-    mod = _module.get()
-    if mod is None or _MAYBE_NAMED.search(text) is None:
+    of_module = _names.get()
+    if of_module is None or _MAYBE_NAMED.search(text) is None:
         return text
-    names = set(_identifiers(mod))
+    names = of_module()
     parts: list[str] = []
     at = 0
     for found in _MAYBE_NAMED.finditer(text):
