@@ -250,7 +250,7 @@ def _violation(
         return Violation.titled(what, detail)
     where = blame.first_difference(difference.before, difference.after, tolerance)
     key = blame.key(difference.kind, where, blamed)
-    title = f"the result computes other {difference.kind} than the module, from {where} on"
+    title = f"the result computes other {difference.kind} than the module, starting with {where}"
     return Violation(title, detail, key)
 
 

@@ -68,7 +68,7 @@ def executed(runs: PassRuns) -> Violation | None:
         side.result = value
         where = blame.first_difference(e, side, tolerance)
         key = blame.key(kind, where, runs.call.name)
-        title = f"the result computes other {kind} than the module, from {where} on"
+        title = f"the result computes other {kind} than the module, starting with {where}"
         return Violation(title, f"{e.function}: {wrong}", key)
     return None
 

@@ -132,7 +132,7 @@ def test_passes_that_treat_all_operators_alike_have_one_key(op: str) -> None:
         Case(block.get(), (PassCall("EliminateCommonSubexpr()"),)), oracles=["evaluated"]
     )
     assert violation.key == ("values",)
-    assert "from a tensor that is updated in place on" in violation.title
+    assert "starting with a tensor that is updated in place" in violation.title
 
 
 @pytest.mark.parametrize("op", ["negative", "tanh"])
@@ -150,7 +150,7 @@ def test_what_is_updated_in_place_has_one_key(op: str) -> None:
         Case(block.get(), (PassCall("DataflowUseInplaceCalls()"),)), oracles=["evaluated"]
     )
     assert violation.key == ("values",)
-    assert "from a tensor that is updated in place on" in violation.title
+    assert "starting with a tensor that is updated in place" in violation.title
 
 
 @I.ir_module
