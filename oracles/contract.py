@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import tvm
 
 from ..generators.choices import Choices
-from ..generators.stages import Stage
+from ..generators.stages import RELAX, Stage
 from ..generators.traits import Trait
 from . import keys
 from .passcall import PassCall
@@ -127,7 +127,8 @@ class PassContract:
     """None: it is called without arguments."""
     no_variants: str = "it offers no arguments for the pass"
     """Why `variants` gives None: what the module lacks."""
-    stages: tuple[Stage, ...] = tuple(Stage)
+    stages: tuple[Stage, ...] = tuple(RELAX)
+    """Where modules meet the pass: all in one pipeline."""
     requires: Requires = lambda mod: None
     looks_for: Sought | None = None
     """A campaign makes modules that have it, and checks the pass mostly on them, elsewhere only
