@@ -36,7 +36,9 @@ FAMILIES: Mapping[str, Family] = {
         Family("tensorir", prim_funcs, tuple(TENSORIR)),
     )
 }
-"""All families by name, the default first."""
+"""All families by name."""
+
+DEFAULT = "relax"
 
 
 def family_of(stage: Stage) -> Family:

@@ -59,8 +59,8 @@ RELAX: Mapping[Stage, tuple[str, ...]] = {
     Stage.BUILTINS_LOWERED: ("LowerRuntimeBuiltin", "ComputePrimValue"),
     Stage.LOWERED: ("VMShapeLower", "AttachGlobalSymbol"),
 }
-"""The default pipeline of `relax.build`: the passes that take a module from the stage before to this
-one."""
+"""The default pipeline of `relax.build`: the passes that take a module from the stage before to
+this one."""
 
 TENSORIR: Mapping[Stage, tuple[str, ...]] = {
     Stage.TENSORIR: (),
@@ -112,9 +112,9 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
     Stage.PACKED: ("tirx.MakePackedAPI", "tirx.FP8StorageLegalize", "tirx.BF16StorageLegalize"),
     Stage.HOST_LOWERED: ("tirx.LowerTVMBuiltin", "tirx.LowerIntrin"),
 }
-"""The same of `tirx.build` for a CPU: tvm/tirx/build.py binds the target and splits host from device,
-and tvm/s_tir/pipeline.py, its default pipeline, has the passes in between. Left out are those
-that only look at threads and memory of devices (VTCM, barriers, fragments, all-reduce)."""
+"""The same of `tirx.build` for a CPU: tvm/tirx/build.py binds the target, and tvm/s_tir/pipeline.py,
+its default pipeline, has the passes behind that. Left out are those that only look at threads and
+memory of devices (VTCM, barriers, fragments, all-reduce)."""
 
 STEPS: Mapping[Stage, tuple[str, ...]] = {**RELAX, **TENSORIR}
 
@@ -134,7 +134,7 @@ def chain(stage: Stage) -> tuple[Stage, ...]:
 
 
 def usable(among: Stage = Stage.RAW) -> list[Stage]:
-    """The stages of the pipeline of this stage that modules reach on the installed TVM, in order."""
+    """The stages of this one's pipeline that modules reach on the installed TVM, in order."""
     off = availability.current().stages
     return [stage for stage in chain(among) if stage not in off]
 

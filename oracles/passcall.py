@@ -94,6 +94,11 @@ def _passes_in(module: ModuleType) -> list[str]:
     ]
 
 
+def constructor(name: str) -> Any:
+    """What makes the public pass of this name."""
+    return eval(_compiled(public_passes()[name]), _namespace(()))
+
+
 def as_pass(thing: object) -> tvm.transform.Pass | None:
     """A pass, or a rewriter by patterns as the module pass that it is; None of anything else."""
     if isinstance(thing, PatternMatchingRewriter):
@@ -290,7 +295,7 @@ def _literal(node: ast.expr, text: str) -> Any:
 def _check_arguments(
     expression: str, args: list[Any], kwargs: Mapping[str | None, Any], text: str
 ) -> None:
-    signature = inspect.signature(eval(_compiled(expression), _namespace(())))
+    signature = inspect.signature(constructor(bare(expression)))
     if None in kwargs:
         raise BadSpelling(f"Expected literal arguments but got ** in {text!r}")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -21,6 +21,9 @@ MOST = 3
 """PrimFuncs that are taken of one legalized module; they are small, and share nothing."""
 
 NESTS = 4
+
+SMALL: Mapping[str, int] = {"max_functions": 1, "max_bindings": 4}
+"""Modules to legalize."""
 
 LEGALIZE = "LegalizeOps"
 
@@ -60,7 +63,7 @@ def prim_funcs(
     )
     modules = st.one_of(
         _written(st.lists(function, min_size=1, max_size=2), tuple(dtypes)),
-        _legalized(ir_modules(dtypes=dtypes, max_functions=1, max_bindings=4, **legalized)),
+        _legalized(ir_modules(dtypes=dtypes, **{**SMALL, **legalized})),
     ).filter(lambda mod: mod is not None)
     return modules if to is Stage.TENSORIR else _at(modules, to).filter(lambda mod: mod is not None)
 
@@ -80,9 +83,7 @@ def _written(
 
 
 @st.composite
-def _legalized(
-    draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]
-) -> tvm.IRModule | None:
+def _legalized(draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]) -> tvm.IRModule | None:
     """None where LegalizeOps fails or makes no PrimFunc."""
     try:
         mod = step(draw(modules), LEGALIZE)

@@ -1,4 +1,4 @@
-"""Expressions of generated PrimFuncs: loads inside of their buffers, and what is computed of them."""
+"""Expressions of generated PrimFuncs: loads inside of buffers, and what is computed of them."""
 
 from __future__ import annotations
 
@@ -218,11 +218,17 @@ def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
     return e.cast(e.value(other, depth), dtype)
 
 
+def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
+    """Of unsigned numbers the distance, which is never below 0."""
+    a, b = e.value(dtype, depth), e.leaf(dtype)
+    return tirx.max(a, b) - tirx.min(a, b) if dtype.startswith("u") else a - b
+
+
 _SHARED: tuple[Operation, ...] = (
     _leaf,
     _binary(lambda a, b: a + b),
     _binary(lambda a, b: a * b),
-    _binary(lambda a, b: a - b),
+    _difference,
     _binary(tirx.max),
     _binary(tirx.min),
     _chosen,

@@ -78,7 +78,7 @@ def _loops(
         plain: nothing inside hinders a vectorised loop.
         ends: of their names.
     """
-    kind = c.pick(("serial",) * 4 + ("parallel", "vectorized", "unroll", "pragma"))
+    kind = c.pick(("serial",) * 15 + ("parallel", "vectorized", "unroll") * 4 + ("pragma",))
     with ExitStack() as frames:
         made = []
         for at, extent in enumerate(extents):
@@ -177,7 +177,23 @@ def _twice(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None
         builder.buffer_store(task.target, _sum(old, e.value(task.dtype, 1), task.dtype), at)
 
 
-_STATEMENTS: tuple[Statement, ...] = (_store, _store, _either, _bound, _twice, _accumulated, _while)
+def _assumed(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """What is assumed of the axes holds: TVM may use it."""
+    for axis in axes[:1]:
+        builder.evaluate(builder.assume(axis.var < task.number(axis.extent)))
+    _store(c, task, axes, at)
+
+
+_STATEMENTS: tuple[Statement, ...] = (
+    _store,
+    _store,
+    _either,
+    _bound,
+    _twice,
+    _accumulated,
+    _while,
+    _assumed,
+)
 
 
 def _own(c: Choices, task: Task, size: int, dtype: str | None = None) -> tirx.Buffer:
@@ -228,9 +244,13 @@ def _reduction(c: Choices, task: Task) -> None:
     order = [*extents, *dims] if first else [*dims, *extents]
     number = len(extents)
     with _loops(c, task, order, plain=False) as loops, builder.sblock("reduce"):
-        reduced, spatial = (loops[:number], loops[number:]) if first else (
-            loops[len(dims) :],
-            loops[: len(dims)],
+        reduced, spatial = (
+            (loops[:number], loops[number:])
+            if first
+            else (
+                loops[len(dims) :],
+                loops[: len(dims)],
+            )
         )
         at = [
             builder.axis.spatial(_domain(task, dim), var)
