@@ -112,7 +112,7 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
     Stage.PACKED: ("tirx.MakePackedAPI", "tirx.FP8StorageLegalize", "tirx.BF16StorageLegalize"),
     Stage.HOST_LOWERED: ("tirx.LowerTVMBuiltin", "tirx.LowerIntrin"),
 }
-"""The same of `tirx.build` for a CPU: tvm/tirx/build.py binds the target, and tvm/s_tir/pipeline.py,
+"""The same of `tirx.build` for a CPU: tvm/tirx/build.py binds the target, tvm/s_tir/pipeline.py,
 its default pipeline, has the passes behind that. Left out are those that only look at threads and
 memory of devices (VTCM, barriers, fragments, all-reduce)."""
 

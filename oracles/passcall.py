@@ -127,10 +127,10 @@ class PassCall:
 
     `expr` is a Python expression over the names `tvm`, `relax`, `tirx`, `s_tir`, `np` and all of
     `tvm.relax.transform` (for the passes of the catalogue), e.g. "FuseOps(fuse_opt_level=2)",
-    "relax.backend.DispatchSortScan()" or "tirx.transform.UnrollLoop()"; or, for a user's own pass, `factory` names where it
-    comes from ("package.module:Name" or "path/to/file.py:Name": a pass or a rewriter by patterns,
-    or a function or a class that gives one when it is called without arguments) and `expr` is a
-    label.
+    "relax.backend.DispatchSortScan()" or "tirx.transform.UnrollLoop()"; or, for a user's own pass,
+    `factory` names where it comes from ("package.module:Name" or "path/to/file.py:Name": a pass or
+    a rewriter by patterns, or a function or a class that gives one when it is called without
+    arguments) and `expr` is a label.
     """
 
     expr: str
@@ -170,7 +170,7 @@ class PassCall:
                 raise
             raise Drift(f"this TVM has no {relax.transform.__name__}.{error.name}") from error
         except AttributeError as error:
-            if error.obj not in TENSORIR.values():
+            if not isinstance(error.obj, ModuleType) or error.obj not in TENSORIR.values():
                 raise
             raise Drift(f"this TVM has no {error.obj.__name__}.{error.name}") from error
         pass_ = as_pass(made)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-import tvm
 from tvm import tirx
 
 from ...compat import ir
@@ -15,7 +15,8 @@ from ..values import Dim, same_dim
 FLOATS = ("float32", "float16", "float64", "bfloat16")
 INTEGERS = ("int32", "int8", "uint8", "int64", "int16", "uint32")
 
-Expr = tvm.ir.Expr
+Expr: TypeAlias = Any
+"""A `tvm.ir.Expr`, whose operators make others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import tvm
 from tvm import tirx
@@ -17,7 +17,8 @@ from ..choices import Choices
 from ..values import Dim
 from .expressions import FLOATS, Axis, Expressions, const
 
-Expr = tvm.ir.Expr
+Expr: TypeAlias = Any
+"""A `tvm.ir.Expr`, whose operators make others."""
 
 FACTORS = (2, 4, 3)
 """By which loops are split."""

@@ -1,4 +1,4 @@
-"""The contracts of the passes of `tvm.relax.transform`, of the dispatch of CPU builds, and of TensorIR."""
+"""The contracts of the passes of Relax, of the dispatch of CPU builds, and of TensorIR."""
 
 from __future__ import annotations
 

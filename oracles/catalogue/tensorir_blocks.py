@@ -1,4 +1,4 @@
-"""Contracts of the passes of TensorIR that lower blocks, in the order of `default_s_tir_pipeline`."""
+"""Contracts of the passes of TensorIR that lower blocks, in the order of TVM's pipeline."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ AFTER_INIT = between(Stage.INIT_LOWERED, Stage.COMPACTED)
 values: "tvm/s_tir/pipeline.py" has LowerInitBlock before them."""
 
 OPAQUE = between(Stage.OPAQUE, Stage.COMPACTED)
-"""The messages of CompactBufferAllocation and LowerOpaqueBlock name ConvertBlocksToOpaque as the pass
-to run first."""
+"""The messages of CompactBufferAllocation and LowerOpaqueBlock ask for opaque blocks, and name
+ConvertBlocksToOpaque."""
 
 
 def _is_canonical(loop: Any) -> bool:

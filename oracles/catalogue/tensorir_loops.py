@@ -1,4 +1,4 @@
-"""Contracts of the passes of TensorIR that simplify statements, and that change loops and buffers."""
+"""Contracts of the passes of TensorIR that simplify statements, or change loops and buffers."""
 
 from __future__ import annotations
 
