@@ -100,7 +100,7 @@ def ir_modules(
     if max_functions < 1 or max_bindings < 1:
         raise InvalidArgument(f"Expected bounds >= 1 but got {max_functions=}, {max_bindings=}")
     banned |= frozenset(map(Trait, off.traits))
-    to = _named("stage", stage, Stage)
+    to = named("stage", stage, Stage)
     if to in off.stages:
         raise InvalidArgument(f"Stage {to}: {off.stages[to]}")
     chosen = _ops(ops)
@@ -127,7 +127,7 @@ def ir_modules(
         numbers=tuple(numbers),
         dtypes=tuple(dtypes),
         pieces=tuple(pieces),
-        edits=tuple(Edit) if edits is None else tuple(_named("edit", each, Edit) for each in edits),
+        edits=tuple(Edit) if edits is None else tuple(named("edit", each, Edit) for each in edits),
     )
     modules = _modules(draws, to, forced, banned, chosen, shared)
     return modules if to is Stage.RAW else modules.filter(lambda mod: mod is not None)
@@ -251,10 +251,15 @@ def _advanced(mod: tvm.IRModule, to: Stage) -> tvm.IRModule | None:
 
 
 def _traits(argument: str, names: Collection[Trait | str]) -> frozenset[Trait]:
-    return frozenset(_named(argument, name, Trait) for name in names)
+    return frozenset(named(argument, name, Trait) for name in names)
 
 
-def _named(argument: str, name: str, kind: type[E]) -> E:
+def named(argument: str, name: str, kind: type[E]) -> E:
+    """The member of this name.
+
+    Raises:
+        InvalidArgument: there is none.
+    """
     try:
         return kind(name)
     except ValueError:

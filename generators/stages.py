@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping
 
 import tvm
-from tvm import relax
+from tvm import relax, s_tir, tirx
 
 from ..compat import availability
 
 
 class Stage(enum.StrEnum):
-    """How far a module has come on its way through the default pipeline, in order."""
+    """How far a module has come on its way through a default pipeline, in order."""
+
+    # Of relax.build
 
     RAW = "raw"
     LEGALIZED = "legalized"
@@ -26,9 +29,23 @@ class Stage(enum.StrEnum):
     KILLED = "killed"
     BUILTINS_LOWERED = "builtins_lowered"
     LOWERED = "lowered"
+    # Of tirx.build
+    TENSORIR = "tensorir"
+    BOUND = "bound"
+    INIT_LOWERED = "init_lowered"
+    ALLOCATIONS_PLACED = "allocations_placed"
+    OPAQUE = "opaque"
+    COMPACTED = "compacted"
+    BLOCKS_LOWERED = "blocks_lowered"
+    FLATTENED = "flattened"
+    LOOPS_LOWERED = "loops_lowered"
+    ANNOTATED_ENTRY = "annotated_entry"
+    SPLIT = "split"
+    PACKED = "packed"
+    HOST_LOWERED = "host_lowered"
 
 
-STEPS: Mapping[Stage, tuple[str, ...]] = {
+RELAX: Mapping[Stage, tuple[str, ...]] = {
     Stage.RAW: (),
     Stage.LEGALIZED: ("LegalizeOps",),
     Stage.ANNOTATED: ("AnnotateTIROpPattern",),
@@ -42,15 +59,84 @@ STEPS: Mapping[Stage, tuple[str, ...]] = {
     Stage.BUILTINS_LOWERED: ("LowerRuntimeBuiltin", "ComputePrimValue"),
     Stage.LOWERED: ("VMShapeLower", "AttachGlobalSymbol"),
 }
-"""The passes that take a module from the stage before to this one (none takes arguments)."""
+"""The default pipeline of `relax.build`: the passes that take a module from the stage before to
+this one."""
+
+TENSORIR: Mapping[Stage, tuple[str, ...]] = {
+    Stage.TENSORIR: (),
+    Stage.BOUND: ("tirx.BindTarget",),
+    Stage.INIT_LOWERED: (
+        "s_tir.CanonicalizeLoop",
+        "s_tir.LowerCrossThreadReduction",
+        "s_tir.LowerInitBlock",
+    ),
+    Stage.ALLOCATIONS_PLACED: ("s_tir.PlanAndUpdateBufferAllocationLocation",),
+    Stage.OPAQUE: ("s_tir.ConvertBlocksToOpaque",),
+    Stage.COMPACTED: (
+        "s_tir.LiftThreadBinding",
+        "s_tir.ManifestSharedMemoryLocalStage",
+        "s_tir.CompactBufferAllocation",
+    ),
+    Stage.BLOCKS_LOWERED: (
+        "s_tir.LowerAutoCopy",
+        "s_tir.UnifyThreadBinding",
+        "s_tir.LowerMatchBuffer",
+        "s_tir.StmtSimplify",
+        "s_tir.InjectPermutedLayout",
+        "s_tir.AnnotateIrregularLoop",
+        "s_tir.InjectSoftwarePipeline",
+        "s_tir.TransformMmaBufferLayout",
+        "s_tir.LowerOpaqueBlock",
+    ),
+    Stage.FLATTENED: ("tirx.FlattenBuffer", "tirx.BF16ComputeLegalize", "tirx.NarrowDataType"),
+    Stage.LOOPS_LOWERED: (
+        "s_tir.LoopPartition",
+        "tirx.VectorizeLoop",
+        "s_tir.InjectVirtualThread",
+        "s_tir.InjectDoubleBuffer",
+        "tirx.StorageRewrite",
+        "s_tir.HoistIfThenElse",
+        "tirx.UnrollLoop",
+    ),
+    Stage.ANNOTATED_ENTRY: (
+        "s_tir.RenormalizeSplitPattern",
+        "tirx.StmtSimplify",
+        "tirx.RemoveNoOp",
+        "s_tir.RewriteUnsafeSelect",
+        "tirx.CommonSubexprElim",
+        "tirx.FP8ComputeLegalize",
+        "tirx.VerifyMemory",
+        "tirx.AnnotateEntryFunc",
+    ),
+    Stage.SPLIT: ("s_tir.MergeSharedMemoryAllocations", "tirx.SplitHostDevice"),
+    Stage.PACKED: ("tirx.MakePackedAPI", "tirx.FP8StorageLegalize", "tirx.BF16StorageLegalize"),
+    Stage.HOST_LOWERED: ("tirx.LowerTVMBuiltin", "tirx.LowerIntrin"),
+}
+"""The same of `tirx.build` for a CPU: tvm/tirx/build.py binds the target, tvm/s_tir/pipeline.py,
+its default pipeline, has the passes behind that. Left out are those that only look at threads and
+memory of devices (VTCM, barriers, fragments, all-reduce)."""
+
+STEPS: Mapping[Stage, tuple[str, ...]] = {**RELAX, **TENSORIR}
 
 assert tuple(STEPS) == tuple(Stage), "STEPS lists every stage, in order"
 
+ARGUMENTS: Mapping[str, str] = {
+    "tirx.BindTarget": "tvm.target.Target('llvm', host='llvm')",
+    "tirx.NarrowDataType": "32",
+}
+"""Of the steps that take some."""
 
-def usable() -> list[Stage]:
-    """The stages that modules reach on the installed TVM, in order."""
+
+@functools.cache
+def chain(stage: Stage) -> tuple[Stage, ...]:
+    """All stages of the pipeline that this one belongs to, in order."""
+    return next(tuple(steps) for steps in (RELAX, TENSORIR) if stage in steps)
+
+
+def usable(among: Stage = Stage.RAW) -> list[Stage]:
+    """The stages of this one's pipeline that modules reach on the installed TVM, in order."""
     off = availability.current().stages
-    return [stage for stage in Stage if stage not in off]
+    return [stage for stage in chain(among) if stage not in off]
 
 
 def steps(to: Stage) -> tuple[str, ...]:
@@ -61,20 +147,36 @@ def steps(to: Stage) -> tuple[str, ...]:
 
 def last_step(stage: Stage) -> str | None:
     """The pass that a module of this stage has been through last; None for a raw one."""
-    order = list(Stage)
+    order = chain(stage)
     names = [name for each in order[: order.index(stage) + 1] for name in steps(each)]
     return names[-1] if names else None
+
+
+def expression(name: str) -> str:
+    """The pass of `STEPS` as a Python expression over the names of `step`."""
+    module, _, short = name.rpartition(".")
+    return f"{f'{module}.transform.' if module else ''}{short}({ARGUMENTS.get(name, '')})"
+
+
+def made(name: str) -> tvm.transform.Pass:
+    """The pass of `STEPS`.
+
+    Raises:
+        NameError, AttributeError: this TVM has no such pass.
+    """
+    names = {**vars(relax.transform), "tvm": tvm, "tirx": tirx, "s_tir": s_tir}
+    return eval(expression(name), names)
 
 
 def step(mod: tvm.IRModule, name: str) -> tvm.IRModule:
     """Apply one pass of `STEPS` for the CPU target; exceptions of the pass are not caught."""
     with tvm.target.Target("llvm"):
-        return getattr(relax.transform, name)()(mod)
+        return made(name)(mod)
 
 
 def advance(mod: tvm.IRModule, to: Stage) -> tvm.IRModule:
     """Take a raw module to this stage."""
-    order = list(Stage)
+    order = chain(to)
     for stage in order[: order.index(to) + 1]:
         for name in steps(stage):
             mod = step(mod, name)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import tvm
 
 from ..generators.choices import Choices
-from ..generators.stages import Stage
+from ..generators.stages import RELAX, Stage
 from ..generators.traits import Trait
 from . import keys
-from .passcall import PassCall
+from .passcall import PassCall, public_passes
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
 """Chooses arguments that fit the module; None where it offers none (no parameter to bind)."""
@@ -127,7 +127,8 @@ class PassContract:
     """None: it is called without arguments."""
     no_variants: str = "it offers no arguments for the pass"
     """Why `variants` gives None: what the module lacks."""
-    stages: tuple[Stage, ...] = tuple(Stage)
+    stages: tuple[Stage, ...] = tuple(RELAX)
+    """Where modules meet the pass: all in one pipeline."""
     requires: Requires = lambda mod: None
     looks_for: Sought | None = None
     """A campaign makes modules that have it, and checks the pass mostly on them, elsewhere only
@@ -154,7 +155,7 @@ class PassContract:
     def choose(self, choices: Choices, mod: tvm.IRModule) -> PassCall | None:
         """The pass with arguments that fit the module; None where it offers none."""
         if self.variants is None:
-            return PassCall(f"{self.name}()")
+            return PassCall(f"{public_passes().get(self.name, self.name)}()")
         return self.variants(choices, mod)
 
     def exemption(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> Exemption | None:

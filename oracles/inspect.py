@@ -50,6 +50,18 @@ def public_functions(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, rela
     return ((gv, f) for gv, f in relax_functions(mod) if is_public(f))
 
 
+def entries(
+    mod: tvm.IRModule,
+) -> Iterator[tuple[tvm.ir.GlobalVar, relax.Function | tirx.PrimFunc]]:
+    """The functions that whoever builds the module calls: the public Relax functions, and where
+    there is no Relax function at all, the public PrimFuncs.
+    """
+    if any(True for _ in relax_functions(mod)):
+        yield from public_functions(mod)
+    else:
+        yield from ((gv, f) for gv, f in prim_funcs(mod) if is_public(f))
+
+
 def nodes(root: Any, *kinds: type[Any]) -> list[Any]:
     """The nodes of these types, or of types derived from them, inside `root` in post-order.
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, s_tir, tirx
 from tvm.relax.dpl import PatternMatchingRewriter
 
 from ..compat.drift import Drift
@@ -29,6 +29,13 @@ from .text.paths import as_here
 
 BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")
 """Passes of `tvm.relax.backend` that every CPU build runs."""
+
+TENSORIR = {"tirx.": tirx.transform, "s_tir.": s_tir.transform}
+"""The modules of passes of TensorIR, by what stands before the names of their passes: several names
+are in both, and two of them in `tvm.relax.transform`, too."""
+
+NO_PASSES = ("Apply", "Filter")
+"""Functions that make a pass of a function of their caller's."""
 
 REWRITING = ("PatternMatchingRewriter", "rewrite_bindings")
 """What `tvm.relax.dpl` rewrites modules and functions with, by rules that its caller writes."""
@@ -50,26 +57,46 @@ def cpu() -> tvm.target.Target:
 
 @functools.cache
 def public_passes() -> Mapping[str, str]:
-    """Every public pass of `tvm.relax.transform`, `BACKEND_PASSES` and `REWRITING`, by name.
+    """Every public pass of `tvm.relax.transform`, `BACKEND_PASSES`, `REWRITING` and `TENSORIR`, by
+    name.
 
     A pass is what makes one: a function or a class derived from Pass. The base classes
     and the decorators (`function_pass`) are none. The values are expressions for them.
     """
-    bases = (relax.transform.FunctionPass, relax.transform.DataflowBlockPass)
-
-    def makes_pass(thing: object) -> bool:
-        if inspect.isclass(thing):
-            return issubclass(thing, tvm.transform.Pass) and thing not in bases
-        return inspect.isfunction(thing)
-
-    return {
-        name: name
-        for name, thing in vars(relax.transform).items()
-        if name[0].isupper() and makes_pass(thing)
-    } | {
+    return {name: name for name in _passes_in(relax.transform)} | {
         **{name: f"relax.backend.{name}" for name in BACKEND_PASSES},
         **{name: f"relax.dpl.{name}" for name in REWRITING},
+        **{
+            f"{prefix}{name}": f"{prefix}transform.{name}"
+            for prefix, module in TENSORIR.items()
+            for name in _passes_in(module)
+        },
     }
+
+
+_BASES = (
+    relax.transform.FunctionPass,
+    relax.transform.DataflowBlockPass,
+    tirx.transform.PrimFuncPass,
+)
+
+
+def _passes_in(module: ModuleType) -> list[str]:
+    def makes_pass(thing: object) -> bool:
+        if inspect.isclass(thing):
+            return issubclass(thing, tvm.transform.Pass) and thing not in _BASES
+        return inspect.isfunction(thing)
+
+    return [
+        name
+        for name, thing in vars(module).items()
+        if name[0].isupper() and makes_pass(thing) and name not in NO_PASSES
+    ]
+
+
+def constructor(name: str) -> Any:
+    """What makes the public pass of this name."""
+    return eval(_compiled(public_passes()[name]), _namespace(()))
 
 
 def as_pass(thing: object) -> tvm.transform.Pass | None:
@@ -98,12 +125,12 @@ def pass_context(options: Mapping[str, Any], **others: Any) -> tvm.transform.Pas
 class PassCall:
     """One pass with its arguments and PassContext: the variant of a contract.
 
-    `expr` is a Python expression over the names `tvm`, `relax`, `np` and all of
-    `tvm.relax.transform` (for the passes of the catalogue), e.g. "FuseOps(fuse_opt_level=2)" or
-    "relax.backend.DispatchSortScan()"; or, for a user's own pass, `factory` names where it
-    comes from ("package.module:Name" or "path/to/file.py:Name": a pass or a rewriter by patterns,
-    or a function or a class that gives one when it is called without arguments) and `expr` is a
-    label.
+    `expr` is a Python expression over the names `tvm`, `relax`, `tirx`, `s_tir`, `np` and all of
+    `tvm.relax.transform` (for the passes of the catalogue), e.g. "FuseOps(fuse_opt_level=2)",
+    "relax.backend.DispatchSortScan()" or "tirx.transform.UnrollLoop()"; or, for a user's own pass,
+    `factory` names where it comes from ("package.module:Name" or "path/to/file.py:Name": a pass or
+    a rewriter by patterns, or a function or a class that gives one when it is called without
+    arguments) and `expr` is a label.
     """
 
     expr: str
@@ -118,7 +145,8 @@ class PassCall:
 
     @property
     def name(self) -> str:
-        """The pass's bare name: "FuseOps" of "FuseOps(fuse_opt_level=2)".
+        """The pass's bare name: "FuseOps" of "FuseOps(fuse_opt_level=2)", "tirx.UnrollLoop" of
+        "tirx.transform.UnrollLoop()".
 
         What calls or wraps a pass of TVM has its name.
         """
@@ -141,6 +169,10 @@ class PassCall:
             if error.name not in code.co_names:
                 raise
             raise Drift(f"this TVM has no {relax.transform.__name__}.{error.name}") from error
+        except AttributeError as error:
+            if not isinstance(error.obj, ModuleType) or error.obj not in TENSORIR.values():
+                raise
+            raise Drift(f"this TVM has no {error.obj.__name__}.{error.name}") from error
         pass_ = as_pass(made)
         if pass_ is None:
             raise BadPass(f"Expected {self.expr} to be {A_PASS} but got {made!r}")
@@ -171,6 +203,8 @@ class PassCall:
         standard = {
             "tvm": "import tvm",
             "relax": "from tvm import relax",
+            "tirx": "from tvm import tirx",
+            "s_tir": "from tvm import s_tir",
             "np": "import numpy as np",
         }
         transforms = sorted(name for name in names if hasattr(relax.transform, name))
@@ -186,7 +220,7 @@ class PassCall:
 def parse(text: str) -> PassCall:
     """The pass that a user spelled.
 
-    Spellings: a public pass's name (`FuseOps`), one with literal arguments
+    Spellings: a public pass's name (`FuseOps`, `tirx.UnrollLoop`), one with literal arguments
     (`FuseOps(fuse_opt_level=2)`), `path/to/file.py:factory`, `package.module:factory`. Nothing is
     imported or evaluated: arguments are read as literals, factories are loaded by `build`.
 
@@ -230,12 +264,22 @@ def _parse_factory(text: str, place: str, factory: str) -> PassCall:
 
 
 def _known(name: str, text: str) -> str:
-    for module in ("relax.transform.", "relax.backend.", "relax.dpl."):
-        name = name.removeprefix("tvm.").removeprefix(module)
+    name = bare(name)
     passes = public_passes()
     if name not in passes:
-        raise BadSpelling(f"No pass {name!r} in tvm.relax.transform{did_you_mean(name, passes)}")
+        home = next((m for p, m in TENSORIR.items() if name.startswith(p)), relax.transform)
+        raise BadSpelling(f"No pass {name!r} in {home.__name__}{did_you_mean(name, passes)}")
     return passes[name]
+
+
+def bare(name: str) -> str:
+    """The name of a public pass, of its name with modules before it."""
+    name = name.removeprefix("tvm.")
+    for module in ("relax.transform.", "relax.backend.", "relax.dpl."):
+        name = name.removeprefix(module)
+    for prefix in TENSORIR:
+        name = name.replace(f"{prefix}transform.", prefix)
+    return name
 
 
 def _literal(node: ast.expr, text: str) -> Any:
@@ -251,7 +295,7 @@ def _literal(node: ast.expr, text: str) -> Any:
 def _check_arguments(
     expression: str, args: list[Any], kwargs: Mapping[str | None, Any], text: str
 ) -> None:
-    signature = inspect.signature(eval(_compiled(expression), _namespace(())))
+    signature = inspect.signature(constructor(bare(expression)))
     if None in kwargs:
         raise BadSpelling(f"Expected literal arguments but got ** in {text!r}")
     try:
@@ -269,7 +313,10 @@ def _compiled(expr: str) -> CodeType:
 
 @functools.lru_cache(maxsize=256)
 def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
-    names: dict[str, Any] = {**vars(relax.transform), "tvm": tvm, "relax": relax, "np": np}
+    names: dict[str, Any] = {
+        **vars(relax.transform),
+        **{"tvm": tvm, "relax": relax, "tirx": tirx, "s_tir": s_tir, "np": np},
+    }
     names["__name__"] = __name__  # an expression asks TVM in our name, see `drift_of`
     for line in imports:
         exec(line, names)
@@ -282,7 +329,8 @@ def _called_name(expr: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _bare_name(expr: str) -> str:
-    names = re.findall(r"[A-Za-z_]\w*", expr)
+    dotted = map(bare, re.findall(r"[A-Za-z_][\w.]*", expr))
+    names = (name for each in dotted for name in (each, *each.split(".")))
     return next((name for name in names if name in public_passes()), _called_name(expr))
 
 

@@ -9,11 +9,12 @@ import itertools
 import queue
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...compat import availability
+from ...generators.families import DEFAULT
 from ...generators.ops import table
 from ...generators.seeds import Whole
 from ...generators.stages import Stage
@@ -23,6 +24,7 @@ from ...oracles.violation import Violation, identity, mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
 from ..process.executor import Executor, ExecutorError, ask
+from ..process.jobs import family_of
 from ..process.protocol import (
     LIMITS,
     Broken,
@@ -177,6 +179,10 @@ class _Campaign:
         self._todo = itertools.islice(enumerate(_blocks(config)), state.blocks, None)
         self._next = next(self._todo, None)
         self._in_flight: deque[InFlight] = deque()
+        self._targets: dict[str, list[Target]] = defaultdict(list)
+        """By family."""
+        for target in config.targets:
+            self._targets[family_of(target)].append(target)
         self._labels = {target.name: target.label for target in config.targets}
         off = availability.current().ops
         self._operators = [name for name in table if name not in off]
@@ -250,12 +256,12 @@ class _Campaign:
             self._send(block)
 
     def _part(self, number: int, start: int, count: int) -> Block:
-        """A block without anything that its modules are made of."""
+        """A block without anything that its modules are made of, and that is checked on them."""
         return Block(
             seed=self._config.seed,
             start=start,
             count=count,
-            targets=self._config.targets,
+            targets=(),
             oracles=self._config.oracles,
             compositions=self._config.compositions,
             yields=self._state.guide(number).yields,
@@ -276,9 +282,11 @@ class _Campaign:
             )
             for item in (*self._config.avoid, *guide.patterns)
         }
-        return dataclasses.replace(
-            part, recipe=self._recipe(turn, guide, hidden, avoid), avoid=avoid
-        )
+        family = schedule.family(self._targets, self._config.seed, turn)
+        targets = tuple(self._targets[family])
+        made = self._recipe(targets, turn, guide, hidden, avoid)
+        made = dataclasses.replace(made, family=family)
+        return dataclasses.replace(part, targets=targets, recipe=made, avoid=avoid)
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
         """A block of real modules: all passes that apply to them, if they are small, and pipelines.
@@ -289,20 +297,26 @@ class _Campaign:
         oracles = tuple(
             each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
         )
-        targets = part.targets if len(wholes[0].text) <= SMALL else ()
-        return dataclasses.replace(part, targets=targets, oracles=oracles, wholes=wholes)
+        targets = self._targets[DEFAULT] if len(wholes[0].text) <= SMALL else ()
+        return dataclasses.replace(part, targets=tuple(targets), oracles=oracles, wholes=wholes)
 
     def _recipe(
-        self, turn: int, guide: Guide, hidden: Sequence[str], avoid: Mapping[str, Avoid]
+        self,
+        targets: Sequence[Target],
+        turn: int,
+        guide: Guide,
+        hidden: Sequence[str],
+        avoid: Mapping[str, Avoid],
     ) -> Recipe:
         """What the modules of a block are made of.
 
         Args:
+            targets: of the block.
             turn: the number of the block among those of generated modules.
             hidden: the passes of which known bugs hide too much.
         """
         config, operators = self._config, self._operators
-        made = recipe(config.targets, config.seed, turn, operators, guide.changed) or Recipe(
+        made = recipe(targets, config.seed, turn, operators, guide.changed) or Recipe(
             ops=focus.focus(guide.surest, config.seed, turn, operators)
             or schedule.operators(operators, config.seed, turn),
             disabled=schedule.disabled(config.seed, turn),

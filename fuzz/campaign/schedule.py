@@ -18,7 +18,7 @@ from random import Random
 import tvm
 
 from ...compat import availability
-from ...generators.stages import Stage
+from ...generators.stages import RELAX, Stage, chain
 from ...generators.traits import Trait
 from ...oracles import contexts
 from ...oracles.composition import documented
@@ -137,10 +137,11 @@ def items(
         everywhere = frozenset().union(*(item.stages for item in chosen))
         if everywhere:
             chosen.append(Item("sequence", Kind.SEQUENCE, SEQUENCES, everywhere))
+        # The pipelines are of Relax.
         chosen += [
             Item(name, Kind.PIPELINE, PIPELINE, frozenset({Stage.RAW}), True)
             for name in PIPELINES
-            if name not in off.pipelines
+            if name not in off.pipelines and everywhere <= RELAX.keys()
         ]
     shares = plateau.shares({item.name: item.share for item in chosen}, yields)
     return [dataclasses.replace(item, share=shares[item.name]) for item in chosen]
@@ -163,7 +164,7 @@ def destination(items: Sequence[Item], visited: Mapping[str, int], random: Rando
 
 def checks_at(stage: Stage) -> int:
     """The number of checks of a module at this stage."""
-    return CHECKS_AT_RAW if stage is Stage.RAW else CHECKS_AT_LATER
+    return CHECKS_AT_RAW if stage is chain(stage)[0] else CHECKS_AT_LATER
 
 
 def oracles_of_module(random: Random) -> tuple[Oracle, ...]:
@@ -227,6 +228,13 @@ def in_context(calls: tuple[PassCall, ...], random: Random) -> tuple[PassCall, .
     if random.random() >= CONTEXTS or not all(map(documented, calls)):
         return calls
     return contexts.under(calls, contexts.draw(random))
+
+
+def family(targets: Mapping[str, Sequence[Target]], seed: int, block: int) -> str:
+    """The family that a block is of: each gets blocks by the number of its targets."""
+    names = list(targets)
+    weights = [len(targets[name]) for name in names]
+    return Random(entropy("family", seed, block)).choices(names, weights)[0]
 
 
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:

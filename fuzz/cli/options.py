@@ -106,6 +106,15 @@ Stages = Annotated[
         "may be repeated.",
     ),
 ]
+Family = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The passes to fuzz where none is named, and the modules of your own pass: relax, "
+        "tensorir or all. Default: relax.",
+        show_default=False,
+    ),
+]
 Seeds = Annotated[
     list[str] | None,
     typer.Option(

@@ -18,6 +18,7 @@ from .options import (
     Cluster,
     Exempt,
     FailOn,
+    Family,
     Json,
     KnownFolders,
     KnownUpdate,
@@ -44,6 +45,7 @@ BUDGET = "60s"
     "  relaxfuzz run FuseOps FuseTIR --budget 5m --seed 1\n\n"
     "  relaxfuzz run 'FuseOps(fuse_opt_level=2)' --modules 200\n\n"
     "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
+    "  relaxfuzz run --family tensorir   (passes of tvm.tirx.transform and tvm.s_tir.transform)\n\n"
     "  relaxfuzz run --seeds model.onnx --seeds my_models:llama   (fuzz around your models)\n\n"
     "  relaxfuzz run --changed-since origin/main --tvm-source ~/tvm   (for a pull request)\n\n"
     "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h",
@@ -68,6 +70,7 @@ def run(
     known: KnownFolders = None,
     no_known: NoKnown = False,
     known_update: KnownUpdate = False,
+    family: Family = None,
     like: Like = None,
     stage: Stages = None,
     exempt: Exempt = None,
@@ -97,6 +100,7 @@ def run(
     import dataclasses
     import random
 
+    from ...generators.families import DEFAULT
     from ..affected.passes import affected
     from ..campaign.campaign import CampaignConfig
     from ..campaign.schedule import MODULES_IN_BLOCK
@@ -107,11 +111,11 @@ def run(
     from ..session.session import session
     from ..user_input.errors import UserError
     from ..user_input.options import CampaignOptions, Relaxations
-    from ..user_input.targets import oracles_of, targets
+    from ..user_input.targets import family_named, oracles_of, targets
 
     own = Relaxations(like=like, stages=tuple(stage or ()), exempt=tuple(exempt or ()))
     where = asked(scheduler, cluster)
-    chosen = targets(passes or (), own)
+    chosen = targets(passes or (), own, family=family_named(family or DEFAULT))
     everything = not passes
     if changed_since is not None:
         change = affected(changed_since, tvm_source)

@@ -14,9 +14,10 @@ from ...compat.release import TVMUnsupported
 from ...corpus import found
 from ...corpus.models import MODELS
 from ...generators import idioms
+from ...generators.families import FAMILIES, Family
 from ...generators.ops import table
 from ...generators.seeds import Piece
-from ...generators.stages import STEPS, Stage
+from ...generators.stages import STEPS
 from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
@@ -53,7 +54,7 @@ class Survey:
         self.found = Availability(build=build.identity())
         self.pieces: dict[str, tuple[Piece, ...]] = {}
         """What models and reproducers are cut into, by name."""
-        self._samples: tuple[int, ...] = ()
+        self._samples: tuple[str, ...] = ()
         self._died: set[str] = set()
         """Samples on which a pass of TVM ends the process."""
         self._replies: queue.SimpleQueue[tuple[_Part, Reply | None]] = queue.SimpleQueue()
@@ -67,7 +68,8 @@ class Survey:
         """
         self._switch_off(nodes=ir.MISSING)
         self._generators()
-        self.stages()
+        for family in FAMILIES.values():
+            self.stages(family)
         self._switch_off(pipelines=self.failed("pipeline", list(PIPELINES)))
         self._switch_off(oracles=self.some("oracle", list(ORACLES), "no oracle works"))
         self._switch_off(passes=self.some("pass", list(catalogue), "no pass can be checked"))
@@ -90,11 +92,11 @@ class Survey:
         self._switch_off(idioms=self.failed("idiom", names))
         self._switch_off(ops=self.failed("operator", [n for n in table if n not in failed]))
 
-    def stages(self) -> None:
+    def stages(self, family: Family) -> None:
         """Take steps out until modules get through; a stage with a step less is off."""
-        steps = [name for names in STEPS.values() for name in names]
+        steps = [name for stage in family.stages for name in STEPS[stage]]
         self._switch_off(steps=self.failed("step", steps))
-        samples = list(map(str, range(SAMPLES)))
+        samples = [f"{family.name} {number}" for number in range(SAMPLES)]
         while True:
             ends = self.failed("walk", samples)
             unmade = {sample for sample, why in ends.items() if why.partition(": ")[0] not in steps}
@@ -107,8 +109,8 @@ class Survey:
             # None gets to the end: the last step that stops one is taken out of the way.
             last = max(ends.values(), key=lambda why: steps.index(why.partition(": ")[0]))
             self._switch_off(steps={last.partition(": ")[0]: last.partition(": ")[2]})
-        self._samples = tuple(map(int, samples))
-        for stage in Stage:
+        self._samples += tuple(samples)
+        for stage in family.stages:
             gone = [name for name in STEPS[stage] if name in self.found.steps]
             if gone:
                 self._switch_off(stages={stage: f"{gone[0]}: {self.found.steps[gone[0]]}"})

@@ -23,6 +23,7 @@ from ...corpus.models import MODELS
 from ...generators import functions, idioms, stages
 from ...generators.bindings import KINDS
 from ...generators.choices import Choices
+from ...generators.families import DEFAULT, FAMILIES, Family, family_of
 from ...generators.module_scope import ModuleScope
 from ...generators.modules import ir_modules
 from ...generators.ops import table
@@ -106,8 +107,8 @@ class Try(Job[Tried]):
     names: tuple[str, ...]
     availability: Availability
     """What has been found so far: what is off is not used in further trials."""
-    samples: tuple[int, ...] = ()
-    """Modules that pass through the stages without ending the process."""
+    samples: tuple[str, ...] = ()
+    """Modules that pass through the stages without ending the process, see `_sample`."""
 
 
 def attempt(job: Try, context: Context[Tried]) -> None:
@@ -196,15 +197,13 @@ def _draw(name: str, count: int, **settings: Any) -> None:
 
 
 def _step(name: str, job: Try, step: Step) -> None:
-    if not hasattr(relax.transform, name):
-        raise Drift(f"this TVM has no tvm.relax.transform.{name}")
-    getattr(relax.transform, name)()
+    PassCall(stages.expression(name)).build()
 
 
 def _walk(name: str, job: Try, step: Step) -> None:
     """A sample passes through the stages; the failure names the step at which it ends."""
     step(RUN)
-    for _ in _way(_sample(int(name))):
+    for _ in _way(name):
         pass
 
 
@@ -212,8 +211,12 @@ class Stopped(Exception):
     """A step of the way to a stage raises, or gives an ill-formed module."""
 
 
-def _way(mod: tvm.IRModule) -> Iterator[tuple[Stage, tvm.IRModule]]:
-    for stage in Stage:
+def _way(sample: str) -> Iterator[tuple[Stage, tvm.IRModule]]:
+    return _through(FAMILIES[sample.partition(" ")[0]], _sample(sample))
+
+
+def _through(family: Family, mod: tvm.IRModule) -> Iterator[tuple[Stage, tvm.IRModule]]:
+    for stage in family.stages:
         for name in stages.steps(stage):
             try:
                 mod = stages.step(mod, name)
@@ -225,20 +228,21 @@ def _way(mod: tvm.IRModule) -> Iterator[tuple[Stage, tvm.IRModule]]:
 
 
 @functools.cache
-def _sample(number: int) -> tvm.IRModule:
-    without = {Trait.NO_LEGALIZE, Trait.INCOMPLETE_TYPES} if number % 2 else ()
-    strategy = ir_modules(without=without, max_functions=2, max_bindings=6)
-    return example(strategy, entropy(_SEED, "samples"), number)
+def _sample(name: str) -> tvm.IRModule:
+    """The module of this name: its family and a number."""
+    family, number = name.split(" ")
+    without = {Trait.NO_LEGALIZE, Trait.INCOMPLETE_TYPES} if int(number) % 2 else ()
+    strategy = FAMILIES[family].modules(without=without, max_functions=2, max_bindings=6)
+    return example(strategy, entropy(_SEED, "samples"), int(number))
 
 
 @functools.cache
-def _at_stages(samples: tuple[int, ...]) -> list[tuple[Stage, tvm.IRModule]]:
+def _at_stages(samples: tuple[str, ...]) -> list[tuple[Stage, tvm.IRModule]]:
     """The samples at all stages that they reach, the first stage first."""
     found = []
     for sample in samples:
-        way = _way(_sample(sample))
         try:
-            found += list(way)
+            found += list(_way(sample))
         except Stopped:
             continue
     return found
@@ -264,7 +268,7 @@ def _pipeline(name: str, job: Try, step: Step) -> None:
 
 
 def _oracle(name: str, job: Try, step: Step) -> None:
-    at_stages = _at_stages(job.samples)
+    at_stages = _at_stages(tuple(each for each in job.samples if each.startswith(DEFAULT)))
     if name not in OF_PIPELINES:
         for _, mod in at_stages[:: max(STRIDE, int(ORACLES[name].cost))]:
             check(Case(mod, (KEEPS_ALL,)), oracles=(name,), journal=step)
@@ -280,10 +284,12 @@ def _pass(name: str, job: Try, step: Step) -> None:
         raise Drift(f"this TVM has no tvm.relax.transform.{name}")
     contract = catalogue[name]
     usable = [stage for stage in contract.stages if stage not in job.availability.stages]
+    family = family_of(contract.stages[0])
     if not usable:
         raise Drift(f"no module reaches its stages: {', '.join(contract.stages)}")
     random = Random(entropy(_SEED, name))
-    for modules in (_at_stages(job.samples), _with_what_is_sought(contract, job, step)):
+    sought = _with_what_is_sought(contract, family, job, step)
+    for modules in (_at_stages(job.samples), sought):
         at_home = (mod for stage, mod in modules if stage in usable)
         if _applied(contract, at_home, random, step):
             return
@@ -312,19 +318,19 @@ def _applied(
 
 
 def _with_what_is_sought(
-    contract: PassContract, job: Try, step: Step
+    contract: PassContract, family: Family, job: Try, step: Step
 ) -> Iterator[tuple[Stage, tvm.IRModule]]:
     """Modules at all stages that have what the pass looks for, where no sample has it."""
     if contract.looks_for is None:
         return
     traits = [each for each in contract.looks_for.traits if each not in job.availability.traits]
-    strategy = ir_modules(force=traits, max_functions=2, max_bindings=6)
+    strategy = family.modules(force=traits, max_functions=2, max_bindings=6)
     for number in range(SAMPLES):
         reached: list[tuple[Stage, tvm.IRModule]] = []
         mod = example(strategy, entropy(_SEED, contract.name), number)
         step(RUN)  # the passes on the way are others
         with contextlib.suppress(Stopped):
-            reached.extend(_way(mod))
+            reached.extend(_through(family, mod))
         step("pass")
         yield from reached
 

@@ -20,7 +20,7 @@ from ...compat.serialization import save_json
 from ...corpus.features import features
 from ...corpus.triggers import TRIGGERS
 from ...generators import stages
-from ...generators.modules import ir_modules
+from ...generators.families import FAMILIES
 from ...generators.seeds import Whole, recorded
 from ...generators.stages import Stage
 from ...oracles.check import OF_PIPELINES, ORACLES
@@ -101,6 +101,7 @@ class Block(Job[BlockResult]):
     start: int
     count: int
     targets: tuple[Target, ...]
+    """All of the family of the recipe."""
     oracles: tuple[str, ...] | None = None
     """Only these; None: the usual ones, expensive ones on a sample."""
     recipe: Recipe = field(default_factory=Recipe)
@@ -157,8 +158,9 @@ def regenerated(origin: Origin) -> tvm.IRModule:
 def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
     if recipe.whole is not None:
         return st.builds(recipe.whole.load)
+    modules = FAMILIES[recipe.family].modules
     ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in recipe.ops]
-    return ir_modules(
+    return modules(
         without=recipe.disabled,
         force=recipe.forced,
         ops=ops or None,
@@ -214,7 +216,8 @@ class _Run:
 
     def _module(self, index: int, resume: Resume | None) -> None:
         recipe = self._job.made_of(index)
-        self._journal.position(index, Stage.RAW)
+        raw = FAMILIES[recipe.family].first
+        self._journal.position(index, raw)
         self._journal.step("generate")
         self._ops = ()
         self._changed.clear()
@@ -222,10 +225,10 @@ class _Run:
             mod: tvm.IRModule | None = example(_modules(recipe), self._job.seed, index)
         self._ops = tuple(sorted(name.removeprefix("relax.") for name in ops_used(mod)))
         to = self._destination(index)
-        first = Stage.RAW if resume is None else resume.stage
-        order = stages.usable()
+        first = raw if resume is None else resume.stage
+        order = stages.usable(raw)
         for stage in order[: max(order.index(to), order.index(first)) + 1]:
-            if stage is not Stage.RAW:
+            if stage is not raw:
                 mod = self._advance(mod, index, stage)
             if mod is None:
                 return
@@ -243,12 +246,12 @@ class _Run:
 
     def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
         """The module at the next stage; None where a pass fails or breaks it: checks report it."""
-        order, every = stages.usable(), list(Stage)
+        order, every = stages.usable(to), stages.chain(to)
         before = order[order.index(to) - 1]
         between = every[every.index(before) + 1 : every.index(to) + 1]
         names = [name for stage in between for name in stages.steps(stage)]
         for count, name in enumerate(names, 1):
-            calls = tuple(PassCall(f"{each}()") for each in names[:count])
+            calls = tuple(PassCall(stages.expression(each)) for each in names[:count])
             self._journal.position(index, before, -1, "advance", calls)
             self._journal.step("advance")
             try:

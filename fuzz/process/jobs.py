@@ -17,6 +17,7 @@ import tvm
 
 from ...compat.drift import drift_of
 from ...compat.serialization import load_json, save_json
+from ...generators import families
 from ...generators.seeds import Piece, pieces_of
 from ...generators.seeds.piece import MAIN, main_of
 from ...generators.stages import Stage
@@ -335,6 +336,12 @@ def contract_of(target: Target) -> PassContract:
     return dataclasses.replace(
         base, variants=lambda choices, mod: call, exemptions=base.exemptions + exemptions
     )
+
+
+def family_of(target: Target) -> str:
+    """The family of the modules that a target is checked on."""
+    stages = target.stages or contract_of(target).stages
+    return families.family_of(stages[0]).name
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,9 @@ class Sequences:
             calls = (*calls, call)
             if call in pipelines.following(place):
                 place = call.name
-                stage = next((each for each in Stage if stages.last_step(each) == place), stage)
+                stage = next(
+                    (s for s in stages.chain(stage) if stages.last_step(s) == place), stage
+                )
             journal(calls, "sequence")
             try:
                 mod = call.run(mod)

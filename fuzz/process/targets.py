@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...generators.families import DEFAULT
 from ...generators.seeds import Piece, Whole
 from ...generators.stages import Stage
 from ...generators.traits import Trait
@@ -77,6 +78,8 @@ def marked(item: str) -> str:
 class Recipe:
     """What modules are made of; see `ir_modules`."""
 
+    family: str = DEFAULT
+    """Of `FAMILIES`."""
     ops: tuple[str, ...] = ()
     """Operators and chains ("matmul > add"), the more frequent ones several times; empty: all."""
     forced: tuple[Trait, ...] = ()

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ...compat import availability
+from ...generators.families import DEFAULT, FAMILIES, family_of
 from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
-from ...oracles.passcall import BadSpelling, PassCall, parse
+from ...oracles.passcall import BadSpelling, PassCall, bare, parse
 from ..process.targets import Named, Target
 from .errors import UserError, near
 from .named import names_of
@@ -19,13 +20,21 @@ from .probe import probe
 VALUES = "values"
 """Exempts a pass from all oracles that compare values."""
 
+EVERY = "all"
+"""Stands for the names of all oracles, or of all families."""
+
 
 def targets(
-    spellings: Sequence[str], relaxations: Relaxations, own: Mapping[str, Relaxations] = {}
+    spellings: Sequence[str],
+    relaxations: Relaxations,
+    own: Mapping[str, Relaxations] = {},
+    family: str = DEFAULT,
 ) -> tuple[Target, ...]:
-    """The passes to fuzz; all of the catalogue where none is named.
+    """The passes to fuzz; all of the family where none is named.
 
     Args:
+        family: of `FAMILIES`, or all of them. It is that of the user's own passes, too, which name
+            no stages.
         relaxations: those of the user's own passes that `own` does not name.
         own: relaxations by spelling; spellings that are not fuzzed are ignored.
 
@@ -43,9 +52,13 @@ def targets(
                 "name it as path/to/file.py:factory"
             )
         off = availability.current().passes
-        return tuple(Target(name, named=_sought(name)) for name in catalogue if name not in off)
+        return tuple(
+            Target(name, named=_sought(name))
+            for name, contract in catalogue.items()
+            if name not in off and family in (EVERY, family_of(contract.stages[0]).name)
+        )
     named: dict[str, Target] = {}
-    for spelling, target in by_spelling(spellings, relaxations, own).items():
+    for spelling, target in by_spelling(spellings, relaxations, own, family).items():
         if named.setdefault(target.name, target) != target:
             raise UserError(
                 f"two passes are named {target.name!r}, the second as {spelling!r}; "
@@ -62,7 +75,10 @@ def _sought(name: str) -> Named:
 
 
 def by_spelling(
-    spellings: Sequence[str], relaxations: Relaxations, own: Mapping[str, Relaxations] = {}
+    spellings: Sequence[str],
+    relaxations: Relaxations,
+    own: Mapping[str, Relaxations] = {},
+    family: str = DEFAULT,
 ) -> Mapping[str, Target]:
     """The target of each spelling; several may have the same name, unlike in one campaign.
 
@@ -83,11 +99,25 @@ def by_spelling(
         found[spelling] = Target(
             call.name,
             None if _is_plain(call) else call,
-            tuple(map(Stage, promised[spelling].stages)),
+            _stages(promised[spelling], family) if mine else (),
             promised[spelling].exempt if mine else (),
             names,
         )
     return found
+
+
+def _stages(promised: Relaxations, family: str) -> tuple[Stage, ...]:
+    """Those of a user's own pass; none: those of its contract.
+
+    Raises:
+        UserError: the stages are of several families.
+    """
+    stages = tuple(map(Stage, promised.stages))
+    if len({family_of(stage).name for stage in stages}) > 1:
+        raise UserError(f"the stages {', '.join(stages)} are not all of one family")
+    if stages or promised.like is not None or family in (DEFAULT, EVERY):
+        return stages
+    return FAMILIES[family].stages
 
 
 def check_names(relaxations: Relaxations) -> None:
@@ -127,7 +157,7 @@ def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Name
         if like is not None and like not in catalogue:
             raise UserError(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
     for spelling in likes:  # before it is parsed: what this TVM lacks is no spelling either
-        refuse("pass", spelling.partition("(")[0].rpartition(".")[2])
+        refuse("pass", bare(spelling.partition("(")[0]))
     try:
         calls = {spelling: parse(spelling) for spelling in likes}
     except BadSpelling as error:
@@ -148,10 +178,6 @@ def _is_plain(call: PassCall) -> bool:
     return call.factory is None and call.expr.endswith("()")
 
 
-EVERY = "all"
-"""Stands for the names of all oracles."""
-
-
 def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The names of oracles, checked; for "all" those of all that work on the installed TVM.
 
@@ -166,6 +192,17 @@ def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
             raise UserError(f"no oracle {name!r}{near(name, ORACLES)}")
         refuse("oracle", name)
     return names
+
+
+def family_named(name: str) -> str:
+    """The name of a family, or of all of them, checked.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    if name not in (*FAMILIES, EVERY):
+        raise UserError(f"no family {name!r}{near(name, (*FAMILIES, EVERY))}")
+    return name
 
 
 def stage_of(name: str) -> Stage:

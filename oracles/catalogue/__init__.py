@@ -1,4 +1,4 @@
-"""The contracts of the passes of `tvm.relax.transform` and of the dispatch of CPU builds."""
+"""The contracts of the passes of Relax, of the dispatch of CPU builds, and of TensorIR."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from . import (
     params,
     rewriting,
     structure,
+    tensorir_blocks,
+    tensorir_host,
+    tensorir_loops,
     training,
     tuning,
 )
 from .uncovered import missing_arguments, without_contract
 
-FAMILIES = (
+GROUPS = (
     structure,
     canonicalization,
     params,
@@ -43,17 +46,47 @@ FAMILIES = (
     tuning,
     lowering,
     memory,
+    tensorir_blocks,
+    tensorir_loops,
+    tensorir_host,
 )
 """Every module of contracts, roughly in the order in which a build meets their passes."""
 
 _TUNING = "needs a tuning run, which fills a database and leaves the module as it is"
-_GPU = "acts only on memory that CUDA devices of several processes share"
+_IPC = "acts only on memory that CUDA devices of several processes share"
+_GPU = "acts only on threads and memory of a GPU, which no generated PrimFunc has"
+_HEXAGON = "acts only on memory and transfers of Hexagon, which no generated PrimFunc has"
+_MMA = "acts only on matrix instructions of a GPU, which no generated PrimFunc has"
+_TILES = "acts only on tile primitives and execution scopes, which no generated PrimFunc has"
 
 LEFT_OUT: Mapping[str, str] = {
-    "IPCAllReduceRewrite": _GPU,
-    "LowerGPUIPCAllocStorage": _GPU,
+    "IPCAllReduceRewrite": _IPC,
+    "LowerGPUIPCAllocStorage": _IPC,
     "MetaScheduleTuneIRMod": _TUNING,
     "MetaScheduleTuneTIR": _TUNING,
+    "s_tir.DecorateDeviceScope": _GPU,
+    "s_tir.DefaultGPUSchedule": _GPU,
+    "s_tir.InferFragment": _MMA,
+    "s_tir.InjectPTXAsyncCopy": _GPU,
+    "s_tir.InjectPTXLDG32": _GPU,
+    "s_tir.InjectPermutedLayout": _MMA,
+    "s_tir.InjectVirtualThread": _GPU,
+    "s_tir.LiftThreadBinding": _GPU,
+    "s_tir.LowerAsyncDMA": _HEXAGON,
+    "s_tir.LowerAutoCopy": _GPU,
+    "s_tir.LowerCrossThreadReduction": _GPU,
+    "s_tir.LowerThreadAllreduce": _GPU,
+    "s_tir.LowerVtcmAlloc": _HEXAGON,
+    "s_tir.ManifestSharedMemoryLocalStage": _GPU,
+    "s_tir.MergeSharedMemoryAllocations": _GPU,
+    "s_tir.ThreadSync": _GPU,
+    "s_tir.TransformMmaBufferLayout": _MMA,
+    "s_tir.UnifyThreadBinding": _GPU,
+    "s_tir.VerifyVTCMLimit": _HEXAGON,
+    "tirx.LowerTIRx": _TILES,
+    "tirx.LowerTIRxOpaque": _TILES,
+    "tirx.LowerWarpMemory": _GPU,
+    "tirx.TilePrimitiveDispatch": _TILES,
     "VMBuiltinLower": "the old name of LowerRuntimeBuiltin, which gives a warning",
 }
 """Public passes that no campaign chooses, and why."""
@@ -84,12 +117,12 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
     return named
 
 
-_WRITTEN = by_name(contract for family in FAMILIES for contract in family.CONTRACTS)
+_WRITTEN = by_name(contract for group in GROUPS for contract in group.CONTRACTS)
 
 
 @functools.cache
 def new_passes() -> Mapping[str, str]:
-    """Public passes of the installed TVM that are neither in a family nor left out.
+    """Public passes of the installed TVM that are neither in a group nor left out.
 
     By name the reason why a campaign cannot choose the pass; empty where it can.
     """

@@ -7,11 +7,12 @@ import inspect
 from collections.abc import Mapping
 
 import tvm
-from tvm import relax
 
 from ...generators.choices import Choices
+from ...generators.stages import RELAX, TENSORIR
 from ..contract import PassContract, Variants
-from ..passcall import PassCall
+from ..passcall import TENSORIR as OF_TENSORIR
+from ..passcall import PassCall, constructor, public_passes
 
 UNKNOWN_COST = 1000.0
 """So that a campaign gives the pass the least share."""
@@ -24,6 +25,7 @@ def without_contract(name: str) -> PassContract:
         name=name,
         variants=_defaults(name),
         no_variants="it cannot be constructed with the defaults of its signature",
+        stages=tuple(TENSORIR if name.startswith(tuple(OF_TENSORIR)) else RELAX),
         universal_only=True,
         cost=UNKNOWN_COST,
     )
@@ -35,7 +37,8 @@ def _defaults(name: str) -> Variants:
 
     def variants(choices: Choices, mod: tvm.IRModule) -> PassCall | None:
         flipped = choices.subset(list(flags), 0.25)
-        call = PassCall(f"{name}({', '.join(f'{flag}={not flags[flag]}' for flag in flipped)})")
+        given = ", ".join(f"{flag}={not flags[flag]}" for flag in flipped)
+        call = PassCall(f"{public_passes()[name]}({given})")
         try:
             call.build()
         except Exception:
@@ -57,6 +60,6 @@ def missing_arguments(name: str) -> tuple[str, ...]:
 
 def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
     try:
-        return inspect.signature(getattr(relax.transform, name)).parameters
+        return inspect.signature(constructor(name)).parameters
     except ValueError:  # of a class that only C++ defines
         return {}

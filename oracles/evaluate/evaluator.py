@@ -47,14 +47,15 @@ def evaluate(
 
     Args:
         mod: the module.
-        name: of a Relax function in it.
+        name: of a function in it.
         args: ndarrays, numbers, tuples of these, shapes as tuples of int, functions for callbacks.
             They are not changed.
         functions: packed functions that the module may call, by their names.
         effects: receives the calls of packed functions that may have an effect, in order.
 
     Returns:
-        The same kinds of values; () if the function gives nothing.
+        The same kinds of values; () if the function gives nothing. Of a PrimFunc, the arrays of all
+        of its buffers as it leaves them.
 
     Raises:
         Unsupported: an operator or expression that the evaluator does not know; it never guesses.
@@ -129,12 +130,26 @@ class Evaluator:
     ) -> Any:
         """The result of a function of the module; see `evaluate`."""
         func = self._mod[name]
-        if not isinstance(func, relax.Function):
-            raise Unsupported(f"{name} is a {type(func).__name__}")
         self._functions = functions
         with np.errstate(all="ignore"):
             own = copied(args) if self.writes else args
+            if isinstance(func, tirx.PrimFunc):
+                return self._entered(func, list(own))
+            if not isinstance(func, relax.Function):
+                raise Unsupported(f"{name} is a {type(func).__name__}")
             return self.call_function(func, [_callback(arg) for arg in own], {})
+
+    def _entered(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
+        """The buffers that a PrimFunc has been called with from outside, as it leaves them."""
+        self._watch_all(func, args)
+        self._call_prim(func, args)
+        self._watch_all(func, args)
+        return tuple(arg for arg in args if isinstance(arg, np.ndarray))
+
+    def _watch_all(self, func: tirx.PrimFunc, args: Sequence[Any]) -> None:
+        if self.watch is not None:
+            for param, arg in zip(func.params, args, strict=False):
+                self.watch(param, arg)
 
     def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
         """The result of a function of the module, whatever its kind."""

@@ -232,7 +232,11 @@ def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
     ) -> Any:
         if functions:
             raise Unsupported(f"packed functions {', '.join(functions)} in the VM")
-        return to_numpy(machine[name](*map(from_numpy, args)))
+        given = list(map(from_numpy, args))
+        if isinstance(mod[name], tirx.PrimFunc):
+            tvm.get_global_func(name)(*given)
+            return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
+        return to_numpy(machine[name](*given))
 
     return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Sequence
 
-from ...generators.stages import STEPS, Stage
+from ...generators.stages import RELAX, TENSORIR
 from ..tiers import ORACLES
 from .grade import Grade
 
@@ -14,7 +14,8 @@ OUT_OF_ORDER = "out-of-order"
 
 _BEFORE = {
     names[0]: before
-    for before, names in zip(tuple(Stage)[:-1], tuple(STEPS.values())[1:], strict=True)
+    for steps in (RELAX, TENSORIR)
+    for before, names in zip(list(steps)[:-1], list(steps.values())[1:], strict=True)
 }
 """By pass that the pipeline reaches a stage with: the stage before."""
 

@@ -48,6 +48,10 @@ MISFIT = re.compile(
 )
 """A pass left a type as it was: whether of a variable, a call or an argument is an accident."""
 
+PACKED_PREFIX = "__tvm_ffi_"
+"""tvm/ffi/extra/module.h, tvm_ffi_symbol_prefix: of the symbol of a function behind the packed API,
+which is still called by the name of its GlobalVar."""
+
 _UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined more than once)")
 
 
@@ -85,7 +89,7 @@ def names_flaw(mod: tvm.IRModule) -> Violation | None:
     functions = {gvar.name_hint: gvar for gvar in mod.functions}
     for gvar, func in mod.functions_items():
         symbol = attr(func, "global_symbol")
-        if symbol is not None and symbol != gvar.name_hint:
+        if symbol not in (None, gvar.name_hint, PACKED_PREFIX + gvar.name_hint):
             return Violation.titled(
                 f"ill-formed: the global_symbol of a {type(func).__name__} is not its GlobalVar",
                 f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{keys.listing(mod)}",

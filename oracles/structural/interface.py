@@ -119,11 +119,21 @@ def _signature(old: Any, new: Any) -> str | None:
     if type(old) is not type(new):
         return f"a public {type(old).__name__} becomes a {type(new).__name__}"
     if isinstance(old, tirx.PrimFunc):
-        same = len(old.params) == len(new.params)
-        return None if same else "a public PrimFunc has another number of parameters"
+        return _prim_signature(old, new)
     if not isinstance(old, relax.Function):
         return None
     return _types(old, new) or _names(old, new)
+
+
+def _prim_signature(old: tirx.PrimFunc, new: tirx.PrimFunc) -> str | None:
+    """Parameters are given by position; symbolic sizes, strides and offsets may be renamed."""
+    if len(old.params) != len(new.params):
+        return "a public PrimFunc has another number of parameters"
+    if not tvm_ffi.structural_equal(
+        [param.ty for param in old.params], [param.ty for param in new.params], map_free_vars=True
+    ):
+        return "a parameter of a public PrimFunc has another type"
+    return None
 
 
 def _names(old: relax.Function, new: relax.Function) -> str | None:

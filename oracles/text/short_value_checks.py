@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import tvm
+from tvm import tirx
 
 from ...generators.ops.record import Tolerance
 from ..execute import DEVICES
@@ -26,6 +27,14 @@ def both_sides(
         after: the result.
     """
     if (args := _arguments(e.args)) is None:
+        return
+    if isinstance(e.mod[e.function], tirx.PrimFunc):
+        yield (
+            f"results = []\nfor one in (mod, the_pass(mod)):\n    args = {args}\n"
+            f'    tvm.compile(one, "llvm")[{e.function!r}](*args)\n'
+            f"    results.append([arg.numpy() for arg in args])\n"
+            f"before, after = results\n{_compared(e, 'after', 'before', tolerance)}"
+        )
         return
     if call == f"actual = run({e.function!r}, args)" and (kept := _numpy(e.result)) is not None:
         for build in _builds("one", after):
@@ -47,7 +56,9 @@ def against_numpy(e: Expectation, tolerance: Tolerance | None, pipeline: str) ->
 
 def refused(e: Expectation, call: str, after: tvm.IRModule | None) -> Iterator[str]:
     """Run the result on arguments that the module takes."""
-    if (args := _arguments(e.args)) is not None:
+    if (args := _arguments(e.args)) is not None and isinstance(e.mod[e.function], tirx.PrimFunc):
+        yield f'args = {args}\ntvm.compile(the_pass(mod), "llvm")[{e.function!r}](*args)'
+    elif args is not None:
         for build in _builds("the_pass(mod)", after):
             yield f"args = {args}\nmachine = {_machine(build, e.mod)}\n{_ran(call)}"
 

@@ -14,7 +14,7 @@ from ...generators.ops.record import Tolerance
 from ..errors import TooLarge
 from ..execute import DEVICES, from_numpy, to_numpy
 from ..execute.lowering import DONE
-from ..inspect import local_functions, nodes, ops_used
+from ..inspect import local_functions, nodes, ops_used, relax_functions
 from ..pipelines import steps
 from ..values.comparison import SENSITIVITY, leaves
 from ..values.expectation import Expectation
@@ -99,6 +99,8 @@ def built_text(
         helpers: functions whose text comes along.
         after: see `executed_text`.
     """
+    if after is not None and not any(True for _ in relax_functions(after)):
+        return f"{standalone(from_numpy, *helpers)}\n\n\n{_COMPILE}"
     template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
     name = pipeline or "default"
     passes = PIPELINE_TEXTS[name] if after is None else remaining_text(after, name)
@@ -146,6 +148,21 @@ def run(name, args):
     return to_numpy(machine[name](*map(from_numpy, args)))
 
 """
+
+_COMPILE = """\
+try:
+    built = tvm.compile(apply(mod), "llvm")
+except Exception as error:  # not what this is about
+    raise SystemExit("TVM cannot build it: " + str(error).strip().partition("\\n")[0])
+
+
+def run(name, args):
+    given = list(map(from_numpy, args))
+    built[name](*given)
+    return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
+
+"""
+"""Of a module of PrimFuncs, which are called as they are."""
 
 _EVALUATE = """\
 # Compiled code does not show this: the result is evaluated in NumPy, as relaxfuzz does it.

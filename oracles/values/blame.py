@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from ...generators.ops.record import Tolerance
 from ..catalogue import catalogue
@@ -187,6 +187,8 @@ def _path(expected: Any, actual: Any, tolerance: Tolerance | None) -> tuple[int,
 
 
 def _computes(mod: tvm.IRModule, function: str, path: tuple[int, ...]) -> str:
+    if isinstance(mod[function], tirx.PrimFunc):
+        return "a PrimFunc"
     bound = {binding.var: binding for binding in bindings_of(mod[function])}
     for expr in _followed(mod[function].body.body, path, bound):
         last = expr

@@ -16,7 +16,7 @@ from ...generators.ops.record import Tolerance
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator, poison
 from ..execute import Failure, Plan
-from ..inspect import global_vars, ops_used, public_functions
+from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
 from ..tensorir import SMALL, sanitize, translate
 from ..tensorir.sanitizer_runtime import OVERFLOW
@@ -239,7 +239,7 @@ class Expectations:
                 omit("values in NumPy")
 
     def all(self, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN) -> list[Expectation]:
-        """Calls of the public functions that CPU builds are expected to run.
+        """Calls of the functions that CPU builds are expected to run.
 
         Args:
             rule: may choose other arguments, and leave functions out.
@@ -247,7 +247,7 @@ class Expectations:
         """
         return [
             expectation
-            for gvar, func in public_functions(self._mod)
+            for gvar, func in entries(self._mod)
             if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
             for expectation in self.of(str(gvar.name_hint), rule, kinds)
         ]
@@ -266,8 +266,7 @@ class Expectations:
                 if one not in found and one in self._mod:
                     found.add(one)
                     func = self._mod[one]
-                    if isinstance(func, relax.Function):
-                        todo += [str(gvar.name_hint) for gvar in global_vars(func)]
+                    todo += [str(gvar.name_hint) for gvar in global_vars(func)]
             self._reached[name] = frozenset(found)
         return self._reached[name]
 
@@ -282,7 +281,7 @@ class Expectations:
 
     def _drawn(self, name: str, rule: Rule | None, kind: Kind, seed: int) -> Expectation | None:
         func = self._mod[name]
-        if kind is Kind.EMPTY and not relax.analysis.defined_symbolic_vars(func):
+        if kind is Kind.EMPTY and not _has_symbolic_sizes(func):
             return None
         nonfinite = self._all_nonfinite(name)
         if kind is Kind.SPECIAL and not nonfinite:
@@ -312,7 +311,12 @@ class Expectations:
         return Expectation(self._mod, name, args, result, kind)
 
     def _all_nonfinite(self, name: str) -> bool:
-        """Every operator on the way has a reference that is defined for NaN and infinity."""
+        """Every operator on the way has a reference that is defined for NaN and infinity.
+
+        What TensorIR makes of them is not documented.
+        """
+        if name not in self._nonfinite and isinstance(self._mod[name], tirx.PrimFunc):
+            self._nonfinite[name] = False
         if name not in self._nonfinite:
             ops = set[str]()
             for one in self.reached(name):
@@ -333,7 +337,14 @@ def copies(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def executes(func: relax.Function) -> bool:
+def _has_symbolic_sizes(func: relax.Function | tirx.PrimFunc) -> bool:
+    if isinstance(func, tirx.PrimFunc):
+        shapes = [param.ty.shape for param in func.params if isinstance(param.ty, tirx.BufferType)]
+        return any(nodes(dim, tirx.Var) for shape in shapes for dim in shape)
+    return bool(relax.analysis.defined_symbolic_vars(func))
+
+
+def executes(func: relax.Function | tirx.PrimFunc) -> bool:
     """Every operator is one that CPU builds are expected to run."""
     records = (table.get(op.removeprefix("relax.")) for op in ops_used(func))
     return all(record is None or record.executes for record in records)

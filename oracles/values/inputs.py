@@ -52,9 +52,12 @@ NEUTRAL = ((1, 0), (0,), (1, -1))
 
 
 def drawn(
-    func: relax.Function, kind: Kind, seed: int = 0, sizes: Mapping[str, int] | None = None
+    func: relax.Function | tirx.PrimFunc,
+    kind: Kind,
+    seed: int = 0,
+    sizes: Mapping[str, int] | None = None,
 ) -> list[Any]:
-    """One argument for each parameter.
+    """One argument for each parameter; what a PrimFunc is to write to is full of numbers, too.
 
     Integers that are used as indices are in range, where an operator shows the range.
 
@@ -74,7 +77,7 @@ def drawn(
 
 class _Drawing:
     def __init__(
-        self, func: relax.Function, kind: Kind, seed: int, sizes: Mapping[str, int]
+        self, func: relax.Function | tirx.PrimFunc, kind: Kind, seed: int, sizes: Mapping[str, int]
     ) -> None:
         self._func = func
         self._kind = kind
@@ -122,6 +125,9 @@ class _Drawing:
                 shape = tuple(self._any_size() for _ in range(2 if ty.ndim < 0 else ty.ndim))
             dtype = str(ty.dtype) if ty.dtype is not None else self._common_dtype
             return self._numbers(shape, dtype_of(dtype), bound)
+        if isinstance(ty, tirx.BufferType):
+            shape = tuple(map(self._extent, ty.shape))
+            return self._numbers(shape, dtype_of(str(ty.dtype)), bound)
         if isinstance(ty, relax.AnyType):
             return self._numbers((self._any_size(),), dtype_of("float32"), bound)
         raise Unsupported(f"parameter of type {type(ty).__name__}")
@@ -248,7 +254,7 @@ ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
 _DIVISIONS = (int.__floordiv__, int.__mod__)
 
 
-def _casts(func: relax.Function) -> dict[relax.Var, relax.Type]:
+def _casts(func: relax.Function | tirx.PrimFunc) -> dict[relax.Var, relax.Type]:
     """The types that parameters of unknown shape are cast to by the function itself."""
     unknown = {
         param
@@ -278,7 +284,7 @@ _INDEXED: Mapping[str, tuple[int, int]] = {
 """Which operand is read or written, and which one holds the indices."""
 
 
-def _index_bounds(func: relax.Function) -> dict[relax.Var, Any]:
+def _index_bounds(func: relax.Function | tirx.PrimFunc) -> dict[relax.Var, Any]:
     """The sizes that parameters stay below because operators use them as indices."""
     bounds: dict[relax.Var, Any] = {}
     whole = {

@@ -13,7 +13,7 @@ import tvm_ffi
 
 from ...generators.ops.record import Tolerance
 from ..contract import Relation
-from ..inspect import public_functions
+from ..inspect import entries
 from ..pass_runs import PassRuns
 from ..violation import abstain
 from . import relations
@@ -58,7 +58,7 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
     kinds, most = _kinds(runs)
     why = "no public function of the module computes something that the pass has changed"
     found = False
-    for gvar, _ in public_functions(runs.mod):
+    for gvar, _ in entries(runs.mod):
         name = str(gvar.name_hint)
         if not rule.applies(name) or expected.reached(name) <= kept:
             continue

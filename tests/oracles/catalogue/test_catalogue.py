@@ -44,13 +44,13 @@ def test_every_public_pass_is_covered_or_left_out() -> None:
     assert all(reason.strip() for reason in LEFT_OUT.values())
 
 
-def test_every_family_is_listed() -> None:
-    families = {
+def test_every_group_is_listed() -> None:
+    groups = {
         path.stem
         for path in Path(package.__file__).parent.glob("*.py")
         if "\nCONTRACTS:" in path.read_text()
     }
-    assert {family.__name__.rsplit(".", 1)[-1] for family in package.FAMILIES} == families
+    assert {group.__name__.rsplit(".", 1)[-1] for group in package.GROUPS} == groups
 
 
 @I.ir_module

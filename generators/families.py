@@ -1,0 +1,46 @@
+"""Families: passes that are given modules of one kind, on the way through one pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import tvm
+from hypothesis.strategies import SearchStrategy
+
+from .modules import ir_modules
+from .prim_funcs import prim_funcs
+from .stages import RELAX, TENSORIR, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What the passes of a family are checked on."""
+
+    name: str
+    modules: Callable[..., SearchStrategy[tvm.IRModule]]
+    """The strategy for modules of the first stage; all take the settings of `ir_modules`."""
+    stages: tuple[Stage, ...]
+    """Of the pipeline, in order."""
+
+    @property
+    def first(self) -> Stage:
+        """The stage of its modules as they are generated."""
+        return self.stages[0]
+
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        Family("relax", ir_modules, tuple(RELAX)),
+        Family("tensorir", prim_funcs, tuple(TENSORIR)),
+    )
+}
+"""All families by name."""
+
+DEFAULT = "relax"
+
+
+def family_of(stage: Stage) -> Family:
+    """The family that modules of this stage are of."""
+    return next(family for family in FAMILIES.values() if stage in family.stages)

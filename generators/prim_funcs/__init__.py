@@ -1,0 +1,116 @@
+"""`prim_funcs`: the strategy for IRModules of PrimFuncs, valid by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tvm
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+from tvm import relax, tirx
+
+from ...compat import availability, ir
+from ..modules import ir_modules, named
+from ..stages import TENSORIR, Stage, advance, step
+from .function import HEADER, NEST, prim_func
+
+__all__ = ["prim_funcs"]
+
+MOST = 3
+"""PrimFuncs that are taken of one legalized module; they are small, and share nothing."""
+
+NESTS = 4
+
+SMALL: Mapping[str, int] = {"max_functions": 1, "max_bindings": 4}
+"""Modules to legalize."""
+
+LEGALIZE = "LegalizeOps"
+
+Functions = list[tuple[bytes, list[bytes]]]
+
+
+def prim_funcs(
+    *,
+    stage: Stage | str = Stage.TENSORIR,
+    dtypes: Sequence[str] = (),
+    **legalized: Any,
+) -> st.SearchStrategy[tvm.IRModule]:
+    """Strategy for well-formed IRModules of public PrimFuncs.
+
+    Half of them are loop nests as people write them, with blocks or without. The others are the
+    PrimFuncs that LegalizeOps makes of modules of `ir_modules`.
+
+    Args:
+        stage: how far the modules have come on their way through `tirx.build` for a CPU. Passes on
+            the way are TVM's own: an example for which one of them fails is discarded, and one
+            that kills the process kills it (campaigns work in processes of their own).
+        dtypes: most buffers have one of these; none: mostly float32.
+        legalized: settings of `ir_modules` for what is legalized.
+
+    Raises:
+        InvalidArgument: an unknown stage, one of Relax, or one that the installed TVM does not
+            have; or a setting that `ir_modules` refuses.
+    """
+    to = named("stage", stage, Stage)
+    if to not in TENSORIR:
+        raise InvalidArgument(f"Expected a stage among {', '.join(TENSORIR)}, got {stage!r}")
+    if why := availability.current().stages.get(to):
+        raise InvalidArgument(f"Stage {to}: {why}")
+    nest = st.binary(min_size=NEST, max_size=NEST)
+    function = st.tuples(
+        st.binary(min_size=HEADER, max_size=HEADER), st.lists(nest, min_size=1, max_size=NESTS)
+    )
+    modules = st.one_of(
+        _written(st.lists(function, min_size=1, max_size=2), tuple(dtypes)),
+        _legalized(ir_modules(dtypes=dtypes, **{**SMALL, **legalized})),
+    ).filter(lambda mod: mod is not None)
+    return modules if to is Stage.TENSORIR else _at(modules, to).filter(lambda mod: mod is not None)
+
+
+# Hypothesis prints what `map` gives as a call, with all the bytes.
+
+
+@st.composite
+def _written(
+    draw: st.DrawFn, functions: st.SearchStrategy[Functions], dtypes: tuple[str, ...]
+) -> tvm.IRModule:
+    drawn = draw(functions)
+    names = ["main", "other"][: len(drawn)]
+    return tvm.IRModule(
+        {name: prim_func(name, *each, dtypes) for name, each in zip(names, drawn, strict=True)}
+    )
+
+
+@st.composite
+def _legalized(draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]) -> tvm.IRModule | None:
+    """None where LegalizeOps fails or makes no PrimFunc."""
+    try:
+        mod = step(draw(modules), LEGALIZE)
+    except Exception:
+        return None
+    made = [(g.name_hint, f) for g, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)]
+    made = made[:MOST]
+    if not made:
+        return None
+    found = tvm.IRModule({name: func.with_attr("global_symbol", name) for name, func in made})
+    return found if is_well_formed(found) else None
+
+
+@st.composite
+def _at(
+    draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], to: Stage
+) -> tvm.IRModule | None:
+    """The module at the stage; None where a bug of a pass on the way stops it or breaks it."""
+    try:
+        made = advance(draw(modules), to)
+    except Exception:
+        return None
+    return made if is_well_formed(made) else None
+
+
+def is_well_formed(mod: tvm.IRModule) -> bool:
+    """Both checkers of TVM accept the module."""
+    return bool(
+        relax.analysis.check_well_formed(mod) and ir.verify_well_formed(mod, assert_mode=False)
+    )

@@ -1,0 +1,259 @@
+"""Expressions of generated PrimFuncs: loads inside of buffers, and what is computed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tvm import tirx
+
+from ...compat import ir
+from ..choices import Choices
+from ..values import Dim, same_dim
+
+FLOATS = ("float32", "float16", "float64", "bfloat16")
+INTEGERS = ("int32", "int8", "uint8", "int64", "int16", "uint32")
+
+Expr: TypeAlias = Any
+"""A `tvm.ir.Expr`, whose operators make others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A variable that runs from 0 to below an extent."""
+
+    var: Expr
+    extent: Dim
+
+
+def const(value: float, dtype: str) -> Expr:
+    """A constant of any dtype."""
+    if dtype == "bool":
+        return tirx.const(bool(value), dtype)
+    return tirx.const(value if dtype in FLOATS else int(value), dtype)
+
+
+class Expressions:
+    """What one statement may compute, decided by the choices.
+
+    Every index lies inside of its buffer for all values of the axes.
+    """
+
+    def __init__(
+        self,
+        choices: Choices,
+        index: str,
+        buffers: Sequence[tirx.Buffer],
+        axes: Sequence[Axis],
+        scalars: Sequence[tirx.Var] = (),
+    ) -> None:
+        """
+        Args:
+            index: the dtype of indices.
+            buffers: may be read; the last is the simplest choice.
+            scalars: parameters and bound variables that are no indices.
+        """
+        self._choices = choices
+        self._index = index
+        # Of an empty buffer nothing can be read, but where nothing runs.
+        runs = all(axis.extent != 0 for axis in axes if isinstance(axis.extent, int))
+        self._buffers = [b for b in buffers[::-1] if not runs or not _is_empty(b)]
+        self.axes = axes
+        self.scalars = list(scalars)
+
+    def value(self, dtype: str, depth: int = 2) -> Expr:
+        """A value of the dtype."""
+        if not depth:
+            return self.leaf(dtype)
+        if dtype == "bool":
+            return self.condition(depth)
+        if dtype in FLOATS:
+            return self._choices.pick(_FLOATING)(self, dtype, depth - 1)
+        return self._choices.pick(_INTEGRAL)(self, dtype, depth - 1)
+
+    def leaf(self, dtype: str) -> Expr:
+        """An element, a number, or a variable."""
+        c = self._choices
+        match c.pick(("load", "load", "load", "number", "variable")):
+            case "number":
+                return const(c.pick((1, 2, 3, 0)), dtype)
+            case "variable" if self.scalars or self.axes:
+                return self.cast(c.pick([*self.scalars, *(axis.var for axis in self.axes)]), dtype)
+            case _ if self._buffers:
+                return self.cast(self.load(c.pick(self._buffers)), dtype)
+        return const(1, dtype)
+
+    def cast(self, expr: Expr, dtype: str) -> Expr:
+        """The value in another dtype; of numbers, whether they are above 0."""
+        own = str(expr.ty.dtype)
+        if own == dtype:
+            return expr
+        if dtype == "bool":
+            return expr > const(0, own)
+        return ir.Cast(dtype, expr)
+
+    def load(self, buffer: tirx.Buffer) -> Expr:
+        """An element at indices that lie inside."""
+        return buffer[tuple(self.index(dim, at) for at, dim in enumerate(buffer.ty.shape))]
+
+    def index(self, dim: Expr, at: int) -> Expr:
+        """An index of a dimension, made of the axes where that can be.
+
+        Args:
+            at: the number of the dimension: the simplest index is the axis of that number.
+        """
+        c = self._choices
+        extent: Dim = int(dim.value) if isinstance(dim, tirx.IntImm) else dim
+        fitting = [axis.var for axis in self.axes if same_dim(axis.extent, extent)]
+        if len(self.axes) > at and same_dim(self.axes[at].extent, extent):
+            fitting.insert(0, self.axes[at].var)
+        size = self._number(extent)
+        if fitting:
+            var = c.pick(fitting)
+            if extent == 0:
+                return var
+            match c.pick(("same",) * 9 + ("reversed", "shifted", "halved", "kept")):
+                case "reversed":
+                    return size - self._number(1) - var
+                case "shifted":
+                    return tirx.floormod(var + self._number(1 + c.below(3)), size)
+                case "halved":
+                    return tirx.floordiv(var, self._number(2))
+                case "kept":
+                    return tirx.min(var + self._number(1), size - self._number(1))
+            return var
+        if not self.axes or extent == 0 or c.flag(0.2):
+            # Of a symbolic size only the first element is known to be there, if any is.
+            last = extent if isinstance(extent, int) else 1
+            return self._number(c.below(min(last, 8)) if last else 0)
+        axis = c.pick(self.axes)
+        combine = c.pick((tirx.floormod, tirx.floormod, _clipped, tirx.truncmod))
+        return combine(axis.var, size)
+
+    def condition(self, depth: int = 1) -> Expr:
+        """A truth value."""
+        c = self._choices
+        if depth > 1:
+            match c.pick(("compare", "compare", "and", "or", "not")):
+                case "and":
+                    return tirx.And(self.condition(), self.condition())
+                case "or":
+                    return tirx.Or(self.condition(), self.condition())
+                case "not":
+                    return tirx.Not(self.condition())
+        if self.axes and c.flag(0.6):
+            axis = c.pick(self.axes)
+            size = self._number(axis.extent)
+            bound = c.pick((size - self._number(1), tirx.floordiv(size, self._number(2))))
+            found = c.pick(_COMPARED)(axis.var, bound)
+            return tirx.likely(found) if c.flag(0.2) else found
+        dtype = str(self._buffers[0].ty.dtype) if self._buffers else "int32"
+        if dtype == "bool":
+            return self.leaf("bool")
+        return c.pick(_COMPARED)(self.leaf(dtype), self.leaf(dtype))
+
+    def _number(self, extent: Dim) -> Expr:
+        if isinstance(extent, int):
+            return tirx.IntImm(self._index, extent)
+        return extent
+
+
+def _is_empty(buffer: tirx.Buffer) -> bool:
+    return any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in buffer.ty.shape)
+
+
+def _clipped(var: Expr, size: Expr) -> Expr:
+    return tirx.min(var, size - tirx.IntImm(str(size.ty.dtype), 1))
+
+
+_COMPARED: tuple[Callable[[Expr, Expr], Expr], ...] = (
+    lambda a, b: a < b,
+    lambda a, b: a >= b,
+    lambda a, b: tirx.EQ(a, b),
+    lambda a, b: tirx.NE(a, b),
+    lambda a, b: a <= b,
+    lambda a, b: a > b,
+)
+
+Operation = Callable[[Expressions, str, int], Expr]
+
+
+def _binary(combine: Callable[[Expr, Expr], Expr]) -> Operation:
+    return lambda e, dtype, depth: combine(e.value(dtype, depth), e.leaf(dtype))
+
+
+def _by(combine: Callable[[Expr, Expr], Expr], *numbers: int) -> Operation:
+    """With a constant that makes it defined."""
+    return lambda e, dtype, depth: combine(
+        e.value(dtype, depth), const(e._choices.pick(numbers), dtype)
+    )
+
+
+def _unary(apply: Callable[[Expr], Expr]) -> Operation:
+    def operation(e: Expressions, dtype: str, depth: int) -> Expr:
+        # What has no function of its own for a dtype is computed in float32.
+        inside = "float32" if dtype in ("bfloat16", "float16") else dtype
+        return e.cast(apply(e.value(inside, depth)), dtype)
+
+    return operation
+
+
+def _leaf(e: Expressions, dtype: str, depth: int) -> Expr:
+    return e.leaf(dtype)
+
+
+def _chosen(e: Expressions, dtype: str, depth: int) -> Expr:
+    """Of `if_then_else` only one side is evaluated, of Select either may be."""
+    choose = e._choices.pick((tirx.if_then_else, tirx.Select))
+    return choose(e.condition(), e.value(dtype, depth), e.leaf(dtype))
+
+
+def _let(e: Expressions, dtype: str, depth: int) -> Expr:
+    var = tirx.Var("t", dtype)
+    return tirx.Let(var, e.value(dtype, depth), var + e.leaf(dtype))
+
+
+def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
+    other = e._choices.pick([each for each in (*FLOATS[:3], *INTEGERS[:4]) if each != dtype])
+    return e.cast(e.value(other, depth), dtype)
+
+
+def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
+    """Of unsigned numbers the distance, which is never below 0."""
+    a, b = e.value(dtype, depth), e.leaf(dtype)
+    return tirx.max(a, b) - tirx.min(a, b) if dtype.startswith("u") else a - b
+
+
+_SHARED: tuple[Operation, ...] = (
+    _leaf,
+    _binary(lambda a, b: a + b),
+    _binary(lambda a, b: a * b),
+    _difference,
+    _binary(tirx.max),
+    _binary(tirx.min),
+    _chosen,
+    _let,
+    _cast,
+)
+
+_FLOATING: tuple[Operation, ...] = (
+    *_SHARED,
+    _by(lambda a, b: tirx.div(a, b), 2, 4),
+    _unary(tirx.exp),
+    _unary(tirx.tanh),
+    _unary(lambda a: tirx.sqrt(tirx.abs(a))),
+    _unary(tirx.sigmoid),
+    _unary(tirx.floor),
+)
+
+_INTEGRAL: tuple[Operation, ...] = (
+    *_SHARED,
+    _by(tirx.floordiv, 2, 3),
+    _by(tirx.floormod, 2, 5),
+    _by(tirx.truncdiv, 2, 3),
+    _by(tirx.truncmod, 4, 3),
+    _by(tirx.bitwise_and, 3, 1),
+    _by(lambda a, b: a >> b, 1, 2),
+    _binary(tirx.bitwise_xor),
+)

@@ -1,0 +1,118 @@
+"""One generated PrimFunc: its parameters, and a few nests one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as builder
+
+from ..choices import Choices
+from ..values import Dim
+from .expressions import FLOATS, INTEGERS
+from .nests import Task, nest
+
+HEADER = 40
+"""Bytes for all but the nests."""
+NEST = 44
+"""Bytes for one nest."""
+
+DTYPES = ("float32", *FLOATS[1:], *INTEGERS, "bool")
+
+SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12)
+"""Of dimensions; few are divided by what loops are split by."""
+
+ZERO = 0.02
+"""The chance that a dimension is 0."""
+SYMBOLIC = 0.25
+"""The chance that a function has symbolic dimensions."""
+
+
+def prim_func(
+    name: str, header: bytes, bodies: Sequence[bytes], dtypes: Sequence[str]
+) -> tirx.PrimFunc:
+    """The public PrimFunc that these bytes stand for.
+
+    Args:
+        bodies: of its nests.
+        dtypes: of most of its buffers; none: mostly float32.
+    """
+    c = Choices(header)
+    usual = c.pick(list(dtypes) if dtypes else ("float32", "float32", *DTYPES))
+    index = c.pick(("int32", "int64"))
+    sizes = _sizes(c)
+    if any(not isinstance(size, int) for size in sizes):
+        index = "int64"
+    blocks = not c.flag(0.25)
+    with IRBuilder() as ib, builder.prim_func(s_tir=blocks):
+        builder.func_name(name)
+        readable = [
+            builder.arg(letter, _parameter(c, _shape(c, sizes), _dtype(c, usual)))
+            for letter in "ABC"[: 1 + c.pick((0, 1, 0, 2))]
+        ]
+        scalars = []
+        if c.flag(0.2):
+            dtype = c.pick(("int32", "float32", "int64"))
+            scalars.append(builder.arg("scalar", tirx.Var("scalar", dtype)))
+        outputs = [
+            builder.arg(f"out{number}", _parameter(c, _shape(c, sizes), _dtype(c, usual)))
+            for number in range(1 + (len(bodies) > 1 and c.flag(0.3)))
+        ]
+        builder.func_attr({"tirx.noalias": not c.flag(0.1)})
+        # What no parameter has, nobody knows.
+        given = {hash(dim) for buffer in (*readable, *outputs) for dim in buffer.ty.shape}
+        known = [size for size in sizes if isinstance(size, int) or hash(size) in given] or [4]
+        between = len(bodies) - len(outputs)
+        for number, body in enumerate(bodies):
+            b = Choices(body)
+            if number < between:
+                target = _allocated(b, _shape(b, known), _dtype(b, usual), blocks=blocks)
+            else:
+                target = outputs[number - between]
+            # An output may also be updated.
+            updated = number >= between and b.flag(0.1)
+            nest(b, Task(target, [target] * updated + readable, scalars, index, blocks))
+            readable.append(target)
+    return ib.get().with_attr("global_symbol", name)
+
+
+def _sizes(c: Choices) -> list[Dim]:
+    """The sizes that the buffers of a function are made of: few, so that these fit together."""
+    sizes: list[Dim] = [0 if c.flag(ZERO) else c.pick(SIZES) for _ in range(3)]
+    if c.flag(SYMBOLIC):
+        sizes[c.below(3)] = tirx.Var("n", "int64")
+        if c.flag(0.3):
+            sizes[2] = tirx.Var("m", "int64")
+    return sizes
+
+
+def _shape(c: Choices, sizes: Sequence[Dim]) -> list[Dim]:
+    rank = c.pick((2, 2, 1, 3, 2, 1, 4, 0))
+    shape = [sizes[(at + c.pick((0, 0, 0, 1, 2))) % len(sizes)] for at in range(rank)]
+    return shape[:3] + [2] * (len(shape) > 3)
+
+
+def _dtype(c: Choices, usual: str) -> str:
+    return c.pick(DTYPES) if c.flag(0.15) else usual
+
+
+def _parameter(c: Choices, shape: Sequence[Dim], dtype: str) -> tirx.Buffer:
+    """A buffer of a caller: strides and offset may be what the caller has."""
+    kind = c.pick(("compact",) * 10 + ("offset", "strided"))
+    if kind == "offset":
+        offset = tirx.Var("offset", "int64")
+        return builder.buffer(shape, dtype, elem_offset=offset, offset_factor=1)
+    if kind == "strided" and shape:
+        strides = [tirx.Var(f"stride{at}", "int64") for at in range(len(shape))]
+        return builder.buffer(shape, dtype, strides=strides)
+    return builder.buffer(shape, dtype)
+
+
+def _allocated(c: Choices, shape: Sequence[Dim], dtype: str, *, blocks: bool) -> tirx.Buffer:
+    """A buffer of the function's own."""
+    make = builder.sblock_alloc_buffer if blocks else builder.alloc_buffer
+    strides = None
+    if c.flag(0.06) and len(shape) == 2 and all(isinstance(dim, int) for dim in shape):
+        strides = [int(shape[1]) + c.below(3), 1]
+    return make(shape, dtype, strides=strides, scope=c.pick(("global",) * 5 + ("local",)))

@@ -1,0 +1,161 @@
+"""Contracts of the passes of TensorIR that lower blocks, in the order of TVM's pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ...compat import ir
+from ...generators.stages import Stage
+from ..contract import Exemption, PassContract
+from ..passcall import PassCall
+from .common import one_of
+from .tensorir_common import ANYWHERE, between, has, nodes_of, none_left
+
+AFTER_INIT = between(Stage.INIT_LOWERED, Stage.COMPACTED)
+"""PlanAndUpdateBufferAllocationLocation and ConvertBlocksToOpaque check that no block has initial
+values: "tvm/s_tir/pipeline.py" has LowerInitBlock before them."""
+
+OPAQUE = between(Stage.OPAQUE, Stage.COMPACTED)
+"""The messages of CompactBufferAllocation and LowerOpaqueBlock ask for opaque blocks, and name
+ConvertBlocksToOpaque."""
+
+
+def _is_canonical(loop: Any) -> bool:
+    step = 1 if loop.step is None else getattr(loop.step, "value", None)
+    return getattr(loop.min, "value", None) == 0 and step == 1
+
+
+def _opaque(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "convert the blocks into opaque ones by removing all the iter_values in
+    BlockRealize and iter_vars in Block".
+    """
+    left = any(block.iter_vars for block in nodes_of(after, ir.SBlock))
+    return "a block with iter_vars is left" if left else None
+
+
+def _compacted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring, is_strict: "Ensure the compacted shape to be always smaller than the original
+    shape".
+    """
+    if "False" in call.expr:
+        return None
+    old, new = (_allocated(mod) for mod in (before, after))
+    if old.keys() == new.keys() and any(new[name] > old[name] for name in new):
+        return "a buffer has grown"
+    return None
+
+
+def _allocated(mod: tvm.IRModule) -> dict[str, int]:
+    """The elements of buffers of known sizes that blocks allocate, by names that come once."""
+    found: dict[str, list[int]] = {}
+    for block in nodes_of(mod, ir.SBlock):
+        for buffer in block.alloc_buffers:
+            size = 1
+            for dim in buffer.ty.shape:
+                size *= int(dim.value) if isinstance(dim, tirx.IntImm) else 0
+            found.setdefault(str(buffer.name), []).append(size)
+    return {name: sizes[0] for name, sizes in found.items() if len(sizes) == 1 and sizes[0]}
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="s_tir.CanonicalizeLoop",
+        stages=ANYWHERE,
+        looks_for=has(ir.For, lambda loop: not _is_canonical(loop)),
+        # Docstring: "Canonicalize the loop to start from zero and use trivial step".
+        post=none_left(
+            ir.For,
+            "a loop from elsewhere than 0, or with another step than 1,",
+            lambda loop: not _is_canonical(loop),
+        ),
+        cost=0.1,
+    ),
+    PassContract(
+        name="s_tir.LowerInitBlock",
+        stages=between(Stage.TENSORIR, Stage.INIT_LOWERED),
+        looks_for=has(ir.SBlock, lambda block: block.init is not None),
+        # Docstring: "Lower block init stmt into IfThenElse statements".
+        post=none_left(ir.SBlock, "a block with initial values", lambda b: b.init is not None),
+        cost=0.1,
+    ),
+    PassContract(
+        name="s_tir.PlanAndUpdateBufferAllocationLocation",
+        stages=AFTER_INIT[:3],
+        looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.ConvertBlocksToOpaque",
+        stages=AFTER_INIT,
+        looks_for=has(ir.SBlock),
+        post=_opaque,
+        cost=0.1,
+    ),
+    PassContract(
+        name="s_tir.CompactBufferAllocation",
+        variants=one_of(
+            "s_tir.transform.CompactBufferAllocation()",
+            "s_tir.transform.CompactBufferAllocation(is_strict=False)",
+        ),
+        stages=OPAQUE,
+        looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
+        post=_compacted,
+        cost=0.4,
+    ),
+    PassContract(
+        name="s_tir.LowerMatchBuffer",
+        stages=AFTER_INIT,
+        looks_for=has(ir.SBlock, lambda block: len(block.match_buffers) > 0),
+        # Docstring: "Remove match buffers inside the block".
+        post=none_left(ir.SBlock, "a match_buffer", lambda b: len(b.match_buffers) > 0),
+        cost=0.1,
+    ),
+    PassContract(
+        name="s_tir.InjectSoftwarePipeline",
+        stages=OPAQUE,
+        looks_for=has(ir.For, lambda loop: "software_pipeline_stage" in loop.annotations),
+        cost=0.1,
+    ),
+    PassContract(
+        name="s_tir.AnnotateIrregularLoop",
+        stages=between(Stage.TENSORIR, Stage.COMPACTED),
+        cost=0.1,
+    ),
+    PassContract(
+        name="s_tir.LowerOpaqueBlock",
+        stages=OPAQUE,
+        looks_for=has(ir.SBlock),
+        # Docstring: "Remove the block to ensure that the TIR can not be scheduled again".
+        post=none_left(ir.SBlock, "a block"),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.RemoveWeightLayoutRewriteBlock",
+        variants=one_of(
+            "s_tir.transform.RemoveWeightLayoutRewriteBlock()",
+            "s_tir.transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)",
+        ),
+        stages=between(Stage.TENSORIR, Stage.BOUND),
+        looks_for=has(
+            ir.SBlock, lambda block: "meta_schedule.layout_rewrite_preproc" in block.annotations
+        ),
+        exemptions=(
+            Exemption(
+                "values",
+                "leaves a step out: the weight is to come in the new layout",
+                "docstring: 'Remove weight layout rewrite block before benchmarking during tuning "
+                "stage'",
+            ),
+            Exemption(
+                "signature",
+                "the parameter for the weight has the new layout",
+                "docstring, skip_tensor_rewrite: 'exact rewrite of Tensor, according to the given "
+                "index map, will be skipped'",
+            ),
+        ),
+        cost=0.1,
+    ),
+)

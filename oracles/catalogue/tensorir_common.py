@@ -1,0 +1,66 @@
+"""What contracts of TensorIR passes share: stages, questions about PrimFuncs, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tvm
+
+from ...generators.choices import Choices
+from ...generators.stages import TENSORIR, Stage
+from ..contract import Post, Sought, Variants
+from ..inspect import nodes, prim_funcs
+from ..passcall import PassCall
+
+_ALL = tuple(TENSORIR)
+
+
+def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
+    """The stages from one to another, both included."""
+    return _ALL[_ALL.index(first) : _ALL.index(last) + 1]
+
+
+ANYWHERE = between(Stage.TENSORIR, Stage.SPLIT)
+"""All but those behind the packed API, whose functions take handles."""
+
+WITHOUT_BLOCKS = between(Stage.BLOCKS_LOWERED, Stage.SPLIT)
+
+FLAT = between(Stage.FLATTENED, Stage.SPLIT)
+
+WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
+
+
+def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:
+    """The nodes of these types in the PrimFuncs of the module."""
+    return [node for _, func in prim_funcs(mod) for node in nodes(func, *kinds)]
+
+
+def none_left(kind: type[Any], what: str, wrong: Callable[[Any], bool] = lambda node: True) -> Post:
+    """No node of the kind is left, or none with which something is wrong."""
+
+    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+        return f"{what} is left" if any(map(wrong, nodes_of(after, kind))) else None
+
+    return post
+
+
+def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:
+    """A pass works on nodes of this kind."""
+    return Sought(lambda mod: any(map(which, nodes_of(mod, kind))))
+
+
+def calls(name: str) -> Callable[[Any], bool]:
+    """Whether a node is a call of this operator."""
+    return lambda node: getattr(node.op, "name", None) == name
+
+
+def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Variants:
+    """The pass mostly as it is, else with one of these settings of its option."""
+    plain = PassCall(expr)
+    others = [PassCall(expr, {option: dict(each)}) for each in settings]
+
+    def variants(choices: Choices, mod: tvm.IRModule) -> PassCall:
+        return choices.pick([plain] * len(others) + others)
+
+    return variants

@@ -1,0 +1,94 @@
+"""Contracts of the passes of TensorIR that bind a target, split and call functions of a host."""
+
+from __future__ import annotations
+
+import tvm
+
+from ...generators.stages import Stage
+from ..contract import Exemption, PassContract, Rejection, Relation
+from ..inspect import attr, prim_funcs
+from ..passcall import PassCall
+from .common import one_of
+from .tensorir_common import ANYWHERE, WITH_TARGET, WITHOUT_BLOCKS, between
+
+BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
+"""Parameters are handles there, of which no values can be compared: structure alone is checked."""
+
+HANDLES = Exemption(
+    "values",
+    "parameters become handles",
+    "docstring of MakePackedAPI: 'generate arguments that implement the packed based TVM FFI API'",
+)
+
+
+def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Annotate a PrimFunc with a given target"."""
+    if any(attr(func, "target") is None for _, func in prim_funcs(after)):
+        return "a PrimFunc has no target"
+    return None
+
+
+def _entry(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Set a PrimFunc as the entry point if it is only function in IRModule"."""
+    functions = list(after.functions.values())
+    if len(functions) == 1 and not attr(functions[0], "tirx.is_entry_func"):
+        return "the only PrimFunc is no entry point"
+    return None
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="tirx.BindTarget",
+        variants=one_of(
+            "tirx.transform.BindTarget(tvm.target.Target('llvm', host='llvm'))",
+            "tirx.transform.BindTarget(tvm.target.Target('c'))",
+        ),
+        stages=ANYWHERE,
+        post=_bound,
+        cost=0.1,
+    ),
+    PassContract(
+        name="tirx.AnnotateEntryFunc",
+        stages=ANYWHERE,
+        post=_entry,
+        cost=0.1,
+    ),
+    PassContract(name="tirx.VerifyMemory", stages=WITH_TARGET, cost=0.1),
+    PassContract(
+        name="tirx.ForceNarrowIndexToInt32",
+        stages=WITHOUT_BLOCKS,
+        rejections=(
+            Rejection(
+                r"int64",
+                "docstring: 'This pass should not be used in default cases'; the message names the "
+                "buffer of int64",
+            ),
+        ),
+        cost=0.3,
+    ),
+    # Messages of these name the attribute that BindTarget sets.
+    PassContract(
+        name="tirx.LowerIntrin",
+        stages=(*between(Stage.LOOPS_LOWERED, Stage.SPLIT), *BEHIND),
+        cost=0.3,
+    ),
+    PassContract(
+        name="tirx.SplitHostDevice",
+        stages=between(Stage.ANNOTATED_ENTRY, Stage.SPLIT),
+        cost=0.1,
+    ),
+    PassContract(
+        name="tirx.MakePackedAPI",
+        stages=(Stage.SPLIT,),
+        relation=Relation.NEW_SIGNATURE,
+        exemptions=(HANDLES,),
+        cost=0.5,
+    ),
+    PassContract(
+        name="tirx.FP8StorageLegalize", stages=BEHIND, relation=Relation.NEW_SIGNATURE, cost=0.2
+    ),
+    PassContract(
+        name="tirx.BF16StorageLegalize", stages=BEHIND, relation=Relation.NEW_SIGNATURE, cost=0.2
+    ),
+    PassContract(name="tirx.LowerTVMBuiltin", stages=BEHIND, relation=Relation.LOWERED, cost=0.3),
+)

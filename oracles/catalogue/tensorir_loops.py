@@ -1,0 +1,220 @@
+"""Contracts of the passes of TensorIR that simplify statements, or change loops and buffers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ...compat import ir
+from ...generators.stages import Stage
+from ..contract import PassContract, Relation, Sought
+from ..inspect import is_public, prim_funcs
+from ..passcall import PassCall
+from .common import one_of
+from .tensorir_common import (
+    ANYWHERE,
+    FLAT,
+    WITHOUT_BLOCKS,
+    between,
+    calls,
+    has,
+    nodes_of,
+    none_left,
+    under,
+)
+
+
+def _ssa(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Convert an IRModule to be SSA form"."""
+    for _, func in prim_funcs(after):
+        if not tirx.analysis.verify_ssa(func):
+            return "the result is not in SSA form"
+    return None
+
+
+def _flat(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Flatten the multi-dimensional BufferLoad and BufferStore to single dimensional
+    BufferLoad/BufferStore".
+    """
+    accesses = nodes_of(after, ir.TensorLoad, ir.BufferStore)
+    if any(len(access.indices) != 1 for access in accesses):
+        return "an access of several dimensions is left"
+    return None
+
+
+def _is_unrolled(loop: Any) -> bool:
+    return loop.kind == ir.ForKind.UNROLLED and isinstance(loop.extent, tirx.IntImm)
+
+
+def _has_private(mod: tvm.IRModule) -> bool:
+    return any(not is_public(func) for _, func in prim_funcs(mod))
+
+
+_SIMPLIFY = (
+    {"transitively_prove_inequalities": True},
+    {"convert_boolean_to_and_of_ors": True},
+    {"apply_constraints_to_boolean_branches": True},
+)
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="s_tir.StmtSimplify",
+        variants=under("s_tir.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
+        stages=ANYWHERE,
+        cost=0.3,
+    ),
+    PassContract(
+        name="tirx.StmtSimplify",
+        variants=under("tirx.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
+        stages=ANYWHERE,
+        cost=0.3,
+    ),
+    PassContract(name="s_tir.ConvertSSA", stages=ANYWHERE, post=_ssa, cost=0.1),
+    PassContract(name="tirx.ConvertSSA", stages=WITHOUT_BLOCKS, post=_ssa, cost=0.1),
+    PassContract(
+        name="tirx.RemoveNoOp",
+        variants=under(
+            "tirx.transform.RemoveNoOp()",
+            "tirx.RemoveNoOp",
+            {"max_simplification_steps": 10},
+            {"ignore_profiler_call": True},
+        ),
+        stages=ANYWHERE,
+        cost=0.3,
+    ),
+    PassContract(
+        name="tirx.RemoveAssume",
+        stages=ANYWHERE,
+        looks_for=has(tvm.ir.Call, calls("tirx.assume")),
+        # Docstring: "Remove all instances of builtin::assume".
+        post=none_left(tvm.ir.Call, "an assume", calls("tirx.assume")),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.UseAssumeToReduceBranches",
+        stages=ANYWHERE,
+        looks_for=has(tvm.ir.Call, calls("tirx.assume")),
+        cost=0.3,
+    ),
+    PassContract(
+        name="tirx.SkipAssert",
+        stages=ANYWHERE,
+        # Docstring: "Skip assert stmt".
+        post=none_left(ir.AssertStmt, "an AssertStmt"),
+        looks_for=has(ir.AssertStmt),
+        cost=0.1,
+    ),
+    PassContract(name="s_tir.RemoveStoreUndef", stages=ANYWHERE, cost=0.1),
+    PassContract(
+        name="tirx.InlinePrivateFunctions",
+        stages=ANYWHERE,
+        looks_for=Sought(_has_private),
+        cost=0.1,
+    ),
+    PassContract(
+        name="tirx.FlattenBuffer",
+        # Docstring: "for the TIR not contains opaque block".
+        stages=WITHOUT_BLOCKS,
+        post=_flat,
+        cost=0.2,
+    ),
+    PassContract(
+        name="tirx.NarrowDataType",
+        variants=one_of("tirx.transform.NarrowDataType(32)", "tirx.transform.NarrowDataType(64)"),
+        # Docstring: "Run this pass after FlattenBuffer".
+        stages=FLAT,
+        cost=0.3,
+    ),
+    PassContract(
+        name="s_tir.LoopPartition",
+        variants=under(
+            "s_tir.transform.LoopPartition()",
+            "s_tir.LoopPartition",
+            {"partition_const_loop": True},
+            {"partition_const_loop": True, "no_unroll_loop_with_extent_one": True},
+            {
+                "partition_const_loop": True,
+                "unroll_loop_with_partition_hint_no_interval": True,
+            },
+        ),
+        stages=WITHOUT_BLOCKS,
+        cost=0.4,
+    ),
+    PassContract(
+        name="tirx.VectorizeLoop",
+        variants=one_of(
+            "tirx.transform.VectorizeLoop()", "tirx.transform.VectorizeLoop(enable_vectorize=False)"
+        ),
+        stages=FLAT,
+        # Docstring: "Lower vectorization loops".
+        post=none_left(
+            ir.For, "a vectorized loop", lambda loop: loop.kind == ir.ForKind.VECTORIZED
+        ),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.InjectDoubleBuffer",
+        variants=under(
+            "s_tir.transform.InjectDoubleBuffer()", "s_tir.InjectDoubleBuffer", {"split_loop": 2}
+        ),
+        stages=FLAT,
+        looks_for=has(ir.AttrStmt, lambda stmt: stmt.attr_key == "double_buffer_scope"),
+        cost=0.1,
+    ),
+    PassContract(
+        name="tirx.StorageRewrite",
+        stages=FLAT,
+        looks_for=has(ir.AllocBuffer),
+        cost=0.3,
+    ),
+    PassContract(
+        name="tirx.PointerValueTypeRewrite",
+        stages=between(Stage.LOOPS_LOWERED, Stage.SPLIT),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.HoistIfThenElse",
+        variants=one_of(
+            "s_tir.transform.HoistIfThenElse()", "s_tir.transform.HoistIfThenElse('basic')"
+        ),
+        stages=FLAT,
+        looks_for=has(ir.IfThenElse),
+        cost=0.3,
+    ),
+    PassContract(name="s_tir.HoistExpression", stages=FLAT, cost=0.3),
+    PassContract(
+        name="tirx.UnrollLoop",
+        variants=under(
+            "tirx.transform.UnrollLoop()",
+            "tirx.UnrollLoop",
+            {"auto_max_step": 16},
+            {"auto_max_extent": 4},
+            {"auto_max_step": 64, "auto_max_depth": 2, "explicit_unroll": True},
+        ),
+        stages=WITHOUT_BLOCKS,
+        cost=0.3,
+    ),
+    PassContract(name="s_tir.RenormalizeSplitPattern", stages=FLAT, cost=0.2),
+    PassContract(name="s_tir.RewriteUnsafeSelect", stages=FLAT, looks_for=has(ir.Select), cost=0.1),
+    PassContract(name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, cost=0.4),
+    PassContract(
+        name="tirx.BF16ComputeLegalize",
+        stages=WITHOUT_BLOCKS,
+        # It computes in float32, and rounds where it stores.
+        relation=Relation.LOOSE,
+        cost=0.2,
+    ),
+    PassContract(
+        name="tirx.FP8ComputeLegalize",
+        variants=one_of(
+            "tirx.transform.FP8ComputeLegalize()", "tirx.transform.FP8ComputeLegalize('float16')"
+        ),
+        stages=WITHOUT_BLOCKS,
+        relation=Relation.LOOSE,
+        cost=0.2,
+    ),
+    PassContract(name="s_tir.InstrumentBoundCheckers", stages=FLAT, cost=0.2),
+    PassContract(name="s_tir.InstrumentProfileIntrinsics", stages=FLAT, cost=0.1),
+)
