@@ -178,6 +178,10 @@ def put(array: np.ndarray[Any, Any], indices: Any, values: Any, active: Any) -> 
     shape = np.broadcast_shapes(*map(np.shape, (*indices, values, active)))
     chosen = np.broadcast_to(active, shape)
     values = np.broadcast_to(np.asarray(values, array.dtype), shape)[chosen]
+    if not indices:
+        if values.size:
+            array[()] = values.flat[-1]
+        return
     array[tuple(np.broadcast_to(index, shape)[chosen] for index in indices)] = values
 
 

@@ -169,7 +169,11 @@ class Grid:
 
 
 def views(
-    array: np.ndarray[Any, Any], dtype: Any, shape: Sequence[int], strides: Sequence[int], begin: int
+    array: np.ndarray[Any, Any],
+    dtype: Any,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    begin: int,
 ) -> np.ndarray[Any, Any]:
     """The memory of a buffer as another dtype and shape, in each of its copies.
 

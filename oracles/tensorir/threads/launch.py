@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import tvm
-import tvm_ffi
 from tvm import tirx
 
 from ....compat import ir
+from ....compat.structural import structural_equal, structural_map
 from ...errors import Unsupported
 from ...inspect import nodes
 from ..sanitizer_races import variables
@@ -48,21 +48,30 @@ def extent(stmt: Any) -> Any:
 def launch(stmt: Any) -> Mapping[str, Any]:
     """The threads that a kernel is launched with: the extent for each tag.
 
+    An extent may be the value of a variable that the kernel itself defines.
+
     Raises:
         Unsupported: a tag with two extents (UnifyThreadBinding refuses them, too).
     """
     found: dict[str, Any] = {}
-    for each in reversed(nodes(stmt, ir.For, ir.AttrStmt)):
-        name = tag(each)
-        if name is None:
-            continue
+    bindings = [each for each in nodes(stmt, ir.For, ir.AttrStmt) if tag(each) is not None]
+    values = {bind.var.__chandle__(): bind.value for bind in nodes(stmt, ir.Bind) if bindings}
+
+    def defined(var: Any) -> Any:
+        value = values.get(var.__chandle__())
+        return var if value is None else structural_map(value, [(tirx.Var, defined)])
+
+    for each in reversed(bindings):
+        name, size = str(tag(each)), extent(each)
+        if not isinstance(size, tirx.IntImm):
+            size = structural_map(size, [(tirx.Var, defined)])
         if not name.startswith(("blockIdx.", "threadIdx.", "vthread")):
             raise Unsupported(f"threads {name}")
-        first, other = found.setdefault(name, extent(each)), extent(each)
-        if _number(first) != _number(other) or (
-            _number(first) is None and not tvm_ffi.structural_equal(first, other)
+        first = found.setdefault(name, size)
+        if _number(first) != _number(size) or (
+            _number(first) is None and not structural_equal(first, size)
         ):
-            raise Unsupported(f"{name} of extents {first} and {other}")
+            raise Unsupported(f"{name} of extents {first} and {size}")
     return found
 
 

@@ -27,9 +27,7 @@ from ..statements import _sum, sizes_of, type_name
 from ..values import Storage, Value, constant, dtype_of, width_of
 from .launch import extent, launch, tag, variable
 
-SHUFFLES = {
-    f"tvm_warp_shuffle{kind}": kind for kind in ("", "_up", "_down")
-}
+SHUFFLES = {f"tvm_warp_shuffle{kind}": kind for kind in ("", "_up", "_down")}
 
 UNKNOWN = 64
 """The size of a dimension that is not known, to estimate memory."""
@@ -49,11 +47,21 @@ class Kernel:
 
 
 class Part(NamedTuple):
-    """A part of a buffer, as the text after the name of its array says."""
+    """The part of an array that the lanes access, as its indices say."""
 
-    text: str
-    lanes: bool
-    """It is an array with one element, or one vector, for each lane."""
+    texts: Sequence[str]
+    lanes: bool = False
+    """It has an element, or a vector, for each lane."""
+    vector: bool = False
+    """Its last axis has the scalars of vectors."""
+
+    def __str__(self) -> str:
+        return ", ".join(self.texts) or "()"
+
+    @property
+    def own(self) -> bool:
+        """Each lane has the same element of a copy of its own."""
+        return self.texts[:1] == [":"]
 
 
 class Lockstep(Masked):
@@ -83,9 +91,7 @@ class Lockstep(Masked):
         first, end, name = self.fresh("n"), self.fresh("n"), self.fresh("i")
         self.emit(f"{first}, {end} = own({begin.text}), own({_sum(begin, count).text})")
         active = "" if self.mask is None else f", {self.mask}"
-        with self.block(
-            f"for {name} in range(lowest({first}{active}), highest({end}{active})):"
-        ):
+        with self.block(f"for {name} in range(lowest({first}{active}), highest({end}{active})):"):
             self.count(constant(1, "int64"))
             self.vars[stmt.loop_var.__chandle__()] = Value(name, begin.dtype, weak=True)
             inside = f"({first} <= {name}) & ({name} < {end})"
@@ -111,6 +117,15 @@ class Lockstep(Masked):
         self.vars[var.__chandle__()] = value
         self.kernel.bound[var.__chandle__()] = name
         self.statement(stmt.body)
+
+    def sequence(self, stmt: Any) -> None:
+        """Loops over threads of one block, one after the other, are in one kernel."""
+        extents = [launch(item) for item in stmt.seq] if self.kernel is None else []
+        if any(tags and not any(map(_of_blocks, tags)) for tags in extents):
+            with self._launched(stmt):
+                super().sequence(stmt)
+        else:
+            super().sequence(stmt)
 
     @contextlib.contextmanager
     def _launched(self, stmt: Any) -> Iterator[None]:
@@ -245,57 +260,57 @@ class Lockstep(Masked):
 
     def load(self, expr: Any) -> Value:
         storage = self.storage(ir.tensor_of(expr))
-        part = self._part(storage, list(expr.indices), self.indices(storage, expr.indices))
-        return Value(f"{storage.name}[{part.text}]", storage.dtype, lanes=part.lanes)
+        part = self.part(storage, expr.indices, self.indices(storage, expr.indices))
+        array = part.lanes or part.vector
+        return Value(f"{storage.name}[{part}]", storage.dtype, lanes=array)
 
-    def _part(self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value]) -> Part:
+    def part(self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value]) -> Part:
         """The part of an array that the lanes access."""
         copy = self._copies.get(storage.node.__chandle__())
-        lanes = any(index.lanes for index in indices)
-        if copy is not None and not lanes and self._is_own(storage):
-            return Part(", ".join([":", *(index.text for index in indices)]), True)
-        texts = [] if copy is None else [copy]
-        texts.extend(index.text for index in indices)
-        if any(width_of(expr.ty) > 1 for expr in exprs):
-            if storage.width > 1:
-                raise Unsupported(f"vector of elements of {storage.node.name}")
-            wide = [copy is None] * 0 if copy is None else [False]
-            wide.extend(width_of(expr.ty) > 1 or not i.lanes for expr, i in zip(exprs, indices))
-            texts = [t if w else f"{t}[..., None]" for t, w in zip(texts, wide, strict=True)]
-        everywhere = lanes or copy is not None or storage.width > 1
-        return Part(", ".join(texts) or "()", everywhere)
-
-    def _is_own(self, storage: Storage) -> bool:
-        """Each lane has a copy."""
-        return self.kernel is not None and (
-            self._copies.get(storage.node.__chandle__()) == self.kernel.lane
+        texts, wide = [index.text for index in indices], storage.width > 1
+        if copy is None and not any(index.lanes for index in indices):
+            return Part(texts, vector=wide)
+        if copy is not None and copy == self._lane and not any(index.lanes for index in indices):
+            return Part([":", *texts], True, wide)
+        vectors = [width_of(expr.ty) > 1 for expr in exprs]
+        if not any(vectors):
+            return Part(texts if copy is None else [copy, *texts], True, wide)
+        if wide:
+            raise Unsupported(f"vector of the vectors of {storage.node.name}")
+        for axis, (index, vector) in enumerate(zip(indices, vectors, strict=True)):
+            if index.lanes and not vector:
+                texts[axis] = f"{index.text}[..., None]"
+        return Part(
+            texts if copy is None else [f"{copy}[..., None]", *texts], copy is not None, True
         )
+
+    @property
+    def _lane(self) -> str:
+        return "" if self.kernel is None else self.kernel.lane
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        indices = self.indices(storage, stmt.indices)
+        part = self.part(storage, stmt.indices, self.indices(storage, stmt.indices))
         value = self.value(stmt.value)
         self.stored(stmt.buffer, storage, value)
-        self._assign(storage, list(stmt.indices), indices, value)
+        self.assign(storage, part, value)
 
-    def _assign(
-        self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value], value: Value
-    ) -> None:
-        """Store a value into an element for each lane."""
-        part = self._part(storage, exprs, indices)
-        whole = f"{storage.name}[{part.text}]"
-        own = part.text.startswith(":")
-        if self.mask is None and (own or not (part.lanes or value.lanes)):
-            self.emit(f"{whole} = {value.text}")
+    def assign(self, storage: Storage, part: Part, value: Value) -> None:
+        """Store a value."""
+        target = f"{storage.name}[{part}]"
+        if self.mask is None and (part.lanes or not value.lanes or self.kernel is None):
+            self.emit(f"{target} = {value.text}")
             return
-        wide = storage.width > 1 or any(width_of(expr.ty) > 1 for expr in exprs)
-        mask = "True" if self.mask is None else self.mask + ("[..., None]" if wide else "")
-        if own:
-            self.emit(f"copyto({whole}, {self.exact(value)}, where={mask})")
-        elif storage.width > 1:
+        mask = "True" if self.mask is None else self.mask
+        if self.mask is not None and part.vector:
+            mask = f"{mask}[..., None]"
+        if part.own:
+            self.emit(f"copyto({target}, {self.exact(value)}, where={mask})")
+        elif part.vector and storage.width > 1:
             raise Unsupported(f"store of a vector to {storage.node.name}")
         else:
-            self.emit(f"put({storage.name}, ({part.text},), {value.text}, {mask})")
+            texts = "".join(f"{text}, " for text in part.texts)
+            self.emit(f"put({storage.name}, ({texts}), {value.text}, {mask})")
 
     # What threads do together
 
@@ -338,10 +353,9 @@ class Lockstep(Masked):
         )
         for target, result, value in zip(targets, results, values, strict=True):
             storage = self.storage(ir.tensor_of(target))
-            self.written(ir.tensor_of(target).__chandle__())
-            indices = self.indices(storage, target.indices)
-            new = Value(result, value.dtype, lanes=True)
-            self._assign(storage, list(target.indices), indices, new)
+            part = self.part(storage, target.indices, self.indices(storage, target.indices))
+            self.written(storage.node.__chandle__())
+            self.assign(storage, part, Value(result, value.dtype, lanes=True))
 
     def _combiner(self, reducer: Any) -> str:
         """A function of two operands for each result."""
@@ -371,6 +385,10 @@ class Lockstep(Masked):
 
 WARP = 32
 """Threads of a warp of CUDA, which alone asks for the mask of those that are active."""
+
+
+def _of_blocks(name: str) -> bool:
+    return name.startswith("blockIdx")
 
 
 def shared(buffer: Any) -> bool:
