@@ -15,8 +15,8 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..inspect import attr, calls_of, relax_functions
-from ..tensorir import translate
+from ..inspect import attr, calls_of, prim_funcs, relax_functions
+from ..tensorir import linked, translate
 from .effects import Effect
 from .expressions import VISIT
 from .frame import Frame
@@ -218,7 +218,13 @@ class Evaluator:
         """The calls in the module, of whatever: a large one has many functions."""
         return sum(1 for _, func in relax_functions(self._mod) for _ in calls_of(func))
 
+    @functools.cached_property
+    def _has_kernels(self) -> bool:
+        return any(attr(func, "calling_conv") for _, func in prim_funcs(self._mod))
+
     def _call_prim(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
+        if self._has_kernels:
+            func = linked(func, self._mod)
         program = translate(func)
         for position in program.writes:
             self._refuse_constant(args[position])

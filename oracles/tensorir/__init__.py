@@ -5,5 +5,6 @@ from __future__ import annotations
 from .program import STEPS, Program, translate
 from .sanitizer import SMALL, sanitize
 from .sanitizer_runtime import Fault
+from .threads.linked import linked
 
-__all__ = ["SMALL", "STEPS", "Fault", "Program", "sanitize", "translate"]
+__all__ = ["SMALL", "STEPS", "Fault", "Program", "linked", "sanitize", "translate"]

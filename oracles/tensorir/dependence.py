@@ -55,6 +55,8 @@ COMMUTATIVE: Mapping[type, str] = {
 """Operators that reductions may have."""
 
 
+VECTORS = (ir.Ramp, ir.Broadcast)
+
 USUAL = 64
 """The extent of a loop where it is not known."""
 
@@ -153,7 +155,8 @@ class Plan:
         self._overlapping: set[int] = set()
         """Views that may have one element under several indices."""
         self.sound = True
-        """Every variable is defined once; if not, all loops are to run one by one."""
+        """Every variable is defined once, and nothing is a vector, which has an axis of its own; if
+        not, all loops are to run one by one."""
         self.statement(func.body)
 
     # Walk
@@ -282,6 +285,8 @@ class Plan:
             self.expression(expr.value)
             self.expression(expr.body)
         else:
+            if kind in VECTORS:
+                self.sound = False
             for name in FIELDS.get(kind, ("a", "b")):
                 if not hasattr(expr, name):
                     raise Unsupported(f"TensorIR expression {kind.__name__}")

@@ -2,7 +2,7 @@
 
 One text serves scalars and lanes: a value that differs between the iterations of a vectorised loop
 is an array with one axis for each such loop, all others are Python's or NumPy's scalars, and NumPy
-broadcasts. Dtypes stay exact: integers of loops and shapes (int32 and int64) are Python integers,
+broadcasts. A vector is an array whose last axis has its scalars. Dtypes stay exact: integers of loops and shapes (int32 and int64) are Python integers,
 which take the dtype of what they meet; everything else is of NumPy's type of that very dtype.
 """
 
@@ -31,6 +31,7 @@ from .values import (
     limits,
     remainder_limits,
     subscript,
+    width_of,
 )
 
 Operation = Callable[[int, int], int]
@@ -68,8 +69,7 @@ class Expressions:
     def load(self, expr: Any) -> Value:
         """An element of a buffer."""
         storage = self.storage(ir.tensor_of(expr))
-        indices = [self.value(index) for index in expr.indices]
-        return self.element(storage, self.inside(storage, indices))
+        return self.element(storage, self.indices(storage, expr.indices))
 
     def element(self, storage: Storage, indices: Sequence[Value]) -> Value:
         """An element at indices that are known to lie inside."""
@@ -82,13 +82,23 @@ class Expressions:
             raise Unsupported(f"buffer {getattr(buffer, 'name', buffer)!s} that is not declared")
         return self.buffers[handle]
 
-    def inside(self, storage: Storage, indices: Sequence[Value]) -> list[Value]:
-        """The indices, checked at run time unless their bounds are known to lie inside."""
-        if len(indices) != len(storage.shape):
-            raise Unsupported(f"{len(indices)} indices of {storage.node.name}")
-        return [self._checked(i, size) for i, size in zip(indices, storage.shape, strict=True)]
+    def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
+        """Indices, checked at run time unless their bounds are known to lie inside."""
+        if len(exprs) != len(storage.shape):
+            raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
+        values = [self.value(expr) for expr in exprs]
+        return [
+            self._checked(value, size, self.active(expr.ty))
+            for expr, value, size in zip(exprs, values, storage.shape, strict=True)
+        ]
 
-    def _checked(self, index: Value, size: Value) -> Value:
+    def active(self, ty: Any) -> str | None:
+        """The iterations that evaluate an expression of this type: the mask, as its values lie."""
+        if self.mask is None or width_of(ty) == 1:
+            return self.mask
+        return f"{self.mask}[..., None]"
+
+    def _checked(self, index: Value, size: Value, active: str | None) -> Value:
         if index.dtype not in INDEX and not index.dtype.startswith(("uint", "int")):
             raise Unsupported(f"index of dtype {index.dtype}")
         if index.below is not None and index.below == size.text:
@@ -101,8 +111,8 @@ class Expressions:
             and 0 <= low <= high < extent
         ):
             return index
-        active = "" if self.mask is None else f", {self.mask}"
-        return Value(f"at({index.text}, {size.text}{active})", index.dtype, lanes=index.lanes)
+        where = "" if active is None else f", {active}"
+        return Value(f"at({index.text}, {size.text}{where})", index.dtype, lanes=index.lanes)
 
     def masked(self, mask: str | None, expr: Any) -> Value:
         """An expression that is evaluated by some iterations only."""
@@ -180,7 +190,7 @@ class Expressions:
         if b.literal == 0 or dtype == "bool":
             raise Unsupported(f"division of {dtype} by {b.text}")
         if b.literal is None and not (b.low is not None and b.low > 0):
-            right = self._guarded("divisor", right)
+            right = self._guarded("divisor", expr.ty, right)
         natural = a.low is not None and a.low >= 0 and b.low is not None and b.low >= 0
         if floor or natural or dtype.startswith("uint"):
             text = f"({left} {'%' if rest else '//'} {right})"
@@ -193,9 +203,9 @@ class Expressions:
                 return constant(low, dtype)
         return Value(text, dtype, weak, lanes, low, high)
 
-    def _guarded(self, function: str, *args: str) -> str:
-        active = () if self.mask is None else (self.mask,)
-        return f"{function}({', '.join((*args, *active))})"
+    def _guarded(self, function: str, ty: Any, *args: str) -> str:
+        mask = self.active(ty)
+        return f"{function}({', '.join(args if mask is None else (*args, mask))})"
 
     def extreme(self, expr: Any, symbol: str) -> Value:
         a, b = self.value(expr.a), self.value(expr.b)
@@ -218,6 +228,9 @@ class Expressions:
 
     def logical(self, expr: Any, *, both: bool) -> Value:
         a = self.value(expr.a)
+        if width_of(expr.ty) > 1:
+            b = self.value(expr.b)
+            return Value(f"({a.text} {'&' if both else '|'} {b.text})", "bool", lanes=True)
         if not a.lanes:
             b = self.value(expr.b)
             return Value(f"({a.text} {'and' if both else 'or'} {b.text})", "bool", lanes=b.lanes)
@@ -243,6 +256,11 @@ class Expressions:
     def choice(self, condition: Any, first: Any, second: Any) -> Value:
         """One of two values; only the chosen one is evaluated."""
         cond = self.value(condition)
+        if width_of(condition.ty) > 1:
+            # Either value is computed: a condition for each scalar guards no access of a vector.
+            a, b = self.value(first), self.value(second)
+            left, right, *_ = self.both_exact(a, b)
+            return Value(f"where({cond.text}, {left}, {right})", a.dtype, False, True)
         if not cond.lanes:
             a, b = self.value(first), self.value(second)
             left, right, weak, lanes = self.both_exact(a, b)
@@ -256,6 +274,7 @@ class Expressions:
         if a.weak and b.weak:
             left = self.exact(a)
         text = cond.text
+        wide = "[..., None]" if width_of(first.ty) > 1 else ""
         if name in left or other in right:
             whole = self.fresh("c")
             text = f"({whole} := {text})"
@@ -263,7 +282,9 @@ class Expressions:
                 left = f"({mask.replace(cond.text, whole, 1)}, {left})[1]"
             if other in right:
                 right = f"({other_mask.replace(cond.text, whole, 1)}, {right})[1]"
-        return Value(f"where({text}, {left}, {right})", a.dtype, False, True, *either_bounds(a, b))
+        return Value(
+            f"where({text}{wide}, {left}, {right})", a.dtype, False, True, *either_bounds(a, b)
+        )
 
     def both_exact(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
         """Two texts of which either one may become the value."""
@@ -273,6 +294,26 @@ class Expressions:
         if a.dtype in INDEX or a.dtype == "bool":
             return a.text, b.text, a.weak and b.weak, lanes
         return self.exact(a), self.exact(b), False, lanes
+
+    def ramp(self, expr: Any) -> Value:
+        """A vector of numbers that grow by a stride."""
+        base, stride, width = self.value(expr.base), self.value(expr.stride), width_of(expr.ty)
+        texts = [f"{part.text}[..., None]" if part.lanes else part.text for part in (base, stride)]
+        steps = f"steps({width}, {base.dtype})"
+        text = steps if texts[1] == "1" else f"{texts[1]} * {steps}"
+        high = None
+        if base.high is not None and stride.literal is not None and stride.literal >= 0:
+            high = base.high + stride.literal * (width - 1)
+        low = None if high is None else base.low
+        return Value(f"({texts[0]} + {text})", base.dtype, False, True, low, high)
+
+    def broadcast(self, expr: Any) -> Value:
+        """A vector of one value: NumPy repeats it."""
+        value = self.value(expr.value)
+        if not value.lanes:
+            return value
+        text = f"{value.text}[..., None]"
+        return Value(text, value.dtype, False, True, value.low, value.high)
 
     def select(self, expr: Any) -> Value:
         """Both values may be computed, but compilers guard the accesses of either."""
@@ -330,7 +371,7 @@ class Expressions:
         if bits is None:
             raise Unsupported(f"shift of dtype {a.dtype}")
         if b.literal is None or not 0 <= b.literal < bits:
-            right = self._guarded("shift", right, str(bits))
+            right = self._guarded("shift", expr.ty, right, str(bits))
         low = high = None
         if weak and symbol == ">>" and b.literal is not None and a.low is not None:
             low, high = a.low >> b.literal, None if a.high is None else a.high >> b.literal
@@ -348,7 +389,7 @@ class Expressions:
         if short in ir.BITWISE:
             operands = ir.Operands(args[0], args[-1], expr.ty)
             return VISIT[ir.BITWISE[short]](self, operands)
-        if short == "likely":
+        if short in ("likely", "tvm_thread_invariant"):
             return self.value(args[0])
         if short == "reinterpret":
             value, dtype = self.value(args[0]), dtype_of(expr.ty)
@@ -420,6 +461,8 @@ VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
     ir.Or: lambda t, e: t.logical(e, both=False),
     ir.Not: lambda t, e: t.negation(e),
     ir.Select: lambda t, e: t.select(e),
+    ir.Ramp: lambda t, e: t.ramp(e),
+    ir.Broadcast: lambda t, e: t.broadcast(e),
     ir.Let: lambda t, e: t.let(e),
     ir.BitwiseAnd: lambda t, e: t.bitwise(e, "&"),
     ir.BitwiseOr: lambda t, e: t.bitwise(e, "|"),

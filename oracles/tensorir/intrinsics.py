@@ -7,6 +7,7 @@ or more) it raises `Undefined`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,6 +35,14 @@ def wrapped(x: Any, bits: int) -> Any:
 def reinterpret(x: Any, dtype: Any) -> Any:
     """The same bits as another dtype."""
     return np.asarray(x).view(dtype)[()]
+
+
+@functools.lru_cache
+def steps(count: int, dtype: Any) -> Any:
+    """The first numbers from zero on."""
+    numbers = np.arange(count, dtype=dtype)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def divisor(x: Any, active: Any = True) -> Any:
@@ -233,7 +242,7 @@ NAMES: Mapping[str, Any] = {
         function.__name__: function
         for function in (
             *(cast, wrapped, reinterpret, divisor, shift, truncdiv, truncmod, floor_div, floor_mod),
-            *(lesser, greater, differs, at),
+            *(lesser, greater, differs, at, steps),
         )
     },
 }

@@ -43,7 +43,44 @@ class Lane:
     var: int
 
 
-class Lanes(Statements):
+class Masked(Statements):
+    """Conditions that differ between lanes: the lanes for which one holds are the mask."""
+
+    def condition(self, stmt: Any) -> None:
+        condition = self.value(stmt.condition)
+        if not condition.lanes:
+            super().condition(stmt)
+            return
+        name = self.fresh("c")
+        self.emit(f"{name} = own({condition.text})")
+        with self.guarded(Value(name, "bool", lanes=True)):
+            self.statement(stmt.then_case)
+        if stmt.else_case is not None:
+            with self.guarded(Value(f"logical_not({name})", "bool", lanes=True)):
+                self.statement(stmt.else_case)
+
+    @contextlib.contextmanager
+    def guarded(self, condition: Value) -> Iterator[None]:
+        if not condition.lanes:
+            with super().guarded(condition):
+                yield
+            return
+        name = self.fresh("m")
+        outer = self.mask
+        self.emit(f"{name} = own({condition.text})" + (f" & {outer}" if outer else ""))
+        self.mask = name
+        yield
+        self.mask = outer
+
+    def bind(self, var: Any, value: Value) -> Value:
+        if value.lanes and not value.text.isidentifier():
+            # The text may be a part of a buffer that is stored to before the variable is used.
+            copy = f"own({value.text})"
+            value = Value(copy, value.dtype, False, True, value.low, value.high, value.below)
+        return super().bind(var, value)
+
+
+class Lanes(Masked):
     """Writes the text of one PrimFunc.
 
     Every array that depends on lanes has an axis for each loop that the plan runs in lanes, from
@@ -130,41 +167,6 @@ class Lanes(Statements):
             return
         self.emit("if left < 0: too_large()")
 
-    # Conditions
-
-    def condition(self, stmt: Any) -> None:
-        condition = self.value(stmt.condition)
-        if not condition.lanes:
-            super().condition(stmt)
-            return
-        name = self.fresh("c")
-        self.emit(f"{name} = own({condition.text})")
-        with self.guarded(Value(name, "bool", lanes=True)):
-            self.statement(stmt.then_case)
-        if stmt.else_case is not None:
-            with self.guarded(Value(f"logical_not({name})", "bool", lanes=True)):
-                self.statement(stmt.else_case)
-
-    @contextlib.contextmanager
-    def guarded(self, condition: Value) -> Iterator[None]:
-        if not condition.lanes:
-            with super().guarded(condition):
-                yield
-            return
-        name = self.fresh("m")
-        outer = self.mask
-        self.emit(f"{name} = own({condition.text})" + (f" & {outer}" if outer else ""))
-        self.mask = name
-        yield
-        self.mask = outer
-
-    def bind(self, var: Any, value: Value) -> Value:
-        if value.lanes and not value.text.isidentifier():
-            # The text may be a part of a buffer that is stored to before the variable is used.
-            copy = f"own({value.text})"
-            value = Value(copy, value.dtype, False, True, value.low, value.high, value.below)
-        return super().bind(var, value)
-
     def initial(self, stmt: Any) -> None:
         reducing = [lane for lane in self._open if lane.reduces]
         if not reducing:
@@ -183,7 +185,7 @@ class Lanes(Statements):
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        indices = self.inside(storage, [self.value(index) for index in stmt.indices])
+        indices = self.indices(storage, stmt.indices)
         reducing = [lane for lane in self._open if lane.reduces]
         if reducing:
             value = self._folded(stmt, storage, indices, reducing)

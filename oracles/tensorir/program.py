@@ -17,6 +17,9 @@ from .forms import split
 from .lanes import Lanes
 from .runtime import NAMES
 from .statements import Statements
+from .threads.grid import NAMES as THREADS
+from .threads.launch import is_device_code
+from .threads.lockstep import Lockstep
 
 STEPS = 2_000_000
 """Iterations of Python loops that one call may take."""
@@ -39,14 +42,20 @@ class Program:
     def __init__(self, func: tirx.PrimFunc) -> None:
         self._func = func
         self._arity = len(func.params)
-        plan = Plan(func)
-        serial = [
-            loop.node for loop in plan.loops.values() if loop.kind == "serial" and not loop.blocked
-        ]
-        if serial:
-            func = split(func, serial)
+        writer: Statements
+        if is_device_code(func):
+            writer = Lockstep()
+        else:
             plan = Plan(func)
-        writer = Lanes(plan) if plan.sound else Statements()
+            serial = [
+                loop.node
+                for loop in plan.loops.values()
+                if loop.kind == "serial" and not loop.blocked
+            ]
+            if serial:
+                func = split(func, serial)
+                plan = Plan(func)
+            writer = Lanes(plan) if plan.sound else Statements()
         self.text = writer.function(func)
         self.writes: tuple[int, ...] = tuple(
             i for i, param in enumerate(func.params) if param.__chandle__() in writer.writes
@@ -56,6 +65,8 @@ class Program:
     @functools.cached_property
     def _one_by_one(self) -> Callable[..., Any]:
         """For arguments that share memory, and for empty ones: lanes need an element to look at."""
+        if is_device_code(self._func):
+            return self._run
         return compiled(Statements().function(self._func))
 
     def __call__(self, *args: Any) -> Any:
@@ -139,5 +150,5 @@ def _program_without_notes(key: tvm_ffi.StructuralKey) -> Program:
     return Program(key.key)
 
 
-_SPACE = dict(NAMES)
+_SPACE = {**NAMES, **THREADS}
 """The global names of all programs; none of them defines one."""

@@ -31,6 +31,9 @@ MATMUL = frozenset({"float32", "float64"})
 EXACT = 1 << 53
 """Integers below are exact in float64, which BLAS multiplies faster than NumPy does integers."""
 
+MEMORY = 1 << 24
+"""Scalars that the threads of a device which run at once may hold, apart from a single block's."""
+
 ELEMENTS = 1 << 28
 """The largest buffer that a program may allocate."""
 
@@ -82,10 +85,11 @@ def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
         raise TooLarge(f"a buffer of {size} elements")
     if any(dim < 0 for dim in shape):
         raise Undefined(f"a buffer of shape {shape}")
-    return np.full(shape, _poison(np.dtype(dtype)), dtype)
+    return np.full(shape, poison(np.dtype(dtype)), dtype)
 
 
-def _poison(dtype: np.dtype[Any]) -> Any:
+def poison(dtype: np.dtype[Any]) -> Any:
+    """What stands for a value that nobody has computed."""
     if dtype.kind == "b":
         return True
     if dtype.kind in "iu":
@@ -174,6 +178,10 @@ def put(array: np.ndarray[Any, Any], indices: Any, values: Any, active: Any) -> 
     shape = np.broadcast_shapes(*map(np.shape, (*indices, values, active)))
     chosen = np.broadcast_to(active, shape)
     values = np.broadcast_to(np.asarray(values, array.dtype), shape)[chosen]
+    if not indices:
+        if values.size:
+            array[()] = values.flat[-1]
+        return
     array[tuple(np.broadcast_to(index, shape)[chosen] for index in indices)] = values
 
 

@@ -256,7 +256,7 @@ class Checked(Statements):
             raise Unsupported(f"{len(indices)} indices of {storage.node.name}")
         inside, names = [], []
         for index, size in zip(indices, storage.shape, strict=True):
-            if self._checked(index, size) is index:
+            if self._checked(index, size, None) is index:
                 names.append(index.text)
             elif index.text.isidentifier():
                 names.append(index.text)
@@ -326,6 +326,10 @@ class Checked(Statements):
             self.emit(f"all_read({self.site(str(storage.node.name))}, {part})")
         return text
 
+    def ramp(self, expr: Any) -> Value:
+        """Its elements would be accessed at once, and the checks here are of single ones."""
+        raise Unsupported("vectors outside of kernels")
+
     # Arithmetic without a meaning
 
     def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
@@ -363,7 +367,7 @@ class Checked(Statements):
         with self._within(expr):
             return super().shifted(expr, symbol)
 
-    def _guarded(self, function: str, *args: str) -> str:
+    def _guarded(self, function: str, ty: Any, *args: str) -> str:
         return f"{function}_at({', '.join(args)}, {self.site(expr=self._operation)})"
 
 

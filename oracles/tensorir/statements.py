@@ -13,7 +13,7 @@ from ...compat import ir
 from ..errors import Unsupported
 from .expressions import Expressions
 from .packed import PACKED
-from .values import INDEX, Storage, Value, constant, dtype_of, subscript
+from .values import INDEX, Storage, Value, constant, dtype_of, subscript, width_of
 
 TRANSPARENT = (
     "pragma_",
@@ -82,6 +82,8 @@ class Statements(Expressions):
                 self._scalar(param, name)
         for param, name in shaped:
             dtype = type_name(dtype_of(param.ty.dtype))
+            if width_of(param.ty.dtype) > 1:
+                raise Unsupported(f"parameter {param.name} of dtype {param.ty.dtype}")
             shape = list(param.ty.shape)
             sizes = [int(dim.value) for dim in shape if isinstance(dim, tirx.IntImm)]
             if len(sizes) == len(shape):
@@ -135,7 +137,8 @@ class Statements(Expressions):
         shape = tuple(self.value(dim) for dim in buffer.ty.shape)
         if any("[" in dim.text for dim in shape):
             raise Unsupported(f"shape of {buffer.name} that depends on memory")
-        storage = Storage(name, dtype_of(buffer.ty.dtype), shape, buffer)
+        dtype, width = dtype_of(buffer.ty.dtype), width_of(buffer.ty.dtype)
+        storage = Storage(name, dtype, shape, buffer, width)
         self.buffers[buffer.__chandle__()] = storage
         return storage
 
@@ -249,9 +252,7 @@ class Statements(Expressions):
                 raise Unsupported(f"allocated buffer {buffer.name} with symbolic strides")
         name = self.fresh("b")
         storage = self.declare(buffer, name)
-        size = ", ".join(dim.text for dim in storage.shape)
-        comma = "," if len(storage.shape) == 1 else ""
-        self.emit(f"{name} = alloc(({size}{comma}), {type_name(storage.dtype)})")
+        self.emit(f"{name} = alloc(({sizes_of(storage)}), {type_name(storage.dtype)})")
 
     def match_buffer(self, match: Any) -> None:
         """A block's own name for a region of a buffer."""
@@ -286,6 +287,8 @@ class Statements(Expressions):
         strides = ", ".join(self.value(stride).text for stride in ty.strides)
         offset = self.value(ty.elem_offset).text
         name = self.fresh("b")
+        if width_of(ty.dtype) > 1:
+            raise Unsupported(f"buffer {buffer.name} of dtype {ty.dtype} over another one")
         dtype = type_name(dtype_of(ty.dtype))
         self.emit(f"{name} = view({source.name}, {dtype}, [{shape}], [{strides}], {offset})")
         self.declare(buffer, name)
@@ -293,7 +296,7 @@ class Statements(Expressions):
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        indices = self.inside(storage, [self.value(index) for index in stmt.indices])
+        indices = self.indices(storage, stmt.indices)
         value = self.value(stmt.value)
         self.stored(stmt.buffer, storage, value)
         self.emit(f"{storage.name}[{subscript(indices)}] = {value.text}")
@@ -366,6 +369,12 @@ class Statements(Expressions):
         if not (isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data"):
             raise Unsupported(f"address {data}")
         return self.storage(data.args[0])
+
+
+def sizes_of(storage: Storage) -> str:
+    """The text of the sizes of an array, as they stand in a tuple."""
+    vector = [str(storage.width)] if storage.width > 1 else []
+    return "".join(f"{size}, " for size in (*(dim.text for dim in storage.shape), *vector))
 
 
 def type_name(dtype: str) -> str:

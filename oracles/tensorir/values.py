@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,22 +49,35 @@ class Storage:
     dtype: str
     shape: tuple[Value, ...]
     node: tirx.Buffer
+    width: int = 1
+    """Scalars of an element: they are the last axis of the array where it is a vector."""
 
 
 LIMIT = 1 << 31
 """The first number that is too large for an int32."""
 
 
+_VECTOR = re.compile(r"(?P<scalar>.+?)x(?P<width>\d+)")
+
+
 def dtype_of(ty: Any) -> str:
-    """The dtype of a scalar type.
+    """The dtype of a scalar type, or of the scalars of a vector type.
 
     Raises:
-        Unsupported: it is no scalar type, or one of vectors.
+        Unsupported: it is neither.
     """
     dtype = str(getattr(ty, "dtype", ty))
+    if dtype not in DTYPES and (vector := _VECTOR.fullmatch(dtype)):
+        dtype = vector["scalar"]
     if dtype not in DTYPES:
         raise Unsupported(f"dtype {dtype}")
     return dtype
+
+
+def width_of(ty: Any) -> int:
+    """How many scalars a value of a type consists of: more than one in a vector."""
+    vector = _VECTOR.fullmatch(str(getattr(ty, "dtype", ty)))
+    return int(vector["width"]) if vector else 1
 
 
 def is_float(dtype: str) -> bool:

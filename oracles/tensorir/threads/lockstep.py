@@ -1,0 +1,396 @@
+"""Statements of kernels as Python text: each is executed by all threads before the next one.
+
+That is what a PrimFunc means until ThreadSync puts barriers into it: a statement has the results of
+all the statements before it. With the right barriers no order of the threads gives anything else.
+
+A value that differs between threads is an array over the lanes of `grid.Grid`. A condition that
+differs is a mask; a loop whose extent differs runs as long as one thread needs it. Memory of scope
+`local`, and `global` memory that a kernel allocates, has one copy for each thread, `shared` memory
+one for each block. Both live as long as the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+from tvm import tirx
+
+from ....compat import ir
+from ...errors import Unsupported
+from ...inspect import nodes
+from ..lanes import Masked
+from ..statements import _sum, sizes_of, type_name
+from ..values import Storage, Value, constant, dtype_of, width_of
+from .launch import extent, launch, tag, variable
+
+SHUFFLES = {f"tvm_warp_shuffle{kind}": kind for kind in ("", "_up", "_down")}
+
+UNKNOWN = 64
+"""The size of a dimension that is not known, to estimate memory."""
+
+
+@dataclass(slots=True)
+class Kernel:
+    """The kernel whose statements are written: names of its grid and of that one's lanes."""
+
+    grid: str
+    lane: str
+    group: str
+    copy: str
+    extents: dict[str, Value]
+    bound: dict[int, str] = field(default_factory=dict)
+    """Tags by the handles of the variables that are bound to them."""
+
+
+class Part(NamedTuple):
+    """The part of an array that the lanes access, as its indices say."""
+
+    texts: Sequence[str]
+    lanes: bool = False
+    """It has an element, or a vector, for each lane."""
+    vector: bool = False
+    """Its last axis has the scalars of vectors."""
+
+    def __str__(self) -> str:
+        return ", ".join(self.texts) or "()"
+
+    @property
+    def own(self) -> bool:
+        """Each lane has the same element of a copy of its own."""
+        return self.texts[:1] == [":"]
+
+
+class Lockstep(Masked):
+    """Writes the text of a PrimFunc with kernels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel: Kernel | None = None
+        self._copies: dict[int, str] = {}
+        """Names of what numbers the copies of a buffer, by its handle."""
+        self._waiting: dict[int, Any] = {}
+        """Memory of kernels that is allocated outside of them."""
+        self._reducers: list[Any] = []
+
+    # Threads
+
+    def loop(self, stmt: Any) -> None:
+        if tag(stmt) is not None:
+            self._bound(stmt)
+            return
+        begin, count = self.value(stmt.min), self.value(stmt.extent)
+        if not (begin.lanes or count.lanes):
+            super().loop(stmt)
+            return
+        if stmt.step is not None:
+            raise Unsupported("loop with a step whose extent differs between threads")
+        first, end, name = self.fresh("n"), self.fresh("n"), self.fresh("i")
+        self.emit(f"{first}, {end} = own({begin.text}), own({_sum(begin, count).text})")
+        active = "" if self.mask is None else f", {self.mask}"
+        with self.block(f"for {name} in range(lowest({first}{active}), highest({end}{active})):"):
+            self.count(constant(1, "int64"))
+            self.vars[stmt.loop_var.__chandle__()] = Value(name, begin.dtype, weak=True)
+            inside = f"({first} <= {name}) & ({name} < {end})"
+            with self.guarded(Value(inside, "bool", lanes=True)):
+                self.statement(stmt.body)
+
+    def _bound(self, stmt: Any) -> None:
+        """A statement that binds a variable to threads; the outermost one launches the kernel."""
+        if self.kernel is None:
+            with self._launched(stmt):
+                self._bound(stmt)
+            return
+        if type(stmt) is ir.For and self.value(stmt.min).literal != 0:
+            raise Unsupported(f"threads that begin at {stmt.min}")
+        name, var = str(tag(stmt)), variable(stmt)
+        dtype, size = dtype_of(var.ty), self.kernel.extents[name]
+        value = constant(0, dtype)
+        if size.literal != 1:
+            high = None if size.literal is None else size.literal - 1
+            value = Value(self.fresh("t"), dtype, False, True, 0, high, size.text)
+            axis = f"{self.kernel.grid}.axis({name!r}, {dtype})"
+            self.emit(f"{value.text} = {axis}")
+        self.vars[var.__chandle__()] = value
+        self.kernel.bound[var.__chandle__()] = name
+        self.statement(stmt.body)
+
+    def sequence(self, stmt: Any) -> None:
+        """Loops over threads of one block, one after the other, are in one kernel."""
+        extents = [launch(item) for item in stmt.seq] if self.kernel is None else []
+        if any(tags and not any(map(_of_blocks, tags)) for tags in extents):
+            with self._launched(stmt):
+                super().sequence(stmt)
+        else:
+            super().sequence(stmt)
+
+    @contextlib.contextmanager
+    def _launched(self, stmt: Any) -> Iterator[None]:
+        extents = {name: self.value(size) for name, size in launch(stmt).items()}
+        grid, lane, group, copy = (self.fresh(letter) for letter in "kxyz")
+        sizes = ", ".join(f"{name!r}: {size.text}" for name, size in extents.items())
+        inside = self._memory(stmt)
+        self.emit(f"{grid} = {self.grid(sizes, inside)}")
+        with self.block(f"for {lane}, {group}, {copy} in {grid}.chunks():"):
+            self.kernel = Kernel(grid, lane, group, copy, extents)
+            for buffer in self._used(stmt):
+                self.allocate(buffer)
+            yield
+            self.kernel = None
+
+    def grid(self, sizes: str, held: int) -> str:
+        """Text of the grid of a kernel."""
+        return f"Grid({{{sizes}}}, {held})"
+
+    def _memory(self, stmt: Any) -> int:
+        """How many scalars each thread holds in memory of its own, about."""
+        own = [alloc.buffer for alloc in nodes(stmt, ir.AllocBuffer)]
+        for block in nodes(stmt, ir.SBlock):
+            own.extend(block.alloc_buffers)
+        total = 1
+        for buffer in [*own, *self._used(stmt)]:
+            if not shared(buffer):
+                size = width_of(buffer.ty.dtype)
+                for dim in buffer.ty.shape:
+                    size *= int(dim.value) if isinstance(dim, tirx.IntImm) else UNKNOWN
+                total += size
+        return total
+
+    def _used(self, stmt: Any) -> list[Any]:
+        """The buffers that are allocated outside of kernels, and used in this one."""
+        used = {ir.tensor_of(load).__chandle__() for load in nodes(stmt, ir.TensorLoad)}
+        used |= {store.buffer.__chandle__() for store in nodes(stmt, ir.BufferStore)}
+        return [buffer for handle, buffer in self._waiting.items() if handle in used]
+
+    def count(self, extent: Value) -> None:
+        if self.kernel is None:
+            super().count(extent)
+            return
+        self.emit(f"left -= {extent.text} * {self.kernel.grid}.weight")
+        self.emit("if left < 0: too_large()")
+
+    def attribute(self, stmt: Any) -> None:
+        if tag(stmt) is not None:
+            self._bound(stmt)
+        elif str(stmt.attr_key) == "reduce_scope":
+            self._reducers.append(stmt.node)
+            self.statement(stmt.body)
+            self._reducers.pop()
+        else:
+            super().attribute(stmt)
+
+    # Masks
+
+    @contextlib.contextmanager
+    def guarded(self, condition: Value) -> Iterator[None]:
+        with super().guarded(condition):
+            if not condition.lanes:
+                yield
+                return
+            with self.block(f"if {self.mask}.any():"):
+                yield
+
+    def while_(self, stmt: Any) -> None:
+        condition = self.value(stmt.condition)
+        if not condition.lanes:
+            super().while_(stmt)
+            return
+        name, outer = self.fresh("m"), self.mask
+        self.emit(f"{name} = own({condition.text})" + (f" & {outer}" if outer else ""))
+        with self.block(f"while {name}.any():"):
+            self.count(constant(1, "int64"))
+            self.mask = name
+            self.statement(stmt.body)
+            self.emit(f"{name} = {name} & {self.value(stmt.condition).text}")
+            self.mask = outer
+
+    def assertion(self, stmt: Any) -> None:
+        if self.kernel is not None:
+            raise Unsupported("assertion in a kernel")
+        super().assertion(stmt)
+
+    # Memory
+
+    def allocate(self, buffer: Any) -> None:
+        scope = str(buffer.ty.storage_scope)
+        if scope not in ("", "global", "local", "shared", "shared.dyn"):
+            raise Unsupported(f"memory of scope {scope}")
+        handle = buffer.__chandle__()
+        if self.kernel is None:
+            if scope in ("", "global"):
+                super().allocate(buffer)
+            else:
+                self._waiting[handle] = buffer
+            return
+        kernel, name = self.kernel, self.fresh("b")
+        storage = self.declare(buffer, name)
+        if not shared(buffer):
+            copies, self._copies[handle] = f"{kernel.grid}.size", kernel.lane
+        elif any(bound.startswith("vthread") for bound in kernel.bound.values()):
+            copies = f"{kernel.grid}.blocks * {kernel.grid}.virtual"
+            self._copies[handle] = kernel.copy
+        else:
+            copies, self._copies[handle] = f"{kernel.grid}.blocks", kernel.group
+        sizes = sizes_of(storage)
+        self.emit(f"{name} = alloc(({copies}, {sizes}), {type_name(storage.dtype)})")
+
+    def match_buffer(self, match: Any) -> None:
+        if self.kernel is not None:
+            raise Unsupported("region of a buffer in a kernel")
+        super().match_buffer(match)
+
+    def declare_buffer(self, stmt: Any) -> None:
+        buffer, source = stmt.buffer, self.pointed(stmt.data)
+        copy = self._copies.get(source.node.__chandle__())
+        if copy is None:
+            super().declare_buffer(stmt)
+            return
+        ty, name = buffer.ty, self.fresh("b")
+        storage = self.declare(buffer, name)
+        if storage.width > 1 or source.width > 1:
+            raise Unsupported(f"buffer {buffer.name} of dtype {ty.dtype} over another one")
+        strides = ", ".join(self.value(stride).text for stride in ty.strides)
+        where = f"[{sizes_of(storage)}], [{strides}], {self.value(ty.elem_offset).text}"
+        self.emit(f"{name} = views({source.name}, {type_name(storage.dtype)}, {where})")
+        self._copies[buffer.__chandle__()] = copy
+        self._sources[buffer.__chandle__()] = source.node.__chandle__()
+
+    def load(self, expr: Any) -> Value:
+        storage = self.storage(ir.tensor_of(expr))
+        part = self.part(storage, expr.indices, self.indices(storage, expr.indices))
+        array = part.lanes or part.vector
+        return Value(f"{storage.name}[{part}]", storage.dtype, lanes=array)
+
+    def part(self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value]) -> Part:
+        """The part of an array that the lanes access."""
+        copy = self._copies.get(storage.node.__chandle__())
+        texts, wide = [index.text for index in indices], storage.width > 1
+        if copy is None and not any(index.lanes for index in indices):
+            return Part(texts, vector=wide)
+        if copy is not None and copy == self._lane and not any(index.lanes for index in indices):
+            return Part([":", *texts], True, wide)
+        vectors = [width_of(expr.ty) > 1 for expr in exprs]
+        if not any(vectors):
+            return Part(texts if copy is None else [copy, *texts], True, wide)
+        if wide:
+            raise Unsupported(f"vector of the vectors of {storage.node.name}")
+        for axis, (index, vector) in enumerate(zip(indices, vectors, strict=True)):
+            if index.lanes and not vector:
+                texts[axis] = f"{index.text}[..., None]"
+        return Part(
+            texts if copy is None else [f"{copy}[..., None]", *texts], copy is not None, True
+        )
+
+    @property
+    def _lane(self) -> str:
+        return "" if self.kernel is None else self.kernel.lane
+
+    def store(self, stmt: Any) -> None:
+        storage = self.storage(stmt.buffer)
+        part = self.part(storage, stmt.indices, self.indices(storage, stmt.indices))
+        value = self.value(stmt.value)
+        self.stored(stmt.buffer, storage, value)
+        self.assign(storage, part, value)
+
+    def assign(self, storage: Storage, part: Part, value: Value) -> None:
+        """Store a value."""
+        target = f"{storage.name}[{part}]"
+        if self.mask is None and (part.lanes or not value.lanes or self.kernel is None):
+            self.emit(f"{target} = {value.text}")
+            return
+        mask = "True" if self.mask is None else self.mask
+        if self.mask is not None and part.vector:
+            mask = f"{mask}[..., None]"
+        if part.own:
+            self.emit(f"copyto({target}, {self.exact(value)}, where={mask})")
+        elif part.vector and storage.width > 1:
+            raise Unsupported(f"store of a vector to {storage.node.name}")
+        else:
+            texts = "".join(f"{text}, " for text in part.texts)
+            self.emit(f"put({storage.name}, ({texts}), {value.text}, {mask})")
+
+    # What threads do together
+
+    def evaluate(self, stmt: Any) -> None:
+        expr = stmt.value
+        name = str(getattr(getattr(expr, "op", None), "name", ""))
+        if name == "tirx.tvm_thread_allreduce":
+            self.allreduce(list(expr.args))
+        elif name == "tirx.tvm_storage_sync":
+            self.barrier(str(expr.args[0].value))
+        elif name in ("tirx.break_loop", "tirx.continue_loop") and self.mask is not None:
+            raise Unsupported("a jump of some threads")
+        else:
+            super().evaluate(stmt)
+
+    def barrier(self, scope: str) -> None:
+        """Threads wait for each other, which they always do here."""
+        if scope not in ("shared", "shared.dyn", "warp"):
+            raise Unsupported(f"barrier of scope {scope}")
+
+    def allreduce(self, args: Sequence[Any]) -> None:
+        """The number of values, the values, a condition, where the results go, threads."""
+        if self.kernel is None or not self._reducers:
+            raise Unsupported("allreduce without threads or a reducer")
+        reducer, count = self._reducers[-1], int(args[0].value)
+        values = [self.value(arg) for arg in args[1 : 1 + count]]
+        condition = self.value(args[1 + count])
+        targets, variables = args[2 + count : 2 + 2 * count], args[2 + 2 * count :]
+        tags = []
+        for var in variables:
+            if isinstance(var, tirx.Var):
+                tags.append(self.kernel.bound[var.__chandle__()])
+        identity = ", ".join(self.exact(self.value(each)) for each in reducer.identity_element)
+        given = ", ".join(self.exact(value) for value in values)
+        results = [self.fresh("r") for _ in range(count)]
+        mask = condition.text if self.mask is None else f"{condition.text} & {self.mask}"
+        self.emit(
+            f"{', '.join(results)}, = {self.kernel.grid}.allreduce({self._combiner(reducer)}, "
+            f"[{identity}], [{given}], {mask}, {tags!r})"
+        )
+        for target, result, value in zip(targets, results, values, strict=True):
+            storage = self.storage(ir.tensor_of(target))
+            part = self.part(storage, target.indices, self.indices(storage, target.indices))
+            self.written(storage.node.__chandle__())
+            self.assign(storage, part, Value(result, value.dtype, lanes=True))
+
+    def _combiner(self, reducer: Any) -> str:
+        """A function of two operands for each result."""
+        names = []
+        for var in (*reducer.lhs, *reducer.rhs):
+            names.append(self.fresh("u"))
+            self.vars[var.__chandle__()] = Value(names[-1], dtype_of(var.ty), lanes=True)
+        before, self.mask = self.mask, None
+        results = "".join(f"{self.value(result).text}, " for result in reducer.result)
+        self.mask = before
+        return f"lambda {', '.join(names)}: ({results})"
+
+    def call(self, expr: Any) -> Value:
+        name = str(getattr(expr.op, "name", "")).rpartition(".")[2]
+        if self.kernel is None or name not in (*SHUFFLES, "tvm_warp_activemask"):
+            return super().call(expr)
+        active = "" if self.mask is None else f", {self.mask}"
+        dtype = dtype_of(expr.ty)
+        if name == "tvm_warp_activemask":
+            text = f"{self.kernel.grid}.ballot({WARP}{active})"
+            return Value(text, dtype, lanes=True)
+        _, value, offset, width, warp = map(self.value, expr.args)
+        kind, args = SHUFFLES[name], ", ".join(each.text for each in (offset, width, warp))
+        text = f"{self.kernel.grid}.shuffled({kind!r}, {self.exact(value)}, {args}{active})"
+        return Value(text, value.dtype, lanes=True)
+
+
+WARP = 32
+"""Threads of a warp of CUDA, which alone asks for the mask of those that are active."""
+
+
+def _of_blocks(name: str) -> bool:
+    return name.startswith("blockIdx")
+
+
+def shared(buffer: Any) -> bool:
+    """The threads of a block have the memory in common."""
+    return str(buffer.ty.storage_scope).startswith("shared")
