@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import tvm
@@ -10,7 +10,8 @@ from hypothesis.strategies import SearchStrategy
 
 from .modules import ir_modules
 from .prim_funcs import prim_funcs
-from .stages import RELAX, TENSORIR, Stage
+from .prim_funcs.kernels import kernels
+from .stages import DEVICE, RELAX, TENSORIR, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ FAMILIES: Mapping[str, Family] = {
     for family in (
         Family("relax", ir_modules, tuple(RELAX)),
         Family("tensorir", prim_funcs, tuple(TENSORIR)),
+        Family("dlight", kernels, tuple(DEVICE)),
     )
 }
 """All families by name."""
@@ -44,3 +46,12 @@ DEFAULT = "relax"
 def family_of(stage: Stage) -> Family:
     """The family that modules of this stage are of."""
     return next(family for family in FAMILIES.values() if stage in family.stages)
+
+
+def by_family(stages: Sequence[Stage]) -> Mapping[str, tuple[Stage, ...]]:
+    """The stages of each family that has some of them, by its name."""
+    found: dict[str, tuple[Stage, ...]] = {}
+    for stage in stages:
+        name = family_of(stage).name
+        found[name] = (*found.get(name, ()), stage)
+    return found

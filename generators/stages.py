@@ -43,6 +43,19 @@ class Stage(enum.StrEnum):
     SPLIT = "split"
     PACKED = "packed"
     HOST_LOWERED = "host_lowered"
+    # Of tirx.build, for a device
+    KERNELS = "kernels"
+    SCHEDULED = "scheduled"
+    REDUCTIONS_LOWERED = "reductions_lowered"
+    THREADS_LIFTED = "threads_lifted"
+    THREADS_UNIFIED = "threads_unified"
+    DEVICE_BLOCKS_LOWERED = "device_blocks_lowered"
+    DEVICE_FLATTENED = "device_flattened"
+    DEVICE_LOOPS_LOWERED = "device_loops_lowered"
+    DEVICE_ENTRY = "device_entry"
+    SYNCHRONIZED = "synchronized"
+    ALLREDUCED = "allreduced"
+    DEVICE_SPLIT = "device_split"
 
 
 RELAX: Mapping[Stage, tuple[str, ...]] = {
@@ -64,7 +77,7 @@ this one."""
 
 TENSORIR: Mapping[Stage, tuple[str, ...]] = {
     Stage.TENSORIR: (),
-    Stage.BOUND: ("tirx.BindTarget",),
+    Stage.BOUND: ("tirx.BindTarget(tvm.target.Target('llvm', host='llvm'))",),
     Stage.INIT_LOWERED: (
         "s_tir.CanonicalizeLoop",
         "s_tir.LowerCrossThreadReduction",
@@ -88,7 +101,7 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
         "s_tir.TransformMmaBufferLayout",
         "s_tir.LowerOpaqueBlock",
     ),
-    Stage.FLATTENED: ("tirx.FlattenBuffer", "tirx.BF16ComputeLegalize", "tirx.NarrowDataType"),
+    Stage.FLATTENED: ("tirx.FlattenBuffer", "tirx.BF16ComputeLegalize", "tirx.NarrowDataType(32)"),
     Stage.LOOPS_LOWERED: (
         "s_tir.LoopPartition",
         "tirx.VectorizeLoop",
@@ -116,21 +129,58 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
 its default pipeline, has the passes behind that. Left out are those that only look at threads and
 memory of devices (VTCM, barriers, fragments, all-reduce)."""
 
-STEPS: Mapping[Stage, tuple[str, ...]] = {**RELAX, **TENSORIR}
+DEVICE: Mapping[Stage, tuple[str, ...]] = {
+    Stage.KERNELS: (),
+    Stage.SCHEDULED: (
+        "dlight.ApplyDefaultSchedule(s_tir.dlight.gpu.Matmul(), s_tir.dlight.gpu.GEMV(), "
+        "s_tir.dlight.gpu.Reduction(), s_tir.dlight.gpu.GeneralReduction(), "
+        "s_tir.dlight.gpu.Fallback())",
+    ),
+    Stage.REDUCTIONS_LOWERED: ("s_tir.CanonicalizeLoop", "s_tir.LowerCrossThreadReduction"),
+    Stage.THREADS_LIFTED: (
+        "s_tir.LowerInitBlock",
+        "s_tir.PlanAndUpdateBufferAllocationLocation",
+        "s_tir.ConvertBlocksToOpaque",
+        "s_tir.LiftThreadBinding",
+    ),
+    Stage.THREADS_UNIFIED: (
+        "s_tir.ManifestSharedMemoryLocalStage",
+        "s_tir.CompactBufferAllocation",
+        "s_tir.LowerAutoCopy",
+        "s_tir.UnifyThreadBinding",
+    ),
+    Stage.DEVICE_BLOCKS_LOWERED: TENSORIR[Stage.BLOCKS_LOWERED][2:],
+    Stage.DEVICE_FLATTENED: TENSORIR[Stage.FLATTENED],
+    Stage.DEVICE_LOOPS_LOWERED: TENSORIR[Stage.LOOPS_LOWERED],
+    Stage.DEVICE_ENTRY: TENSORIR[Stage.ANNOTATED_ENTRY],
+    Stage.SYNCHRONIZED: (
+        "s_tir.ThreadSync('shared')",
+        "s_tir.ThreadSync('shared.dyn')",
+        "s_tir.ThreadSync('warp')",
+    ),
+    Stage.ALLREDUCED: ("s_tir.InferFragment", "s_tir.LowerThreadAllreduce"),
+    Stage.DEVICE_SPLIT: TENSORIR[Stage.SPLIT],
+}
+"""The same for a device: the schedules of tvm/relax/backend/gpu_generic/pipeline.py, then the
+default pipeline of `tirx.build`, with a stage behind each pass that changes what threads do."""
+
+STEPS: Mapping[Stage, tuple[str, ...]] = {**RELAX, **TENSORIR, **DEVICE}
 
 assert tuple(STEPS) == tuple(Stage), "STEPS lists every stage, in order"
 
-ARGUMENTS: Mapping[str, str] = {
-    "tirx.BindTarget": "tvm.target.Target('llvm', host='llvm')",
-    "tirx.NarrowDataType": "32",
+MODULES: Mapping[str, str] = {
+    "tirx": "tirx.transform",
+    "s_tir": "s_tir.transform",
+    "dlight": "s_tir.dlight",
 }
-"""Of the steps that take some."""
+"""Where the passes below Relax are, by what stands before their names: several names are in two of
+them, and two of these in `tvm.relax.transform`, too."""
 
 
 @functools.cache
 def chain(stage: Stage) -> tuple[Stage, ...]:
     """All stages of the pipeline that this one belongs to, in order."""
-    return next(tuple(steps) for steps in (RELAX, TENSORIR) if stage in steps)
+    return next(tuple(steps) for steps in (RELAX, TENSORIR, DEVICE) if stage in steps)
 
 
 def usable(among: Stage = Stage.RAW) -> list[Stage]:
@@ -153,9 +203,10 @@ def last_step(stage: Stage) -> str | None:
 
 
 def expression(name: str) -> str:
-    """The pass of `STEPS` as a Python expression over the names of `step`."""
-    module, _, short = name.rpartition(".")
-    return f"{f'{module}.transform.' if module else ''}{short}({ARGUMENTS.get(name, '')})"
+    """The pass of `STEPS` as a Python expression over the names of `made`."""
+    call = name if name.endswith(")") else f"{name}()"
+    family, dot, rest = call.partition(".")
+    return f"{MODULES[family]}.{rest}" if dot and family in MODULES else call
 
 
 def made(name: str) -> tvm.transform.Pass:

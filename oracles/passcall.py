@@ -25,14 +25,16 @@ from tvm.relax.dpl import PatternMatchingRewriter
 
 from ..compat.drift import Drift
 from ..generators.near import did_you_mean
+from ..generators.stages import MODULES
 from .text.paths import as_here
 
 BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")
 """Passes of `tvm.relax.backend` that every CPU build runs."""
 
-TENSORIR = {"tirx.": tirx.transform, "s_tir.": s_tir.transform}
-"""The modules of passes of TensorIR, by what stands before the names of their passes: several names
-are in both, and two of them in `tvm.relax.transform`, too."""
+BELOW_RELAX: Mapping[str, ModuleType] = {
+    family: functools.reduce(getattr, path.split("."), tvm) for family, path in MODULES.items()
+}
+"""The modules of `MODULES`."""
 
 NO_PASSES = ("Apply", "Filter")
 """Functions that make a pass of a function of their caller's."""
@@ -57,7 +59,7 @@ def cpu() -> tvm.target.Target:
 
 @functools.cache
 def public_passes() -> Mapping[str, str]:
-    """Every public pass of `tvm.relax.transform`, `BACKEND_PASSES`, `REWRITING` and `TENSORIR`, by
+    """Every public pass of `tvm.relax.transform`, `BACKEND_PASSES`, `REWRITING` and `BELOW_RELAX`, by
     name.
 
     A pass is what makes one: a function or a class derived from Pass. The base classes
@@ -67,8 +69,8 @@ def public_passes() -> Mapping[str, str]:
         **{name: f"relax.backend.{name}" for name in BACKEND_PASSES},
         **{name: f"relax.dpl.{name}" for name in REWRITING},
         **{
-            f"{prefix}{name}": f"{prefix}transform.{name}"
-            for prefix, module in TENSORIR.items()
+            f"{family}.{name}": f"{MODULES[family]}.{name}"
+            for family, module in BELOW_RELAX.items()
             for name in _passes_in(module)
         },
     }
@@ -170,7 +172,7 @@ class PassCall:
                 raise
             raise Drift(f"this TVM has no {relax.transform.__name__}.{error.name}") from error
         except AttributeError as error:
-            if not isinstance(error.obj, ModuleType) or error.obj not in TENSORIR.values():
+            if not isinstance(error.obj, ModuleType) or error.obj not in BELOW_RELAX.values():
                 raise
             raise Drift(f"this TVM has no {error.obj.__name__}.{error.name}") from error
         pass_ = as_pass(made)
@@ -267,7 +269,7 @@ def _known(name: str, text: str) -> str:
     name = bare(name)
     passes = public_passes()
     if name not in passes:
-        home = next((m for p, m in TENSORIR.items() if name.startswith(p)), relax.transform)
+        home = BELOW_RELAX.get(name.partition(".")[0], relax.transform)
         raise BadSpelling(f"No pass {name!r} in {home.__name__}{did_you_mean(name, passes)}")
     return passes[name]
 
@@ -277,8 +279,8 @@ def bare(name: str) -> str:
     name = name.removeprefix("tvm.")
     for module in ("relax.transform.", "relax.backend.", "relax.dpl."):
         name = name.removeprefix(module)
-    for prefix in TENSORIR:
-        name = name.replace(f"{prefix}transform.", prefix)
+    for family, path in MODULES.items():
+        name = name.replace(f"{path}.", f"{family}.")
     return name
 
 

@@ -8,7 +8,7 @@ import functools
 import itertools
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -338,10 +338,12 @@ def contract_of(target: Target) -> PassContract:
     )
 
 
-def family_of(target: Target) -> str:
-    """The family of the modules that a target is checked on."""
-    stages = target.stages or contract_of(target).stages
-    return families.family_of(stages[0]).name
+def by_family(target: Target) -> Mapping[str, Target]:
+    """The target by the families of modules that it is checked on, with the stages of each."""
+    stages = families.by_family(target.stages or contract_of(target).stages)
+    if len(stages) == 1:
+        return dict.fromkeys(stages, target)
+    return {name: dataclasses.replace(target, stages=some) for name, some in stages.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ...compat import availability
-from ...generators.families import DEFAULT, FAMILIES, family_of
+from ...generators.families import DEFAULT, FAMILIES, by_family
 from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
@@ -53,9 +53,9 @@ def targets(
             )
         off = availability.current().passes
         return tuple(
-            Target(name, named=_sought(name))
+            Target(name, stages=stages, named=_sought(name))
             for name, contract in catalogue.items()
-            if name not in off and family in (EVERY, family_of(contract.stages[0]).name)
+            if name not in off and (stages := _of_family(contract.stages, family)) is not None
         )
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own, family).items():
@@ -65,6 +65,12 @@ def targets(
                 "run them one after the other"
             )
     return tuple(named.values())
+
+
+def _of_family(stages: Sequence[Stage], family: str) -> tuple[Stage, ...] | None:
+    """Those of the family, empty where that is all of them; None: it has none of them."""
+    found = by_family(stages)
+    return () if family == EVERY or [*found] == [family] else found.get(family)
 
 
 def _sought(name: str) -> Named:
@@ -113,7 +119,7 @@ def _stages(promised: Relaxations, family: str) -> tuple[Stage, ...]:
         UserError: the stages are of several families.
     """
     stages = tuple(map(Stage, promised.stages))
-    if len({family_of(stage).name for stage in stages}) > 1:
+    if len(by_family(stages)) > 1:
         raise UserError(f"the stages {', '.join(stages)} are not all of one family")
     if stages or promised.like is not None or family in (DEFAULT, EVERY):
         return stages

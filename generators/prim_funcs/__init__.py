@@ -34,7 +34,7 @@ def prim_funcs(
     *,
     stage: Stage | str = Stage.TENSORIR,
     dtypes: Sequence[str] = (),
-    **legalized: Any,
+    **settings: Any,
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of public PrimFuncs.
 
@@ -46,7 +46,7 @@ def prim_funcs(
             the way are TVM's own: an example for which one of them fails is discarded, and one
             that kills the process kills it (campaigns work in processes of their own).
         dtypes: most buffers have one of these; none: mostly float32.
-        legalized: settings of `ir_modules` for what is legalized.
+        settings: further ones of `ir_modules`, for what is legalized.
 
     Raises:
         InvalidArgument: an unknown stage, one of Relax, or one that the installed TVM does not
@@ -63,9 +63,9 @@ def prim_funcs(
     )
     modules = st.one_of(
         _written(st.lists(function, min_size=1, max_size=2), tuple(dtypes)),
-        _legalized(ir_modules(dtypes=dtypes, **{**SMALL, **legalized})),
+        legalized(ir_modules(dtypes=dtypes, **{**SMALL, **settings})),
     ).filter(lambda mod: mod is not None)
-    return modules if to is Stage.TENSORIR else _at(modules, to).filter(lambda mod: mod is not None)
+    return modules if to is Stage.TENSORIR else at_stage(modules, to)
 
 
 # Hypothesis prints what `map` gives as a call, with all the bytes.
@@ -83,8 +83,8 @@ def _written(
 
 
 @st.composite
-def _legalized(draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]) -> tvm.IRModule | None:
-    """None where LegalizeOps fails or makes no PrimFunc."""
+def legalized(draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]) -> tvm.IRModule | None:
+    """The PrimFuncs of what LegalizeOps makes; None where it fails or makes none."""
     try:
         mod = step(draw(modules), LEGALIZE)
     except Exception:
@@ -95,6 +95,13 @@ def _legalized(draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]) -> tvm
         return None
     found = tvm.IRModule({name: func.with_attr("global_symbol", name) for name, func in made})
     return found if is_well_formed(found) else None
+
+
+def at_stage(
+    modules: st.SearchStrategy[tvm.IRModule], to: Stage
+) -> st.SearchStrategy[tvm.IRModule]:
+    """The modules at a stage, without those that do not reach it."""
+    return _at(modules, to).filter(lambda mod: mod is not None)
 
 
 @st.composite

@@ -14,6 +14,7 @@ from . import (
     algebra,
     byoc,
     canonicalization,
+    devices,
     dispatch,
     fusion,
     layout,
@@ -49,6 +50,7 @@ GROUPS = (
     tensorir_blocks,
     tensorir_loops,
     tensorir_host,
+    devices,
 )
 """Every module of contracts, roughly in the order in which a build meets their passes."""
 
@@ -70,22 +72,13 @@ LEFT_OUT: Mapping[str, str] = {
     "s_tir.InjectPTXAsyncCopy": _GPU,
     "s_tir.InjectPTXLDG32": _GPU,
     "s_tir.InjectPermutedLayout": _MMA,
-    "s_tir.InjectVirtualThread": _GPU,
-    "s_tir.LiftThreadBinding": _GPU,
     "s_tir.LowerAsyncDMA": _HEXAGON,
     "s_tir.LowerAutoCopy": _GPU,
-    "s_tir.LowerCrossThreadReduction": _GPU,
-    "s_tir.LowerThreadAllreduce": _GPU,
     "s_tir.LowerVtcmAlloc": _HEXAGON,
-    "s_tir.ManifestSharedMemoryLocalStage": _GPU,
-    "s_tir.MergeSharedMemoryAllocations": _GPU,
-    "s_tir.ThreadSync": _GPU,
     "s_tir.TransformMmaBufferLayout": _MMA,
-    "s_tir.UnifyThreadBinding": _GPU,
     "s_tir.VerifyVTCMLimit": _HEXAGON,
     "tirx.LowerTIRx": _TILES,
     "tirx.LowerTIRxOpaque": _TILES,
-    "tirx.LowerWarpMemory": _GPU,
     "tirx.TilePrimitiveDispatch": _TILES,
     "VMBuiltinLower": "the old name of LowerRuntimeBuiltin, which gives a warning",
 }

@@ -83,7 +83,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="s_tir.PlanAndUpdateBufferAllocationLocation",
-        stages=AFTER_INIT[:3],
+        stages=between(Stage.INIT_LOWERED, Stage.OPAQUE),
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         cost=0.2,
     ),

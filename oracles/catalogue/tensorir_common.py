@@ -15,10 +15,24 @@ from ..passcall import PassCall
 
 _ALL = tuple(TENSORIR)
 
+_ON_DEVICES: Mapping[Stage, tuple[Stage, ...]] = {
+    Stage.BOUND: (Stage.KERNELS, Stage.SCHEDULED),
+    Stage.INIT_LOWERED: (Stage.REDUCTIONS_LOWERED,),
+    Stage.OPAQUE: (Stage.THREADS_LIFTED,),
+    Stage.COMPACTED: (Stage.THREADS_UNIFIED,),
+    Stage.BLOCKS_LOWERED: (Stage.DEVICE_BLOCKS_LOWERED,),
+    Stage.FLATTENED: (Stage.DEVICE_FLATTENED,),
+    Stage.LOOPS_LOWERED: (Stage.DEVICE_LOOPS_LOWERED,),
+    Stage.ANNOTATED_ENTRY: (Stage.DEVICE_ENTRY, Stage.SYNCHRONIZED, Stage.ALLREDUCED),
+    Stage.SPLIT: (Stage.DEVICE_SPLIT,),
+}
+"""The stages of kernels for a device that are as far as these of functions for a CPU."""
+
 
 def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
-    """The stages from one to another, both included."""
-    return _ALL[_ALL.index(first) : _ALL.index(last) + 1]
+    """The stages from one to another, both included, and those of kernels that are as far."""
+    found = _ALL[_ALL.index(first) : _ALL.index(last) + 1]
+    return (*found, *(each for stage in found for each in _ON_DEVICES.get(stage, ())))
 
 
 ANYWHERE = between(Stage.TENSORIR, Stage.SPLIT)

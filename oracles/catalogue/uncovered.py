@@ -9,13 +9,19 @@ from collections.abc import Mapping
 import tvm
 
 from ...generators.choices import Choices
-from ...generators.stages import RELAX, TENSORIR
+from ...generators.stages import DEVICE, RELAX, TENSORIR, Stage
 from ..contract import PassContract, Variants
-from ..passcall import TENSORIR as OF_TENSORIR
 from ..passcall import PassCall, constructor, public_passes
 
 UNKNOWN_COST = 1000.0
 """So that a campaign gives the pass the least share."""
+
+_STAGES: Mapping[str, tuple[Stage, ...]] = {
+    "tirx": (*TENSORIR, *DEVICE),
+    "s_tir": (*TENSORIR, *DEVICE),
+    "dlight": (Stage.KERNELS,),
+}
+"""Of passes below Relax, by what stands before their names."""
 
 
 @functools.cache
@@ -25,7 +31,7 @@ def without_contract(name: str) -> PassContract:
         name=name,
         variants=_defaults(name),
         no_variants="it cannot be constructed with the defaults of its signature",
-        stages=tuple(TENSORIR if name.startswith(tuple(OF_TENSORIR)) else RELAX),
+        stages=_STAGES.get(name.partition(".")[0], tuple(RELAX)),
         universal_only=True,
         cost=UNKNOWN_COST,
     )

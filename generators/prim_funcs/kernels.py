@@ -1,0 +1,81 @@
+"""`kernels`: the strategy for PrimFuncs as a device is to run them, not scheduled yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tvm
+from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
+
+from ...compat import availability
+from ..modules import ir_modules, named
+from ..stages import DEVICE, Stage
+from . import SMALL, at_stage, legalized
+
+TARGETS: Mapping[str, Mapping[str, Any]] = {
+    "cuda": {
+        "kind": "cuda",
+        "arch": "sm_86",
+        "max_threads_per_block": 1024,
+        "max_shared_memory_per_block": 49152,
+    },
+    "rocm": {"kind": "rocm", "mcpu": "gfx900", "mtriple": "amdgcn-amd-amdhsa-hcc"},
+    "vulkan": {"kind": "vulkan"},
+    "metal": {"kind": "metal"},
+    "opencl": {"kind": "opencl"},
+    "webgpu": {"kind": "webgpu"},
+}
+"""The devices, by names that users know. None of them needs to be there: nothing is compiled. What
+a device allows is spelled out where TVM would ask the device or its compiler for it."""
+
+SIZES = (16, 32, 17, 15, 64, 31, 33, 1, 7, 63, 65, 128)
+"""Of dimensions: around the tiles of schedules, and primes."""
+
+
+def kernels(
+    *,
+    stage: Stage | str = Stage.KERNELS,
+    target: str | None = None,
+    numbers: Sequence[float] = SIZES,
+    **settings: Any,
+) -> st.SearchStrategy[tvm.IRModule]:
+    """Strategy for well-formed IRModules of public PrimFuncs that are bound to a target.
+
+    The PrimFuncs are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it.
+
+    Args:
+        stage: how far the modules have come on their way through `tirx.build` for a device; see
+            `prim_funcs`.
+        target: a name of `TARGETS`; None: any of them.
+        numbers: sizes of many dimensions.
+        settings: further ones of `ir_modules`, for what is legalized.
+
+    Raises:
+        InvalidArgument: an unknown target or stage, or a stage that the installed TVM does not
+            have; or a setting that `ir_modules` refuses.
+    """
+    to = named("stage", stage, Stage)
+    if to not in DEVICE:
+        raise InvalidArgument(f"Expected a stage among {', '.join(DEVICE)}, got {stage!r}")
+    if why := availability.current().stages.get(to):
+        raise InvalidArgument(f"Stage {to}: {why}")
+    if target is not None and target not in TARGETS:
+        raise InvalidArgument(f"Expected a target among {', '.join(TARGETS)}, got {target!r}")
+    relax = {"numbers": numbers, **SMALL, **settings}
+    funcs = st.one_of(
+        legalized(ir_modules(**relax)),
+        legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
+    ).filter(lambda mod: mod is not None)
+    names = st.sampled_from(list(TARGETS) if target is None else [target])
+    modules = _bound(funcs, names)
+    return modules if to is Stage.KERNELS else at_stage(modules, to)
+
+
+@st.composite
+def _bound(
+    draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], names: st.SearchStrategy[str]
+) -> tvm.IRModule:
+    target = tvm.target.Target(TARGETS[draw(names)], host="llvm")
+    return tvm.tirx.transform.BindTarget(target)(draw(modules))

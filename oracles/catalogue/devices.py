@@ -1,0 +1,135 @@
+"""Contracts of what schedules kernels for devices, and of passes that lower what threads do."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import tirx
+
+from ...compat import ir
+from ...generators.choices import Choices
+from ...generators.stages import DEVICE, Stage
+from ..contract import PassContract
+from ..inspect import attr, prim_funcs
+from ..passcall import PassCall
+from .common import one_of
+from .tensorir_common import has
+
+_ALL = tuple(DEVICE)
+
+
+def _between(first: Stage, last: Stage) -> tuple[Stage, ...]:
+    return _ALL[_ALL.index(first) : _ALL.index(last) + 1]
+
+
+def _rules(*names: str) -> str:
+    return f"s_tir.dlight.ApplyDefaultSchedule({', '.join(f's_tir.dlight.{n}()' for n in names)})"
+
+
+REST = ("gpu.Reduction", "gpu.GeneralReduction", "gpu.Fallback")
+
+DEFAULT = _rules("gpu.Matmul", "gpu.GEMV", *REST)
+"""tvm/relax/backend/{cuda,rocm,gpu_generic}/pipeline.py"""
+
+ADRENO = _rules("adreno.Conv2d", "adreno.LayoutTransform", "adreno.Pool2D", *REST)
+"""tvm/relax/backend/adreno/pipeline.py, both lists of it."""
+
+SINGLE = (
+    "gpu.Matmul",
+    "gpu.GEMV",
+    "gpu.LowBatchGEMV",
+    "gpu.Reduction",
+    "gpu.GeneralReduction",
+    "gpu.RMSNorm",
+    "gpu.Transpose",
+    "gpu.Fallback",
+)
+"""Rules of which each may stand alone: it leaves what is not of its kind."""
+
+
+def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
+    kinds = {str(attr(func, "target").kind.name) for _, func in prim_funcs(mod)}
+    lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
+    single = [_rules(name) for name in SINGLE]
+    return PassCall(choices.pick(lists if choices.flag() else single))
+
+
+def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
+    blocks first, and then apply a simple block/grid mapping".
+    """
+    if "Fallback" not in call.expr:
+        return None
+    for _, func in prim_funcs(after):
+        if not attr(func, "tirx.is_scheduled"):
+            return "a kernel is not marked as scheduled"
+        if not tirx.analysis.verify_memory(func):
+            return "a kernel accesses memory of the device outside of its threads"
+    return None
+
+
+def _is_bound(loop: ir.For) -> bool:
+    return bool(loop.kind == ir.ForKind.THREAD_BINDING)
+
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="dlight.ApplyDefaultSchedule",
+        variants=_schedules,
+        stages=(Stage.KERNELS,),
+        post=_on_threads,
+        cost=20.0,
+    ),
+    PassContract(
+        name="s_tir.LowerCrossThreadReduction",
+        stages=(Stage.SCHEDULED,),
+        looks_for=has(ir.For, _is_bound),
+        cost=0.3,
+    ),
+    PassContract(
+        name="s_tir.LiftThreadBinding",
+        stages=(Stage.REDUCTIONS_LOWERED, Stage.THREADS_LIFTED),
+        looks_for=has(ir.For, _is_bound),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.ManifestSharedMemoryLocalStage",
+        stages=(Stage.THREADS_LIFTED,),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.UnifyThreadBinding",
+        stages=(Stage.THREADS_LIFTED, Stage.THREADS_UNIFIED),
+        looks_for=has(ir.For, _is_bound),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.InjectVirtualThread",
+        stages=(Stage.DEVICE_FLATTENED, Stage.DEVICE_LOOPS_LOWERED),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.ThreadSync",
+        variants=one_of(
+            "s_tir.transform.ThreadSync('shared')",
+            "s_tir.transform.ThreadSync('shared.dyn')",
+            "s_tir.transform.ThreadSync('warp')",
+        ),
+        stages=_between(Stage.DEVICE_LOOPS_LOWERED, Stage.SYNCHRONIZED),
+        cost=0.3,
+    ),
+    PassContract(
+        name="s_tir.LowerThreadAllreduce",
+        stages=(Stage.SYNCHRONIZED,),
+        cost=0.3,
+    ),
+    PassContract(
+        name="s_tir.MergeSharedMemoryAllocations",
+        stages=(Stage.ALLREDUCED,),
+        cost=0.2,
+    ),
+    PassContract(
+        name="tirx.LowerWarpMemory",
+        stages=(Stage.DEVICE_SPLIT,),
+        cost=0.2,
+    ),
+)
