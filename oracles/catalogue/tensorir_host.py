@@ -53,7 +53,17 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_entry,
         cost=0.1,
     ),
-    PassContract(name="tirx.VerifyMemory", stages=WITH_TARGET, cost=0.1),
+    PassContract(
+        name="tirx.VerifyMemory",
+        stages=WITH_TARGET,
+        rejections=(
+            Rejection(
+                r"Memory verification failed",
+                "docstring: 'Verify if func contains illegal host side direct memory access'",
+            ),
+        ),
+        cost=0.1,
+    ),
     PassContract(
         name="tirx.ForceNarrowIndexToInt32",
         stages=WITHOUT_BLOCKS,
