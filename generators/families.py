@@ -23,6 +23,8 @@ class Family:
     """The strategy for modules of the first stage; all take the settings of `ir_modules`."""
     stages: tuple[Stage, ...]
     """Of the pipeline, in order."""
+    imports: tuple[str, ...] = ()
+    """Modules of TVM that its passes import when they run, and that take long to import."""
 
     @property
     def first(self) -> Stage:
@@ -30,12 +32,15 @@ class Family:
         return self.stages[0]
 
 
+_INTRINSICS = ("tvm.s_tir.tensor_intrin", "tvm.s_tir.tensor_intrin.metal")
+"""The rule for matrix products looks for matrix instructions of the target."""
+
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
         Family("relax", ir_modules, tuple(RELAX)),
         Family("tensorir", prim_funcs, tuple(TENSORIR)),
-        Family("dlight", kernels, tuple(DEVICE)),
+        Family("dlight", kernels, tuple(DEVICE), imports=_INTRINSICS),
     )
 }
 """All families by name."""

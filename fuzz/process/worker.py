@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import importlib
 import mmap
 import os
 import resource
@@ -21,7 +22,9 @@ import tvm_ffi
 from tvm import tirx
 
 from ...compat import availability
+from ...compat.script import quick_frames
 from ...generators import stages
+from ...generators.families import FAMILIES
 from ...generators.modules import ir_modules
 from ...generators.stages import Stage
 from ...oracles.execute import kernels
@@ -97,6 +100,19 @@ def warm_up() -> None:
             for name in stages.steps(Stage.LEGALIZED):
                 stages.step(mod, name)
     process_state.warm_up()
+
+
+def prepare(job: Job[Any]) -> None:
+    """Import, before the fork, what every child with such a job would import by itself."""
+    recipe = job.recipe if isinstance(job, block.Block) else None
+    families = {call.name.partition(".")[0] for call in getattr(job, "calls", ())}
+    families |= {recipe.family} if recipe else set()
+    for name in (
+        name for family in families & FAMILIES.keys() for name in FAMILIES[family].imports
+    ):
+        # Where it matters, a child raises the same.
+        with quick_frames(), contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def folder(pid: int) -> str:

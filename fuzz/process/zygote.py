@@ -226,6 +226,7 @@ class Zygote:
                     _kill(child)
 
     def _fork(self, submit: Submit) -> None:
+        worker.prepare(submit.job)
         used = {child.slot for child in self._children.values()}
         slot = min(set(range(len(used) + 1)) - used)
         journal, channel = Journal(submit.id, self._journals, slot), Channel()
