@@ -71,6 +71,7 @@ LEFT_OUT: Mapping[str, str] = {
     "s_tir.InjectPTXLDG32": _GPU,
     "s_tir.InjectPermutedLayout": _MMA,
     "s_tir.InjectVirtualThread": _GPU,
+    "s_tir.InstrumentProfileIntrinsics": "inserts calls of Hexagon's profiler, by a global counter",
     "s_tir.LiftThreadBinding": _GPU,
     "s_tir.LowerAsyncDMA": _HEXAGON,
     "s_tir.LowerAutoCopy": _GPU,

@@ -120,11 +120,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         cost=0.1,
     ),
     PassContract(
-        name="s_tir.AnnotateIrregularLoop",
-        stages=between(Stage.TENSORIR, Stage.COMPACTED),
-        cost=0.1,
-    ),
-    PassContract(
         name="s_tir.LowerOpaqueBlock",
         stages=OPAQUE,
         looks_for=has(ir.SBlock),

@@ -45,6 +45,17 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=ANYWHERE,
         post=_bound,
+        exemptions=(
+            Exemption(
+                "attributes",
+                "takes tirx.is_host_func away, in place of which a target comes",
+                "tvm/tirx/function.h, kIsHostFunc: 'Mark the function as run on the host, mutually "
+                "exclusive with kTarget'",
+                when=lambda mod, call: any(
+                    attr(func, "tirx.is_host_func") is not None for _, func in prim_funcs(mod)
+                ),
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -57,6 +68,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.ForceNarrowIndexToInt32",
         stages=WITHOUT_BLOCKS,
+        exemptions=(
+            Exemption(
+                "signature",
+                "numbers among the parameters become int32",
+                "docstring: 'Force narrow down indexing expressions and integer buffers to int32 "
+                "dtype'",
+            ),
+        ),
         rejections=(
             Rejection(
                 r"int64",
@@ -81,7 +100,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="tirx.MakePackedAPI",
         stages=(Stage.SPLIT,),
         relation=Relation.NEW_SIGNATURE,
-        exemptions=(HANDLES,),
+        exemptions=(
+            HANDLES,
+            Exemption(
+                "attributes",
+                "the function runs on the host: its target is the host's",
+                "tvm/tirx/build.py, docstring of split_host_device_mods: host functions are "
+                "'Public entry functions: use `calling_conv: 1` (kCPackedFunc)'",
+            ),
+        ),
         cost=0.5,
     ),
     PassContract(
