@@ -83,7 +83,8 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="s_tir.PlanAndUpdateBufferAllocationLocation",
-        stages=AFTER_INIT[:3],
+        # Opaque blocks no longer show over which loops values are kept.
+        stages=between(Stage.INIT_LOWERED, Stage.ALLOCATIONS_PLACED),
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         cost=0.2,
     ),

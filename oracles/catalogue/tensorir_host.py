@@ -48,12 +48,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         exemptions=(
             Exemption(
                 "attributes",
-                "takes tirx.is_host_func away, in place of which a target comes",
-                "tvm/tirx/function.h, kIsHostFunc: 'Mark the function as run on the host, mutually "
-                "exclusive with kTarget'",
-                when=lambda mod, call: any(
-                    attr(func, "tirx.is_host_func") is not None for _, func in prim_funcs(mod)
-                ),
+                "sets the target, also in place of another one and of tirx.is_host_func",
+                "docstring: 'Annotate a PrimFunc with a given target'; tvm/tirx/function.h, "
+                "kIsHostFunc: 'mutually exclusive with kTarget'",
             ),
         ),
         cost=0.1,
