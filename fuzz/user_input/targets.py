@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...compat import availability
 from ...generators.families import DEFAULT, FAMILIES, family_of
 from ...generators.stages import Stage
-from ...oracles.catalogue import catalogue
+from ...oracles.catalogue import catalogue, of_family
 from ...oracles.check import ORACLES
 from ...oracles.passcall import BadSpelling, PassCall, bare, parse
 from ..process.targets import Named, Target
@@ -52,11 +52,8 @@ def targets(
                 "name it as path/to/file.py:factory"
             )
         off = availability.current().passes
-        return tuple(
-            Target(name, named=_sought(name))
-            for name, contract in catalogue.items()
-            if name not in off and family in (EVERY, family_of(contract.stages[0]).name)
-        )
+        chosen = catalogue if family == EVERY else of_family(family)
+        return tuple(Target(name, named=_sought(name)) for name in chosen if name not in off)
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own, family).items():
         if named.setdefault(target.name, target) != target:

@@ -224,6 +224,15 @@ CONTRACTS: tuple[PassContract, ...] = (
             {"auto_max_step": 64, "auto_max_depth": 2, "explicit_unroll": True},
         ),
         stages=WITHOUT_BLOCKS,
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "each run unrolls the innermost loops, up to the depth and size that it is given",
+                "tirx.UnrollLoop.auto_max_depth: the maximum nested level of loops that can be "
+                "automatically unrolled",
+                when=lambda mod, call: bool(call.config),
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(name="s_tir.RenormalizeSplitPattern", stages=FLAT, cost=0.2),
@@ -245,5 +254,4 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LOOSE,
         cost=0.2,
     ),
-    PassContract(name="s_tir.InstrumentBoundCheckers", stages=FLAT, cost=0.2),
 )
