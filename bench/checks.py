@@ -18,8 +18,9 @@ from relaxfuzz.fuzz.process.jobs import Context
 from relaxfuzz.fuzz.process.journal import Journal
 from relaxfuzz.fuzz.process.protocol import FromChild, Result
 from relaxfuzz.fuzz.process.targets import Recipe, Target
+from relaxfuzz.generators.families import DEFAULT
 from relaxfuzz.oracles import check as checks
-from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.catalogue import of_family
 from relaxfuzz.oracles.pass_runs import PassRuns
 
 from .clock import Clock
@@ -74,7 +75,7 @@ def block_of(seed: int, number: int, start: int, count: int) -> Block:
         seed=seed,
         start=start,
         count=count,
-        targets=tuple(Target(name) for name in catalogue),
+        targets=tuple(map(Target, of_family(DEFAULT))),
         recipe=Recipe(disabled=schedule.disabled(seed, number)),
     )
 

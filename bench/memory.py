@@ -14,7 +14,8 @@ from relaxfuzz.fuzz.campaign import campaign
 from relaxfuzz.fuzz.campaign.events import Finished
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Target
-from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.generators.families import DEFAULT
+from relaxfuzz.oracles.catalogue import of_family
 
 MEGABYTE = 1 << 20
 EVERY = 15.0
@@ -33,7 +34,7 @@ class Memory:
 
 def memory(seed: int, minutes: float, workers: int) -> Iterator[Memory]:
     """Run a campaign and look at its processes."""
-    targets = tuple(Target(name) for name in catalogue)
+    targets = tuple(map(Target, of_family(DEFAULT)))
     config = campaign.CampaignConfig(seed=seed, targets=targets, seconds=60 * minutes)
     with LocalPool(workers) as pool:
         zygote = psutil.Process(pool.zygote)

@@ -37,6 +37,7 @@ def passes(json: Json = False) -> int:
     A pass without a contract is new in this TVM. Only what every pass promises is checked of it.
     """
     from ...compat import availability
+    from ...generators.families import family_of
     from ...oracles.catalogue import LEFT_OUT, catalogue, new_passes
     from ...oracles.contract import NO_CONTRACT
 
@@ -54,6 +55,7 @@ def passes(json: Json = False) -> int:
     rows = [
         (
             name,
+            family_of(contract.stages[0]).name,
             _stages(contract),
             NO_CONTRACT if contract.universal_only else str(contract.relation),
             ", ".join(sorted({e.oracle for e in contract.exemptions})),
@@ -61,7 +63,9 @@ def passes(json: Json = False) -> int:
         )
         for name, contract in sorted(listed.items())
     ]
-    _print_table(("pass", "stages", "result", "exempt from", "variants, for example"), rows)
+    _print_table(
+        ("pass", "family", "stages", "result", "exempt from", "variants, for example"), rows
+    )
     for name, reason in left_out.items():
         print(f"left out: {name}: {reason}")
     print(f"{len(rows)} passes; --json gives reasons and sources of the exemptions")
@@ -69,9 +73,12 @@ def passes(json: Json = False) -> int:
 
 
 def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, object]:
+    from ...generators.families import family_of
+
     return {
         "pass": contract.name,
         "contract": not contract.universal_only,
+        "family": family_of(contract.stages[0]).name,
         "stages": [str(stage) for stage in contract.stages],
         "relation": str(contract.relation),
         "variants": list(variants),
@@ -87,14 +94,17 @@ def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, obje
 def _variants(contracts: Mapping[str, PassContract]) -> dict[str, list[str]]:
     """Some variants of each contract, drawn for a few modules because they depend on modules."""
     from ...generators.choices import Choices
-    from ...generators.modules import ir_modules
+    from ...generators.families import FAMILIES, family_of
     from ..campaign.draw import entropy, example
 
-    modules = [example(ir_modules(), 0, index) for index in range(MODULES)]
+    modules = {
+        family.name: [example(family.modules(), 0, index) for index in range(MODULES)]
+        for family in FAMILIES.values()
+    }
     found: dict[str, list[str]] = {}
     for name, contract in contracts.items():
         calls: dict[str, None] = {}
-        for index, mod in enumerate(modules):
+        for index, mod in enumerate(modules[family_of(contract.stages[0]).name]):
             data = b"" if index == 0 else entropy("variant", name, index).to_bytes(32) * 2
             if contract.requires(mod) is None:
                 call = contract.choose(Choices(data), mod)
@@ -105,9 +115,9 @@ def _variants(contracts: Mapping[str, PassContract]) -> dict[str, list[str]]:
 
 
 def _stages(contract: PassContract) -> str:
-    from ...generators.stages import Stage
+    from ...generators.stages import chain
 
-    order = list(Stage)
+    order = chain(contract.stages[0])
     chosen = sorted(contract.stages, key=order.index)
     if len(chosen) == len(order):
         return "all"

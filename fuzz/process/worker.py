@@ -107,9 +107,8 @@ def prepare(job: Job[Any]) -> None:
     recipe = job.recipe if isinstance(job, block.Block) else None
     families = {call.name.partition(".")[0] for call in getattr(job, "calls", ())}
     families |= {recipe.family} if recipe else set()
-    for name in (
-        name for family in families & FAMILIES.keys() for name in FAMILIES[family].imports
-    ):
+    imports = [name for family in families & FAMILIES.keys() for name in FAMILIES[family].imports]
+    for name in imports:
         # Where it matters, a child raises the same.
         with quick_frames(), contextlib.suppress(Exception):
             importlib.import_module(name)

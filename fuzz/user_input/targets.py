@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...compat import availability
 from ...generators.families import DEFAULT, FAMILIES, by_family
 from ...generators.stages import Stage
-from ...oracles.catalogue import catalogue
+from ...oracles.catalogue import catalogue, of_family
 from ...oracles.check import ORACLES
 from ...oracles.passcall import BadSpelling, PassCall, bare, parse
 from ..process.targets import Named, Target
@@ -52,10 +52,11 @@ def targets(
                 "name it as path/to/file.py:factory"
             )
         off = availability.current().passes
+        chosen = catalogue if family == EVERY else of_family(family)
         return tuple(
-            Target(name, stages=stages, named=_sought(name))
-            for name, contract in catalogue.items()
-            if name not in off and (stages := _of_family(contract.stages, family)) is not None
+            Target(name, stages=_of_family(contract.stages, family), named=_sought(name))
+            for name, contract in chosen.items()
+            if name not in off
         )
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own, family).items():
@@ -67,10 +68,10 @@ def targets(
     return tuple(named.values())
 
 
-def _of_family(stages: Sequence[Stage], family: str) -> tuple[Stage, ...] | None:
-    """Those of the family, empty where that is all of them; None: it has none of them."""
+def _of_family(stages: Sequence[Stage], family: str) -> tuple[Stage, ...]:
+    """The stages of a pass in one of its families; empty where it has no other."""
     found = by_family(stages)
-    return () if family == EVERY or [*found] == [family] else found.get(family)
+    return () if family == EVERY or len(found) == 1 else found[family]
 
 
 def _sought(name: str) -> Named:

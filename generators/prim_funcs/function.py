@@ -104,7 +104,10 @@ def _parameter(c: Choices, shape: Sequence[Dim], dtype: str) -> tirx.Buffer:
         offset = tirx.Var("offset", "int64")
         return builder.buffer(shape, dtype, elem_offset=offset, offset_factor=1)
     if kind == "strided" and shape:
-        strides = [tirx.Var(f"stride{at}", "int64") for at in range(len(shape))]
+        # Numbers in shapes are int32, as in TVMScript.
+        usual = "int32" if all(isinstance(dim, int) for dim in shape) else "int64"
+        index = c.pick((usual,) * 9 + ("int64",))
+        strides = [tirx.Var(f"stride{at}", index) for at in range(len(shape))]
         return builder.buffer(shape, dtype, strides=strides)
     return builder.buffer(shape, dtype)
 

@@ -6,6 +6,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from ...generators.families import FAMILIES
 from ...generators.near import did_you_mean
 from ...generators.ops import table
 from ..contract import PassContract
@@ -72,6 +73,8 @@ LEFT_OUT: Mapping[str, str] = {
     "s_tir.InjectPTXAsyncCopy": _GPU,
     "s_tir.InjectPTXLDG32": _GPU,
     "s_tir.InjectPermutedLayout": _MMA,
+    "s_tir.InstrumentBoundCheckers": "acts only on bounds that lowering for an option notes",
+    "s_tir.InstrumentProfileIntrinsics": "inserts calls of Hexagon's profiler, by a global counter",
     "s_tir.LowerAsyncDMA": _HEXAGON,
     "s_tir.LowerAutoCopy": _GPU,
     "s_tir.LowerVtcmAlloc": _HEXAGON,
@@ -129,6 +132,12 @@ catalogue: Mapping[str, PassContract] = {
     **{name: without_contract(name) for name, reason in new_passes().items() if not reason},
 }
 """What each pass promises, by its name; new passes come last, with what every pass promises."""
+
+
+def of_family(name: str) -> Mapping[str, PassContract]:
+    """What the passes of one family promise, by their names; some are of several."""
+    stages = frozenset(FAMILIES[name].stages)
+    return {name: each for name, each in catalogue.items() if stages.intersection(each.stages)}
 
 
 def contract_of(name: str) -> PassContract | None:

@@ -83,7 +83,8 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="s_tir.PlanAndUpdateBufferAllocationLocation",
-        stages=between(Stage.INIT_LOWERED, Stage.OPAQUE),
+        # Opaque blocks no longer show over which loops values are kept.
+        stages=between(Stage.INIT_LOWERED, Stage.ALLOCATIONS_PLACED),
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         cost=0.2,
     ),
@@ -117,11 +118,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.InjectSoftwarePipeline",
         stages=OPAQUE,
         looks_for=has(ir.For, lambda loop: "software_pipeline_stage" in loop.annotations),
-        cost=0.1,
-    ),
-    PassContract(
-        name="s_tir.AnnotateIrregularLoop",
-        stages=between(Stage.TENSORIR, Stage.COMPACTED),
         cost=0.1,
     ),
     PassContract(

@@ -7,6 +7,7 @@ from typing import Any
 
 import tvm
 
+from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import TENSORIR, Stage
 from ..contract import Post, Sought, Variants
@@ -67,6 +68,11 @@ def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> So
 def calls(name: str) -> Callable[[Any], bool]:
     """Whether a node is a call of this operator."""
     return lambda node: getattr(node.op, "name", None) == name
+
+
+def is_vectorized(loop: Any) -> bool:
+    """The loop is one of vector operations."""
+    return bool(loop.kind == ir.ForKind.VECTORIZED)
 
 
 def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Variants:

@@ -45,6 +45,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=ANYWHERE,
         post=_bound,
+        exemptions=(
+            Exemption(
+                "attributes",
+                "sets the target, also in place of another one and of tirx.is_host_func",
+                "docstring: 'Annotate a PrimFunc with a given target'; tvm/tirx/function.h, "
+                "kIsHostFunc: 'mutually exclusive with kTarget'",
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -67,6 +75,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.ForceNarrowIndexToInt32",
         stages=WITHOUT_BLOCKS,
+        exemptions=(
+            Exemption(
+                "signature",
+                "numbers among the parameters become int32",
+                "docstring: 'Force narrow down indexing expressions and integer buffers to int32 "
+                "dtype'",
+            ),
+        ),
         rejections=(
             Rejection(
                 r"int64",
@@ -91,7 +107,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="tirx.MakePackedAPI",
         stages=(Stage.SPLIT,),
         relation=Relation.NEW_SIGNATURE,
-        exemptions=(HANDLES,),
+        exemptions=(
+            HANDLES,
+            Exemption(
+                "attributes",
+                "the function runs on the host: its target is the host's",
+                "tvm/tirx/build.py, docstring of split_host_device_mods: host functions are "
+                "'Public entry functions: use `calling_conv: 1` (kCPackedFunc)'",
+            ),
+        ),
         cost=0.5,
     ),
     PassContract(

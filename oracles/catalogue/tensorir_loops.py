@@ -9,7 +9,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.stages import Stage
-from ..contract import PassContract, Relation, Sought
+from ..contract import Exemption, PassContract, Relation, Sought
 from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
@@ -20,6 +20,7 @@ from .tensorir_common import (
     between,
     calls,
     has,
+    is_vectorized,
     nodes_of,
     none_left,
     under,
@@ -52,6 +53,29 @@ def _has_private(mod: tvm.IRModule) -> bool:
     return any(not is_public(func) for _, func in prim_funcs(mod))
 
 
+def _without_vectorized_loops(mod: tvm.IRModule) -> str | None:
+    """The message: "VectorizeLoop before LiftStorageAlloc"."""
+    return "vectorized loops" if any(map(is_vectorized, nodes_of(mod, ir.For))) else None
+
+
+def _has_vectors(mod: tvm.IRModule, call: PassCall) -> bool:
+    return bool(nodes_of(mod, ir.Ramp))
+
+
+_RETYPED = "parameters that are accessed by vectors alone become buffers of vectors"
+_OF_ARGUMENTS = (
+    "docstring: 'Rewrite the pointer content type of arguments, as well as Alloc internal to the "
+    "function to use the most frequently accessed type for load/store'"
+)
+
+
+def _jumps(mod: tvm.IRModule) -> bool:
+    jumps = ("tirx.break_loop", "tirx.continue_loop", "tirx.thread_return")
+    return bool(nodes_of(mod, ir.While, ir.Break, ir.Continue)) or any(
+        getattr(call.op, "name", None) in jumps for call in nodes_of(mod, tvm.ir.Call)
+    )
+
+
 _SIMPLIFY = (
     {"transitively_prove_inequalities": True},
     {"convert_boolean_to_and_of_ors": True},
@@ -59,6 +83,12 @@ _SIMPLIFY = (
 )
 
 CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name="s_tir.AnnotateIrregularLoop",
+        stages=ANYWHERE,
+        looks_for=Sought(_jumps),
+        cost=0.1,
+    ),
     PassContract(
         name="s_tir.StmtSimplify",
         variants=under("s_tir.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
@@ -76,10 +106,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.RemoveNoOp",
         variants=under(
-            "tirx.transform.RemoveNoOp()",
-            "tirx.RemoveNoOp",
-            {"max_simplification_steps": 10},
-            {"ignore_profiler_call": True},
+            "tirx.transform.RemoveNoOp()", "tirx.RemoveNoOp", {"ignore_profiler_call": True}
         ),
         stages=ANYWHERE,
         cost=0.3,
@@ -149,9 +176,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=FLAT,
         # Docstring: "Lower vectorization loops".
-        post=none_left(
-            ir.For, "a vectorized loop", lambda loop: loop.kind == ir.ForKind.VECTORIZED
-        ),
+        post=none_left(ir.For, "a vectorized loop", is_vectorized),
         cost=0.2,
     ),
     PassContract(
@@ -166,12 +191,17 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.StorageRewrite",
         stages=FLAT,
+        requires=_without_vectorized_loops,
         looks_for=has(ir.AllocBuffer),
         cost=0.3,
     ),
     PassContract(
         name="tirx.PointerValueTypeRewrite",
         stages=between(Stage.LOOPS_LOWERED, Stage.SPLIT),
+        exemptions=(
+            Exemption("signature", _RETYPED, _OF_ARGUMENTS, _has_vectors),
+            Exemption("values", _RETYPED, _OF_ARGUMENTS, _has_vectors),
+        ),
         cost=0.2,
     ),
     PassContract(
@@ -194,6 +224,15 @@ CONTRACTS: tuple[PassContract, ...] = (
             {"auto_max_step": 64, "auto_max_depth": 2, "explicit_unroll": True},
         ),
         stages=WITHOUT_BLOCKS,
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "each run unrolls the innermost loops, up to the depth and size that it is given",
+                "tirx.UnrollLoop.auto_max_depth: the maximum nested level of loops that can be "
+                "automatically unrolled",
+                when=lambda mod, call: bool(call.config),
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(name="s_tir.RenormalizeSplitPattern", stages=FLAT, cost=0.2),
@@ -215,6 +254,4 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LOOSE,
         cost=0.2,
     ),
-    PassContract(name="s_tir.InstrumentBoundCheckers", stages=FLAT, cost=0.2),
-    PassContract(name="s_tir.InstrumentProfileIntrinsics", stages=FLAT, cost=0.1),
 )

@@ -1,6 +1,7 @@
-"""Pass-level fuzzing and differential testing for Apache TVM's Relax IR.
+"""Pass-level fuzzing and differential testing for Apache TVM's Relax IR and TensorIR.
 
 - `ir_modules()`: a Hypothesis strategy for IRModules.
+- `prim_funcs()`: the same for IRModules of PrimFuncs alone.
 - `check_pass(pass_, mod)`: does this pass keep its promises on this module?
 - `Checker()`: a pass instrument for your own builds: which pass is the first to break the module?
 - `PassContract`: what a pass promises, where that is less than everything.
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .fuzz.minimize.search import minimize
     from .fuzz.property_tests.check_pass import PassViolation, check_pass
     from .generators.modules import ir_modules
+    from .generators.prim_funcs import prim_funcs
     from .oracles.contract import PassContract
     from .oracles.evaluate import evaluate
     from .oracles.tensorir import sanitize
@@ -33,6 +35,7 @@ _HOMES = {
     "evaluate": "oracles.evaluate",
     "ir_modules": "generators.modules",
     "minimize": "fuzz.minimize.search",
+    "prim_funcs": "generators.prim_funcs",
     "sanitize": "oracles.tensorir",
 }
 
@@ -44,6 +47,7 @@ __all__ = [
     "evaluate",
     "ir_modules",
     "minimize",
+    "prim_funcs",
     "sanitize",
 ]
 

@@ -171,7 +171,8 @@ def _sample(what: str, population: Sequence[Any], count: int) -> list[Any]:
 
 
 def _pass(name: str) -> str:
-    return f"tvm.relax.transform.{name}"
+    module, _, short = name.rpartition(".")
+    return f"tvm.{module or 'relax'}.transform.{short}"
 
 
 def _full(cls: type) -> str:

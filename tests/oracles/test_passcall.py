@@ -103,6 +103,10 @@ def factories(tmp_path: Path) -> Path:
         ("tvm.relax.transform.FuseTIR()", "FuseTIR()"),
         ("DispatchSortScan", "relax.backend.DispatchSortScan()"),
         ("relax.backend.DispatchSortScan(index_bits=32)",) * 2,
+        ("tirx.UnrollLoop", "tirx.transform.UnrollLoop()"),
+        ("s_tir.LoopPartition()", "s_tir.transform.LoopPartition()"),
+        ("tirx.NarrowDataType(16)", "tirx.transform.NarrowDataType(16)"),
+        ("tvm.tirx.transform.ConvertSSA", "tirx.transform.ConvertSSA()"),
     ],
 )
 def test_spellings(text: str, expr: str) -> None:
@@ -116,6 +120,13 @@ def test_spellings(text: str, expr: str) -> None:
     [
         ("FuseOp", "Did you mean 'FuseOps'"),
         ("fuseops", "'FuseOps'"),
+        (
+            "UnrollLoop",
+            "No pass 'UnrollLoop' in tvm.relax.transform. Did you mean 'tirx.UnrollLoop'",
+        ),
+        ("tirx.UnrolLoop", "in tvm.tirx.transform. Did you mean 'tirx.UnrollLoop'"),
+        ("tirx.NarrowDataType()", "missing a required argument: 'target_bits'"),
+        ("tirx.Apply", "No pass 'tirx.Apply' in tvm.tirx.transform"),
         ("function_pass", "No pass 'function_pass'"),
         ("FunctionPass", "No pass 'FunctionPass'"),
         ("FuseOps(fuse_opt_lvl=2)", "Did you mean 'fuse_opt_level'"),
@@ -144,7 +155,9 @@ def test_near_files_are_named(factories: Path) -> None:
 def test_every_public_pass_is_known() -> None:
     passes = public_passes()
     assert {"FuseOps", "FastMathTransform", "VMBuiltinLower", *BACKEND_PASSES} <= set(passes)
+    assert {"tirx.ConvertSSA", "s_tir.ConvertSSA", "tirx.SplitHostDevice"} <= set(passes)
     assert not {"FusionPattern", "FunctionPass", "dataflowblock_pass"} & set(passes)
+    assert not {"tirx.PrimFuncPass", "tirx.HoistedConditionals", "tirx.Filter"} & set(passes)
     for name in passes:
         assert PassCall(passes[name]).name == name
 
@@ -244,6 +257,8 @@ def test_source_stands_alone(factories: Path) -> None:
     calls = [
         PassCall("LegalizeOps(skip_ops=['relax.add'])"),
         PassCall("relax.backend.DispatchSampling()"),
+        PassCall("tirx.transform.BindTarget(tvm.target.Target('llvm'))"),
+        PassCall("s_tir.transform.LoopPartition()"),
         PassCall("UpdateVDevice(relax.VDevice('llvm'), 0)"),
         PassCall(
             "LegalizeOps({'relax.add': lambda bb, call: bb.call_te(topi.add, *call.args)})",
@@ -279,6 +294,8 @@ def test_what_this_tvm_lacks() -> None:
     """A pass that a contract names is no pass of every TVM."""
     with pytest.raises(Drift, match=r"this TVM has no tvm\.relax\.transform\.Nothing$"):
         PassCall("Nothing()").build()
+    with pytest.raises(Drift, match=r"this TVM has no tvm\.tirx\.transform\.Nothing$"):
+        PassCall("tirx.transform.Nothing()").build()
     with pytest.raises(TypeError) as raised:
         PassCall("FuseOps(level=1)").build()
     assert "this TVM's FuseOps takes other parameters" in str(drift_of(raised.value))

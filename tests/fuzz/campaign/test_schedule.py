@@ -142,3 +142,17 @@ def test_a_few_blocks_have_all_operators() -> None:
     assert blocks[:5] != blocks[5:]
     assert schedule.operators(names[:3], 1, 7) == schedule.operators(names[2::-1], 1, 7)
     assert set(schedule.operators(names[:3], 1, 7)) == set(names[:3])
+
+
+def test_families_get_blocks_by_their_passes() -> None:
+    targets = {"relax": SUBJECTS[:30], "tensorir": SUBJECTS[30:40]}
+    drawn = Counter(schedule.family(targets, 0, block) for block in range(400))
+    assert drawn["relax"] == pytest.approx(300, abs=40)
+    assert {schedule.family({"relax": SUBJECTS}, 0, block) for block in range(9)} == {"relax"}
+
+
+def test_pipelines_are_of_relax() -> None:
+    flat = {"flat": contract("flat", 1.0, Stage.FLATTENED)}
+    items = schedule.items([Target("flat")], flat, True)
+    assert {item.kind for item in items} == {Kind.PASS, Kind.SEQUENCE}
+    assert schedule.checks_at(Stage.TENSORIR) == schedule.checks_at(Stage.RAW)

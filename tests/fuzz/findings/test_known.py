@@ -28,7 +28,7 @@ from relaxfuzz.fuzz.findings.replay import Status
 from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.catalogue import catalogue
-from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.passcall import PassCall, public_passes
 from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
 
@@ -131,7 +131,8 @@ def test_what_a_legalization_raises_is_known_whatever_pass_calls_it(tmp_path: Pa
 def test_every_pass_of_the_catalogue_is_one_of_tvms(tmp_path: Path) -> None:
     one = made(tmp_path)
     for name in catalogue:
-        assert Expected([one], [], HERE).take(finding(call=PassCall(f"{name}()")))
+        call = PassCall(f"{public_passes()[name]}()")
+        assert Expected([one], [], HERE).take(finding(call=call))
 
 
 def test_what_is_not_expected_of_this_tvm_is_news(tmp_path: Path) -> None:

@@ -1,0 +1,156 @@
+"""The strategy `prim_funcs`: valid, varied, the same for the same seed, and shrinkable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
+import pytest
+import tvm
+from hypothesis import HealthCheck, settings
+from hypothesis.errors import InvalidArgument
+from tvm import tirx
+
+from relaxfuzz.compat import ir
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators.families import DEFAULT, FAMILIES, family_of
+from relaxfuzz.generators.prim_funcs import is_well_formed, prim_funcs
+from relaxfuzz.generators.stages import STEPS, TENSORIR, Stage, last_step
+from relaxfuzz.oracles.inspect import entries, nodes
+from relaxfuzz.oracles.pass_runs import digest
+from relaxfuzz.oracles.values.expectation import Expectations
+
+COUNT = 300
+
+MODULES = [example(prim_funcs(), 0, index) for index in range(COUNT)]
+
+FUNCTIONS = [func for mod in MODULES for _, func in entries(mod)]
+
+
+def test_both_checkers_accept_every_module() -> None:
+    assert all(map(is_well_formed, MODULES))
+    assert all(tirx.analysis.verify_ssa(func) for func in FUNCTIONS)
+
+
+def test_every_function_is_public() -> None:
+    assert all(len(mod.functions) == len(list(entries(mod))) > 0 for mod in MODULES)
+
+
+def test_half_are_legalized() -> None:
+    written = [mod for mod in MODULES if "main" in {g.name_hint for g in mod.functions}]
+    assert COUNT // 3 < len(written) < 2 * COUNT // 3
+
+
+def test_nearly_all_are_defined_for_ordinary_arguments() -> None:
+    known = 0
+    for mod in MODULES[:60]:
+        expected = Expectations(mod)
+        for gvar, _ in entries(mod):
+            known += any(True for _ in expected.of(str(gvar.name_hint)))
+    assert known > 0.9 * sum(len(mod.functions) for mod in MODULES[:60])
+
+
+def _loop(kind: Any) -> Callable[[Any], bool]:
+    return lambda loop: bool(loop.kind == kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "which"),
+    [
+        (ir.SBlock, lambda block: block.init is not None),
+        (ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
+        (ir.SBlock, lambda block: not block.iter_vars and block.name_hint != "root"),
+        (ir.SBlockRealize, lambda realize: not isinstance(realize.predicate, tirx.IntImm)),
+        (ir.For, _loop(ir.ForKind.PARALLEL)),
+        (ir.For, _loop(ir.ForKind.VECTORIZED)),
+        (ir.For, _loop(ir.ForKind.UNROLLED)),
+        (ir.For, lambda loop: len(loop.annotations) > 0),
+        (ir.For, lambda loop: loop.step is not None),
+        (ir.For, lambda loop: getattr(loop.extent, "value", 1) == 0),
+        (ir.For, lambda loop: not isinstance(loop.extent, tirx.IntImm)),
+        (ir.While, lambda node: True),
+        (ir.IfThenElse, lambda node: True),
+        (ir.Bind, lambda node: True),
+        (ir.Let, lambda node: True),
+        (ir.Select, lambda node: True),
+        (ir.AllocBuffer, lambda node: True),
+    ],
+)
+def test_modules_are_varied(kind: type[Any], which: Callable[[Any], bool]) -> None:
+    assert any(which(node) for func in FUNCTIONS for node in nodes(func, kind))
+
+
+def test_buffers_are_of_all_dtypes() -> None:
+    found = {str(p.ty.dtype) for f in FUNCTIONS for p in f.params if hasattr(p.ty, "shape")}
+    assert found >= {"float32", "float16", "float64", "bfloat16", "int8", "uint8", "int64", "bool"}
+
+
+def test_the_same_seed_gives_the_same_modules() -> None:
+    again = [example(prim_funcs(), 0, index) for index in range(20)]
+    assert list(map(digest, again)) == list(map(digest, MODULES[:20]))
+
+
+def test_modules_have_the_dtype_that_is_asked_for() -> None:
+    modules = [example(prim_funcs(dtypes=["int8"]), 0, index) for index in range(20)]
+    types = [str(p.ty.dtype) for m in modules for _, f in entries(m) for p in f.params]
+    assert types.count("int8") > len(types) / 5
+
+
+@pytest.mark.parametrize("stage", [Stage.OPAQUE, Stage.FLATTENED, Stage.SPLIT])
+def test_modules_come_at_the_stage_that_is_asked_for(stage: Stage) -> None:
+    for index in range(3):
+        mod = example(prim_funcs(stage=stage), 0, index)
+        assert is_well_formed(mod)
+        assert all(func.attrs["target"].kind.name == "llvm" for _, func in entries(mod))
+
+
+def test_stages_of_relax_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="Expected a stage among tensorir, bound"):
+        prim_funcs(stage=Stage.LEGALIZED)
+    with pytest.raises(InvalidArgument, match="Did you mean 'flattened'"):
+        prim_funcs(stage="flatened")
+
+
+def test_modules_shrink() -> None:
+    def reduces(mod: tvm.IRModule) -> bool:
+        blocks = [b for _, f in entries(mod) for b in nodes(f, ir.SBlock)]
+        return any(block.init is not None for block in blocks)
+
+    small = hypothesis.find(
+        prim_funcs(),
+        reduces,
+        settings=settings(
+            max_examples=2000,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    (func,) = small.functions.values()
+    assert len(nodes(func, ir.SBlock)) == 2  # the root's, too
+    assert len(nodes(func, ir.BufferStore)) == 2
+
+
+def test_each_stage_is_of_one_family() -> None:
+    assert [stage for family in FAMILIES.values() for stage in family.stages] == list(Stage)
+    assert family_of(Stage.RAW).name == DEFAULT
+    assert family_of(Stage.FLATTENED).first is Stage.TENSORIR
+    assert last_step(Stage.TENSORIR) is None
+    assert last_step(Stage.OPAQUE) == STEPS[Stage.OPAQUE][-1]
+
+
+def test_the_stages_of_tensorir_are_those_of_tvms_pipeline() -> None:
+    """In the order in which `tirx.build` runs them."""
+    ran: list[str] = []
+
+    @tvm.instrument.pass_instrument
+    class Observer:
+        def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            ran.append(str(info.name))
+
+    with tvm.transform.PassContext(instruments=[Observer()]):
+        tvm.compile(MODULES[0], "llvm")
+    steps = [name for names in TENSORIR.values() for name in names]
+    left = iter(ran)
+    assert all(name in left for name in steps), f"{steps} is no subsequence of {ran}"

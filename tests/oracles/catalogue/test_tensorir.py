@@ -1,0 +1,155 @@
+"""Contracts of passes of TensorIR hold on generated modules, and each promise can be broken."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import pytest
+import tvm
+from tvm import tirx
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators import stages
+from relaxfuzz.generators.choices import Choices
+from relaxfuzz.generators.prim_funcs import is_well_formed, prim_funcs
+from relaxfuzz.generators.stages import TENSORIR, Stage
+from relaxfuzz.oracles.catalogue import LEFT_OUT, catalogue, of_family
+from relaxfuzz.oracles.contract import no_post
+from relaxfuzz.oracles.passcall import TENSORIR as MODULES
+from relaxfuzz.oracles.passcall import PassCall, public_passes
+
+CONTRACTS = of_family("tensorir")
+
+COUNT = 24
+
+
+@functools.cache
+def at_stages() -> dict[Stage, list[tvm.IRModule]]:
+    """Generated modules, as far as they come."""
+    found: dict[Stage, list[tvm.IRModule]] = {stage: [] for stage in TENSORIR}
+    for index in range(COUNT):
+        mod = example(prim_funcs(), 7, index)
+        for stage in TENSORIR:
+            try:
+                for name in stages.steps(stage):
+                    mod = stages.step(mod, name)
+            except Exception:
+                break
+            if not is_well_formed(mod):
+                break
+            found[stage].append(mod)
+    return found
+
+
+def modules(name: str) -> Iterator[tvm.IRModule]:
+    contract = CONTRACTS[name]
+    for stage in contract.stages:
+        for mod in at_stages()[stage]:
+            if contract.requires(mod) is None:
+                yield mod
+
+
+def test_most_modules_come_to_the_end() -> None:
+    assert len(at_stages()[Stage.HOST_LOWERED]) > COUNT // 2
+
+
+def test_every_pass_of_tensorir_is_covered_or_left_out() -> None:
+    passes = {name for name in public_passes() if name.startswith(tuple(MODULES))}
+    assert passes == {*CONTRACTS, *(name for name in LEFT_OUT if name in passes)}
+    assert set(CONTRACTS) < passes
+    assert not any("." in name for name in of_family("relax"))
+
+
+def call_of(name: str, mod: tvm.IRModule) -> PassCall:
+    call = catalogue[name].choose(Choices(b""), mod)
+    assert call is not None
+    return call
+
+
+WITH_POST = [name for name, contract in CONTRACTS.items() if contract.post is not no_post]
+
+
+@pytest.mark.parametrize("name", WITH_POST)
+def test_the_pass_does_what_it_promises(name: str) -> None:
+    checked = 0
+    for mod in modules(name):
+        call = call_of(name, mod)
+        try:
+            after = call.run(mod)
+        except Exception:  # other oracles look at that
+            continue
+        assert CONTRACTS[name].post(mod, after, call) is None
+        checked += 1
+    assert checked
+
+
+NEEDS_MORE = (
+    *("s_tir.ConvertSSA", "tirx.ConvertSSA", "s_tir.CompactBufferAllocation"),
+    *("tirx.SkipAssert", "tirx.AnnotateEntryFunc"),
+)
+"""What no generated module breaks by itself."""
+
+
+@pytest.mark.parametrize("name", [n for n in WITH_POST if n not in NEEDS_MORE])
+def test_a_pass_that_does_nothing_breaks_the_promise(name: str) -> None:
+    broken = (CONTRACTS[name].post(mod, mod, call_of(name, mod)) for mod in modules(name))
+    assert any(problem is not None for problem in broken)
+
+
+@pytest.mark.parametrize("name", NEEDS_MORE[:2])
+def test_a_variable_that_is_defined_twice_is_no_ssa(name: str) -> None:
+    var = tirx.Var("i", "int32")
+    loop = tirx.For(var, 0, 4, tirx.ForKind.SERIAL, tirx.Evaluate(var))
+    mod = tvm.IRModule({"main": tirx.PrimFunc([], tirx.SeqStmt([loop, loop]))})
+    call = call_of(name, mod)
+    assert CONTRACTS[name].post(mod, mod, call) == "the result is not in SSA form"
+    assert CONTRACTS[name].post(mod, call.run(mod), call) is None
+
+
+def allocating(size: int) -> tvm.IRModule:
+    @I.ir_module
+    class Module:
+        @T.prim_func(s_tir=True)
+        def main(B: T.Buffer((4,), "float32")):
+            C = T.sblock_alloc_buffer((size,), "float32")
+            for i in range(4):
+                with T.sblock("write"):
+                    C[i] = T.float32(1)
+            for i in range(4):
+                with T.sblock("read"):
+                    B[i] = C[i]
+
+    return Module
+
+
+def test_a_buffer_must_not_grow() -> None:
+    call = call_of(NEEDS_MORE[2], allocating(8))
+    post = CONTRACTS[call.name].post
+    assert post(allocating(8), allocating(9), call) == "a buffer has grown"
+    assert post(allocating(8), call.run(allocating(8)), call) is None
+    loose = PassCall("s_tir.transform.CompactBufferAllocation(is_strict=False)")
+    assert post(allocating(8), allocating(9), loose) is None
+
+
+def test_an_assertion_must_go() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(n: T.int32):
+            assert n > 0, "n"
+            T.evaluate(n)
+
+    call = call_of("tirx.SkipAssert", Module)
+    assert CONTRACTS[call.name].post(Module, Module, call) == "an AssertStmt is left"
+    assert CONTRACTS[call.name].post(Module, call.run(Module), call) is None
+
+
+def test_the_only_function_is_an_entry() -> None:
+    mod = tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(0))})
+    call = call_of("tirx.AnnotateEntryFunc", mod)
+    post = CONTRACTS[call.name].post
+    assert post(mod, mod, call) == "the only PrimFunc is no entry point"
+    assert post(mod, call.run(mod), call) is None
