@@ -219,7 +219,7 @@ class CheckedGrid(Grid):
 
     def _who_at(self, place: Place, where: Any) -> Who:
         lanes = np.broadcast_to(_wide(self.lane, place.active.ndim), place.active.shape)
-        return self._who[lanes[place.active][:, None]]
+        return self._who[np.broadcast_to(lanes[..., None], where.shape)[place.active]]
 
     def _refuse(self, kind: str, site: int, place: Place, wrong: Any) -> None:
         """Raise a fault where one of the accesses that are made is wrong."""
