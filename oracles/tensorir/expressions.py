@@ -2,8 +2,9 @@
 
 One text serves scalars and lanes: a value that differs between the iterations of a vectorised loop
 is an array with one axis for each such loop, all others are Python's or NumPy's scalars, and NumPy
-broadcasts. A vector is an array whose last axis has its scalars. Dtypes stay exact: integers of loops and shapes (int32 and int64) are Python integers,
-which take the dtype of what they meet; everything else is of NumPy's type of that very dtype.
+broadcasts. A vector is an array whose last axis has its scalars. Dtypes stay exact: integers of
+loops and shapes (int32 and int64) are Python integers, which take the dtype of what they meet;
+everything else is of NumPy's type of that very dtype.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Masked(Statements):
             super().condition(stmt)
             return
         name = self.fresh("c")
-        self.emit(f"{name} = own({condition.text})")
+        self.emit(f"{name} = own({self.decision(condition).text})")
         with self.guarded(Value(name, "bool", lanes=True)):
             self.statement(stmt.then_case)
         if stmt.else_case is not None:
@@ -66,11 +66,15 @@ class Masked(Statements):
                 yield
             return
         name = self.fresh("m")
-        outer = self.mask
-        self.emit(f"{name} = own({condition.text})" + (f" & {outer}" if outer else ""))
+        outer, text = self.mask, self.decision(condition).text
+        self.emit(f"{name} = own({text})" + (f" & {outer}" if outer else ""))
         self.mask = name
         yield
         self.mask = outer
+
+    def decision(self, condition: Value) -> Value:
+        """A condition that lanes are chosen by."""
+        return condition
 
     def bind(self, var: Any, value: Value) -> Value:
         if value.lanes and not value.text.isidentifier():

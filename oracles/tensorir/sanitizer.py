@@ -23,9 +23,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import tvm
 import tvm_ffi
 from tvm import tirx
 
@@ -33,7 +34,12 @@ from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from .dependence import Plan
 from .program import STEPS
 from .sanitizer_runtime import ALIASED, NAMES, UNWRITTEN, Fault, Found
-from .sanitizer_text import Checked
+from .sanitizer_text import Checked, Sited
+from .threads.checked import CheckedThreads
+from .threads.checks import NAMES as CHECKS
+from .threads.grid import NAMES as GRID
+from .threads.launch import is_device_code, is_synchronised
+from .threads.linked import linked
 
 CACHE = 4096
 """Checked programs that are kept."""
@@ -49,6 +55,8 @@ def sanitize(
     outputs: Collection[int] = (),
     *,
     overflow: bool = False,
+    module: tvm.IRModule | None = None,
+    synchronised: bool | None = None,
 ) -> Fault | None:
     """The first fault of a PrimFunc on these arguments, which are left as they are.
 
@@ -56,6 +64,10 @@ def sanitize(
         budget: loads, stores and iterations that may be made.
         outputs: positions of the parameters that hold no values at first.
         overflow: an overflow of a signed integer counts as a fault in values, too.
+        module: has the kernels that the PrimFunc launches.
+        synchronised: ThreadSync has put barriers between the statements of kernels, so that threads
+            may race. By default that is so if there is a barrier, or if the kernels are split from
+            the host.
 
     Raises:
         Mismatch: arguments that do not meet the parameters.
@@ -63,7 +75,12 @@ def sanitize(
         Undefined: a view or an allocation that no memory can have.
         Unsupported: something in the PrimFunc is not known.
     """
-    return checked_run(func, args, budget, outputs, overflow=overflow)[0]
+    if synchronised is None:
+        synchronised = is_synchronised(func)
+    if module is not None:
+        func = linked(func, module)
+    run = functools.partial(checked_run, overflow=overflow, synchronised=synchronised)
+    return run(func, args, budget, outputs)[0]
 
 
 def checked_run(
@@ -73,11 +90,13 @@ def checked_run(
     outputs: Collection[int] = (),
     *,
     overflow: bool = False,
+    synchronised: bool = False,
 ) -> tuple[Fault | None, list[Any]]:
     """`sanitize`, and the arguments as the PrimFunc leaves them."""
     if len(args) != len(func.params):
         raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
-    program = _program(tvm_ffi.StructuralKey(func), frozenset(outputs), overflow)
+    mode = Mode(frozenset(outputs), overflow, synchronised)
+    program = _program(tvm_ffi.StructuralKey(func), mode)
     aliased = _aliased(func, args, program.writes)
     if aliased is not None:
         return aliased, list(args)
@@ -87,7 +106,7 @@ def checked_run(
         try:
             program.run(budget, *own)
         except Found as found:
-            return _fault(func, outputs, overflow, found), own
+            return _fault(func, mode, found), own
         except OverflowError as error:
             raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
         except MemoryError as error:
@@ -95,23 +114,37 @@ def checked_run(
     return _left(func, program.marks), own
 
 
+class Mode(NamedTuple):
+    """What is checked, as the arguments of `sanitize` say."""
+
+    outputs: frozenset[int]
+    overflow: bool
+    synchronised: bool
+
+    def writer(self, func: tirx.PrimFunc) -> Sited:
+        """What writes the checked text of a PrimFunc."""
+        if is_device_code(func):
+            return CheckedThreads(self.outputs, synchronised=self.synchronised)
+        return Checked(Plan(func), self.outputs, overflow=self.overflow)
+
+
 class _Program:
     """The checked text of a PrimFunc, compiled."""
 
-    def __init__(self, func: tirx.PrimFunc, outputs: Collection[int], overflow: bool) -> None:
-        writer = Checked(Plan(func), outputs, overflow=overflow)
+    def __init__(self, func: tirx.PrimFunc, mode: Mode) -> None:
+        writer = mode.writer(func)
         self.text = writer.function(func)
         self.writes = [i for i, p in enumerate(func.params) if p.__chandle__() in writer.writes]
         self.marks: dict[int, np.ndarray[Any, Any]] = {}
         """Which elements of the outputs the last run has written."""
-        space = {**NAMES, "marks": self.marks}
+        space = {**NAMES, **GRID, **CHECKS, "marks": self.marks}
         exec(compile(self.text, "<checked TensorIR>", "exec"), space)
         self.run: Callable[..., Any] = space["program"]
 
 
 @functools.lru_cache(CACHE)
-def _program(key: tvm_ffi.StructuralKey, outputs: frozenset[int], overflow: bool) -> _Program:
-    return _Program(key.key, outputs, overflow)
+def _program(key: tvm_ffi.StructuralKey, mode: Mode) -> _Program:
+    return _Program(key.key, mode)
 
 
 def _aliased(func: tirx.PrimFunc, args: Sequence[Any], writes: Sequence[int]) -> Fault | None:
@@ -141,9 +174,9 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
     return None
 
 
-def _fault(func: tirx.PrimFunc, outputs: Collection[int], overflow: bool, found: Found) -> Fault:
+def _fault(func: tirx.PrimFunc, mode: Mode, found: Found) -> Fault:
     """The fault in the words of this very PrimFunc: equal ones may have other names."""
-    writer = Checked(Plan(func), outputs, overflow=overflow)
+    writer = mode.writer(func)
     writer.function(func)
     site = writer.sites[found.site]
     return Fault(found.kind, site.buffer, found.index, found.shape, _printed(site.node))

@@ -20,10 +20,11 @@ DIVISION = "division by zero"
 SHIFT = "shift too wide"
 OVERFLOW = "index overflow"
 CONVERSION = "conversion out of range"
+DIVERGENT = "barrier that not all threads of a block reach"
 
 KINDS = (
     *(READ_OUTSIDE, WRITE_OUTSIDE, UNINITIALISED, UNWRITTEN, RACE),
-    *(ALIASED, DIVISION, SHIFT, OVERFLOW, CONVERSION),
+    *(ALIASED, DIVISION, SHIFT, OVERFLOW, CONVERSION, DIVERGENT),
 )
 """All kinds of faults."""
 

@@ -49,7 +49,59 @@ class Watch(NamedTuple):
     buffers: frozenset[int]
 
 
-class Checked(Statements):
+class Sited(Statements):
+    """Numbers what checks are written for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sites: list[Site] = []
+        self._statement: Any = None
+        self._operation: Any = None
+
+    def site(self, buffer: str = "", expr: Any = None) -> int:
+        """A number for the statement that is being written; for an expression outside of one."""
+        self.sites.append(Site(buffer, expr if self._statement is None else self._statement))
+        return len(self.sites) - 1
+
+    def statement(self, stmt: Any) -> None:
+        outer, self._statement = self._statement, stmt if type(stmt) in _SIMPLE else None
+        super().statement(stmt)
+        self._statement = outer
+
+    @contextmanager
+    def within(self, expr: Any) -> Iterator[None]:
+        """The checks that are written here are of this operation."""
+        outer, self._operation = self._operation, expr
+        yield
+        self._operation = outer
+
+    def cast(self, expr: Any) -> Value:
+        with self.within(expr):
+            return super().cast(expr)
+
+    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
+        with self.within(expr):
+            return super().division(expr, floor=floor, rest=rest)
+
+    def shifted(self, expr: Any, symbol: str) -> Value:
+        with self.within(expr):
+            return super().shifted(expr, symbol)
+
+    def converted(self, value: Value, dtype: str) -> Value:
+        if is_float(value.dtype) and dtype.startswith(("int", "uint")):
+            signed = dtype.startswith("int")
+            bits = int(dtype.removeprefix("u").removeprefix("int"))
+            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+            text = self.whole(self.exact(value), low, high)
+            value = Value(text, value.dtype, lanes=value.lanes)
+        return super().converted(value, dtype)
+
+    def whole(self, text: str, low: int, high: int) -> str:
+        """A float that an integer between these bounds can hold."""
+        return f"whole({text}, {low}, {high}, {self.site(expr=self._operation)})"
+
+
+class Checked(Sited):
     """Writes the text of one PrimFunc with checks.
 
     Args:
@@ -62,13 +114,10 @@ class Checked(Statements):
         self, plan: Plan, outputs: Collection[int] = (), *, overflow: bool = False
     ) -> None:
         super().__init__()
-        self.sites: list[Site] = []
         self._plan = plan
         self._outputs = frozenset(outputs)
         self._marks: dict[int, str] = {}
         """Names of the arrays that record which elements of a buffer are written."""
-        self._statement: Any = None
-        self._operation: Any = None
         self._charge = ""
         self._indexing = overflow
         """Elements are read as Python's integers, which do not wrap around."""
@@ -89,15 +138,6 @@ class Checked(Statements):
             self.emit(f"{name} = marks[{position}] = unwritten({names[position]})")
             self._marks[param.__chandle__()] = name
         self.emit(_ROOT.strip())
-
-    def site(self, buffer: str = "", expr: Any = None) -> int:
-        self.sites.append(Site(buffer, expr if self._statement is None else self._statement))
-        return len(self.sites) - 1
-
-    def statement(self, stmt: Any) -> None:
-        outer, self._statement = self._statement, stmt if type(stmt) in _SIMPLE else None
-        super().statement(stmt)
-        self._statement = outer
 
     # Steps
 
@@ -338,34 +378,6 @@ class Checked(Statements):
             return value
         text = f"fits({value.text}, {value.dtype[3:]}, {self.site(expr=expr)})"
         return dataclasses.replace(value, text=text)
-
-    def converted(self, value: Value, dtype: str) -> Value:
-        if is_float(value.dtype) and dtype.startswith(("int", "uint")):
-            signed = dtype.startswith("int")
-            bits = int(dtype.removeprefix("u").removeprefix("int"))
-            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-            text = f"whole({self.exact(value)}, {low}, {high}, {self.site(expr=self._operation)})"
-            value = Value(text, value.dtype)
-        return super().converted(value, dtype)
-
-    @contextmanager
-    def _within(self, expr: Any) -> Iterator[None]:
-        """The checks that are written here are of this operation."""
-        outer, self._operation = self._operation, expr
-        yield
-        self._operation = outer
-
-    def cast(self, expr: Any) -> Value:
-        with self._within(expr):
-            return super().cast(expr)
-
-    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
-        with self._within(expr):
-            return super().division(expr, floor=floor, rest=rest)
-
-    def shifted(self, expr: Any, symbol: str) -> Value:
-        with self._within(expr):
-            return super().shifted(expr, symbol)
 
     def _guarded(self, function: str, ty: Any, *args: str) -> str:
         return f"{function}_at({', '.join(args)}, {self.site(expr=self._operation)})"

@@ -15,7 +15,7 @@ from tvm import tirx
 from ....compat import ir
 from ....compat.structural import structural_equal, structural_map
 from ...errors import Unsupported
-from ...inspect import nodes
+from ...inspect import attr, nodes
 from ..sanitizer_races import variables
 from ..statements import REDUCE
 
@@ -23,6 +23,11 @@ EXTENTS = ("thread_extent", "virtual_thread")
 """Attributes that bind a variable to threads."""
 
 ALLREDUCE = "tirx.tvm_thread_allreduce"
+BARRIER = "tirx.tvm_storage_sync"
+LAUNCH = "tirx.call_ffi_kernel"
+
+DEVICE_KERNEL = 2
+"""The calling convention of what SplitHostDevice takes out of a PrimFunc."""
 
 
 def tag(stmt: Any) -> str | None:
@@ -99,3 +104,13 @@ def is_device_code(func: tirx.PrimFunc) -> bool:
 def calls(root: Any, name: str) -> bool:
     """Whether an operator is called."""
     return any(getattr(call.op, "name", "") == name for call in nodes(root, tvm.ir.Call))
+
+
+def is_synchronised(func: tirx.PrimFunc) -> bool:
+    """ThreadSync has run on it, as far as it shows: it has a barrier, or is split from the host.
+
+    ThreadSync puts barriers only where they are needed, and leaves no other trace.
+    """
+    if calls(func, BARRIER) or calls(func, LAUNCH):
+        return True
+    return bool(attr(func, "calling_conv") == DEVICE_KERNEL)

@@ -16,9 +16,7 @@ from ....compat import ir
 from ....compat.structural import structural_map
 from ...errors import Unsupported
 from ...inspect import attr, prim_funcs
-from .launch import extent, tag
-
-LAUNCH = "tirx.call_ffi_kernel"
+from .launch import LAUNCH, extent, tag
 
 
 def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-
 from tvm import tirx
 
 from ....compat import ir
@@ -25,7 +24,7 @@ from ...inspect import nodes
 from ..lanes import Masked
 from ..statements import _sum, sizes_of, type_name
 from ..values import Storage, Value, constant, dtype_of, width_of
-from .launch import extent, launch, tag, variable
+from .launch import launch, tag, variable
 
 SHUFFLES = {f"tvm_warp_shuffle{kind}": kind for kind in ("", "_up", "_down")}
 
@@ -70,9 +69,9 @@ class Lockstep(Masked):
     def __init__(self) -> None:
         super().__init__()
         self.kernel: Kernel | None = None
-        self._copies: dict[int, str] = {}
+        self.copies: dict[int, str] = {}
         """Names of what numbers the copies of a buffer, by its handle."""
-        self._waiting: dict[int, Any] = {}
+        self.waiting: dict[int, Any] = {}
         """Memory of kernels that is allocated outside of them."""
         self._reducers: list[Any] = []
 
@@ -89,7 +88,8 @@ class Lockstep(Masked):
         if stmt.step is not None:
             raise Unsupported("loop with a step whose extent differs between threads")
         first, end, name = self.fresh("n"), self.fresh("n"), self.fresh("i")
-        self.emit(f"{first}, {end} = own({begin.text}), own({_sum(begin, count).text})")
+        last = self.decision(_sum(begin, count))
+        self.emit(f"{first}, {end} = own({begin.text}), own({last.text})")
         active = "" if self.mask is None else f", {self.mask}"
         with self.block(f"for {name} in range(lowest({first}{active}), highest({end}{active})):"):
             self.count(constant(1, "int64"))
@@ -163,7 +163,7 @@ class Lockstep(Masked):
         """The buffers that are allocated outside of kernels, and used in this one."""
         used = {ir.tensor_of(load).__chandle__() for load in nodes(stmt, ir.TensorLoad)}
         used |= {store.buffer.__chandle__() for store in nodes(stmt, ir.BufferStore)}
-        return [buffer for handle, buffer in self._waiting.items() if handle in used]
+        return [buffer for handle, buffer in self.waiting.items() if handle in used]
 
     def count(self, extent: Value) -> None:
         if self.kernel is None:
@@ -199,12 +199,14 @@ class Lockstep(Masked):
             super().while_(stmt)
             return
         name, outer = self.fresh("m"), self.mask
-        self.emit(f"{name} = own({condition.text})" + (f" & {outer}" if outer else ""))
+        self.emit(
+            f"{name} = own({self.decision(condition).text})" + (f" & {outer}" if outer else "")
+        )
         with self.block(f"while {name}.any():"):
             self.count(constant(1, "int64"))
             self.mask = name
             self.statement(stmt.body)
-            self.emit(f"{name} = {name} & {self.value(stmt.condition).text}")
+            self.emit(f"{name} = {name} & {self.decision(self.value(stmt.condition)).text}")
             self.mask = outer
 
     def assertion(self, stmt: Any) -> None:
@@ -223,17 +225,17 @@ class Lockstep(Masked):
             if scope in ("", "global"):
                 super().allocate(buffer)
             else:
-                self._waiting[handle] = buffer
+                self.waiting[handle] = buffer
             return
         kernel, name = self.kernel, self.fresh("b")
         storage = self.declare(buffer, name)
         if not shared(buffer):
-            copies, self._copies[handle] = f"{kernel.grid}.size", kernel.lane
+            copies, self.copies[handle] = f"{kernel.grid}.size", kernel.lane
         elif any(bound.startswith("vthread") for bound in kernel.bound.values()):
             copies = f"{kernel.grid}.blocks * {kernel.grid}.virtual"
-            self._copies[handle] = kernel.copy
+            self.copies[handle] = kernel.copy
         else:
-            copies, self._copies[handle] = f"{kernel.grid}.blocks", kernel.group
+            copies, self.copies[handle] = f"{kernel.grid}.blocks", kernel.group
         sizes = sizes_of(storage)
         self.emit(f"{name} = alloc(({copies}, {sizes}), {type_name(storage.dtype)})")
 
@@ -244,7 +246,7 @@ class Lockstep(Masked):
 
     def declare_buffer(self, stmt: Any) -> None:
         buffer, source = stmt.buffer, self.pointed(stmt.data)
-        copy = self._copies.get(source.node.__chandle__())
+        copy = self.copies.get(source.node.__chandle__())
         if copy is None:
             super().declare_buffer(stmt)
             return
@@ -255,7 +257,7 @@ class Lockstep(Masked):
         strides = ", ".join(self.value(stride).text for stride in ty.strides)
         where = f"[{sizes_of(storage)}], [{strides}], {self.value(ty.elem_offset).text}"
         self.emit(f"{name} = views({source.name}, {type_name(storage.dtype)}, {where})")
-        self._copies[buffer.__chandle__()] = copy
+        self.copies[buffer.__chandle__()] = copy
         self._sources[buffer.__chandle__()] = source.node.__chandle__()
 
     def load(self, expr: Any) -> Value:
@@ -266,7 +268,7 @@ class Lockstep(Masked):
 
     def part(self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value]) -> Part:
         """The part of an array that the lanes access."""
-        copy = self._copies.get(storage.node.__chandle__())
+        copy = self.copies.get(storage.node.__chandle__())
         texts, wide = [index.text for index in indices], storage.width > 1
         if copy is None and not any(index.lanes for index in indices):
             return Part(texts, vector=wide)
@@ -290,13 +292,13 @@ class Lockstep(Masked):
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        part = self.part(storage, stmt.indices, self.indices(storage, stmt.indices))
         value = self.value(stmt.value)
         self.stored(stmt.buffer, storage, value)
-        self.assign(storage, part, value)
+        self.save(storage, stmt.indices, value)
 
-    def assign(self, storage: Storage, part: Part, value: Value) -> None:
-        """Store a value."""
+    def save(self, storage: Storage, exprs: Sequence[Any], value: Value) -> None:
+        """Store a value into an element for each lane."""
+        part = self.part(storage, exprs, self.indices(storage, exprs))
         target = f"{storage.name}[{part}]"
         if self.mask is None and (part.lanes or not value.lanes or self.kernel is None):
             self.emit(f"{target} = {value.text}")
@@ -339,10 +341,8 @@ class Lockstep(Masked):
         values = [self.value(arg) for arg in args[1 : 1 + count]]
         condition = self.value(args[1 + count])
         targets, variables = args[2 + count : 2 + 2 * count], args[2 + 2 * count :]
-        tags = []
-        for var in variables:
-            if isinstance(var, tirx.Var):
-                tags.append(self.kernel.bound[var.__chandle__()])
+        bound = self.kernel.bound
+        tags = [bound[var.__chandle__()] for var in variables if isinstance(var, tirx.Var)]
         identity = ", ".join(self.exact(self.value(each)) for each in reducer.identity_element)
         given = ", ".join(self.exact(value) for value in values)
         results = [self.fresh("r") for _ in range(count)]
@@ -353,9 +353,8 @@ class Lockstep(Masked):
         )
         for target, result, value in zip(targets, results, values, strict=True):
             storage = self.storage(ir.tensor_of(target))
-            part = self.part(storage, target.indices, self.indices(storage, target.indices))
             self.written(storage.node.__chandle__())
-            self.assign(storage, part, Value(result, value.dtype, lanes=True))
+            self.save(storage, target.indices, Value(result, value.dtype, lanes=True))
 
     def _combiner(self, reducer: Any) -> str:
         """A function of two operands for each result."""
@@ -377,10 +376,21 @@ class Lockstep(Masked):
         if name == "tvm_warp_activemask":
             text = f"{self.kernel.grid}.ballot({WARP}{active})"
             return Value(text, dtype, lanes=True)
-        _, value, offset, width, warp = map(self.value, expr.args)
-        kind, args = SHUFFLES[name], ", ".join(each.text for each in (offset, width, warp))
-        text = f"{self.kernel.grid}.shuffled({kind!r}, {self.exact(value)}, {args}{active})"
+        return self.shuffle(SHUFFLES[name], list(expr.args)[1:])
+
+    def shuffle(self, kind: str, args: Sequence[Any]) -> Value:
+        """The value of another thread: the value, which thread, sizes of its part and its warp."""
+        value, *rest = map(self.value, args)
+        active = "" if self.mask is None else f", {self.mask}"
+        texts = ", ".join(each.text for each in rest)
+        text = f"{self._grid}.shuffled({kind!r}, {self.exact(value)}, {texts}{active})"
         return Value(text, value.dtype, lanes=True)
+
+    @property
+    def _grid(self) -> str:
+        if self.kernel is None:
+            raise Unsupported("threads outside of kernels")
+        return self.kernel.grid
 
 
 WARP = 32

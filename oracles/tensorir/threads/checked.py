@@ -1,0 +1,177 @@
+"""Statements of kernels as Python text that checks every access of every thread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from tvm import tirx
+
+from ....compat import ir
+from ...errors import Unsupported
+from ...inspect import attr
+from ..sanitizer_text import Sited
+from ..values import Storage, Value, width_of
+from .lockstep import Lockstep, shared
+
+WARP = 32
+"""Threads of a warp where the target does not say."""
+
+
+class CheckedThreads(Sited, Lockstep):
+    """Writes the text of one PrimFunc with kernels and checks.
+
+    Args:
+        outputs: positions of the parameters that hold nothing at first.
+        synchronised: barriers are where they have to be.
+    """
+
+    def __init__(self, outputs: Collection[int], *, synchronised: bool) -> None:
+        super().__init__()
+        self._outputs = frozenset(outputs)
+        self._synchronised = synchronised
+        self._warp = WARP
+        self._shadows: dict[int, str] = {}
+        """Names of what is known of the memory of a buffer, by its handle."""
+
+    def function(self, func: tirx.PrimFunc) -> str:
+        target = attr(func, "target")
+        size = None if target is None else target.attrs.get("thread_warp_size")
+        self._warp = WARP if size is None else int(size)
+        return super().function(func)
+
+    def parameters(self, func: tirx.PrimFunc, names: Sequence[str]) -> None:
+        super().parameters(func, names)
+        for position, (param, name) in enumerate(zip(func.params, names, strict=True)):
+            if isinstance(param.ty, tirx.BufferType):
+                output = position in self._outputs
+                self._shadow(param, name, written=not output, common=True)
+                if output:
+                    self.emit(f"marks[{position}] = {self._shadows[param.__chandle__()]}.marks()")
+
+    def _shadow(self, buffer: Any, name: str, *, written: bool, common: bool) -> None:
+        shadow = self._shadows[buffer.__chandle__()] = f"{name}s"
+        self.emit(f"{shadow} = Shadow({name}, written={written}, common={common})")
+
+    @property
+    def _grid(self) -> str:
+        if self.kernel is None:
+            raise Unsupported("access of memory outside of kernels")
+        return self.kernel.grid
+
+    def grid(self, sizes: str, held: int) -> str:
+        return f"CheckedGrid({{{sizes}}}, {held}, {self._warp}, {self._synchronised})"
+
+    @property
+    def _active(self) -> str:
+        return "True" if self.mask is None else self.mask
+
+    def statement(self, stmt: Any) -> None:
+        if self.kernel is not None and type(stmt) in DEPENDENT:
+            self.emit(f"{self.kernel.grid}.begin()")
+        super().statement(stmt)
+
+    # Values that depend on memory that nobody has written
+
+    def decision(self, condition: Value) -> Value:
+        if self.kernel is None or not _may_be_poison(condition.text):
+            return condition
+        text = f"{self.kernel.grid}.decide({condition.text}, {self._active})"
+        return Value(text, condition.dtype, condition.weak, condition.lanes)
+
+    def bind(self, var: Any, value: Value) -> Value:
+        bound = super().bind(var, value)
+        if self.kernel is None or not _may_be_poison(value.text):
+            return bound
+        self.emit(f"{self.kernel.grid}.bind({bound.text!r})")
+        text = f"{self.kernel.grid}.use({bound.text!r}, {bound.text})"
+        used = Value(text, bound.dtype, bound.weak, bound.lanes, bound.low, bound.high, bound.below)
+        self.vars[var.__chandle__()] = used
+        return used
+
+    # Accesses
+
+    def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
+        if len(exprs) != len(storage.shape):
+            raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
+        return [self.value(expr) for expr in exprs]
+
+    def allocate(self, buffer: Any) -> None:
+        super().allocate(buffer)
+        handle = buffer.__chandle__()
+        if self.kernel is not None or handle not in self.waiting:
+            common = self.kernel is None or shared(buffer)
+            self._shadow(buffer, self.buffers[handle].name, written=False, common=common)
+
+    def declare_buffer(self, stmt: Any) -> None:
+        super().declare_buffer(stmt)
+        source = self.pointed(stmt.data).node.__chandle__()
+        self._shadows[stmt.buffer.__chandle__()] = self._shadows[source]
+
+    def _access(self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value]) -> str:
+        handle = storage.node.__chandle__()
+        shadow, copy = self._shadows[handle], self.copies.get(handle)
+        texts = "".join(f"{self._index(*each)}, " for each in zip(exprs, indices, strict=True))
+        site = self.site(str(storage.node.name))
+        return f"{site}, {shadow}, {storage.name}, {copy}, ({texts}), {self._active}"
+
+    def _index(self, expr: Any, index: Value) -> str:
+        """A vector has the axis of the lanes even where it is the same in all of them."""
+        return f"atleast_2d({index.text})" if width_of(expr.ty) > 1 else index.text
+
+    def load(self, expr: Any) -> Value:
+        storage = self.storage(ir.tensor_of(expr))
+        indices = self.indices(storage, expr.indices)
+        part = self.part(storage, expr.indices, indices)
+        text = f"{self._grid}.read({self._access(storage, expr.indices, indices)})"
+        return Value(text, storage.dtype, lanes=part.lanes or part.vector)
+
+    def save(self, storage: Storage, exprs: Sequence[Any], value: Value) -> None:
+        access = self._access(storage, exprs, self.indices(storage, exprs))
+        self.emit(f"{self._grid}.write({access}, {self.exact(value)})")
+
+    # What threads do together
+
+    def barrier(self, scope: str) -> None:
+        super().barrier(scope)
+        self.emit(f"{self._grid}.barrier({self.site()}, {scope!r}, {self._active})")
+
+    def allreduce(self, args: Sequence[Any]) -> None:
+        self.emit(f"{self._grid}.together({self.site()}, {self._active})")
+        super().allreduce(args)
+
+    def shuffle(self, kind: str, args: Sequence[Any]) -> Value:
+        value, *rest = map(self.value, args)
+        texts = ", ".join(each.text for each in rest)
+        text = (
+            f"{self._grid}.exchanged({self._grid}.apart(), {kind!r}, {self.exact(value)}, "
+            f"{texts}, {self._active})"
+        )
+        return Value(text, value.dtype, lanes=True)
+
+    # Arithmetic without a meaning
+
+    def _guarded(self, function: str, ty: Any, *args: str) -> str:
+        mask = self.active(ty) or "True"
+        return f"{function}_where({', '.join(args)}, {mask}, {self.site(expr=self._operation)})"
+
+    def whole(self, text: str, low: int, high: int) -> str:
+        mask = self.active(self._operation.ty) or "True"
+        site = self.site(expr=self._operation)
+        return f"whole_where({text}, {low}, {high}, {mask}, {site})"
+
+
+DEPENDENT = (
+    ir.BufferStore,
+    ir.Bind,
+    ir.Evaluate,
+    ir.IfThenElse,
+    ir.For,
+    ir.While,
+    ir.SBlockRealize,
+)
+"""Statements whose effect depends on values."""
+
+
+def _may_be_poison(text: str) -> bool:
+    return ".read(" in text or ".use(" in text
