@@ -206,15 +206,37 @@ def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
 
 
 def _undefined(mod: tvm.IRModule) -> bool:
-    """A function that the evaluator knows has undefined behaviour for usual arguments."""
+    """A function has undefined behaviour for usual arguments; or, if the evaluator does not know
+    all of it, a call of constants has.
+    """
     for gvar, func in relax_functions(mod):
-        try:
-            Evaluator(mod, prim=_sanitized).run(str(gvar.name_hint), drawn(func, Kind.WHOLE))
-        except Undefined:
+        known = _is_defined(mod, str(gvar.name_hint), drawn(func, Kind.WHOLE))
+        if known is None:
+            known = all(
+                _is_defined(_calling(mod, call), "main", []) is not False
+                for call in calls_of(func, "relax.call_tir")
+                if _of_constants(call)
+            )
+        if not known:
             return True
-        except (Unsupported, Mismatch):
-            continue
     return False
+
+
+def _is_defined(mod: tvm.IRModule, name: str, args: list[Any]) -> bool | None:
+    """Whether a call has defined behaviour; None where the evaluator does not know it."""
+    try:
+        Evaluator(mod, prim=_sanitized).run(name, args)
+    except Undefined:
+        return False
+    except (Unsupported, Mismatch):
+        return None
+    return True
+
+
+def _calling(mod: tvm.IRModule, call: relax.Call) -> tvm.IRModule:
+    """The PrimFuncs of the module, and a function that makes this call of constants."""
+    func = relax.Function([], relax.SeqExpr([], call), ret_ty=call.ty)
+    return tvm.IRModule({**dict(prim_funcs(mod)), tvm.ir.GlobalVar("main"): func})
 
 
 def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:

@@ -59,7 +59,9 @@ def signature(runs: PassRuns) -> Violation | None:
     for name, old, new in _pairs(runs):
         wrong = _signature(old, new)
         if wrong is not None:
-            return _violation(wrong, f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}", after)
+            heads = f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}"
+            found = _violation(wrong, heads, after)
+            return dataclasses.replace(found, pass_name=_inferred_wrongly(old, new) or "")
     return None
 
 
@@ -223,6 +225,34 @@ def _since(old: relax.Function, new: relax.Function) -> str | None:
         if len(dtypes) == 2 and None not in dtypes:
             blamed = [str(op_name(last))]
     return blamed[0] if len(blamed) == 1 else None
+
+
+def _inferred_wrongly(old: Any, new: Any) -> str | None:
+    """The operator to blame, and not the pass: of operands of which less is known, type inference
+    gives it a type that contradicts the one before.
+    """
+    if not isinstance(old, relax.Function) or not isinstance(new, relax.Function):
+        return None
+    before = {str(binding.var.name): binding for binding in bindings_of(old)}
+    for binding in bindings_of(new):
+        was = before.get(str(binding.var.name))
+        if was is None or int(type_base_check(was.var.ty, binding.var.ty)) != 0:
+            continue
+        call, like = binding.value, was.value
+        operator = op_name(call)
+        if (
+            operator is not None
+            and operator == op_name(like)
+            and tvm_ffi.structural_equal(call.attrs, like.attrs)
+            and len(call.args) == len(like.args)
+            and all(
+                int(type_base_check(arg.ty, other.ty)) == 3
+                for arg, other in zip(call.args, like.args, strict=True)
+            )
+        ):
+            return operator
+        return None
+    return None
 
 
 def _own_dtype(value: Any) -> str | None:

@@ -41,6 +41,8 @@ class Expectation:
 
     record: Sequence[str] = ()
     """In the VM, calls of these packed functions are what it gives; see `execute`."""
+    finite: bool = True
+    """No NaN and no infinity comes up on the way."""
 
     def __init__(
         self,
@@ -308,7 +310,9 @@ class Expectations:
             return None  # nothing is promised for it
         if not (usual or nonfinite) or any(callable(leaf) for _, leaf in leaves(result)):
             return None
-        return Expectation(self._mod, name, args, result, kind)
+        made = Expectation(self._mod, name, args, result, kind)
+        made.finite = usual
+        return made
 
     def _all_nonfinite(self, name: str) -> bool:
         """Every operator on the way has a reference that is defined for NaN and infinity.

@@ -1,0 +1,62 @@
+"""Who is blamed for another type: the pass, or the type inference of an operator."""
+
+from __future__ import annotations
+
+import pytest
+import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural import interface
+
+
+@I.ir_module
+class Known:
+    @R.function
+    def main(x: R.Tensor((3, 2), "float32")):
+        y = R.negative(x)
+        z = R.cumprod(y)
+        return z
+
+
+@I.ir_module
+class LessKnown:
+    @R.function
+    def main(x: R.Tensor((3, 2), "float32")):
+        y: R.Tensor(ndim=2, dtype="float32") = R.negative(x)
+        z = R.cumprod(y)
+        return z
+
+
+@I.ir_module
+class OtherAttributes:
+    @R.function
+    def main(x: R.Tensor((3, 2), "float32")):
+        y = R.negative(x)
+        z = R.cumprod(y, dtype="float64")
+        return z
+
+
+@I.ir_module
+class OtherOperand:
+    @R.function
+    def main(x: R.Tensor((3, 2), "float32")):
+        y = R.concat([x, x], axis=1)
+        z = R.cumprod(y)
+        return z
+
+
+@pytest.mark.parametrize(
+    ("after", "blamed"), [(LessKnown, "relax.cumprod"), (OtherAttributes, ""), (OtherOperand, "")]
+)
+def test_an_operator_is_blamed_for_what_is_inferred_of_less(
+    after: tvm.IRModule, blamed: str
+) -> None:
+    call = PassCall("ToNonDataflow()")
+    runs = PassRuns(Known, (call,), PassContract(name=call.name), seen=Outcome(after))
+    found = interface.signature(runs)
+    assert found is not None
+    assert found.pass_name == blamed
