@@ -36,6 +36,7 @@ class Stage(enum.StrEnum):
     ALLOCATIONS_PLACED = "allocations_placed"
     OPAQUE = "opaque"
     COMPACTED = "compacted"
+    MATCHES_LOWERED = "matches_lowered"
     BLOCKS_LOWERED = "blocks_lowered"
     FLATTENED = "flattened"
     LOOPS_LOWERED = "loops_lowered"
@@ -90,10 +91,12 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
         "s_tir.ManifestSharedMemoryLocalStage",
         "s_tir.CompactBufferAllocation",
     ),
-    Stage.BLOCKS_LOWERED: (
+    Stage.MATCHES_LOWERED: (
         "s_tir.LowerAutoCopy",
         "s_tir.UnifyThreadBinding",
         "s_tir.LowerMatchBuffer",
+    ),
+    Stage.BLOCKS_LOWERED: (
         "s_tir.StmtSimplify",
         "s_tir.InjectPermutedLayout",
         "s_tir.AnnotateIrregularLoop",

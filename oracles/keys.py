@@ -154,7 +154,6 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\s*# Metadata omitted\. Use show_meta=True in script\(\) method to show it\.", ""),
         (r'\bmetadata\["[^"\n]*"\]\[\d+\]', "<node>"),
         (r"\b(buffers) \S+ and \S+", r"\1 <name> and <name>"),
-        (r"\b(undefined variable) \S+ at <root>.*", r"\1 <name>"),
         (r"\b(mapped to the same relax var:) \S+", r"\1 <n>"),
         # After "but got" comes whatever the module happened to have there.
         (

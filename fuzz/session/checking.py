@@ -19,8 +19,9 @@ from ...compat import availability
 from ...compat.release import build_name
 from ...compat.serialization import load_json
 from ...generators.choices import Choices
-from ...generators.stages import Stage
-from ...oracles.catalogue import catalogue
+from ...generators.families import family_of
+from ...generators.stages import RELAX, Stage
+from ...oracles.catalogue import catalogue, of_family
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
@@ -99,7 +100,8 @@ def check_module(
     jobs += found
     if not calls and pipeline is None:
         off = availability.current().pipelines
-        jobs = [make(pipeline=name) for name in PIPELINES if name not in off]
+        # The pipelines are of Relax.
+        jobs = [make(pipeline=name) for name in PIPELINES if name not in off and at in RELAX]
         found, passed_over = _all(make, mod, at)
         jobs += found
         passed_over |= {name: why for name, why in off.items() if name in PIPELINES}
@@ -139,11 +141,11 @@ def _named(
 def _all(
     make: Callable[..., Check], mod: tvm.IRModule, stage: Stage
 ) -> tuple[list[Check], dict[str, str]]:
-    """The checks of all passes of the stage; why the others of the catalogue do not apply."""
+    """The checks of all passes of the stage; why the others of its family do not apply."""
     off = availability.current().passes
     jobs: list[Check] = []
     passed_over: dict[str, str] = {}
-    for name, contract in catalogue.items():
+    for name, contract in of_family(family_of(stage).name).items():
         reason = off.get(name)
         if reason is None and stage not in contract.stages:
             reason = f"not at the stage {stage}: see --at"

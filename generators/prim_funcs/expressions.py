@@ -220,9 +220,9 @@ def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
 
 
 def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
-    """Of unsigned numbers the distance, which is never below 0."""
+    """Of unsigned numbers what they differ in: a difference below 0 has no meaning."""
     a, b = e.value(dtype, depth), e.leaf(dtype)
-    return tirx.max(a, b) - tirx.min(a, b) if dtype.startswith("u") else a - b
+    return tirx.bitwise_xor(a, b) if dtype.startswith("u") else a - b
 
 
 _SHARED: tuple[Operation, ...] = (

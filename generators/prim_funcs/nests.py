@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import tvm
 from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
 
 from ..choices import Choices
@@ -103,7 +104,7 @@ def _loops(
 def builder_names(variables: Sequence[Any], ends: str) -> None:
     """Loop variables are named as people do."""
     for letter, var in zip("ijklmn", variables, strict=False):
-        tvm.script.ir_builder.IRBuilder.name(f"{letter}{ends}", var)
+        IRBuilder.name(f"{letter}{ends}", var)
 
 
 def _axes(variables: Sequence[Expr], dims: Sequence[Dim]) -> list[Axis]:
@@ -228,7 +229,7 @@ def _domain(task: Task, dim: Dim) -> tvm.ir.Range:
 
 def _names(variables: Sequence[Any]) -> None:
     for letter, var in zip("ijklmn", variables, strict=False):
-        tvm.script.ir_builder.IRBuilder.name(f"v{letter}", var)
+        IRBuilder.name(f"v{letter}", var)
 
 
 def _reduction(c: Choices, task: Task) -> None:
@@ -367,6 +368,36 @@ def _rows(c: Choices, task: Task) -> None:
     return None
 
 
+def _matched(c: Choices, task: Task) -> None:
+    """A block for each row, which has a name of its own for the row of the target."""
+    dims = task.dims
+    if len(dims) < 2:
+        return _opaque(c, task)
+    row = dims[-1]
+    # Of what the caller gives, only what the target's type says is known.
+    where = {"strides": [1]} if c.flag(0.3) and not task.target.ty.strides else {}
+    with _loops(c, task, dims[:-1], plain=False) as loops, builder.sblock("row"):
+        at = [
+            builder.axis.spatial(_domain(task, dim), var)
+            for var, dim in zip(loops, dims[:-1], strict=True)
+        ]
+        _names(at)
+        region = task.target[(*at, slice(task.number(0), task.number(row)))]
+        offset = tirx.Var("row_offset", "int64")
+        view = builder.match_buffer(
+            region, (row,), task.dtype, elem_offset=offset, scope=scope_of(task.target), **where
+        )
+        with builder.serial(task.number(0), task.number(row)) as j:
+            value = task.expressions(c, _axes([*at, j], dims)).value(task.dtype)
+            builder.buffer_store(view, value, [j])
+    return None
+
+
+def scope_of(buffer: tirx.Buffer) -> str:
+    """Where the buffer lies."""
+    return str(buffer.scope())
+
+
 def _plain(c: Choices, task: Task) -> None:
     """Loops without blocks; the first may start elsewhere than at 0, or go in larger steps."""
     dims = task.dims
@@ -414,6 +445,7 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     _opaque,
     _plain,
     _guarded,
+    _matched,
 )
 
 _PLAIN: tuple[Nest, ...] = (_plain, _plain, _guarded)

@@ -14,11 +14,11 @@ from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import ANYWHERE, between, has, nodes_of, none_left
 
-AFTER_INIT = between(Stage.INIT_LOWERED, Stage.COMPACTED)
+AFTER_INIT = between(Stage.INIT_LOWERED, Stage.MATCHES_LOWERED)
 """PlanAndUpdateBufferAllocationLocation and ConvertBlocksToOpaque check that no block has initial
 values: "tvm/s_tir/pipeline.py" has LowerInitBlock before them."""
 
-OPAQUE = between(Stage.OPAQUE, Stage.COMPACTED)
+OPAQUE = between(Stage.OPAQUE, Stage.MATCHES_LOWERED)
 """The messages of CompactBufferAllocation and LowerOpaqueBlock ask for opaque blocks, and name
 ConvertBlocksToOpaque."""
 
@@ -122,7 +122,8 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="s_tir.LowerOpaqueBlock",
-        stages=OPAQUE,
+        # Blocks have no names for regions of buffers any more.
+        stages=(Stage.MATCHES_LOWERED,),
         looks_for=has(ir.SBlock),
         # Docstring: "Remove the block to ensure that the TIR can not be scheduled again".
         post=none_left(ir.SBlock, "a block"),

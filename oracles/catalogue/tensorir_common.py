@@ -76,11 +76,11 @@ def is_vectorized(loop: Any) -> bool:
 
 
 def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Variants:
-    """The pass mostly as it is, else with one of these settings of its option."""
+    """The pass mostly as it is, else with one of these settings of its option: some take long."""
     plain = PassCall(expr)
     others = [PassCall(expr, {option: dict(each)}) for each in settings]
 
     def variants(choices: Choices, mod: tvm.IRModule) -> PassCall:
-        return choices.pick([plain] * len(others) + others)
+        return choices.pick([plain] * 3 * len(others) + others)
 
     return variants

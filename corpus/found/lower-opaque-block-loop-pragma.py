@@ -1,0 +1,17 @@
+# LowerOpaqueBlock: a pragma of a loop becomes an attribute around the loop that names its variable, which is defined inside: 'Invalid use of undefined variable'
+
+import tvm
+from tvm import s_tir
+from tvm.script import ir as I, tirx as T
+
+
+@I.ir_module
+class mod:
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32")):
+        for i in T.serial(8, annotations={"pragma_auto_unroll_max_step": 16}):
+            A[i] = A[i] + T.float32(1)
+
+
+if __name__ == "__main__":
+    s_tir.analysis.verify_well_formed(s_tir.transform.LowerOpaqueBlock()(mod))
