@@ -9,7 +9,7 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage
 from ..contract import PassContract
-from ..inspect import attr, prim_funcs
+from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import has
@@ -46,8 +46,13 @@ SINGLE = (
 """Rules of which each may stand alone: it leaves what is not of its kind."""
 
 
+def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
+    """The PrimFuncs for a device: BindTarget binds those that compute sizes to the host."""
+    return [func for _, func in prim_funcs(mod) if "gpu" in attr(func, "target").keys]
+
+
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
-    kinds = {str(attr(func, "target").kind.name) for _, func in prim_funcs(mod)}
+    kinds = {str(attr(func, "target").kind.name) for func in _kernels(mod)}
     lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
     single = [_rules(name) for name in SINGLE]
     return PassCall(choices.pick(lists if choices.flag() else single))
@@ -59,11 +64,15 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     """
     if "Fallback" not in call.expr:
         return None
-    for _, func in prim_funcs(after):
+    for func in _kernels(after):
         if not attr(func, "tirx.is_scheduled"):
             return "a kernel is not marked as scheduled"
-        if not tirx.analysis.verify_memory(func):
-            return "a kernel accesses memory of the device outside of its threads"
+        bound = filter(_is_bound, nodes(func, ir.For))
+        on_threads = {
+            store.__chandle__() for loop in bound for store in nodes(loop, ir.BufferStore)
+        }
+        if any(each.__chandle__() not in on_threads for each in nodes(func, ir.BufferStore)):
+            return "a kernel stores outside of its threads"
     return None
 
 

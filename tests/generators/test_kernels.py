@@ -1,0 +1,78 @@
+"""The strategy `kernels`: valid, bound to devices, and scheduled on the way."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis.errors import InvalidArgument
+from tvm import tirx
+
+from relaxfuzz.compat import ir
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators import stages
+from relaxfuzz.generators.prim_funcs import is_well_formed
+from relaxfuzz.generators.prim_funcs.kernels import SIZES, TARGETS, kernels
+from relaxfuzz.generators.stages import DEVICE, Stage
+from relaxfuzz.oracles.inspect import attr, is_bound_to_threads, nodes, prim_funcs
+from relaxfuzz.oracles.pass_runs import digest
+
+MODULES = [example(kernels(), 0, index) for index in range(60)]
+
+FUNCTIONS = [func for mod in MODULES for _, func in prim_funcs(mod)]
+
+
+def test_every_module_is_well_formed_and_not_scheduled() -> None:
+    assert all(map(is_well_formed, MODULES))
+    assert not any(map(is_bound_to_threads, FUNCTIONS))
+
+
+def test_all_functions_of_a_module_are_for_one_device() -> None:
+    kinds = [
+        {str(attr(func, "target").kind.name) for _, func in prim_funcs(mod)} for mod in MODULES
+    ]
+    devices = [each - {"llvm"} for each in kinds]  # what computes sizes runs on the host
+    assert all(len(each) <= 1 for each in devices)
+    assert set().union(*devices) == {str(target["kind"]) for target in TARGETS.values()}
+
+
+def test_sizes_are_around_those_of_tiles() -> None:
+    dims = {
+        dim.value
+        for func in FUNCTIONS
+        for loop in nodes(func, ir.For)
+        if isinstance(dim := loop.extent, tirx.IntImm)
+    }
+    assert len(dims.intersection(SIZES)) > len(SIZES) // 2
+
+
+def test_the_same_seed_gives_the_same_modules() -> None:
+    assert digest(example(kernels(), 0, 3)) == digest(MODULES[3])
+
+
+def test_most_modules_come_to_the_end() -> None:
+    ends = 0
+    for mod in MODULES[:12]:
+        try:
+            done = stages.advance(mod, Stage.DEVICE_SPLIT)
+        except Exception:  # a bug of a pass on the way
+            continue
+        ends += is_well_formed(done)
+    assert ends > 6
+
+
+def test_scheduled_kernels_are_bound_to_threads() -> None:
+    for index in range(4):
+        mod = example(kernels(stage=Stage.SCHEDULED, target="cuda"), 0, index)
+        assert all(is_bound_to_threads(func) for _, func in prim_funcs(mod))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target": "cudda"}, "Expected a target among cuda"),
+        ({"stage": Stage.RAW}, f"Expected a stage among {', '.join(DEVICE)}"),
+        ({"stage": "schedulled"}, "Did you mean 'scheduled'"),
+    ],
+)
+def test_what_is_refused_and_in_what_words(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        kernels(**settings)

@@ -1,0 +1,110 @@
+"""Faulty passes over kernels of devices, for the oracles that must see what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+from relaxfuzz.compat import ir
+
+Pass = tvm.transform.Pass
+
+
+@I.ir_module
+class Scheduled:
+    """A kernel whose last threads have nothing to do."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((50,), "float32"), B: T.Buffer((50,), "float32")):
+        T.func_attr({"tirx.is_scheduled": True})
+        for block in T.thread_binding(2, thread="blockIdx.x"):
+            for thread in T.thread_binding(32, thread="threadIdx.x"):
+                with T.sblock("add"):
+                    v = T.axis.spatial(50, block * 32 + thread)
+                    T.where(block * 32 + thread < 50)
+                    B[v] = A[v] + T.float32(1)
+
+
+@I.ir_module
+class Synchronized:
+    """Each thread reads what another one has written, twice."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        T.func_attr({"tirx.is_scheduled": True})
+        thread = T.launch_thread("threadIdx.x", 32)
+        S = T.alloc_buffer((32,), "float32", scope="shared")
+        S[thread] = A[thread]
+        T.evaluate(T.tvm_storage_sync("shared"))
+        B[thread] = S[31 - thread]
+        T.evaluate(T.tvm_storage_sync("shared"))
+        S[thread] = B[thread] * T.float32(2)
+        T.evaluate(T.tvm_storage_sync("shared"))
+        B[thread] = S[31 - thread]
+
+
+def _rewriting(kind: type[Any], rewrite: Any) -> Pass:
+    def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
+        return func.with_body(tvm_ffi.structural_map(func.body, (kind, rewrite), order="post"))
+
+    return tirx.transform.prim_func_pass(transform, opt_level=0, name="rewriting")
+
+
+def adds_a_statement() -> Pass:
+    """Right: it does nothing."""
+    nothing = tirx.Evaluate(tirx.IntImm("int32", 0))
+    return _rewriting(ir.BufferStore, lambda store: tirx.SeqStmt([store, nothing]))
+
+
+def too_few_threads() -> Pass:
+    """A tile is half as wide as it is to be."""
+
+    def halved(loop: Any) -> Any:
+        if loop.thread_binding is None or loop.thread_binding.thread_tag != "threadIdx.x":
+            return loop
+        half = loop.extent // 2
+        binding = tirx.IterVar(None, loop.thread_binding.var, 1, "threadIdx.x")
+        return tirx.For(loop.loop_var, 0, half, loop.kind, loop.body, binding)
+
+    return _rewriting(ir.For, halved)
+
+
+def forgets_the_predicate() -> Pass:
+    """The threads behind the end of the buffers work, too."""
+
+    def unconditional(realize: Any) -> Any:
+        return ir.SBlockRealize(realize.iter_values, True, realize.block)
+
+    return _rewriting(ir.SBlockRealize, unconditional)
+
+
+def forgets_a_barrier() -> Pass:
+    """The second one: the others stay."""
+
+    def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
+        seen = 0
+
+        def dropped(call: Any) -> Any:
+            nonlocal seen
+            if getattr(call.value.op, "name", "") == "tirx.tvm_storage_sync":
+                seen += 1
+                return tirx.Evaluate(tirx.IntImm("int32", 0)) if seen == 2 else call
+            return call
+
+        body = tvm_ffi.structural_map(func.body, (tirx.Evaluate, dropped), order="post")
+        return func.with_body(body)
+
+    return tirx.transform.prim_func_pass(transform, opt_level=0, name="forgets_a_barrier")
+
+
+FAULTS = {
+    "too_few_threads": (Scheduled, "evaluated"),
+    "forgets_the_predicate": (Scheduled, "sanitized"),
+    "forgets_a_barrier": (Synchronized, "sanitized"),
+}
+"""By pass, the module that it is to be tried on and the oracle that must see it."""
