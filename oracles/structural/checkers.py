@@ -9,6 +9,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar
+from tvm.relax.analysis import type_base_check
 
 from ...compat import ir
 from .. import keys
@@ -82,6 +83,9 @@ def _complaint(
 def _kind_of_variable(mod: tvm.IRModule, name: str) -> str:
     """Whether the variable stands for a dimension or for a value: other parts of a pass."""
     for _, func in relax_functions(mod):
+        returned = func.body.body
+        if isinstance(returned, relax.Var) and str(returned.name) == name:
+            return "value"
         for var in relax.analysis.all_vars(func):
             if str(var.name) == name:
                 return "dimension" if isinstance(var.ty, tvm.ir.PrimType) else "value"
@@ -107,15 +111,24 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
     TVM's checker compares a call with the type of the GlobalVar, which need not be the function's:
     an earlier pass may have changed the one and not the other, for which no later pass is to blame.
     """
-    params = {gvar.name_hint: len(func.params) for gvar, func in relax_functions(mod)}
+    functions = {gvar.name_hint: func for gvar, func in relax_functions(mod)}
     for gvar, func in relax_functions(mod):
         for call in calls_of(func):
             name = call.op.name_hint if isinstance(call.op, GlobalVar) else None
-            if name is not None and len(call.args) != params.get(name, len(call.args)):
+            callee = functions.get(name)
+            if callee is None:
+                continue
+            if len(call.args) != len(callee.params):
                 return Violation.titled(
                     "ill-formed: a call has not as many arguments as the function has parameters",
-                    f"{gvar.name_hint!r} calls {name!r}, which has {params[name]}, with "
+                    f"{gvar.name_hint!r} calls {name!r}, which has {len(callee.params)}, with "
                     f"{len(call.args)}\n\n{keys.listing(mod)}",
+                )
+            if int(type_base_check(call.ty, callee.ret_ty)) == 0:
+                return Violation.titled(
+                    "ill-formed: the type of a call contradicts that of the function's result",
+                    f"{gvar.name_hint!r} calls {name!r}, which gives {callee.ret_ty}, and takes "
+                    f"the result for {call.ty}\n\n{keys.listing(mod)}",
                 )
     return None
 

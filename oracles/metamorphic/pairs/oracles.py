@@ -61,7 +61,7 @@ def _violation(oracle: Oracle, found: Found, pipeline: str) -> Violation:
         how = (SEVERAL,) if place is None else (place.rewrite.name,)
     key = (difference.kind, *how, where or (place.op if place else "the result"))
     what = ", ".join((_DIFFERS[oracle.name], *how))
-    title = f"{what}: other {difference.kind}, from {where or 'no operator alone'} on"
+    title = f"{what}: other {difference.kind}" + (f", starting with {where}" if where else "")
     detail = f"{difference.question.function}: {difference.wrong}"
     blamed = step or where or f"{pipeline} (a combination of operators)"
     return Violation(title, detail, key).blame(oracle.name, blamed)

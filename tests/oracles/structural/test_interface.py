@@ -18,8 +18,7 @@ class Known:
     @R.function
     def main(x: R.Tensor((3, 2), "float32")):
         y = R.negative(x)
-        z = R.cumprod(y)
-        return z
+        return R.cumprod(y)
 
 
 @I.ir_module
@@ -27,8 +26,7 @@ class LessKnown:
     @R.function
     def main(x: R.Tensor((3, 2), "float32")):
         y: R.Tensor(ndim=2, dtype="float32") = R.negative(x)
-        z = R.cumprod(y)
-        return z
+        return R.cumprod(y)
 
 
 @I.ir_module
@@ -36,8 +34,7 @@ class OtherAttributes:
     @R.function
     def main(x: R.Tensor((3, 2), "float32")):
         y = R.negative(x)
-        z = R.cumprod(y, dtype="float64")
-        return z
+        return R.cumprod(y, dtype="float64")
 
 
 @I.ir_module
@@ -45,8 +42,7 @@ class OtherOperand:
     @R.function
     def main(x: R.Tensor((3, 2), "float32")):
         y = R.concat([x, x], axis=1)
-        z = R.cumprod(y)
-        return z
+        return R.cumprod(y)
 
 
 @pytest.mark.parametrize(

@@ -369,3 +369,26 @@ def test_nothing_is_promised_for_a_device_that_the_module_does_not_list(listed: 
     mod = tvm.IRModule({"main": main, gvar: Folded["kernel"]}, global_infos=infos)
     assert (checkers.devices_flaw(mod) is None) == listed
     assert check(Case(mod, (PassCall("CallTIRRewrite()"),)), oracles=["crash"]) == []
+
+
+def test_nothing_is_promised_for_a_call_of_another_type_than_its_function_gives() -> None:
+    """An earlier pass has given the function another type, and its callers not."""
+
+    @I.ir_module
+    class Module:
+        @R.function(private=True)
+        def halved(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float16"):
+            return R.astype(x, "float16")
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float16"):
+            return Module.halved(x)
+
+    assert checkers.calls_flaw(Module) is None
+    changed = Module["halved"]
+    body = relax.SeqExpr([], changed.params[0])
+    kept = relax.Function(changed.params, body, changed.params[0].ty)
+    stale = tvm.IRModule({**dict(Module.functions_items()), Module.get_global_var("halved"): kept})
+    found = checkers.calls_flaw(stale)
+    assert found is not None
+    assert found.title.startswith("ill-formed: the type of a call contradicts")
