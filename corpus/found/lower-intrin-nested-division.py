@@ -14,4 +14,7 @@ class mod:
 
 
 if __name__ == "__main__":
-    s_tir.analysis.verify_well_formed(tirx.transform.LowerIntrin()(mod))
+    # Before TVM 0.27 it was in tirx.
+    newer = hasattr(s_tir.analysis, "verify_well_formed")
+    analysis = s_tir.analysis if newer else tirx.analysis
+    analysis.verify_well_formed(tirx.transform.LowerIntrin()(mod))

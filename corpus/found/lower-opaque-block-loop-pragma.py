@@ -1,7 +1,7 @@
 # LowerOpaqueBlock: a pragma of a loop becomes an attribute around the loop that names its variable, which is defined inside: 'Invalid use of undefined variable'
 
 import tvm
-from tvm import s_tir
+from tvm import s_tir, tirx
 from tvm.script import ir as I, tirx as T
 
 
@@ -14,4 +14,7 @@ class mod:
 
 
 if __name__ == "__main__":
-    s_tir.analysis.verify_well_formed(s_tir.transform.LowerOpaqueBlock()(mod))
+    # Before TVM 0.27 it was in tirx.
+    newer = hasattr(s_tir.analysis, "verify_well_formed")
+    analysis = s_tir.analysis if newer else tirx.analysis
+    analysis.verify_well_formed(s_tir.transform.LowerOpaqueBlock()(mod))

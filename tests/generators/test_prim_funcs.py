@@ -14,6 +14,7 @@ from tvm import tirx
 
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators import stages
 from relaxfuzz.generators.families import DEFAULT, FAMILIES, family_of
 from relaxfuzz.generators.prim_funcs import is_well_formed, prim_funcs
 from relaxfuzz.generators.stages import STEPS, TENSORIR, Stage, last_step
@@ -151,6 +152,6 @@ def test_the_stages_of_tensorir_are_those_of_tvms_pipeline() -> None:
 
     with tvm.transform.PassContext(instruments=[Observer()]):
         tvm.compile(MODULES[0], "llvm")
-    steps = [name for names in TENSORIR.values() for name in names]
+    steps = [name for stage in TENSORIR for name in stages.steps(stage)]
     left = iter(ran)
     assert all(name in left for name in steps), f"{steps} is no subsequence of {ran}"

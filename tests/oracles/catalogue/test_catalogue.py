@@ -13,7 +13,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.compat import ir
+from relaxfuzz.compat import availability, ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.stages import Stage, advance, step
 from relaxfuzz.oracles import catalogue as package
@@ -39,7 +39,9 @@ HERE = (structure, dispatch, legalization, fusion, lowering, memory)
 
 def test_every_public_pass_is_covered_or_left_out() -> None:
     assert not new_passes(), "a pass of this TVM has no contract"
-    assert set(catalogue) | set(LEFT_OUT) == set(public_passes())
+    known = set(catalogue) | set(LEFT_OUT)
+    assert known >= set(public_passes())
+    assert known - set(public_passes()) <= set(availability.current().passes)
     assert not set(catalogue) & set(LEFT_OUT)
     assert all(reason.strip() for reason in LEFT_OUT.values())
 
@@ -170,6 +172,8 @@ class Model:
 
 @pytest.mark.parametrize("contract", catalogue.values(), ids=catalogue)
 def test_contracts_are_well_made(contract: PassContract) -> None:
+    if contract.name in availability.current().passes:
+        pytest.skip("not on this TVM")
     assert contract.stages
     assert len(set(contract.stages)) == len(contract.stages)
     assert contract.cost > 0

@@ -11,6 +11,7 @@ from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import availability
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
 from relaxfuzz.generators.choices import Choices
@@ -21,7 +22,8 @@ from relaxfuzz.oracles.contract import no_post
 from relaxfuzz.oracles.passcall import TENSORIR as MODULES
 from relaxfuzz.oracles.passcall import PassCall, public_passes
 
-CONTRACTS = of_family("tensorir")
+OFF = availability.current().passes
+CONTRACTS = {name: each for name, each in of_family("tensorir").items() if name not in OFF}
 
 COUNT = 24
 
@@ -59,7 +61,6 @@ def test_most_modules_come_to_the_end() -> None:
 def test_every_pass_of_tensorir_is_covered_or_left_out() -> None:
     passes = {name for name in public_passes() if name.startswith(tuple(MODULES))}
     assert passes == {*CONTRACTS, *(name for name in LEFT_OUT if name in passes)}
-    assert set(CONTRACTS) < passes
     assert not any("." in name for name in of_family("relax"))
 
 
@@ -99,7 +100,7 @@ def test_a_pass_that_does_nothing_breaks_the_promise(name: str) -> None:
     assert any(problem is not None for problem in broken)
 
 
-@pytest.mark.parametrize("name", NEEDS_MORE[:2])
+@pytest.mark.parametrize("name", [name for name in NEEDS_MORE[:2] if name in CONTRACTS])
 def test_a_variable_that_is_defined_twice_is_no_ssa(name: str) -> None:
     var = tirx.Var("i", "int32")
     loop = tirx.For(var, 0, 4, tirx.ForKind.SERIAL, tirx.Evaluate(var))
