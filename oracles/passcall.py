@@ -59,8 +59,8 @@ def cpu() -> tvm.target.Target:
 
 @functools.cache
 def public_passes() -> Mapping[str, str]:
-    """Every public pass of `tvm.relax.transform`, `BACKEND_PASSES`, `REWRITING` and `BELOW_RELAX`, by
-    name.
+    """Every public pass of `tvm.relax.transform` and `BELOW_RELAX`, `BACKEND_PASSES` and
+    `REWRITING`, by name.
 
     A pass is what makes one: a function or a class derived from Pass. The base classes
     and the decorators (`function_pass`) are none. The values are expressions for them.

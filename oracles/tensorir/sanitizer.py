@@ -75,12 +75,11 @@ def sanitize(
         Undefined: a view or an allocation that no memory can have.
         Unsupported: something in the PrimFunc is not known.
     """
+    whole = func if module is None else linked(func, module)
     if synchronised is None:
-        synchronised = is_synchronised(func)
-    if module is not None:
-        func = linked(func, module)
+        synchronised = whole is not func or is_synchronised(func)
     run = functools.partial(checked_run, overflow=overflow, synchronised=synchronised)
-    return run(func, args, budget, outputs)[0]
+    return run(whole, args, budget, outputs)[0]
 
 
 def checked_run(

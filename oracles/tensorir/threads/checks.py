@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...errors import Undefined
+from ..intrinsics import divisor, shift
 from ..sanitizer_runtime import (
     CONVERSION,
     DIVERGENT,
@@ -21,55 +22,61 @@ from ..sanitizer_runtime import (
     Found,
 )
 from .grid import Grid
-from .shadow import Shadow, Who
+from .shadow import TURN, Shadow, Who
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Elements of an array, one for each lane, or for each scalar of a vector in each lane."""
+    """Elements of an array: one for each lane, or for each scalar of a vector in each lane."""
 
     array: Any
     copied: bool
     """The first index is that of a copy."""
     index: tuple[Any, ...]
+    shape: tuple[int, ...]
     active: Any
-    """Which of them are accessed."""
+    """Which of them are accessed: an array, or True."""
 
     @property
     def width(self) -> int:
         """Scalars of an element."""
         return int(self.array.shape[-1]) if self.array.ndim > len(self.index) else 1
 
+    def chosen(self, values: Any) -> Any:
+        """The values of those that are accessed, one after the other."""
+        values = np.asarray(values)
+        shape = (*self.shape, *values.shape[len(self.shape) :])
+        if values.shape != shape:
+            values = np.broadcast_to(values, shape)
+        if self.active is True:
+            return values.reshape(-1, *shape[len(self.shape) :])
+        return values[np.broadcast_to(self.active, self.shape)]
+
     def where(self, shadow: Shadow) -> Any:
-        """Their numbers in a shadow, in a last axis."""
-        places = shadow.places(self.array, self.index, self.width)
-        return np.broadcast_to(places, (*self.active.shape, places.shape[-1]))
+        """Their numbers in a shadow: a row for each."""
+        rows = self.chosen(shadow.places(self.array, self.index))[:, None]
+        count = shadow.count(self.array, self.width)
+        return rows if count == 1 else rows + np.arange(count)
 
-    def each(self, values: Any) -> Any:
-        """A value for each."""
-        vector = (self.width,) if self.width > 1 else ()
-        return np.broadcast_to(values, (*self.active.shape, *vector))
-
-    def agrees(self, values: Any) -> Any:
-        """Whether these are their values."""
-        old = self.each(self.array[self.index])
-        same = np.equal(old, values) | (np.not_equal(old, old) & np.not_equal(values, values))
-        return same.all(axis=-1) if self.width > 1 else same
+    def values(self) -> Any:
+        """What they hold: a row for each where it is a vector."""
+        elements = self.array[tuple(map(self.chosen, self.index))] if self.index else self.array
+        return elements if self.index else self.chosen(elements)
 
     def store(self, values: Any) -> None:
-        """Store values in those that are accessed."""
-        chosen = self.active
-        index = tuple(np.broadcast_to(i, chosen.shape)[chosen] for i in self.index)
-        if index:
-            self.array[index] = values[chosen]
-        elif chosen.any():
-            self.array[()] = values[chosen][-1]
+        """Store a value in each."""
+        if self.index:
+            self.array[tuple(map(self.chosen, self.index))] = values
+        elif len(values):
+            self.array[()] = values[-1]
 
-    def first(self, chosen: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The index of the first that is chosen, and the shape of the buffer."""
+    def first(self, rows: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The index of the first one whose row says so, and the shape of the buffer."""
+        number = int(np.argmax(rows.reshape(len(rows), -1).any(axis=1)))
         index = self.index[1:] if self.copied else self.index
-        first = tuple(int(np.broadcast_to(i, chosen.shape)[chosen][0]) for i in index)
-        return first, self.array.shape[1 : 1 + len(index)] if self.copied else self.array.shape
+        first = tuple(int(self.chosen(i)[number]) for i in index)
+        shape = self.array.shape[1:] if self.copied else self.array.shape
+        return first, shape[: len(index)]
 
 
 class CheckedGrid(Grid):
@@ -97,12 +104,8 @@ class CheckedGrid(Grid):
 
     def chunks(self) -> Iterator[tuple[Any, Any, Any]]:
         for chunk in super().chunks():
-            block = self.first + self.group
-            thread = self.lane % self.threads
-            warp = thread // self._warp
-            zero = np.zeros(self.size, "int64")
-            warps = self.threads // self._warp + 1
-            self._who = Who(block * self.threads + thread, block, block * warps + warp, zero, zero)
+            thread = (self.first + self.group) * self.threads + self.lane % self.threads
+            self._who = Who(thread, np.zeros(self.size, "int64"), self.threads, self._warp)
             yield chunk
 
     # Poison
@@ -150,16 +153,18 @@ class CheckedGrid(Grid):
         """The elements that the lanes read."""
         place = self._place(READ_OUTSIDE, site, array, copy, index, active)
         where = place.where(shadow)
-        unknown = ~shadow.known[where].all(axis=-1) & place.active
+        unknown = ~shadow.known[where]
         if unknown.any():
             if shadow.common:
                 raise Found(UNINITIALISED, site, *place.first(unknown))
             self._source = (site, *place.first(unknown))
-            self._poison = self._poison | unknown.reshape(self.size, -1).any(axis=1)
+            poison = np.zeros(self.size, np.bool_)
+            poison[self._lanes(place)[unknown.any(axis=1)]] = True
+            self._poison = self._poison | poison
         if shadow.common and self._races:
             shadow.launched(self)
-            wrong = shadow.read(where[place.active], self._who_at(place, where))
-            self._refuse(RACE, site, place, wrong)
+            wrong = shadow.read(where.ravel(), self._who_at(place, where))
+            self._refuse(site, place, wrong.reshape(where.shape))
         return array[place.index]
 
     def write(
@@ -175,58 +180,62 @@ class CheckedGrid(Grid):
         """Store what the lanes write."""
         place = self._place(WRITE_OUTSIDE, site, array, copy, index, active)
         where = place.where(shadow)
-        new = place.each(np.asarray(value).astype(array.dtype))
+        vector = (place.width,) if place.width > 1 else ()
+        new = np.broadcast_to(np.asarray(value).astype(array.dtype), (*place.shape, *vector))
+        new = place.chosen(new)
         if not shadow.common:
             place.store(new)
-            poison = np.broadcast_to(_wide(self._poison, place.active.ndim), place.active.shape)
-            shadow.known[where[place.active]] = ~poison[place.active][:, None]
+            poison = self._poison is not False and self._poison[self._lanes(place)][:, None]
+            shadow.known[where] = ~np.asarray(poison)
             return
         self.decide(None, active)
         if self._races:
             shadow.launched(self)
-            changes = ~place.agrees(new)[..., None] | ~shadow.known[where]
-            who = self._who_at(place, where)
-            self._refuse(
-                RACE, site, place, shadow.write(where[place.active], who, changes[place.active])
-            )
+            changes = _differ(place.values(), new) | ~shadow.known[where]
+            wrong = shadow.write(where.ravel(), self._who_at(place, where), changes.ravel())
+            self._refuse(site, place, wrong.reshape(where.shape))
         place.store(new)
         if self._races:
             # Of threads that store to one element in one statement, one has the last word.
-            self._refuse(RACE, site, place, ~place.agrees(new)[place.active])
-        shadow.known[where[place.active]] = True
+            self._refuse(site, place, _differ(place.values(), new))
+        shadow.known[where] = True
 
     def _place(
         self, kind: str, site: int, array: Any, copy: Any, index: Sequence[Any], active: Any
     ) -> Place:
         """What the lanes access, all of it inside."""
-        rank = max(np.ndim(i) for i in (self.lane, *index))
-        active = np.broadcast_to(
-            _wide(active, rank),
-            np.broadcast_shapes(*(np.shape(_wide(i, rank)) for i in (self.lane, *index))),
-        )
+        rank = max(1, *(np.ndim(i) for i in index)) if index else 1
+        wide = [_wide(i, rank) for i in index]
+        shape = np.broadcast_shapes((self.size, *(1,) * (rank - 1)), *map(np.shape, wide))
+        if active is not True:
+            active = _wide(active, rank)
         sizes = array.shape if copy is None else array.shape[1:]
-        safe = []
-        for i, size in zip(index, sizes, strict=False):
-            wide = _wide(i, rank)
-            outside = (np.less(wide, 0) | np.greater_equal(wide, size)) & active
+        for axis, (i, size) in enumerate(zip(wide, sizes, strict=False)):
+            if np.min(i) >= 0 and np.max(i) < size:
+                continue
+            outside = (np.less(i, 0) | np.greater_equal(i, size)) & active
             if outside.any():
-                first = [np.broadcast_to(_wide(j, rank), active.shape)[outside][0] for j in index]
+                outside = np.broadcast_to(outside, shape)
+                first = [int(np.broadcast_to(j, shape)[outside][0]) for j in wide]
                 raise Found(kind, site, tuple(first), sizes[: len(index)])
-            safe.append(wide.clip(0, size - 1))
+            wide[axis] = np.clip(i, 0, size - 1)
         if copy is not None:
-            safe.insert(0, _wide(copy, rank))
-        return Place(array, copy is not None, tuple(safe), active)
+            wide.insert(0, _wide(copy, rank))
+        return Place(array, copy is not None, tuple(wide), shape, active)
+
+    def _lanes(self, place: Place) -> Any:
+        """The lane of each element that is accessed."""
+        return place.chosen(_wide(self.lane, len(place.shape)))
 
     def _who_at(self, place: Place, where: Any) -> Who:
-        lanes = np.broadcast_to(_wide(self.lane, place.active.ndim), place.active.shape)
-        return self._who[np.broadcast_to(lanes[..., None], where.shape)[place.active]]
+        if place.active is True and where.size == self.size:
+            return self._who
+        return self._who.at(np.repeat(self._lanes(place), where.shape[1]))
 
-    def _refuse(self, kind: str, site: int, place: Place, wrong: Any) -> None:
-        """Raise a fault where one of the accesses that are made is wrong."""
+    def _refuse(self, site: int, place: Place, wrong: Any) -> None:
+        """Raise a fault where one of the accesses is wrong."""
         if wrong.any():
-            chosen = np.zeros(place.active.shape, np.bool_)
-            chosen[place.active] = wrong.reshape(wrong.shape[0], -1).any(axis=1)
-            raise Found(kind, site, *place.first(chosen))
+            raise Found(RACE, site, *place.first(wrong))
 
     def together(self, site: int, active: Any = True) -> None:
         """Threads that compute something together: all of a block or none."""
@@ -236,34 +245,40 @@ class CheckedGrid(Grid):
 
     def barrier(self, site: int, scope: str, active: Any = True) -> None:
         """Threads wait for each other: all of a block or none."""
-        lanes = np.broadcast_to(active, self.size)
-        if scope == "warp":
-            self._who = dataclasses.replace(self._who, turn=self._who.turn + lanes)
-            return
-        self.together(site, active)
-        self._who = dataclasses.replace(self._who, time=self._who.time + lanes)
+        count = 1
+        if scope != "warp":
+            self.together(site, active)
+            count = 1 << TURN
+        self._who = self._who._replace(time=self._who.time + count * np.asarray(active))
 
 
 def _wide(values: Any, rank: int) -> Any:
     """Values of lanes, with axes for the scalars of vectors behind."""
-    values = np.asarray(values)
-    if values.ndim in (0, rank):
+    if np.ndim(values) in (0, rank):
         return values
     return values.reshape(*values.shape, *(1,) * (rank - values.ndim))
 
 
+def _differ(old: Any, new: Any) -> Any:
+    """Where values are not the same, a row for each."""
+    rows = np.not_equal(old, new) & ~(np.not_equal(old, old) & np.not_equal(new, new))
+    return rows.reshape(len(rows), -1)
+
+
 def divisor_where(x: Any, active: Any, site: int) -> Any:
-    zero = np.equal(x, 0)
-    if np.any(zero & active):
-        raise Found(DIVISION, site)
-    return np.where(zero, np.ones_like(x), x)
+    """`intrinsics.divisor`, whose fault is one of the site."""
+    try:
+        return divisor(x, active)
+    except Undefined as error:
+        raise Found(DIVISION, site) from error
 
 
 def shift_where(x: Any, bits: int, active: Any, site: int) -> Any:
-    wrong = np.less(x, 0) | np.greater_equal(x, bits)
-    if np.any(wrong & active):
-        raise Found(SHIFT, site)
-    return np.where(wrong, np.zeros_like(x), x)
+    """`intrinsics.shift`, whose fault is one of the site."""
+    try:
+        return shift(x, bits, active)
+    except Undefined as error:
+        raise Found(SHIFT, site) from error
 
 
 def whole_where(x: Any, low: int, high: int, active: Any, site: int) -> Any:

@@ -24,7 +24,6 @@ EXTENTS = ("thread_extent", "virtual_thread")
 
 ALLREDUCE = "tirx.tvm_thread_allreduce"
 BARRIER = "tirx.tvm_storage_sync"
-LAUNCH = "tirx.call_ffi_kernel"
 
 DEVICE_KERNEL = 2
 """The calling convention of what SplitHostDevice takes out of a PrimFunc."""
@@ -111,6 +110,4 @@ def is_synchronised(func: tirx.PrimFunc) -> bool:
 
     ThreadSync puts barriers only where they are needed, and leaves no other trace.
     """
-    if calls(func, BARRIER) or calls(func, LAUNCH):
-        return True
-    return bool(attr(func, "calling_conv") == DEVICE_KERNEL)
+    return calls(func, BARRIER) or bool(attr(func, "calling_conv") == DEVICE_KERNEL)

@@ -6,7 +6,7 @@ launch asks for, which a device would run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tvm
@@ -14,45 +14,44 @@ from tvm import tirx
 
 from ....compat import ir
 from ....compat.structural import structural_map
-from ...errors import Unsupported
 from ...inspect import attr, prim_funcs
-from .launch import LAUNCH, extent, tag
+from .launch import extent, tag
+
+CALLS = ("tirx.call_ffi_kernel", "tirx.tvm_call_packed")
+"""How the host calls what it names: a kernel, or a function of the runtime."""
 
 
 def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:
-    """A PrimFunc without launches of kernels: the code of these stands in their place.
-
-    Raises:
-        Unsupported: a kernel that the module does not have.
-    """
+    """A PrimFunc whose kernels stand where it launches them; itself if it launches none."""
 
     def launched(stmt: Any) -> Any:
         call = stmt.value
         if not isinstance(call, tvm.ir.Call):
             return stmt
         if isinstance(call.op, tvm.ir.GlobalVar):
-            return _body(mod[call.op], list(call.args), {})
-        if getattr(call.op, "name", "") != LAUNCH:
+            return _body(mod[call.op], list(call.args))
+        if getattr(call.op, "name", "") not in CALLS:
             return stmt
         name, *args = call.args
         kernel = _named(mod, str(name.value))
-        count = len(kernel.params)
-        tags = list(map(str, call.attrs.launch_params))
-        return _body(kernel, args[:count], dict(zip(tags, args[count:], strict=True)))
+        return stmt if kernel is None else _body(kernel, args)
 
     body = structural_map(func.body, [(ir.Evaluate, launched)])
     return func if body.same_as(func.body) else func.with_body(body)
 
 
-def _named(mod: tvm.IRModule, name: str) -> tirx.PrimFunc:
+def _named(mod: tvm.IRModule, name: str) -> tirx.PrimFunc | None:
     for gvar, func in prim_funcs(mod):
-        if name in (str(attr(func, "global_symbol")), str(gvar.name_hint)):
+        if name in (attr(func, "global_symbol"), str(gvar.name_hint)):
             return func
-    raise Unsupported(f"kernel {name} that is not in the module")
+    return None
 
 
-def _body(kernel: tirx.PrimFunc, args: Sequence[Any], threads: Mapping[str, Any]) -> Any:
-    """The body of a kernel on these arguments, in so many threads."""
+def _body(kernel: tirx.PrimFunc, args: Sequence[Any]) -> Any:
+    """The body of a kernel on these arguments, after which come the extents of its threads."""
+    args, sizes = args[: len(kernel.params)], args[len(kernel.params) :]
+    tags = [str(name) for name in attr(kernel, "tirx.kernel_launch_params") or ()]
+    threads = dict(zip(tags, sizes, strict=False))
     values = {param.__chandle__(): arg for param, arg in zip(kernel.params, args, strict=True)}
 
     def argument(var: Any) -> Any:

@@ -14,37 +14,37 @@ conflicts", thread_storage_sync.cc). Which of two different values remains is de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 NOBODY = -1
 
+TURN = 32
+"""Bits of a time that count barriers of the warp; those above count barriers of the block."""
 
-@dataclass(frozen=True, slots=True)
-class Who:
-    """The threads that make accesses, one for each: themselves, and when they do it."""
+
+class Who(NamedTuple):
+    """The threads that make accesses, one for each, and when they do it."""
 
     thread: Any
-    block: Any
-    warp: Any
     time: Any
-    """Barriers that the block has passed."""
-    turn: Any
-    """Barriers that the warp has passed."""
+    threads: int
+    """Threads of a block."""
+    warp: int
+    """Threads of a warp."""
 
-    def __getitem__(self, chosen: Any) -> Who:
-        fields = (self.thread, self.block, self.warp, self.time, self.turn)
-        return Who(*(values[chosen] for values in fields))
+    def at(self, chosen: Any) -> Who:
+        return self._replace(thread=self.thread[chosen], time=self.time[chosen])
 
 
 class Accesses:
     """The latest accesses of one kind to each element."""
 
     def __init__(self, size: int) -> None:
-        self._last = Who(*(np.full(size, NOBODY, "int64") for _ in range(5)))
-        self.several = np.zeros(size, np.bool_)
+        self._thread = np.full(size, NOBODY, "int64")
+        self._time = np.zeros(size, "int64")
+        self._several = np.zeros(size, np.bool_)
         """Other threads did the same at that time."""
         self._blocks = np.zeros(size, np.bool_)
         """Other blocks have done the same at any time."""
@@ -55,45 +55,42 @@ class Accesses:
         Args:
             same: several threads have agreed on a value, which this one may be one of.
         """
-        last = self._last[where]
-        known = last.thread != NOBODY
-        here = last.block == who.block
-        ordered = (last.warp == who.warp) & (last.turn != who.turn)
-        now = here & (last.time == who.time) & ~ordered
-        several, blocks = self.several[where], self._blocks[where]
-        if same:
-            within = (last.thread != who.thread) & ~several
-            across = ~here & ~blocks
-        else:
-            within = (last.thread != who.thread) | several
-            across = ~here | blocks
-        return known & ((now & within) | across)
+        last, time = self._thread[where], self._time[where]
+        here = last // who.threads == who.thread // who.threads
+        now = here & (time >> TURN == who.time >> TURN)
+        several, blocks = self._several[where], self._blocks[where]
+        other = last != who.thread
+        within = other & ~several if same else other | several
+        across = ~here & ~blocks if same else ~here | blocks
+        wrong = (last != NOBODY) & ((now & within) | across)
+        if wrong.any():
+            warps = last % who.threads // who.warp == who.thread % who.threads // who.warp
+            wrong &= ~(here & warps & (time != who.time))
+        return wrong
 
     def agree(self, where: Any, who: Who) -> None:
         """Accesses that are made now, to the same effect as the latest ones."""
-        again = self.others(where, who)
-        self.several[where[again]] = True
-        self._blocks[where[again & (self._last[where].block != who.block)]] = True
+        again = where[self.others(where, who)]
+        if again.size:
+            self._several[again] = True
+            self._blocks[again] = True
 
     def note(self, where: Any, who: Who) -> None:
         """Accesses that are made now."""
-        last = self._last[where]
-        now = (last.block == who.block) & (last.time == who.time)
-        several = now & ((last.thread != who.thread) | self.several[where])
-        blocks = (last.thread != NOBODY) & (last.block != who.block)
-        for old, new in (
-            (self._last.thread, who.thread),
-            (self._last.block, who.block),
-            (self._last.warp, who.warp),
-            (self._last.time, who.time),
-            (self._last.turn, who.turn),
-        ):
-            old[where] = new
-        # Of several threads that access an element at once, the last one is noted.
-        twice = self._last.thread[where] != who.thread
-        self.several[where] = False
-        self.several[where[several | twice]] = True
-        self._blocks[where[blocks | (self._last.block[where] != who.block)]] = True
+        last = self._thread[where]
+        others = (last != who.thread) | self._several[where]
+        if others.any():
+            here = last // who.threads == who.thread // who.threads
+            now = here & (self._time[where] >> TURN == who.time >> TURN)
+            several = now & others
+            blocks = ~here & (last != NOBODY)
+            self._thread[where] = who.thread
+            # Of several threads that access an element at once, the last one is noted.
+            final = self._thread[where]
+            self._several[where] = False
+            self._several[where[several | (final != who.thread)]] = True
+            self._blocks[where[blocks | (final // who.threads != who.thread // who.threads)]] = True
+        self._time[where] = who.time
 
 
 class Shadow:
@@ -109,34 +106,39 @@ class Shadow:
         self._begin = _address(array)
         self._grain = array.itemsize
         self._shape = array.shape
-        self._size = array.size
-        self.known = np.full(self._size, written)
+        self.known = np.full(array.size, written)
         self.common = common
         self._kernel: Any = None
         self._reads, self._writes = Accesses(0), Accesses(0)
+        self._views: dict[int, tuple[Any, int]] = {}
 
     def marks(self) -> np.ndarray[Any, Any]:
         """Which elements have values."""
         return self.known.reshape(self._shape)
 
-    def places(self, array: np.ndarray[Any, Any], index: tuple[Any, ...], width: int) -> Any:
-        """Numbers of the elements of this shadow that an access touches, in a last axis.
+    def places(self, array: np.ndarray[Any, Any], index: tuple[Any, ...]) -> Any:
+        """The numbers that elements of an array have here, the first of each.
 
         Args:
             array: this one, or a view of it.
-            width: scalars that follow each other from the index on.
         """
-        begin = _address(array) - self._begin
-        byte = begin + sum(i * step for i, step in zip(index, array.strides, strict=False))
-        first = np.asarray(byte // self._grain)
-        count = max(1, array.itemsize * width // self._grain)
-        return first[..., None] + np.arange(count)
+        if id(array) not in self._views:
+            # The array is kept, so that no other one gets its number.
+            self._views[id(array)] = array, _address(array) - self._begin
+        byte: Any = self._views[id(array)][1]
+        for i, step in zip(index, array.strides, strict=False):
+            byte = byte + i * step
+        return byte // self._grain
+
+    def count(self, array: np.ndarray[Any, Any], width: int) -> int:
+        """How many numbers an element of so many scalars has here."""
+        return max(1, array.itemsize * width // self._grain)
 
     def launched(self, kernel: Any) -> None:
         """Kernels run one after the other: what one has done races with nothing in the next."""
-        if self.common and self._kernel is not kernel:
+        if self._kernel is not kernel:
             self._kernel = kernel
-            self._reads, self._writes = Accesses(self._size), Accesses(self._size)
+            self._reads, self._writes = (Accesses(self.known.size) for _ in range(2))
 
     def read(self, where: Any, who: Who) -> Any:
         """Note reads; where they race."""
@@ -146,9 +148,13 @@ class Shadow:
 
     def write(self, where: Any, who: Who, changes: Any) -> Any:
         """Note writes; where they race."""
-        wrong = changes & (self._writes.others(where, who) | self._reads.others(where, who))
-        self._writes.agree(where[~changes], who[~changes])
-        self._writes.note(where[changes], who[changes])
+        if changes.all():
+            wrong = self._writes.others(where, who) | self._reads.others(where, who)
+            self._writes.note(where, who)
+            return wrong
+        self._writes.agree(where[~changes], who.at(~changes))
+        wrong = np.zeros(changes.shape, np.bool_)
+        wrong[changes] = self.write(where[changes], who.at(changes), changes[changes])
         return wrong
 
 

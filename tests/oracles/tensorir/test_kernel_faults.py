@@ -179,6 +179,24 @@ def test_a_barrier_of_a_warp_orders_its_own_threads_only() -> None:
     assert found(tree_of_two_warps, floats(64), floats(1)).kind == RACE
 
 
+@T.prim_func(private=True, s_tir=True)
+def read_by_all_then_by_one(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 8)
+    S = T.alloc_buffer((8,), "float32", scope="shared")
+    S[tx] = A[tx]
+    T.evaluate(T.tvm_storage_sync("shared"))
+    B[tx] = S[7]
+    T.evaluate(T.tvm_storage_sync("shared"))
+    if tx == 7:
+        S[7] = S[7] + T.float32(1)
+        B[tx] = S[7]
+
+
+def test_a_barrier_ends_what_was_before() -> None:
+    (_, b) = clean(read_by_all_then_by_one, floats(8), floats(8))
+    assert b.tolist() == [8.0] * 7 + [9.0]
+
+
 # Races between blocks
 
 

@@ -198,7 +198,7 @@ def with_fragments(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 def test_what_is_not_known_is_named() -> None:
     with pytest.raises(Unsupported, match="tvm_mma_sync"):
         translate(with_tensor_cores)
-    with pytest.raises(Unsupported, match="wmma.accumulator"):
+    with pytest.raises(Unsupported, match="scope wmma"):
         translate(with_fragments)
 
 
@@ -225,5 +225,5 @@ def test_the_host_launches_kernels_of_the_module() -> None:
     assert len(split.functions) == 3
     x = numbers(64)
     np.testing.assert_array_equal(evaluate(split, "main", [x]), 2 * x)
-    with pytest.raises(Unsupported, match="call_ffi_kernel"):
+    with pytest.raises(Unsupported, match=r"call_ffi_kernel|double_kernel"):
         translate(split["double"])
