@@ -11,6 +11,7 @@ from ...generators.stages import DEVICE, Stage
 from ..contract import PassContract
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
+from ..tensorir.threads.limits import over_limits
 from .common import one_of
 from .tensorir_common import has
 
@@ -60,11 +61,14 @@ def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
 
 def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
-    blocks first, and then apply a simple block/grid mapping".
+    blocks first, and then apply a simple block/grid mapping". The target says what there is.
     """
-    if "Fallback" not in call.expr:
-        return None
     for func in _kernels(after):
+        if (over := over_limits(func)) is not None:
+            what = over.partition(" ")[2].partition(",")[0]
+            return f"a kernel takes more {what} than its target has"
+        if "Fallback" not in call.expr:
+            continue
         if not attr(func, "tirx.is_scheduled"):
             return "a kernel is not marked as scheduled"
         bound = filter(_is_bound, nodes(func, ir.For))
