@@ -24,7 +24,7 @@ from ...oracles.violation import Violation, identity, mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
 from ..process.executor import Executor, ExecutorError, ask
-from ..process.jobs import family_of
+from ..process.jobs import target_family
 from ..process.protocol import (
     LIMITS,
     Broken,
@@ -182,7 +182,7 @@ class _Campaign:
         self._targets: dict[str, list[Target]] = defaultdict(list)
         """By family."""
         for target in config.targets:
-            self._targets[family_of(target)].append(target)
+            self._targets[target_family(target)].append(target)
         self._labels = {target.name: target.label for target in config.targets}
         off = availability.current().ops
         self._operators = [name for name in table if name not in off]

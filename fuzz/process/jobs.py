@@ -338,7 +338,7 @@ def contract_of(target: Target) -> PassContract:
     )
 
 
-def family_of(target: Target) -> str:
+def target_family(target: Target) -> str:
     """The family of the modules that a target is checked on."""
     stages = target.stages or contract_of(target).stages
     return families.family_of(stages[0]).name

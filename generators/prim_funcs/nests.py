@@ -97,11 +97,11 @@ def _loops(
                 options = {"annotations": {"pragma_auto_unroll_max_step": 16}}
             var = frames.enter_context(make(task.number(0), size, **options))
             made.append(var)
-        builder_names(made, ends)
+        _loop_names(made, ends)
         yield made
 
 
-def builder_names(variables: Sequence[Any], ends: str) -> None:
+def _loop_names(variables: Sequence[Any], ends: str) -> None:
     """Loop variables are named as people do."""
     for letter, var in zip("ijklmn", variables, strict=False):
         IRBuilder.name(f"{letter}{ends}", var)
@@ -385,17 +385,12 @@ def _matched(c: Choices, task: Task) -> None:
         region = task.target[(*at, slice(task.number(0), task.number(row)))]
         offset = tirx.Var("row_offset", "int64")
         view = builder.match_buffer(
-            region, (row,), task.dtype, elem_offset=offset, scope=scope_of(task.target), **where
+            region, (row,), task.dtype, elem_offset=offset, scope=str(task.target.scope()), **where
         )
         with builder.serial(task.number(0), task.number(row)) as j:
             value = task.expressions(c, _axes([*at, j], dims)).value(task.dtype)
             builder.buffer_store(view, value, [j])
     return None
-
-
-def scope_of(buffer: tirx.Buffer) -> str:
-    """Where the buffer lies."""
-    return str(buffer.scope())
 
 
 def _plain(c: Choices, task: Task) -> None:
