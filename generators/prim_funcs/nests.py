@@ -201,7 +201,9 @@ _STATEMENTS: tuple[Statement, ...] = (
 def _own(c: Choices, task: Task, size: int, dtype: str | None = None) -> tirx.Buffer:
     """A buffer that is allocated here."""
     make = builder.sblock_alloc_buffer if task.blocks else builder.alloc_buffer
-    return make((size,), dtype or task.dtype, scope=c.pick(("local", "global")))
+    made = make((size,), dtype or task.dtype, scope=c.pick(("local", "global")))
+    IRBuilder.name("count" if dtype else "total", made)
+    return made
 
 
 def _sum(a: Expr, b: Expr, dtype: str) -> Expr:
@@ -356,6 +358,7 @@ def _rows(c: Choices, task: Task) -> None:
             row = builder.sblock_alloc_buffer(
                 (dims[-1],), task.dtype, scope=c.pick(("local", "global"))
             )
+            IRBuilder.name("row", row)
             with builder.serial(task.number(0), task.number(dims[-1])) as j:
                 e = task.expressions(c, _axes([*at, j], dims))
                 builder.buffer_store(row, e.value(task.dtype), [j])
@@ -387,6 +390,7 @@ def _matched(c: Choices, task: Task) -> None:
         view = builder.match_buffer(
             region, (row,), task.dtype, elem_offset=offset, scope=str(task.target.scope()), **where
         )
+        IRBuilder.name("view", view)
         with builder.serial(task.number(0), task.number(row)) as j:
             value = task.expressions(c, _axes([*at, j], dims)).value(task.dtype)
             builder.buffer_store(view, value, [j])
