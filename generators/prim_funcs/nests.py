@@ -14,6 +14,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
 
+from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
 from .expressions import FLOATS, Axis, Expressions, const
@@ -207,7 +208,7 @@ def _own(c: Choices, task: Task, size: int, dtype: str | None = None) -> tirx.Bu
 
 
 def _sum(a: Expr, b: Expr, dtype: str) -> Expr:
-    return tirx.Or(a, b) if dtype == "bool" else a + b
+    return ir.Or(a, b) if dtype == "bool" else a + b
 
 
 # Nests
@@ -274,7 +275,7 @@ def _reduction(c: Choices, task: Task) -> None:
 
 def _reducer(c: Choices, dtype: str) -> tuple[float, Callable[[Expr, Expr], Expr]]:
     if dtype == "bool":
-        return 0, tirx.Or
+        return 0, ir.Or
     least = -100 if dtype in FLOATS or not dtype.startswith("u") else 0
     return c.pick(
         (
