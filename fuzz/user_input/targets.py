@@ -53,7 +53,10 @@ def targets(
             )
         off = availability.current().passes
         chosen = catalogue if family == EVERY else of_family(family)
-        return tuple(Target(name, named=_sought(name)) for name in chosen if name not in off)
+        found = tuple(Target(name, named=_sought(name)) for name in chosen if name not in off)
+        if not found:
+            raise UserError(f"no pass of the family {family!r} is available on this TVM")
+        return found
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own, family).items():
         if named.setdefault(target.name, target) != target:
