@@ -14,7 +14,7 @@ from ...compat.release import TVMUnsupported
 from ...corpus import found
 from ...corpus.models import MODELS
 from ...generators import idioms
-from ...generators.families import FAMILIES, Family
+from ...generators.families import DEFAULT, FAMILIES, Family
 from ...generators.ops import table
 from ...generators.seeds import Piece
 from ...generators.stages import STEPS
@@ -102,7 +102,11 @@ class Survey:
             unmade = {sample for sample, why in ends.items() if why.partition(": ")[0] not in steps}
             samples = [each for each in samples if each not in self._died | unmade]
             if unmade and not samples:
-                raise TVMUnsupported(f"no module can be generated on this TVM: {ends[min(unmade)]}")
+                why = f"no module can be generated on this TVM: {ends[min(unmade)]}"
+                if family.name == DEFAULT:
+                    raise TVMUnsupported(why)
+                self._switch_off(stages=dict.fromkeys(family.stages, why))
+                return
             ends = {sample: why for sample, why in ends.items() if sample not in unmade}
             if not samples or len(ends) < len(samples):
                 break

@@ -53,11 +53,14 @@ def targets(
             )
         off = availability.current().passes
         chosen = catalogue if family == EVERY else of_family(family)
-        return tuple(
+        found = tuple(
             Target(name, stages=_of_family(contract.stages, family), named=_sought(name))
             for name, contract in chosen.items()
             if name not in off
         )
+        if not found:
+            raise UserError(f"no pass of the family {family!r} is available on this TVM")
+        return found
     named: dict[str, Target] = {}
     for spelling, target in by_spelling(spellings, relaxations, own, family).items():
         if named.setdefault(target.name, target) != target:

@@ -137,11 +137,11 @@ class Expressions:
         if depth > 1:
             match c.pick(("compare", "compare", "and", "or", "not")):
                 case "and":
-                    return tirx.And(self.condition(), self.condition())
+                    return ir.And(self.condition(), self.condition())
                 case "or":
-                    return tirx.Or(self.condition(), self.condition())
+                    return ir.Or(self.condition(), self.condition())
                 case "not":
-                    return tirx.Not(self.condition())
+                    return ir.Not(self.condition())
         if self.axes and c.flag(0.6):
             axis = c.pick(self.axes)
             size = self._number(axis.extent)
@@ -170,8 +170,8 @@ def _clipped(var: Expr, size: Expr) -> Expr:
 _COMPARED: tuple[Callable[[Expr, Expr], Expr], ...] = (
     lambda a, b: a < b,
     lambda a, b: a >= b,
-    lambda a, b: tirx.EQ(a, b),
-    lambda a, b: tirx.NE(a, b),
+    lambda a, b: ir.EQ(a, b),
+    lambda a, b: ir.NE(a, b),
     lambda a, b: a <= b,
     lambda a, b: a > b,
 )
@@ -205,13 +205,13 @@ def _leaf(e: Expressions, dtype: str, depth: int) -> Expr:
 
 def _chosen(e: Expressions, dtype: str, depth: int) -> Expr:
     """Of `if_then_else` only one side is evaluated, of Select either may be."""
-    choose = e._choices.pick((tirx.if_then_else, tirx.Select))
+    choose = e._choices.pick((tirx.if_then_else, ir.Select))
     return choose(e.condition(), e.value(dtype, depth), e.leaf(dtype))
 
 
 def _let(e: Expressions, dtype: str, depth: int) -> Expr:
     var = tirx.Var("t", dtype)
-    return tirx.Let(var, e.value(dtype, depth), var + e.leaf(dtype))
+    return ir.Let(var, e.value(dtype, depth), var + e.leaf(dtype))
 
 
 def _cast(e: Expressions, dtype: str, depth: int) -> Expr:

@@ -68,6 +68,7 @@ def prim_func(
             b = Choices(body)
             if number < between:
                 target = _allocated(b, _shape(b, known), _dtype(b, usual), blocks=blocks)
+                IRBuilder.name("DEF"[number], target)
             else:
                 target = outputs[number - between]
             # An output may also be updated.

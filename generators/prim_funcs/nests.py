@@ -14,6 +14,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
 
+from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
 from .expressions import FLOATS, Axis, Expressions, const
@@ -97,11 +98,11 @@ def _loops(
                 options = {"annotations": {"pragma_auto_unroll_max_step": 16}}
             var = frames.enter_context(make(task.number(0), size, **options))
             made.append(var)
-        builder_names(made, ends)
+        _loop_names(made, ends)
         yield made
 
 
-def builder_names(variables: Sequence[Any], ends: str) -> None:
+def _loop_names(variables: Sequence[Any], ends: str) -> None:
     """Loop variables are named as people do."""
     for letter, var in zip("ijklmn", variables, strict=False):
         IRBuilder.name(f"{letter}{ends}", var)
@@ -201,11 +202,13 @@ _STATEMENTS: tuple[Statement, ...] = (
 def _own(c: Choices, task: Task, size: int, dtype: str | None = None) -> tirx.Buffer:
     """A buffer that is allocated here."""
     make = builder.sblock_alloc_buffer if task.blocks else builder.alloc_buffer
-    return make((size,), dtype or task.dtype, scope=c.pick(("local", "global")))
+    made = make((size,), dtype or task.dtype, scope=c.pick(("local", "global")))
+    IRBuilder.name("count" if dtype else "total", made)
+    return made
 
 
 def _sum(a: Expr, b: Expr, dtype: str) -> Expr:
-    return tirx.Or(a, b) if dtype == "bool" else a + b
+    return ir.Or(a, b) if dtype == "bool" else a + b
 
 
 # Nests
@@ -272,7 +275,7 @@ def _reduction(c: Choices, task: Task) -> None:
 
 def _reducer(c: Choices, dtype: str) -> tuple[float, Callable[[Expr, Expr], Expr]]:
     if dtype == "bool":
-        return 0, tirx.Or
+        return 0, ir.Or
     least = -100 if dtype in FLOATS or not dtype.startswith("u") else 0
     return c.pick(
         (
@@ -356,6 +359,7 @@ def _rows(c: Choices, task: Task) -> None:
             row = builder.sblock_alloc_buffer(
                 (dims[-1],), task.dtype, scope=c.pick(("local", "global"))
             )
+            IRBuilder.name("row", row)
             with builder.serial(task.number(0), task.number(dims[-1])) as j:
                 e = task.expressions(c, _axes([*at, j], dims))
                 builder.buffer_store(row, e.value(task.dtype), [j])
@@ -385,17 +389,13 @@ def _matched(c: Choices, task: Task) -> None:
         region = task.target[(*at, slice(task.number(0), task.number(row)))]
         offset = tirx.Var("row_offset", "int64")
         view = builder.match_buffer(
-            region, (row,), task.dtype, elem_offset=offset, scope=scope_of(task.target), **where
+            region, (row,), task.dtype, elem_offset=offset, scope=str(task.target.scope()), **where
         )
+        IRBuilder.name("view", view)
         with builder.serial(task.number(0), task.number(row)) as j:
             value = task.expressions(c, _axes([*at, j], dims)).value(task.dtype)
             builder.buffer_store(view, value, [j])
     return None
-
-
-def scope_of(buffer: tirx.Buffer) -> str:
-    """Where the buffer lies."""
-    return str(buffer.scope())
 
 
 def _plain(c: Choices, task: Task) -> None:

@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..passcall import PassCall
 from .common import one_of
-from .tensorir_common import ANYWHERE, between, has, nodes_of, none_left
+from .tensorir_common import ANYWHERE, between, has, nodes_of
 
 AFTER_INIT = between(Stage.INIT_LOWERED, Stage.MATCHES_LOWERED)
 """PlanAndUpdateBufferAllocationLocation and ConvertBlocksToOpaque check that no block has initial
@@ -26,6 +26,29 @@ ConvertBlocksToOpaque."""
 def _is_canonical(loop: Any) -> bool:
     step = 1 if loop.step is None else getattr(loop.step, "value", None)
     return getattr(loop.min, "value", None) == 0 and step == 1
+
+
+def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Canonicalize the loop to start from zero and use trivial step"."""
+    canonical = all(map(_is_canonical, nodes_of(after, ir.For)))
+    return None if canonical else "a loop does not start from zero, or has a step"
+
+
+def _init_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Lower block init stmt into IfThenElse statements"."""
+    left = any(block.init is not None for block in nodes_of(after, ir.SBlock))
+    return "a block with initial values is left" if left else None
+
+
+def _matches_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Remove match buffers inside the block"."""
+    left = any(len(block.match_buffers) > 0 for block in nodes_of(after, ir.SBlock))
+    return "a match_buffer is left" if left else None
+
+
+def _blocks_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Remove the block to ensure that the TIR can not be scheduled again"."""
+    return "a block is left" if nodes_of(after, ir.SBlock) else None
 
 
 def _opaque(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -65,20 +88,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.CanonicalizeLoop",
         stages=ANYWHERE,
         looks_for=has(ir.For, lambda loop: not _is_canonical(loop)),
-        # Docstring: "Canonicalize the loop to start from zero and use trivial step".
-        post=none_left(
-            ir.For,
-            "a loop from elsewhere than 0, or with another step than 1,",
-            lambda loop: not _is_canonical(loop),
-        ),
+        post=_canonical,
         cost=0.1,
     ),
     PassContract(
         name="s_tir.LowerInitBlock",
         stages=between(Stage.TENSORIR, Stage.INIT_LOWERED),
         looks_for=has(ir.SBlock, lambda block: block.init is not None),
-        # Docstring: "Lower block init stmt into IfThenElse statements".
-        post=none_left(ir.SBlock, "a block with initial values", lambda b: b.init is not None),
+        post=_init_lowered,
         cost=0.1,
     ),
     PassContract(
@@ -110,8 +127,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.LowerMatchBuffer",
         stages=AFTER_INIT,
         looks_for=has(ir.SBlock, lambda block: len(block.match_buffers) > 0),
-        # Docstring: "Remove match buffers inside the block".
-        post=none_left(ir.SBlock, "a match_buffer", lambda b: len(b.match_buffers) > 0),
+        post=_matches_lowered,
         cost=0.1,
     ),
     PassContract(
@@ -125,8 +141,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Blocks have no names for regions of buffers any more.
         stages=(Stage.MATCHES_LOWERED,),
         looks_for=has(ir.SBlock),
-        # Docstring: "Remove the block to ensure that the TIR can not be scheduled again".
-        post=none_left(ir.SBlock, "a block"),
+        post=_blocks_lowered,
         cost=0.2,
     ),
     PassContract(

@@ -10,7 +10,7 @@ import tvm
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import TENSORIR, Stage
-from ..contract import Post, Sought, Variants
+from ..contract import Sought, Variants
 from ..inspect import nodes, prim_funcs
 from ..passcall import PassCall
 
@@ -49,15 +49,6 @@ WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
 def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:
     """The nodes of these types in the PrimFuncs of the module."""
     return [node for _, func in prim_funcs(mod) for node in nodes(func, *kinds)]
-
-
-def none_left(kind: type[Any], what: str, wrong: Callable[[Any], bool] = lambda node: True) -> Post:
-    """No node of the kind is left, or none with which something is wrong."""
-
-    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-        return f"{what} is left" if any(map(wrong, nodes_of(after, kind))) else None
-
-    return post
 
 
 def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 from tvm import tirx
 
@@ -22,7 +20,6 @@ from .tensorir_common import (
     has,
     is_vectorized,
     nodes_of,
-    none_left,
     under,
 )
 
@@ -35,6 +32,23 @@ def _ssa(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | Non
     return None
 
 
+def _no_assume(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Remove all instances of builtin::assume"."""
+    names = (getattr(each.op, "name", None) for each in nodes_of(after, tvm.ir.Call))
+    return "an assume is left" if "tirx.assume" in names else None
+
+
+def _no_assertion(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Skip assert stmt"."""
+    return "an AssertStmt is left" if nodes_of(after, ir.AssertStmt) else None
+
+
+def _no_vectorized_loop(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Lower vectorization loops"."""
+    left = any(map(is_vectorized, nodes_of(after, ir.For)))
+    return "a vectorized loop is left" if left else None
+
+
 def _flat(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Flatten the multi-dimensional BufferLoad and BufferStore to single dimensional
     BufferLoad/BufferStore".
@@ -43,10 +57,6 @@ def _flat(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | No
     if any(len(access.indices) != 1 for access in accesses):
         return "an access of several dimensions is left"
     return None
-
-
-def _is_unrolled(loop: Any) -> bool:
-    return loop.kind == ir.ForKind.UNROLLED and isinstance(loop.extent, tirx.IntImm)
 
 
 def _has_private(mod: tvm.IRModule) -> bool:
@@ -115,8 +125,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="tirx.RemoveAssume",
         stages=ANYWHERE,
         looks_for=has(tvm.ir.Call, calls("tirx.assume")),
-        # Docstring: "Remove all instances of builtin::assume".
-        post=none_left(tvm.ir.Call, "an assume", calls("tirx.assume")),
+        post=_no_assume,
         cost=0.2,
     ),
     PassContract(
@@ -128,8 +137,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.SkipAssert",
         stages=ANYWHERE,
-        # Docstring: "Skip assert stmt".
-        post=none_left(ir.AssertStmt, "an AssertStmt"),
+        post=_no_assertion,
         looks_for=has(ir.AssertStmt),
         cost=0.1,
     ),
@@ -175,8 +183,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "tirx.transform.VectorizeLoop()", "tirx.transform.VectorizeLoop(enable_vectorize=False)"
         ),
         stages=FLAT,
-        # Docstring: "Lower vectorization loops".
-        post=none_left(ir.For, "a vectorized loop", is_vectorized),
+        post=_no_vectorized_loop,
         cost=0.2,
     ),
     PassContract(

@@ -13,6 +13,7 @@ from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.fuzz.system.environment import Environment
+from relaxfuzz.generators.families import DEFAULT, FAMILIES
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.tiers import ORACLES
@@ -61,7 +62,7 @@ def test_a_failure_is_named_and_the_rest_goes_on(changed: Executor) -> None:
 
 def test_stages_go_on_without_a_step(changed: Executor) -> None:
     survey = Survey(changed)
-    survey.stages()
+    survey.stages(FAMILIES[DEFAULT])
     off = survey.found
     assert off.steps["FuseOps"] == "this TVM has no tvm.relax.transform.FuseOps"
     assert {"fused", "rewritten"} <= off.stages.keys()
@@ -92,10 +93,13 @@ def test_everything_works_on_a_release(intact: Executor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trial", "names"), [("oracle", ["crash", "evaluated"]), ("pass", ["FuseOps"])]
+    ("trial", "names"),
+    [("oracle", ["crash", "evaluated"]), ("pass", ["FuseOps", "tirx.UnrollLoop"])],
 )
 def test_oracles_and_passes_work(intact: Executor, trial: str, names: list[str]) -> None:
     assert names[0] in {**ORACLES, **catalogue}
     survey = Survey(intact)
-    survey.stages()
+    for family in FAMILIES.values():
+        survey.stages(family)
+    assert not survey.found.stages
     assert not survey.failed(trial, names)

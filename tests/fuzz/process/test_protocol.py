@@ -146,7 +146,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         [Evidence(pattern="p", ops=("relax.add",), unknowns=(), retyped=(("relax.add", "dtype"),))],
     ),
     (
-        Try(trial="step", names=("FuseOps",), availability=OFF, samples=(1, 2)),
+        Try(trial="step", names=("FuseOps",), availability=OFF, samples=("relax 1", "relax 2")),
         [trials.Tried("FuseOps", None), trials.Tried("FuseOps", "it is gone")],
     ),
 ]

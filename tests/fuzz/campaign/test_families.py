@@ -1,0 +1,59 @@
+"""Campaigns of passes of several families."""
+
+from __future__ import annotations
+
+import pytest
+
+from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
+from relaxfuzz.fuzz.campaign.events import Fault, Finished
+from relaxfuzz.fuzz.process.block import regenerated
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.targets import Origin, Recipe, Target
+from relaxfuzz.fuzz.user_input.errors import UserError
+from relaxfuzz.fuzz.user_input.options import Relaxations
+from relaxfuzz.fuzz.user_input.targets import by_spelling, family_named, targets
+from relaxfuzz.generators.families import FAMILIES
+from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.inspect import prim_funcs, relax_functions
+from tests.oracles import tensorir_faults
+
+OWN = f"{tensorir_faults.__file__}:keeps_all"
+
+
+def test_both_families_are_checked() -> None:
+    chosen = (Target("ToNonDataflow"), Target("tirx.RemoveNoOp"))
+    config = CampaignConfig(seed=1, modules=12, targets=chosen, modules_in_block=2)
+    with LocalPool(1) as pool:
+        events = list(run(config, pool))
+    assert [event for event in events if isinstance(event, Fault)] == []
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert all(finished.stats[target.label].checks > 2 for target in chosen)
+
+
+def test_a_module_of_a_family_is_made_again() -> None:
+    origin = Origin(3, 1, Stage.FLATTENED, Recipe(family="tensorir"))
+    mod = regenerated(origin)
+    assert list(prim_funcs(mod))
+    assert not list(relax_functions(mod))
+
+
+def test_names_choose_a_family() -> None:
+    assert {target.name for target in targets((), Relaxations())}.isdisjoint(
+        target.name for target in targets((), Relaxations(), family="tensorir")
+    )
+    every = targets((), Relaxations(), family="all")
+    assert len(every) == sum(len(targets((), Relaxations(), family=name)) for name in FAMILIES)
+    with pytest.raises(UserError, match=r"no family 'tensoir'\. Did you mean 'tensorir'"):
+        family_named("tensoir")
+
+
+def test_a_pass_of_ones_own_is_of_the_family_that_is_named() -> None:
+    (target,) = by_spelling([OWN], Relaxations(), family="tensorir").values()
+    assert target.stages == FAMILIES["tensorir"].stages
+    (target,) = by_spelling([OWN], Relaxations()).values()
+    assert target.stages == ()
+    (target,) = by_spelling([OWN], Relaxations(stages=("flattened",))).values()
+    assert target.stages == (Stage.FLATTENED,)
+    with pytest.raises(UserError, match="the stages raw, flattened are not all of one family"):
+        by_spelling([OWN], Relaxations(stages=("raw", "flattened")))
