@@ -338,15 +338,18 @@ class Lockstep(Masked):
         if self.kernel is None or not self._reducers:
             raise Unsupported("allreduce without threads or a reducer")
         reducer, count = self._reducers[-1], int(args[0].value)
-        values = [self.value(arg) for arg in args[1 : 1 + count]]
-        condition = self.value(args[1 + count])
+        condition, mask = self.value(args[1 + count]), self.mask
+        if condition.lanes or mask is None:
+            mask = self.fresh("m")
+            text = condition.text if self.mask is None else f"{condition.text} & {self.mask}"
+            self.emit(f"{mask} = own({text})")
+        values = [self.masked(mask, arg) for arg in args[1 : 1 + count]]
         targets, variables = args[2 + count : 2 + 2 * count], args[2 + 2 * count :]
         bound = self.kernel.bound
         tags = [bound[var.__chandle__()] for var in variables if isinstance(var, tirx.Var)]
         identity = ", ".join(self.exact(self.value(each)) for each in reducer.identity_element)
         given = ", ".join(self.exact(value) for value in values)
         results = [self.fresh("r") for _ in range(count)]
-        mask = condition.text if self.mask is None else f"{condition.text} & {self.mask}"
         self.emit(
             f"{', '.join(results)}, = {self.kernel.grid}.allreduce({self._combiner(reducer)}, "
             f"[{identity}], [{given}], {mask}, {tags!r})"
