@@ -22,7 +22,7 @@ from ....compat import ir
 from ...errors import Unsupported
 from ...inspect import nodes
 from ..lanes import Masked
-from ..statements import _sum, sizes_of, type_name
+from ..statements import added, sizes_of, type_name
 from ..values import Storage, Value, constant, dtype_of, width_of
 from .launch import launch, tag, variable
 
@@ -88,7 +88,7 @@ class Lockstep(Masked):
         if stmt.step is not None:
             raise Unsupported("loop with a step whose extent differs between threads")
         first, end, name = self.fresh("n"), self.fresh("n"), self.fresh("i")
-        last = self.decision(_sum(begin, count))
+        last = self.decision(added(begin, count))
         self.emit(f"{first}, {end} = own({begin.text}), own({last.text})")
         active = "" if self.mask is None else f", {self.mask}"
         with self.block(f"for {name} in range(lowest({first}{active}), highest({end}{active})):"):
