@@ -167,7 +167,7 @@ class Statements(Expressions):
             raise Unsupported(f"loop with step {step.text}")
         self.count(extent)
         name = self.fresh("i")
-        end = _sum(begin, extent)
+        end = added(begin, extent)
         stride = "" if step.literal == 1 else f", {step.text}"
         first = "" if begin.literal == 0 and not stride else f"{begin.text}, "
         with self.block(f"for {name} in range({first}{end.text}{stride}):"):
@@ -389,7 +389,8 @@ def _iteration(name: str, begin: Value, extent: Value, end: Value) -> Value:
     return Value(name, begin.dtype, True, False, begin.low, high, below)
 
 
-def _sum(a: Value, b: Value) -> Value:
+def added(a: Value, b: Value) -> Value:
+    """The sum of two integers."""
     if a.literal == 0:
         return b
     if a.literal is not None and b.literal is not None:

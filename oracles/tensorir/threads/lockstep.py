@@ -22,7 +22,7 @@ from ....compat import ir
 from ...errors import Unsupported
 from ...inspect import nodes
 from ..lanes import Masked
-from ..statements import _sum, sizes_of, type_name
+from ..statements import added, sizes_of, type_name
 from ..values import Storage, Value, constant, dtype_of, width_of
 from .launch import launch, tag, variable
 
@@ -88,7 +88,7 @@ class Lockstep(Masked):
         if stmt.step is not None:
             raise Unsupported("loop with a step whose extent differs between threads")
         first, end, name = self.fresh("n"), self.fresh("n"), self.fresh("i")
-        last = self.decision(_sum(begin, count))
+        last = self.decision(added(begin, count))
         self.emit(f"{first}, {end} = own({begin.text}), own({last.text})")
         active = "" if self.mask is None else f", {self.mask}"
         with self.block(f"for {name} in range(lowest({first}{active}), highest({end}{active})):"):
@@ -338,15 +338,18 @@ class Lockstep(Masked):
         if self.kernel is None or not self._reducers:
             raise Unsupported("allreduce without threads or a reducer")
         reducer, count = self._reducers[-1], int(args[0].value)
-        values = [self.value(arg) for arg in args[1 : 1 + count]]
-        condition = self.value(args[1 + count])
+        condition, mask = self.value(args[1 + count]), self.mask
+        if condition.lanes or mask is None:
+            mask = self.fresh("m")
+            text = condition.text if self.mask is None else f"{condition.text} & {self.mask}"
+            self.emit(f"{mask} = own({text})")
+        values = [self.masked(mask, arg) for arg in args[1 : 1 + count]]
         targets, variables = args[2 + count : 2 + 2 * count], args[2 + 2 * count :]
         bound = self.kernel.bound
         tags = [bound[var.__chandle__()] for var in variables if isinstance(var, tirx.Var)]
         identity = ", ".join(self.exact(self.value(each)) for each in reducer.identity_element)
         given = ", ".join(self.exact(value) for value in values)
         results = [self.fresh("r") for _ in range(count)]
-        mask = condition.text if self.mask is None else f"{condition.text} & {self.mask}"
         self.emit(
             f"{', '.join(results)}, = {self.kernel.grid}.allreduce({self._combiner(reducer)}, "
             f"[{identity}], [{given}], {mask}, {tags!r})"
