@@ -219,6 +219,11 @@ class PassCall:
         return f"{self.expr} with {dict(self.config)}" if self.config else self.expr
 
 
+def plain(name: str) -> PassCall:
+    """The public pass of this name, called without arguments."""
+    return PassCall(f"{public_passes().get(name, name)}()")
+
+
 def parse(text: str) -> PassCall:
     """The pass that a user spelled.
 
