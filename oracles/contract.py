@@ -13,7 +13,7 @@ from ..generators.choices import Choices
 from ..generators.stages import RELAX, Stage
 from ..generators.traits import Trait
 from . import keys
-from .passcall import PassCall, plain
+from .passcall import PassCall, bare_call
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
 """Chooses arguments that fit the module; None where it offers none (no parameter to bind)."""
@@ -155,7 +155,7 @@ class PassContract:
     def choose(self, choices: Choices, mod: tvm.IRModule) -> PassCall | None:
         """The pass with arguments that fit the module; None where it offers none."""
         if self.variants is None:
-            return plain(self.name)
+            return bare_call(self.name)
         return self.variants(choices, mod)
 
     def exemption(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> Exemption | None:

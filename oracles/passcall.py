@@ -219,7 +219,7 @@ class PassCall:
         return f"{self.expr} with {dict(self.config)}" if self.config else self.expr
 
 
-def plain(name: str) -> PassCall:
+def bare_call(name: str) -> PassCall:
     """The public pass of this name, called without arguments."""
     return PassCall(f"{public_passes().get(name, name)}()")
 

@@ -8,7 +8,7 @@ from ...compat import availability
 from ...compat.release import same_build, versions
 from ...oracles.catalogue import parts
 from ...oracles.check import ORACLES
-from ...oracles.passcall import plain
+from ...oracles.passcall import bare_call
 from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.violation import Violation
 from ..process import death
@@ -123,7 +123,7 @@ def _inside(executor: Executor, finding: Finding) -> tuple[tuple[str, str], ...]
     for part in sorted(parts(finding.pass_name) - availability.current().passes.keys()):
         job = Check(
             module=finding.module,
-            calls=(*finding.calls[:-1], plain(part)),
+            calls=(*finding.calls[:-1], bare_call(part)),
             oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         )
         found += [

@@ -20,7 +20,7 @@ from ...corpus.reading import read_text
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.inspect import has_op_attr
 from ...oracles.metamorphic.scripted import TVMSCRIPT
-from ...oracles.passcall import plain
+from ...oracles.passcall import bare_call
 from ...oracles.pipelines import PIPELINES
 from ...oracles.structural import interface
 from ...oracles.violation import Violation
@@ -295,7 +295,7 @@ def _raises_there(executor: Executor, known: Known, finding: Finding) -> bool:
     for name in _same_words(known, finding) if finding.violation.place else ():
         job = CheckReproducers(
             files=(str(known.reproducer),),
-            calls=(plain(name),),
+            calls=(bare_call(name),),
             oracles=(finding.oracle,),
         )
         (shown,) = check_reproducers(executor, job)
@@ -418,7 +418,7 @@ def _check_of(finding: Finding, oracle: str, pass_name: str) -> Check | None:
     calls, pipeline = finding.calls, finding.pipeline
     if pass_name in catalogue and pass_name != finding.pass_name:
         before = calls[:-1] if finding.blames_last else ()
-        calls, pipeline = (*before, plain(pass_name)), None
+        calls, pipeline = (*before, bare_call(pass_name)), None
     elif (name := pass_name.partition(" ")[0]) in PIPELINES:
         calls, pipeline = (), name
     if not calls and pipeline is None:

@@ -15,7 +15,7 @@ import pytest
 
 from ...compat.release import versions
 from ...oracles.composition import contract_of
-from ...oracles.passcall import plain
+from ...oracles.passcall import bare_call
 from ...oracles.tiers import STRUCTURAL
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Progress
@@ -214,7 +214,7 @@ class _ItemCampaign:
         stats = self._stats()
         if not stats.checks:
             return ()
-        contract = contract_of(self._target.call or plain(self._target.name))
+        contract = contract_of(self._target.call or bare_call(self._target.name))
         silent = {exemption.oracle for exemption in contract.exemptions if exemption.when is None}
         silent.update(self._target.exempt)
         structural = (oracle.name for oracle in STRUCTURAL if oracle.name not in silent)

@@ -9,7 +9,7 @@ import tvm
 from tvm import relax
 
 from ..inspect import calls_of, has_op_attr, local_functions, op_name, relax_functions
-from ..passcall import PassCall, plain
+from ..passcall import PassCall, bare_call
 from ..pipelines import steps as steps_of
 from ..structural.lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by
 from ..violation import silent
@@ -152,7 +152,7 @@ def _texts(
         tried = [
             name
             for name in CANDIDATES
-            if calls is not None and _helps(traced.original, gap.op, plain(name), calls)
+            if calls is not None and _helps(traced.original, gap.op, bare_call(name), calls)
         ]
         help = [
             f"Run `relax.transform.{name}()` before the pipeline. Tried on this module: "

@@ -11,7 +11,7 @@ from tvm.relax import dpl
 from ...compat import availability
 from ..catalogue import COMMON_PARTS, catalogue
 from ..pass_runs import Outcome, PassRuns
-from ..passcall import REWRITING, plain
+from ..passcall import REWRITING, bare_call
 
 
 def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, PassRuns]]:
@@ -30,7 +30,7 @@ def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, P
             continue
         if contract.requires(runs.mod) is None:
             runs.step(name)
-            call = plain(name)
+            call = bare_call(name)
             yield name, PassRuns(runs.mod, (call,), contract, alone=True, known=runs.given)
 
 

@@ -25,7 +25,7 @@ from relaxfuzz.oracles.catalogue import by_name, catalogue, tensorir
 from relaxfuzz.oracles.contract import Sought
 from relaxfuzz.oracles.keys import compiled
 from relaxfuzz.oracles.pass_runs import PassRuns, attempt, digest
-from relaxfuzz.oracles.passcall import plain
+from relaxfuzz.oracles.passcall import bare_call
 
 SOUGHT = {
     name: contract.looks_for
@@ -70,7 +70,7 @@ def test_hardly_any_module_without_it_is_changed(name: str) -> None:
         for mod in modules(catalogue[name].stages[0])
         if not SOUGHT[name].has(mod) and catalogue[name].requires(mod) is None
     ]
-    outcomes = [attempt(plain(name).run, mod).mod for mod in others]
+    outcomes = [attempt(bare_call(name).run, mod).mod for mod in others]
     changed = [
         after is not None and digest(after) != digest(mod)
         for mod, after in zip(others, outcomes, strict=True)
