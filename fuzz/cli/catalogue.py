@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from ...corpus.knowns import Known
+    from ...generators.stages import Stage
     from ...oracles.contract import PassContract
     from ..findings.known import Expected
     from ..findings.replay import Outcome
@@ -37,7 +38,7 @@ def passes(json: Json = False) -> int:
     A pass without a contract is new in this TVM. Only what every pass promises is checked of it.
     """
     from ...compat import availability
-    from ...generators.families import family_of
+    from ...generators.families import by_family
     from ...oracles.catalogue import LEFT_OUT, catalogue, new_passes
     from ...oracles.contract import NO_CONTRACT
 
@@ -55,8 +56,8 @@ def passes(json: Json = False) -> int:
     rows = [
         (
             name,
-            family_of(contract.stages[0]).name,
-            _stages(contract),
+            ", ".join(by_family(contract.stages)),
+            "; ".join(map(_stages, by_family(contract.stages).values())),
             NO_CONTRACT if contract.universal_only else str(contract.relation),
             ", ".join(sorted({e.oracle for e in contract.exemptions})),
             "\n".join(variants[name][:3]),
@@ -64,7 +65,7 @@ def passes(json: Json = False) -> int:
         for name, contract in sorted(listed.items())
     ]
     _print_table(
-        ("pass", "family", "stages", "result", "exempt from", "variants, for example"), rows
+        ("pass", "families", "stages", "result", "exempt from", "variants, for example"), rows
     )
     for name, reason in left_out.items():
         print(f"left out: {name}: {reason}")
@@ -73,12 +74,12 @@ def passes(json: Json = False) -> int:
 
 
 def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, object]:
-    from ...generators.families import family_of
+    from ...generators.families import by_family
 
     return {
         "pass": contract.name,
         "contract": not contract.universal_only,
-        "family": family_of(contract.stages[0]).name,
+        "families": list(by_family(contract.stages)),
         "stages": [str(stage) for stage in contract.stages],
         "relation": str(contract.relation),
         "variants": list(variants),
@@ -114,11 +115,12 @@ def _variants(contracts: Mapping[str, PassContract]) -> dict[str, list[str]]:
     return found
 
 
-def _stages(contract: PassContract) -> str:
+def _stages(stages: Sequence[Stage]) -> str:
+    """Those of one family, in few words."""
     from ...generators.stages import chain
 
-    order = chain(contract.stages[0])
-    chosen = sorted(contract.stages, key=order.index)
+    order = chain(stages[0])
+    chosen = sorted(stages, key=order.index)
     if len(chosen) == len(order):
         return "all"
     first, last = order.index(chosen[0]), order.index(chosen[-1])
