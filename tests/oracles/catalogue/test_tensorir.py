@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -15,11 +16,12 @@ from relaxfuzz.compat import availability
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
 from relaxfuzz.generators.choices import Choices
-from relaxfuzz.generators.prim_funcs import is_well_formed, prim_funcs
-from relaxfuzz.generators.stages import TENSORIR, Stage
+from relaxfuzz.generators.families import FAMILIES
+from relaxfuzz.generators.prim_funcs import is_well_formed
+from relaxfuzz.generators.stages import DEVICE, TENSORIR, Stage
 from relaxfuzz.oracles.catalogue import LEFT_OUT, catalogue, of_family
 from relaxfuzz.oracles.contract import no_post
-from relaxfuzz.oracles.passcall import PassCall, public_passes
+from relaxfuzz.oracles.passcall import BELOW_RELAX, PassCall, public_passes
 
 OFF = availability.current().passes
 CONTRACTS = {name: each for name, each in of_family("tensorir").items() if name not in OFF}
@@ -29,11 +31,13 @@ COUNT = 24
 
 @functools.cache
 def at_stages() -> dict[Stage, list[tvm.IRModule]]:
-    """Generated modules, as far as they come."""
-    found: dict[Stage, list[tvm.IRModule]] = {stage: [] for stage in TENSORIR}
-    for index in range(COUNT):
-        mod = example(prim_funcs(), 7, index)
-        for stage in TENSORIR:
+    """Generated modules for a CPU and for devices, as far as they come."""
+    found: dict[Stage, list[tvm.IRModule]] = {stage: [] for stage in (*TENSORIR, *DEVICE)}
+    for family, index in itertools.product(
+        (FAMILIES["tensorir"], FAMILIES["dlight"]), range(COUNT)
+    ):
+        mod = example(family.modules(), 7, index)
+        for stage in family.stages:
             try:
                 for name in stages.steps(stage):
                     mod = stages.step(mod, name)
@@ -55,10 +59,11 @@ def modules(name: str) -> Iterator[tvm.IRModule]:
 
 def test_most_modules_come_to_the_end() -> None:
     assert len(at_stages()[Stage.HOST_LOWERED]) > COUNT // 2
+    assert len(at_stages()[Stage.DEVICE_SPLIT]) > COUNT // 2
 
 
 def test_every_pass_of_tensorir_is_covered_or_left_out() -> None:
-    passes = {name for name in public_passes() if name.startswith(("tirx.", "s_tir."))}
+    passes = {name for name in public_passes() if name.partition(".")[0] in BELOW_RELAX}
     assert passes == {*CONTRACTS, *(name for name in LEFT_OUT if name in passes)}
     assert not any("." in name for name in of_family("relax"))
 
