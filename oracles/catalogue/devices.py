@@ -56,7 +56,7 @@ def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
     kinds = {str(attr(func, "target").kind.name) for func in _kernels(mod)}
     lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
     single = [_rules(name) for name in SINGLE]
-    return PassCall(choices.pick(lists if choices.flag() else single))
+    return PassCall(choices.pick(single if choices.flag() else lists))
 
 
 def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
