@@ -227,13 +227,15 @@ def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
     # The module itself: an Executable would have its empty source of host code compiled by gcc.
     machine = relax.VirtualMachine(executable.mod, [tvm.cpu()] * DEVICES)
 
+    entered = {str(gvar.name_hint) for gvar, _ in prim_funcs(mod)}
+
     def run(
         name: str, args: Sequence[Any], functions: Mapping[str, Callable[..., Any]] = NONE, /
     ) -> Any:
         if functions:
             raise Unsupported(f"packed functions {', '.join(functions)} in the VM")
         given = list(map(from_numpy, args))
-        if isinstance(mod[name], tirx.PrimFunc):
+        if name in entered:
             tvm.get_global_func(name)(*given)
             return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
         return to_numpy(machine[name](*given))
