@@ -13,6 +13,7 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz.compat import availability
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
 from relaxfuzz.generators.choices import Choices
@@ -43,6 +44,8 @@ def at_stages() -> dict[Stage, list[tvm.IRModule]]:
     ):
         mod = example(family.modules(), 7, index)
         for stage in family.stages:
+            # ApplyDefaultSchedule changes what it is given: a known bug.
+            mod = load_json(save_json(mod))
             try:
                 for name in stages.steps(stage):
                     mod = stages.step(mod, name)
