@@ -22,7 +22,7 @@ from .expressions import VISIT
 from .frame import Frame
 from .matching import bind_params
 from .packed import packed
-from .poison import fresh, touch
+from .poison import fresh, limited, touch
 
 MAX_CALLS = 200
 MAX_DEPTH = 20
@@ -131,7 +131,7 @@ class Evaluator:
         """The result of a function of the module; see `evaluate`."""
         func = self._mod[name]
         self._functions = functions
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), limited():
             own = copied(args) if self.writes else args
             if isinstance(func, tirx.PrimFunc):
                 return self._entered(func, list(own))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -19,13 +20,27 @@ OTHER = 0x11
 """Another pattern: results that differ with it depend on what nobody has written."""
 
 MAX_BYTES = 1 << 28
+"""Of one tensor, and of all the memory that one evaluation allocates: a module whose sizes have
+upper bounds plans for these."""
+
+_LEFT: ContextVar[list[int] | None] = ContextVar("LEFT", default=None)
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """Tensors that are made meanwhile have no more than `MAX_BYTES` together."""
+    token = _LEFT.set([MAX_BYTES])
+    try:
+        yield
+    finally:
+        _LEFT.reset(token)
 
 
 def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A new tensor with no meaningful values.
 
     Raises:
-        TooLarge: it would take more than `MAX_BYTES`.
+        TooLarge: it would take more than `MAX_BYTES`, or more than is left of them.
         Undefined: a size is negative.
     """
     if any(size < 0 for size in shape):
@@ -33,6 +48,10 @@ def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_BYTES:
         raise TooLarge(f"a tensor of {size} bytes")
+    if (left := _LEFT.get()) is not None:
+        left[0] -= size
+        if left[0] < 0:
+            raise TooLarge(f"more than {MAX_BYTES} bytes of tensors")
     memory = np.full(size, PATTERN.get(), "uint8")
     _FRESH[id(memory)] = memory
     return memory.view(dtype).reshape(tuple(shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -279,6 +280,8 @@ class Expectations:
             made = self._drawn(name, rule, kind, first + turn * len(Kind))
             if made is not None:
                 return made
+        if (name, kind) in self._too_large:
+            gc.collect()  # a local function and its variables are a cycle that holds the tensors
         return None
 
     def _drawn(self, name: str, rule: Rule | None, kind: Kind, seed: int) -> Expectation | None:

@@ -14,7 +14,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined
-from relaxfuzz.oracles.evaluate import Evaluator, operators
+from relaxfuzz.oracles.evaluate import Evaluator, evaluate, operators, poison
 from relaxfuzz.oracles.evaluate.memory import Storage
 
 X = np.array([1, 2, 3, 4], "float32")
@@ -144,6 +144,23 @@ def test_memory_that_nobody_wrote_to_holds_no_small_numbers() -> None:
 def test_too_much_memory() -> None:
     with pytest.raises(TooLarge, match="bytes"):
         run("huge")
+
+
+def test_too_much_memory_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main() -> R.Tensor((4,), "float32"):
+            R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
+            b = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
+            return b
+
+    monkeypatch.setattr(poison, "MAX_BYTES", 32)
+    for _ in range(3):  # each evaluation has that much
+        assert evaluate(Module, "main", []).shape == (4,)
+    monkeypatch.setattr(poison, "MAX_BYTES", 31)
+    with pytest.raises(TooLarge, match="more than 31 bytes of tensors"):
+        evaluate(Module, "main", [])
 
 
 def test_an_operator_on_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
