@@ -17,6 +17,7 @@ from relaxfuzz.oracles import passcall
 from relaxfuzz.oracles.catalogue.uncovered import missing_arguments, without_contract
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.passcall import PassCall, cpu
 from relaxfuzz.oracles.rejection import is_clean, lacks_function
 from relaxfuzz.oracles.violation import Case
@@ -135,7 +136,7 @@ def refuses_closures(strict: bool = False, level: int = 2) -> tvm.transform.Pass
 def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, factory in {"Needs": needs, "RefusesClosures": refuses_closures}.items():
         monkeypatch.setattr(relax.transform, name, factory, raising=False)
-    caches = (passcall._namespace, without_contract)
+    caches = (passcall._namespace, passcall.public_passes, without_contract)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -163,7 +164,7 @@ def test_a_clean_rejection_counts_only_without_a_contract() -> None:
     without = without_contract("RefusesClosures")
     assert without.universal_only
     assert check(Case(Closure, (call,)), contract=without) == []
-    (strict,) = check(Case(Closure, (call,)))
+    (strict,) = check(Case(Closure, (call,)), contract=PassContract(name="RefusesClosures"))
     assert strict.oracle == "crash"
     strictly = PassCall("RefusesClosures(strict=True)")
     (crash,) = check(Case(Closure, (strictly,)), contract=without)

@@ -61,7 +61,7 @@ def _body(kernel: tirx.PrimFunc, args: Sequence[Any]) -> Any:
         size = threads.get(tag(stmt) or "")
         if size is None:
             return stmt
-        size = tirx.Cast(extent(stmt).ty.dtype, size) if size.ty != extent(stmt).ty else size
+        size = ir.Cast(extent(stmt).ty.dtype, size) if size.ty != extent(stmt).ty else size
         return ir.AttrStmt(stmt.node, stmt.attr_key, size, stmt.body)
 
     return structural_map(kernel.body, [(tirx.Var, argument), (ir.AttrStmt, launch)])
