@@ -289,7 +289,8 @@ def _pass(name: str, job: Try, step: Step) -> None:
         raise Drift(f"no module reaches its stages: {', '.join(contract.stages)}")
     random = Random(entropy(_SEED, name))
     sought = _with_what_is_sought(contract, family, job, step)
-    for modules in (_at_stages(job.samples), sought):
+    samples = tuple(each for each in job.samples if each.partition(" ")[0] == family.name)
+    for modules in (_at_stages(samples), sought):
         at_home = (mod for stage, mod in modules if stage in usable)
         if _applied(contract, at_home, random, step):
             return

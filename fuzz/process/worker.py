@@ -8,6 +8,7 @@ import faulthandler
 import importlib
 import mmap
 import os
+import re
 import resource
 import signal
 import sys
@@ -104,9 +105,12 @@ def warm_up() -> None:
 
 def prepare(job: Job[Any]) -> None:
     """Import, before the fork, what every child with such a job would import by itself."""
-    recipe = job.recipe if isinstance(job, block.Block) else None
-    families = {call.name.partition(".")[0] for call in getattr(job, "calls", ())}
-    families |= {recipe.family} if recipe else set()
+    words = [call.name for call in getattr(job, "calls", ())]
+    if isinstance(job, block.Block):
+        words.append(job.recipe.family)
+    if isinstance(job, trials.Try):
+        words += [*job.names, *job.samples]
+    families = {re.split(r"[. ]", word, maxsplit=1)[0] for word in words}
     imports = [name for family in families & FAMILIES.keys() for name in FAMILIES[family].imports]
     for name in imports:
         # Where it matters, a child raises the same.
