@@ -281,7 +281,7 @@ def _oracle(name: str, job: Try, step: Step) -> None:
 
 def _pass(name: str, job: Try, step: Step) -> None:
     if name not in public_passes():
-        raise Drift(f"this TVM has no tvm.relax.transform.{name}")
+        raise Drift(f"this TVM has no pass {name}")
     contract = catalogue[name]
     usable = [stage for stage in contract.stages if stage not in job.availability.stages]
     family = family_of(contract.stages[0])
