@@ -149,10 +149,9 @@ DEVICE: Mapping[Stage, tuple[str, ...]] = {
     Stage.THREADS_UNIFIED: (
         "s_tir.ManifestSharedMemoryLocalStage",
         "s_tir.CompactBufferAllocation",
-        "s_tir.LowerAutoCopy",
-        "s_tir.UnifyThreadBinding",
+        *TENSORIR[Stage.MATCHES_LOWERED],
     ),
-    Stage.DEVICE_BLOCKS_LOWERED: TENSORIR[Stage.BLOCKS_LOWERED][2:],
+    Stage.DEVICE_BLOCKS_LOWERED: TENSORIR[Stage.BLOCKS_LOWERED],
     Stage.DEVICE_FLATTENED: TENSORIR[Stage.FLATTENED],
     Stage.DEVICE_LOOPS_LOWERED: TENSORIR[Stage.LOOPS_LOWERED],
     Stage.DEVICE_ENTRY: TENSORIR[Stage.ANNOTATED_ENTRY],
@@ -167,7 +166,11 @@ DEVICE: Mapping[Stage, tuple[str, ...]] = {
 """The same for a device: the schedules of tvm/relax/backend/gpu_generic/pipeline.py, then the
 default pipeline of `tirx.build`, with a stage behind each pass that changes what threads do."""
 
-STEPS: Mapping[Stage, tuple[str, ...]] = {**RELAX, **TENSORIR, **DEVICE}
+PIPELINES = (RELAX, TENSORIR, DEVICE)
+
+STEPS: Mapping[Stage, tuple[str, ...]] = {
+    stage: names for steps in PIPELINES for stage, names in steps.items()
+}
 
 assert tuple(STEPS) == tuple(Stage), "STEPS lists every stage, in order"
 
@@ -183,7 +186,7 @@ them, and two of these in `tvm.relax.transform`, too."""
 @functools.cache
 def chain(stage: Stage) -> tuple[Stage, ...]:
     """All stages of the pipeline that this one belongs to, in order."""
-    return next(tuple(steps) for steps in (RELAX, TENSORIR, DEVICE) if stage in steps)
+    return next(tuple(steps) for steps in PIPELINES if stage in steps)
 
 
 def usable(among: Stage = Stage.RAW) -> list[Stage]:
@@ -202,7 +205,12 @@ def last_step(stage: Stage) -> str | None:
     """The pass that a module of this stage has been through last; None for a raw one."""
     order = chain(stage)
     names = [name for each in order[: order.index(stage) + 1] for name in steps(each)]
-    return names[-1] if names else None
+    return pass_of(names[-1]) if names else None
+
+
+def pass_of(name: str) -> str:
+    """The name of the pass of a step of `STEPS`, which may have arguments."""
+    return name.partition("(")[0]
 
 
 def expression(name: str) -> str:
@@ -218,8 +226,7 @@ def made(name: str) -> tvm.transform.Pass:
     Raises:
         NameError, AttributeError: this TVM has no such pass.
     """
-    names = {**vars(relax.transform), "tvm": tvm, "tirx": tirx, "s_tir": s_tir}
-    return eval(expression(name), names)
+    return eval(expression(name), {"tvm": tvm, "tirx": tirx, "s_tir": s_tir}, vars(relax.transform))
 
 
 def step(mod: tvm.IRModule, name: str) -> tvm.IRModule:

@@ -139,7 +139,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="s_tir.LowerOpaqueBlock",
         # Blocks have no names for regions of buffers any more.
-        stages=(Stage.MATCHES_LOWERED,),
+        stages=between(Stage.MATCHES_LOWERED, Stage.MATCHES_LOWERED),
         looks_for=has(ir.SBlock),
         post=_blocks_lowered,
         cost=0.2,

@@ -20,7 +20,7 @@ _ON_DEVICES: Mapping[Stage, tuple[Stage, ...]] = {
     Stage.BOUND: (Stage.KERNELS, Stage.SCHEDULED),
     Stage.INIT_LOWERED: (Stage.REDUCTIONS_LOWERED,),
     Stage.OPAQUE: (Stage.THREADS_LIFTED,),
-    Stage.COMPACTED: (Stage.THREADS_UNIFIED,),
+    Stage.MATCHES_LOWERED: (Stage.THREADS_UNIFIED,),
     Stage.BLOCKS_LOWERED: (Stage.DEVICE_BLOCKS_LOWERED,),
     Stage.FLATTENED: (Stage.DEVICE_FLATTENED,),
     Stage.LOOPS_LOWERED: (Stage.DEVICE_LOOPS_LOWERED,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Sequence
 
-from ...generators.stages import RELAX, TENSORIR
+from ...generators.stages import RELAX, TENSORIR, pass_of
 from ..tiers import ORACLES
 from .grade import Grade
 
@@ -13,7 +13,7 @@ OUT_OF_ORDER = "out-of-order"
 """What is rare where a pass of the pipeline is given a module of another stage than there."""
 
 _BEFORE = {
-    names[0]: before
+    pass_of(names[0]): before
     for steps in (RELAX, TENSORIR)
     for before, names in zip(list(steps)[:-1], list(steps.values())[1:], strict=True)
 }

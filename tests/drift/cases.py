@@ -13,7 +13,7 @@ from typing import Any
 import tvm_ffi
 
 from relaxfuzz.generators.ops import table
-from relaxfuzz.generators.stages import STEPS
+from relaxfuzz.generators.stages import MODULES, STEPS, pass_of
 from relaxfuzz.oracles.catalogue import catalogue
 
 from .used import resolve, used
@@ -68,7 +68,7 @@ def ops() -> tuple[Case, ...]:
 @cache
 def passes() -> tuple[Case, ...]:
     """10, some of which are there but cannot be constructed."""
-    steps = {name for names in STEPS.values() for name in names}
+    steps = {pass_of(name) for names in STEPS.values() for name in names}
     names = (name for name in catalogue if name not in steps)
     public = sorted(name for name in names if resolve(_pass(name)) is not None)
     cases = []
@@ -83,7 +83,7 @@ def passes() -> tuple[Case, ...]:
 @cache
 def steps() -> tuple[Case, ...]:
     """5 passes that take a module from one stage to the next."""
-    names = sorted(name for names in STEPS.values() for name in names)
+    names = sorted(pass_of(name) for names in STEPS.values() for name in names)
     return tuple(
         Case(f"step {name}", (f"remove {_pass(name)}",), (name,))
         for name in _sample("steps", names, 5)
@@ -171,8 +171,8 @@ def _sample(what: str, population: Sequence[Any], count: int) -> list[Any]:
 
 
 def _pass(name: str) -> str:
-    module, _, short = name.rpartition(".")
-    return f"tvm.{module or 'relax'}.transform.{short}"
+    family, _, short = name.rpartition(".")
+    return f"tvm.{MODULES.get(family, 'relax.transform')}.{short}"
 
 
 def _full(cls: type) -> str:
