@@ -128,7 +128,7 @@ class PassContract:
     no_variants: str = "it offers no arguments for the pass"
     """Why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(RELAX)
-    """Where modules meet the pass: all in one pipeline."""
+    """Where modules meet the pass, in one pipeline or in several."""
     requires: Requires = lambda mod: None
     looks_for: Sought | None = None
     """A campaign makes modules that have it, and checks the pass mostly on them, elsewhere only

@@ -236,6 +236,10 @@ def _sample(name: str) -> tvm.IRModule:
     return example(strategy, entropy(_SEED, "samples"), int(number))
 
 
+def _samples_of(job: Try, family: str) -> tuple[str, ...]:
+    return tuple(each for each in job.samples if each.partition(" ")[0] == family)
+
+
 @functools.cache
 def _at_stages(samples: tuple[str, ...]) -> list[tuple[Stage, tvm.IRModule]]:
     """The samples at all stages that they reach, the first stage first."""
@@ -268,7 +272,7 @@ def _pipeline(name: str, job: Try, step: Step) -> None:
 
 
 def _oracle(name: str, job: Try, step: Step) -> None:
-    at_stages = _at_stages(tuple(each for each in job.samples if each.startswith(DEFAULT)))
+    at_stages = _at_stages(_samples_of(job, DEFAULT))
     if name not in OF_PIPELINES:
         for _, mod in at_stages[:: max(STRIDE, int(ORACLES[name].cost))]:
             check(Case(mod, (KEEPS_ALL,)), oracles=(name,), journal=step)
@@ -289,8 +293,7 @@ def _pass(name: str, job: Try, step: Step) -> None:
         raise Drift(f"no module reaches its stages: {', '.join(contract.stages)}")
     random = Random(entropy(_SEED, name))
     sought = _with_what_is_sought(contract, family, job, step)
-    samples = tuple(each for each in job.samples if each.partition(" ")[0] == family.name)
-    for modules in (_at_stages(samples), sought):
+    for modules in (_at_stages(_samples_of(job, family.name)), sought):
         at_home = (mod for stage, mod in modules if stage in usable)
         if _applied(contract, at_home, random, step):
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -52,11 +52,7 @@ def prim_funcs(
         InvalidArgument: an unknown stage, one of Relax, or one that the installed TVM does not
             have; or a setting that `ir_modules` refuses.
     """
-    to = named("stage", stage, Stage)
-    if to not in TENSORIR:
-        raise InvalidArgument(f"Expected a stage among {', '.join(TENSORIR)}, got {stage!r}")
-    if why := availability.current().stages.get(to):
-        raise InvalidArgument(f"Stage {to}: {why}")
+    to = stage_among(TENSORIR, stage)
     nest = st.binary(min_size=NEST, max_size=NEST)
     function = st.tuples(
         st.binary(min_size=HEADER, max_size=HEADER), st.lists(nest, min_size=1, max_size=NESTS)
@@ -66,6 +62,20 @@ def prim_funcs(
         legalized(ir_modules(dtypes=dtypes, **{**SMALL, **settings})),
     ).filter(lambda mod: mod is not None)
     return modules if to is Stage.TENSORIR else at_stage(modules, to)
+
+
+def stage_among(stages: Collection[Stage], stage: Stage | str) -> Stage:
+    """The stage of this name.
+
+    Raises:
+        InvalidArgument: there is none, it is none of these, or the installed TVM does not have it.
+    """
+    to = named("stage", stage, Stage)
+    if to not in stages:
+        raise InvalidArgument(f"Expected a stage among {', '.join(stages)}, got {stage!r}")
+    if why := availability.current().stages.get(to):
+        raise InvalidArgument(f"Stage {to}: {why}")
+    return to
 
 
 # Hypothesis prints what `map` gives as a call, with all the bytes.

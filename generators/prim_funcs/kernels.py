@@ -9,10 +9,9 @@ import tvm
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
-from ...compat import availability
-from ..modules import ir_modules, named
+from ..modules import ir_modules
 from ..stages import DEVICE, Stage
-from . import SMALL, at_stage, legalized
+from . import SMALL, at_stage, legalized, stage_among
 
 TARGETS: Mapping[str, Mapping[str, Any]] = {
     "cuda": {
@@ -56,11 +55,7 @@ def kernels(
         InvalidArgument: an unknown target or stage, or a stage that the installed TVM does not
             have; or a setting that `ir_modules` refuses.
     """
-    to = named("stage", stage, Stage)
-    if to not in DEVICE:
-        raise InvalidArgument(f"Expected a stage among {', '.join(DEVICE)}, got {stage!r}")
-    if why := availability.current().stages.get(to):
-        raise InvalidArgument(f"Stage {to}: {why}")
+    to = stage_among(DEVICE, stage)
     if target is not None and target not in TARGETS:
         raise InvalidArgument(f"Expected a target among {', '.join(TARGETS)}, got {target!r}")
     relax = {"numbers": numbers, **SMALL, **settings}

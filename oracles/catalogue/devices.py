@@ -7,19 +7,13 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.choices import Choices
-from ...generators.stages import DEVICE, Stage
+from ...generators.stages import DEVICE, Stage, expression
 from ..contract import PassContract
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.threads.limits import over_limits
 from .common import definition, one_of
 from .tensorir_common import has
-
-_ALL = tuple(DEVICE)
-
-
-def _between(first: Stage, last: Stage) -> tuple[Stage, ...]:
-    return _ALL[_ALL.index(first) : _ALL.index(last) + 1]
 
 
 def _rules(*names: str) -> str:
@@ -28,7 +22,7 @@ def _rules(*names: str) -> str:
 
 REST = ("gpu.Reduction", "gpu.GeneralReduction", "gpu.Fallback")
 
-DEFAULT = _rules("gpu.Matmul", "gpu.GEMV", *REST)
+(DEFAULT,) = map(expression, DEVICE[Stage.SCHEDULED])
 """tvm/relax/backend/{cuda,rocm,gpu_generic}/pipeline.py"""
 
 ADRENO = _rules("adreno.Conv2d", "adreno.LayoutTransform", "adreno.Pool2D", *REST)
@@ -145,7 +139,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "s_tir.transform.ThreadSync('shared.dyn')",
             "s_tir.transform.ThreadSync('warp')",
         ),
-        stages=_between(Stage.DEVICE_LOOPS_LOWERED, Stage.SYNCHRONIZED),
+        stages=(Stage.DEVICE_LOOPS_LOWERED, Stage.DEVICE_ENTRY, Stage.SYNCHRONIZED),
         cost=0.3,
     ),
     PassContract(

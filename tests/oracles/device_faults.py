@@ -11,6 +11,7 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
+from tests.oracles.tensorir_faults import rewriting
 
 Pass = tvm.transform.Pass
 
@@ -48,17 +49,10 @@ class Synchronized:
         B[thread] = S[31 - thread]
 
 
-def _rewriting(kind: type[Any], rewrite: Any) -> Pass:
-    def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
-        return func.with_body(tvm_ffi.structural_map(func.body, (kind, rewrite), order="post"))
-
-    return tirx.transform.prim_func_pass(transform, opt_level=0, name="rewriting")
-
-
 def adds_a_statement() -> Pass:
     """Right: it does nothing."""
     nothing = tirx.Evaluate(tirx.IntImm("int32", 0))
-    return _rewriting(ir.BufferStore, lambda store: tirx.SeqStmt([store, nothing]))
+    return rewriting(ir.BufferStore, lambda store: tirx.SeqStmt([store, nothing]))
 
 
 def too_few_threads() -> Pass:
@@ -71,7 +65,7 @@ def too_few_threads() -> Pass:
         binding = tirx.IterVar(None, loop.thread_binding.var, 1, "threadIdx.x")
         return tirx.For(loop.loop_var, 0, half, loop.kind, loop.body, binding)
 
-    return _rewriting(ir.For, halved)
+    return rewriting(ir.For, halved)
 
 
 def forgets_the_predicate() -> Pass:
@@ -80,7 +74,7 @@ def forgets_the_predicate() -> Pass:
     def unconditional(realize: Any) -> Any:
         return ir.SBlockRealize(realize.iter_values, True, realize.block)
 
-    return _rewriting(ir.SBlockRealize, unconditional)
+    return rewriting(ir.SBlockRealize, unconditional)
 
 
 def forgets_a_barrier() -> Pass:

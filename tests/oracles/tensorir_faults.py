@@ -42,7 +42,7 @@ class Module:
                 B[i] = C[5 - i]
 
 
-def _rewriting(kind: type[Any], rewrite: Callable[[Any], Any]) -> Pass:
+def rewriting(kind: type[Any], rewrite: Callable[[Any], Any]) -> Pass:
     """A pass that replaces the nodes of a kind."""
 
     def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
@@ -66,7 +66,7 @@ def keeps_all() -> Pass:
 
 def drops_a_store() -> Pass:
     """The else of a branch is lost."""
-    return _rewriting(ir.IfThenElse, lambda s: tirx.IfThenElse(s.condition, s.then_case, None))
+    return rewriting(ir.IfThenElse, lambda s: tirx.IfThenElse(s.condition, s.then_case, None))
 
 
 def one_short() -> Pass:
@@ -75,7 +75,7 @@ def one_short() -> Pass:
     def shorter(loop: Any) -> Any:
         return tirx.For(loop.loop_var, loop.min, loop.extent - 1, loop.kind, loop.body)
 
-    return _rewriting(ir.For, shorter)
+    return rewriting(ir.For, shorter)
 
 
 def one_too_far() -> Pass:
@@ -84,7 +84,7 @@ def one_too_far() -> Pass:
     def longer(loop: Any) -> Any:
         return tirx.For(loop.loop_var, loop.min, loop.extent + 1, loop.kind, loop.body)
 
-    return _rewriting(ir.For, longer)
+    return rewriting(ir.For, longer)
 
 
 def loses_initial_values() -> Pass:
@@ -93,7 +93,7 @@ def loses_initial_values() -> Pass:
     def without(block: Any) -> Any:
         return ir.SBlock(block.iter_vars, block.reads, block.writes, block.name_hint, block.body)
 
-    return _rewriting(ir.SBlock, without)
+    return rewriting(ir.SBlock, without)
 
 
 def loses_an_attribute() -> Pass:
