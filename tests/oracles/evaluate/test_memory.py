@@ -151,7 +151,7 @@ def test_too_much_memory_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     class Module:
         @R.function
         def main() -> R.Tensor((4,), "float32"):
-            R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
+            _ = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
             b = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
             return b
 
