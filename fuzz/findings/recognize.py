@@ -26,7 +26,8 @@ from ...oracles.structural import interface
 from ...oracles.violation import Violation
 from ..minimize.calls import PACKED
 from ..process.executor import Executor, JobFailed, check, check_reproducers
-from ..process.jobs import Check, CheckReproducers, Reproduced
+from ..process.jobs import Check
+from ..process.reproducers import CheckReproducers, Reproduced
 from ..user_input.errors import UserError
 from .confirm import DEATHS
 from .dedup import causes

@@ -10,8 +10,9 @@ from typing import Any, Literal, Protocol, TypeVar
 from ...oracles.violation import Violation
 from ..user_input.errors import RelaxfuzzError, UserError
 from . import death
-from .jobs import Check, CheckEach, Checked, CheckReproducers, Reproduced
+from .jobs import Check, CheckEach, Checked
 from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
+from .reproducers import CheckReproducers, Reproduced
 
 R = TypeVar("R")
 

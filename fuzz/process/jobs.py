@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -33,7 +32,6 @@ from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.tiers import ORACLES
 from ...oracles.violation import Answer, Case, Violation, answers
 from ..findings.evidence import Evidence, evidence_of
-from ..minimize.attributes import with_attributes
 from ..output.readable import sentence, visible
 from ..user_input import module_file
 from . import death
@@ -209,55 +207,6 @@ def _callable(piece: Piece) -> str:
     mod = piece.load()
     mod[MAIN] = main_of(mod).with_attr("global_symbol", MAIN)
     return save_json(mod)
-
-
-@dataclass(frozen=True, slots=True)
-class Reproduced:
-    """What the module of a reproducer shows; nothing where it cannot be made."""
-
-    violations: tuple[Violation, ...] = ()
-    evidence: Evidence | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckReproducers(Job[Reproduced]):
-    """Check the modules of several reproducers with the passes of one finding.
-
-    There is a result for each, in their order.
-    """
-
-    files: tuple[str, ...]
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-    oracles: tuple[str, ...] | None = None
-    exempt: tuple[str, ...] = ()
-    attributes: tuple[str, ...] | None = None
-    """Only attributes of operators with these names differ from their defaults; None: as it is."""
-    whole: bool = False
-    """Take all evidence of the modules, that too which may crash."""
-
-
-def check_reproducers(job: CheckReproducers, context: Context[Reproduced]) -> None:
-    """Report what each module shows."""
-    for number, file in enumerate(job.files):
-        context.journal.position(0, Stage.RAW, number, "check", job.calls, job.pipeline)
-        context.journal.step("read")
-        shown = Reproduced()
-        with contextlib.suppress(Exception):  # whatever does not show the violation is another bug
-            mod = module_file.execute(Path(file))
-            if job.attributes is not None:
-                mod = with_attributes(mod, job.attributes)
-            evidence = evidence_of(mod, context.journal.step, whole=job.whole)
-            check = Check(
-                module="",
-                calls=job.calls,
-                pipeline=job.pipeline,
-                oracles=job.oracles,
-                exempt=job.exempt,
-            )
-            violations = violations_of(check, mod, context.journal)
-            shown = Reproduced(tuple(violations), evidence)
-        context.report(shown)
 
 
 def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Violation]:

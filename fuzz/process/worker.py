@@ -33,7 +33,7 @@ from ..campaign.draw import example
 from ..minimize.child import Reduce, reduce
 from ..probe import trials
 from ..system.limits import die_with_parent, lower
-from . import block, jobs, process_state
+from . import block, jobs, process_state, reproducers
 from .channel import Channel
 from .death import RAISED
 from .jobs import Context
@@ -52,7 +52,6 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     block.Regenerate: block.regenerate,
     jobs.Check: jobs.check,
     jobs.CheckEach: jobs.check_each,
-    jobs.CheckReproducers: jobs.check_reproducers,
     jobs.Examine: jobs.examine,
     jobs.Explain: jobs.explain,
     jobs.Reach: jobs.reach,
@@ -60,6 +59,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     jobs.Show: jobs.show,
     jobs.WriteChecks: jobs.write_checks,
     Reduce: reduce,
+    reproducers.CheckReproducers: reproducers.check_reproducers,
     trials.Try: trials.attempt,
 }
 """The kinds of jobs that a child does, and the function for each."""

@@ -521,3 +521,24 @@ def test_a_record_says_of_which_operators_it_is(
     )
     one = dataclasses.replace(one, what=what)
     assert unlike(pool, found, [one], EVERY) == (() if like else ("recorded",))
+
+
+@I.ir_module
+class OnDevice:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32", "llvm:1")) -> R.Tensor((4,), "float32", "llvm:1"):
+        unused = R.negative(x)  # noqa: F841
+        return x
+
+
+def test_arguments_of_a_finding_that_do_not_fit_the_module_of_a_record(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    call = PassCall('UpdateVDevice(relax.VDevice("llvm", 2, "shared"), 1)')
+    finding = finding_in(OnDevice, call, "well-formed")
+    key = str(list(finding.full_key))
+    # Its module has one device: nothing can be said of the device with the number 1.
+    one = record(tmp_path, key, SHIPPED / "update-vdevice-misses-types.py")
+    assert unlike(pool, finding, [one], EVERY) == ()

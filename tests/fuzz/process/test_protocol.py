@@ -21,12 +21,10 @@ from relaxfuzz.fuzz.process.jobs import (
     Check,
     CheckEach,
     Checked,
-    CheckReproducers,
     Examine,
     Explain,
     Reach,
     Read,
-    Reproduced,
     Show,
     WriteChecks,
 )
@@ -56,6 +54,7 @@ from relaxfuzz.fuzz.process.protocol import (
     encode,
     result_type,
 )
+from relaxfuzz.fuzz.process.reproducers import CheckReproducers, Reproduced
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Recipe, Target
 from relaxfuzz.fuzz.process.worker import HANDLERS
 from relaxfuzz.generators.stages import Stage
