@@ -214,10 +214,22 @@ def pass_of(name: str) -> str:
 
 
 def expression(name: str) -> str:
-    """The pass of `STEPS` as a Python expression over the names of `made`."""
+    """The pass of `STEPS` as a Python expression over the names of `made`.
+
+    A pass that is not in its module is looked for in the others: between releases, passes have
+    moved from one to another.
+    """
     call = name if name.endswith(")") else f"{name}()"
     family, dot, rest = call.partition(".")
-    return f"{MODULES[family]}.{rest}" if dot and family in MODULES else call
+    if not dot or family not in MODULES:
+        return call
+    path = MODULES[family]
+    others = (other for other in MODULES.values() if _has(other, pass_of(rest)))
+    return f"{path if _has(path, pass_of(rest)) else next(others, path)}.{rest}"
+
+
+def _has(path: str, name: str) -> bool:
+    return hasattr(functools.reduce(getattr, path.split("."), tvm), name)
 
 
 def made(name: str) -> tvm.transform.Pass:

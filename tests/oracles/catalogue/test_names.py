@@ -32,6 +32,8 @@ class OneOp:
 def test_a_pass_applies_or_the_contract_states_why_not(
     contract: PassContract, mod: tvm.IRModule
 ) -> None:
+    if contract.name not in public_passes():
+        pytest.skip(f"this TVM has no {contract.name}")
     draws = random.Random(0)
     data = [b"", *(draws.randbytes(64) for _ in range(6))]
     calls = [contract.choose(Choices(each), mod) for each in data]
