@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import tvm
 import tvm_ffi
@@ -13,7 +13,7 @@ from tvm.relax.analysis import type_base_check
 
 from ...compat import ir
 from .. import keys
-from ..inspect import attr, calls_of, global_vars, relax_functions
+from ..inspect import attr, calls_of, global_vars, nodes, relax_functions
 from ..violation import Violation
 
 RELAX = "ill-formed"
@@ -81,15 +81,29 @@ def _complaint(
 
 
 def _kind_of_variable(mod: tvm.IRModule, name: str) -> str:
-    """Whether the variable stands for a dimension or for a value: other parts of a pass."""
+    """Whether the variable stands for a dimension or for a value: other parts of a pass.
+
+    A number may be either: it is a value where it is returned, handed on, or put into a tuple.
+    """
     for _, func in relax_functions(mod):
-        returned = func.body.body
-        if isinstance(returned, relax.Var) and str(returned.name) == name:
+        operands = (
+            operand
+            for node in nodes(func, relax.SeqExpr, relax.Tuple, relax.Call)
+            for operand in _operands(node)
+        )
+        if any(isinstance(each, relax.Var) and str(each.name) == name for each in operands):
             return "value"
         for var in relax.analysis.all_vars(func):
             if str(var.name) == name:
                 return "dimension" if isinstance(var.ty, tvm.ir.PrimType) else "value"
     return "dimension"
+
+
+def _operands(node: relax.SeqExpr | relax.Tuple | relax.Call) -> Iterable[relax.Expr]:
+    if isinstance(node, relax.SeqExpr):
+        return (node.body,)
+    operands: Iterable[relax.Expr] = node.fields if isinstance(node, relax.Tuple) else node.args
+    return operands
 
 
 def names_flaw(mod: tvm.IRModule) -> Violation | None:
