@@ -15,7 +15,7 @@ from tvm.script.ir_builder import tirx as builder
 from ..choices import Choices
 from ..stages import ARITHMETIC, Stage
 from . import is_well_formed, stage_among
-from .integers import INDEX, Terms
+from .integers import INDEX, Terms, mapped
 
 HEADER = 8
 """Bytes for what the statements of a function share."""
@@ -121,13 +121,15 @@ def _nest(
 def _stores(
     c: Choices, target: Any, dtype: str, index: str, axes: list[Any], domains: Any, read: Any
 ) -> None:
-    terms = Terms(c, index, axes, [low > 0 for low, _ in domains], read)
+    terms = Terms(c, index, axes, domains, read)
     at = [
         axis if low == 0 else axis - tirx.IntImm(index, low)
         for axis, (low, _) in zip(axes, domains, strict=True)
     ]
     if not c.flag(0.25):
-        builder.buffer_store(target, terms.value(dtype, 3), at)
+        whole = c.flag(0.15)
+        value = mapped(terms, dtype, 1) if whole and dtype in INDEX else terms.value(dtype, 3)
+        builder.buffer_store(target, value, at)
         return
     with builder.If(terms.value("bool", 2)):
         with builder.Then():

@@ -47,19 +47,20 @@ class Terms:
         choices: Choices,
         index: str,
         axes: Sequence[Expr],
-        positive: Sequence[bool],
+        domains: Sequence[tuple[int, Any]],
         read: Sequence[tirx.Buffer] = (),
     ) -> None:
         """
         Args:
             index: the dtype of the axes.
             axes: variables of loops.
-            positive: which of them are never 0 nor below.
+            domains: the first value of each, and how many there are.
             read: buffers of one dimension, whose elements may stand in expressions.
         """
         self.choices = choices
         self._axes = list(axes)
-        self._divisors = [axis for axis, over in zip(axes, positive, strict=True) if over]
+        self._domains = domains
+        self._divisors = [axis for axis, (low, _) in zip(axes, domains, strict=True) if low > 0]
         self._read = read
         self._index = index
         self._made: dict[str, list[Expr]] = {}
@@ -142,6 +143,17 @@ class Terms:
             return self.cast(c.pick(self._divisors), dtype)
         number = c.pick((self.pool[0], self.pool[0], *filter(None, self.pool)))
         return const(fitting(number if c.flag(0.3) else abs(number), dtype), dtype)
+
+    def fused(self, dtype: str) -> tuple[Expr, list[int]]:
+        """The number of the iteration of some loops, and the extents that it is made of."""
+        domains = list(zip(self._axes, self._domains, strict=True))
+        chosen = domains[self.choices.below(len(domains)) :]
+        total, extents = const(0, dtype), []
+        for axis, (low, extent) in chosen:
+            if isinstance(extent, int):
+                total = total * const(extent, dtype) + (self.cast(axis, dtype) - const(low, dtype))
+                extents.append(extent)
+        return total, extents or [1]
 
     def compared(self, a: Expr, b: Expr) -> Expr:
         """One of the six comparisons."""
@@ -251,6 +263,31 @@ def _recombined(e: Terms, t: str, d: int) -> Expr:
     return e.choices.pick(forms)()
 
 
+def mapped(e: Terms, t: str, d: int) -> Expr:
+    """The number of an iteration, cut into parts as loops are split."""
+    if t not in INDEX:
+        return _quotient(e, t, d)
+    number, extents = e.fused(t)
+    c, inner = e.choices, extents[-1]
+    k, m = (const(c.pick((inner, 2, 4, inner * 2, 3)), t) for _ in range(2))
+    div, rest = tirx.floordiv, tirx.floormod
+    forms = (
+        lambda: div(number, k),
+        lambda: rest(number, k),
+        lambda: rest(div(number, k), m),
+        lambda: div(rest(number, k * m), k),
+        lambda: div(number, k * m) * m + rest(div(number, k), m),
+        lambda: div(number, k) * k + rest(number, k),
+        lambda: rest(number, k) * m + div(number, k),
+        lambda: div(number + e.number(t), k),
+        lambda: rest(number + e.number(t), k),
+        lambda: number * k + e.number(t),
+        lambda: div(div(number, k), m),
+        lambda: rest(number * k + rest(e.atom(t), k), k * m),
+    )
+    return c.pick(forms)()
+
+
 # Extremes
 
 
@@ -339,6 +376,7 @@ def _let(e: Terms, t: str, d: int) -> Expr:
 GROUPS: Sequence[Sequence[Form]] = (
     (_sum,),
     (_quotient,),
+    (mapped,),
     (_quotient, _recombined),
     (_recombined,),
     (_extreme,),
