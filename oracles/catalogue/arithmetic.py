@@ -24,6 +24,7 @@ def _contract(name: str, exemption: Exemption, variants: Variants | None = None)
         name=f"arith.{name}",
         variants=variants,
         stages=(Stage.EXPRESSIONS,),
+        expressions=True,
         exemptions=(exemption,),
     )
 
