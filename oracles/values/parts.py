@@ -28,7 +28,7 @@ class Part:
     """A part of an expression that by itself has another value after the pass."""
 
     kind: str
-    """Its operator and the kind of its dtype: what a finding's key may name."""
+    """The kind of its dtype, and its operator: what a finding's key may name."""
     text: str
     """What it is, and what it becomes."""
 
@@ -41,9 +41,9 @@ def smallest_wrong(e: Expectation, call: PassCall) -> Part | None:
     func = e.mod[e.function]
     if not isinstance(func, tirx.PrimFunc):
         return None
-    for store, whole in _expressions(func):
+    for place, store, whole in _expressions(func):
         for part in _parts(whole):
-            alone = _storing(func, store, part)
+            alone = _storing(func, place, store, part)
             try:
                 after = call.run(tvm.IRModule({e.function: alone}))[e.function]
             except Exception:  # of no concern here: the crash oracle looks at that
@@ -54,14 +54,14 @@ def smallest_wrong(e: Expectation, call: PassCall) -> Part | None:
     return None
 
 
-def _expressions(func: tirx.PrimFunc) -> Iterator[tuple[Any, Any]]:
-    """The values of stores and the conditions, each with a store of a place for it."""
-    for stmt in nodes(func, ir.BufferStore, ir.IfThenElse):
-        if isinstance(stmt, ir.BufferStore):
-            yield stmt, stmt.value
-        else:
-            stores = nodes(stmt, ir.BufferStore)
-            yield from ((store, stmt.condition) for store in stores[:1])
+def _expressions(func: tirx.PrimFunc) -> Iterator[tuple[Any, Any, Any]]:
+    """Conditions and values of stores: where they stand, and a store that has a place for them.
+
+    Conditions come first: if one is wrong, so is what is stored under it.
+    """
+    for stmt in nodes(func, ir.IfThenElse):
+        yield from ((stmt, store, stmt.condition) for store in nodes(stmt, ir.BufferStore)[:1])
+    yield from ((store, store, store.value) for store in nodes(func, ir.BufferStore))
 
 
 def _parts(expr: Any) -> list[Any]:
@@ -77,18 +77,22 @@ def _parts(expr: Any) -> list[Any]:
     return found
 
 
-def _storing(func: tirx.PrimFunc, place: Any, value: Any) -> tirx.PrimFunc:
-    """The function that only stores a value where a statement stores another one."""
-    shape = ir.tensor_of(place).ty.shape
+def _storing(func: tirx.PrimFunc, place: Any, store: Any, value: Any) -> tirx.PrimFunc:
+    """The function that does nothing but store a value, at a place of its own."""
+    shape = ir.tensor_of(store).ty.shape
     target = tirx.decl_buffer(list(shape), str(value.ty.dtype), "part")
-    handle = place.__chandle__()
+    kept = ir.BufferStore(target, value, store.indices)
 
-    def replaced(stmt: Any) -> Any:
-        if stmt.__chandle__() == handle:
-            return ir.BufferStore(target, value, stmt.indices)
-        return ir.Evaluate(tirx.IntImm("int32", 0))
+    nothing = ir.Evaluate(tirx.IntImm("int32", 0))
 
-    body = tvm_ffi.structural_map(func.body, [(ir.BufferStore, replaced)], order="post")
+    def placed(stmt: Any) -> Any:
+        return kept if stmt.same_as(place) else stmt
+
+    def alone(stmt: Any) -> Any:
+        return stmt if ir.tensor_of(stmt).same_as(target) else nothing
+
+    body = tvm_ffi.structural_map(func.body, [(type(place), placed)], order="pre")
+    body = tvm_ffi.structural_map(body, [(ir.BufferStore, alone)], order="post")
     return tirx.PrimFunc([*func.params, target], body, attrs=func.attrs)
 
 
@@ -119,7 +123,8 @@ def _size(e: Expectation, dim: Any) -> int:
 
 
 def _kind(part: Any) -> str:
-    """For example "FloorMod of int"."""
+    """For example "index FloorMod": int32 and int64 are those of loops, which do not overflow."""
     name = getattr(getattr(part, "op", None), "name", None) or type(part).__name__
     dtype = str(getattr(part, "a", part).ty.dtype)
-    return f"{name} of {dtype.rstrip('0123456789')}"
+    group = {"int32": "index", "int64": "index", "int8": "narrow int", "int16": "narrow int"}
+    return f"{group.get(dtype, dtype.rstrip('0123456789'))} {name}"
