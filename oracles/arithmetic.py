@@ -140,6 +140,8 @@ def IntSet() -> Any:
         if not is_a("int", expr):
             return expr
         found = analyzer.int_set(expr)
+        if found.is_nothing():  # what is known cannot hold: the expression is never computed
+            return expr
         if str(found.min_value) != "neg_inf":
             expr = tirx.max(expr, found.min_value)
         if str(found.max_value) != "pos_inf":
@@ -214,7 +216,7 @@ def DetectLinearEquation() -> Any:
     def change(expr: Any, analyzer: Any, ranges: Any, *_: Any) -> Any:
         variables = [var for var in ranges if str(var.ty.dtype) == str(expr.ty.dtype)]
         found = sym.detect_linear_equation(expr, variables) if is_index(expr) else []
-        for var, coefficient in zip(variables, found[:-1]):
+        for var, coefficient in zip(variables, found[:-1], strict=False):
             expr = var * coefficient + (expr if var is not variables[0] else found[-1])
         return expr
 
@@ -272,6 +274,7 @@ def InverseAffineIterMap() -> Any:
 
 
 # How they get there
+
 
 def source(name: str) -> tuple[str, ...]:
     """Statements that define one of these passes under its name, for a file of its own."""

@@ -165,7 +165,7 @@ class Terms:
 
     def extreme(self) -> Callable[[Expr, Expr], Expr]:
         """Minimum or maximum."""
-        return self.choices.pick((tirx.min, tirx.max))
+        return self.choices.pick(EXTREMES)
 
     def three(self, dtype: str, depth: int) -> tuple[Expr, Expr, Expr]:
         """Terms, of which one may be twice there."""
@@ -183,7 +183,17 @@ COMPARED: Sequence[Callable[[Expr, Expr], Expr]] = (
     lambda a, b: a > b,
 )
 
-DIVISIONS = (tirx.floordiv, tirx.floormod, tirx.truncdiv, tirx.truncmod)
+DIVISIONS: Sequence[Callable[[Expr, Expr], Expr]] = (
+    tirx.floordiv,
+    tirx.floormod,
+    tirx.truncdiv,
+    tirx.truncmod,
+)
+
+EXTREMES: Sequence[Callable[[Expr, Expr], Expr]] = (tirx.min, tirx.max)
+
+Forms: TypeAlias = tuple[Callable[[], Expr], ...]
+"""Expressions of the same terms, of which one is made."""
 
 Form = Callable[[Terms, str, int], Expr]
 """Makes an expression of a dtype of terms of less depth."""
@@ -195,7 +205,7 @@ Form = Callable[[Terms, str, int], Expr]
 def _sum(e: Terms, t: str, d: int) -> Expr:
     x, y, z = e.three(t, d)
     k, m = e.constants(t, 2)
-    forms = (
+    forms: Forms = (
         lambda: x * k + y,
         lambda: x + k,
         lambda: x + y,
@@ -221,7 +231,7 @@ def _quotient(e: Terms, t: str, d: int) -> Expr:
     x, y, z = e.three(t, d)
     k, m = e.constants(t, 2)
     by, div = e.divisor(t), e.division()
-    forms = (
+    forms: Forms = (
         lambda: div(x, by),
         lambda: div(x * k + y, by),
         lambda: div(x + k, by),
@@ -242,10 +252,8 @@ def _recombined(e: Terms, t: str, d: int) -> Expr:
     x, y, _ = e.three(t, d)
     k, m = e.constants(t, 2)
     one = const(1, t)
-    div, rest = e.choices.pick(
-        ((tirx.floordiv, tirx.floormod), (tirx.truncdiv, tirx.truncmod))
-    )
-    forms = (
+    div, rest = e.choices.pick(((tirx.floordiv, tirx.floormod), (tirx.truncdiv, tirx.truncmod)))
+    forms: Forms = (
         lambda: div(x, k) * k + rest(x, k),
         lambda: x - div(x, k) * k,
         lambda: x - div(x + y, k) * k,
@@ -271,7 +279,7 @@ def mapped(e: Terms, t: str, d: int) -> Expr:
     c, inner = e.choices, extents[-1]
     k, m = (const(c.pick((inner, 2, 4, inner * 2, 3)), t) for _ in range(2))
     div, rest = tirx.floordiv, tirx.floormod
-    forms = (
+    forms: Forms = (
         lambda: div(number, k),
         lambda: rest(number, k),
         lambda: rest(div(number, k), m),
@@ -295,7 +303,7 @@ def _extreme(e: Terms, t: str, d: int) -> Expr:
     x, y, z = e.three(t, d)
     k, m = e.constants(t, 2)
     low, other, div = e.extreme(), e.extreme(), e.division()
-    forms = (
+    forms: Forms = (
         lambda: low(x, y),
         lambda: low(x, k),
         lambda: low(other(x, k), m),
@@ -324,7 +332,7 @@ def _chosen(e: Terms, t: str, d: int) -> Expr:
     x, y, z = e.three(t, d)
     which = e.value("bool", d)
     choose = e.choices.pick((tirx.if_then_else, ir.Select))
-    forms = (
+    forms: Forms = (
         lambda: choose(which, x, y),
         lambda: choose(which, x, y) - choose(which, z, x),
         lambda: choose(which, x, y) - y,
@@ -342,7 +350,7 @@ def _bits(e: Terms, t: str, d: int) -> Expr:
     x, y = e.value(t, d), e.atom(t)
     s = e.choices.pick((1, 2, 3, 0))
     shift, mask = const(s, t), const((1 << s) - 1, t)
-    forms = (
+    forms: Forms = (
         lambda: x >> shift,
         lambda: tirx.bitwise_and(x, mask),
         lambda: x << shift,
@@ -359,10 +367,12 @@ def _bits(e: Terms, t: str, d: int) -> Expr:
 
 def _cast(e: Terms, t: str, d: int) -> Expr:
     other = e.choices.pick([each for each in (*INDEX, *NARROW) if each != t])
-    forms = (
+    forms: Forms = (
         lambda: e.cast(e.value(other, d), t),
         lambda: e.cast(e.cast(e.value(t, d), other), t),
-        lambda: e.cast(tirx.ceil(tirx.log2(e.cast(tirx.max(e.value(t, d), const(1, t)), "float64"))), t),
+        lambda: e.cast(
+            tirx.ceil(tirx.log2(e.cast(tirx.max(e.value(t, d), const(1, t)), "float64"))), t
+        ),
     )
     return e.choices.pick(forms * 2 if e.choices.flag(0.3) else forms[:2])()
 
@@ -427,7 +437,7 @@ def _related(e: Terms, t: str, d: int) -> Expr:
     k, m, n = e.constants(t, 3)
     join = e.choices.pick((ir.And, ir.Or))
     by = const(abs(int(e.constants(t, 1)[0].value)), t)
-    forms = (
+    forms: Forms = (
         lambda: join(e.compared(x, k), e.compared(x, m)),
         lambda: join(e.compared(x, y), e.compared(y, x)),
         lambda: join(e.compared(k, x), e.compared(x, m)),
@@ -442,7 +452,7 @@ def _related(e: Terms, t: str, d: int) -> Expr:
 
 def _logical(e: Terms, t: str, d: int) -> Expr:
     a, b = e.value("bool", d), e.value("bool", d - 1)
-    forms = (
+    forms: Forms = (
         lambda: ir.And(a, b),
         lambda: ir.Or(a, b),
         lambda: ir.Not(a),
@@ -463,7 +473,7 @@ CONDITIONS: Sequence[Form] = (_comparison, _comparison, _related, _logical, _com
 def _floating(e: Terms, t: str, d: int) -> Expr:
     x, y, z = e.three(t, d)
     k = const(e.choices.pick((0, 1, -1, 4)), t)
-    forms = (
+    forms: Forms = (
         lambda: x + y,
         lambda: x - y,
         lambda: (x + y) - z,

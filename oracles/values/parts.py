@@ -102,7 +102,6 @@ def _stored(func: tirx.PrimFunc) -> Any:
 
 
 def _differ(e: Expectation, before: tirx.PrimFunc, after: tirx.PrimFunc) -> bool:
-    shape = ()
     results = []
     for func in (before, after):
         shape = tuple(_size(e, dim) for dim in func.params[-1].ty.shape)

@@ -70,7 +70,7 @@ def test_terms_come_again() -> None:
     """The rules that cancel or join terms look for equal ones."""
 
     def again(store: Any) -> bool:
-        sums = [each for each in nodes(store.value, ir.Add, ir.Sub, ir.Min, ir.Max)]
+        sums = nodes(store.value, ir.Add, ir.Sub, ir.Min, ir.Max)
         parts = [tvm_ffi.structural_hash(part) for each in sums for part in (each.a, each.b)]
         return len(parts) > len(set(parts))
 

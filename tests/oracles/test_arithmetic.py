@@ -20,7 +20,6 @@ from relaxfuzz.oracles.violation import Case
 from tests.oracles import arithmetic_faults
 from tests.oracles.arithmetic_faults import FAULTS, Module
 
-
 EVERY = [name for name, oracle in ORACLES.items() if oracle.tier in (1, 3)]
 PASSES = list(of_family("arith"))
 
@@ -100,7 +99,9 @@ def test_names() -> None:
     assert parse("arith.Simplify").name == "arith.Simplify"
     assert parse("arith.CanProve(strength=1)").name == "arith.CanProve"
     assert {name.removeprefix("arith.") for name in PASSES} == {
-        name for name, thing in vars(arithmetic).items() if name[0].isupper() and name != "IMPORT"
+        name
+        for name, thing in vars(arithmetic).items()
+        if name[0].isupper() and name != "IMPORT"
         if inspect.isfunction(thing)
     }
 
