@@ -105,11 +105,11 @@ def ConstIntBound() -> Any:
         if not is_a("int", expr):
             return expr
         found, dtype = analyzer.const_int_bound(expr), str(expr.ty.dtype)
-        least, most = tirx.min_value(dtype), tirx.max_value(dtype)
-        if max(found.min_value, found.NEG_INF + 1) > int(least.value):
-            expr = tirx.max(expr, tirx.const(min(found.min_value, int(most.value)), dtype))
-        if min(found.max_value, found.POS_INF - 1) < int(most.value):
-            expr = tirx.min(expr, tirx.const(max(found.max_value, int(least.value)), dtype))
+        least, most = int(tirx.min_value(dtype).value), int(tirx.max_value(dtype).value)
+        if found.min_value != found.NEG_INF and found.min_value > least:
+            expr = tirx.max(expr, tirx.const(min(found.min_value, most), dtype))
+        if found.max_value != found.POS_INF and found.max_value < most:
+            expr = tirx.min(expr, tirx.const(max(found.max_value, least), dtype))
         return expr
 
     return on_expressions(change)

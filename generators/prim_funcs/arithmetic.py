@@ -15,7 +15,9 @@ from tvm.script.ir_builder import tirx as builder
 from ..choices import Choices
 from ..stages import ARITHMETIC, Stage
 from . import is_well_formed, stage_among
-from .integers import INDEX, Terms, mapped
+from .conditions import kinds
+from .integers import mapped
+from .terms import INDEX, Terms
 
 HEADER = 8
 """Bytes for what the statements of a function share."""
@@ -121,7 +123,7 @@ def _nest(
 def _stores(
     c: Choices, target: Any, dtype: str, index: str, axes: list[Any], domains: Any, read: Any
 ) -> None:
-    terms = Terms(c, index, axes, domains, read)
+    terms = Terms(c, index, axes, domains, read, kinds)
     at = [
         axis if low == 0 else axis - tirx.IntImm(index, low)
         for axis, (low, _) in zip(axes, domains, strict=True)

@@ -17,7 +17,7 @@ from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.prim_funcs.arithmetic import arithmetic
-from relaxfuzz.generators.prim_funcs.integers import fitting
+from relaxfuzz.generators.prim_funcs.terms import fitting
 from relaxfuzz.oracles.inspect import entries, nodes
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.values.expectation import Expectations
