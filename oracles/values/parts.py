@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,8 @@ def smallest_wrong(e: Expectation, call: PassCall) -> Part | None:
                 continue
             with contextlib.suppress(Unsupported, Mismatch, Undefined):
                 if _differ(e, alone, after):
-                    return Part(_kind(part), f"wrong by itself: {part} becomes {_stored(after)}")
+                    became = f"{_text(part)} becomes {_text(_stored(after))}"
+                    return Part(_kind(part), f"wrong by itself: {became}")
     return None
 
 
@@ -99,6 +101,11 @@ def _storing(func: tirx.PrimFunc, place: Any, store: Any, value: Any) -> tirx.Pr
 def _stored(func: tirx.PrimFunc) -> Any:
     (store,) = nodes(func, ir.BufferStore)
     return store.value
+
+
+def _text(expr: Any) -> str:
+    """As TVMScript; of what it cannot print, no address is shown."""
+    return re.sub(r"\(0x[0-9a-f]+\)", "", str(expr))
 
 
 def _differ(e: Expectation, before: tirx.PrimFunc, after: tirx.PrimFunc) -> bool:
