@@ -26,7 +26,7 @@ from tvm.relax.dpl import PatternMatchingRewriter
 from ..compat.drift import Drift
 from ..generators.near import did_you_mean
 from ..generators.stages import MODULES
-from . import arithmetic
+from .arithmetic import passes as arithmetic
 from .text.paths import as_here
 
 BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")

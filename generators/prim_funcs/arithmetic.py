@@ -53,14 +53,19 @@ def arithmetic(*, stage: Stage | str = Stage.EXPRESSIONS, **settings: Any) -> An
     stage_among(ARITHMETIC, stage)
     body = st.binary(min_size=STATEMENT, max_size=STATEMENT)
     bodies = st.lists(body, min_size=1, max_size=STATEMENTS)
-    return _modules(st.binary(min_size=HEADER, max_size=HEADER), bodies).filter(is_well_formed)
+    modules = _modules(st.binary(min_size=HEADER, max_size=HEADER), bodies)
+    return modules.filter(lambda mod: mod is not None and is_well_formed(mod))
 
 
 @st.composite
 def _modules(
     draw: st.DrawFn, header: st.SearchStrategy[bytes], bodies: st.SearchStrategy[list[bytes]]
-) -> tvm.IRModule:
-    return tvm.IRModule({"main": _function(Choices(draw(header)), draw(bodies))})
+) -> tvm.IRModule | None:
+    drawn = Choices(draw(header)), draw(bodies)
+    try:
+        return tvm.IRModule({"main": _function(*drawn)})
+    except (tvm.error.InternalError, ValueError):
+        return None  # TVM's operators fold constants, and fail where a dtype cannot hold the result
 
 
 def _function(c: Choices, bodies: Sequence[bytes]) -> tirx.PrimFunc:

@@ -8,7 +8,7 @@ from tvm import tirx
 
 from ...compat import ir
 from .expressions import const
-from .terms import INDEX, Expr, Form, Forms, Terms, fitting
+from .terms import INDEX, Expr, Form, Forms, Terms, fitting, product
 
 NARROW = ("int8", "uint8", "int16", "uint32", "int64", "int32", "bool")
 """What an integer may be cast from."""
@@ -57,7 +57,7 @@ def _quotient(e: Terms, t: str, d: int) -> Expr:
         lambda: div(e.division()(x * k + y, m), by),
         lambda: div(e.extreme()(x * k, y), by),
         lambda: div(x * by + y, by),
-        lambda: div(x * k, m * k),
+        lambda: div(x * k, product(m, k)),
         lambda: div(x - e.division()(x, by), by),
     )
     return e.choices.pick(forms)()
@@ -73,12 +73,12 @@ def _recombined(e: Terms, t: str, d: int) -> Expr:
         lambda: x - div(x, k) * k,
         lambda: x - div(x + y, k) * k,
         lambda: div(x - y, k) * k - x,
-        lambda: x * m - div(x + y, k) * (k * m),
+        lambda: x * m - div(x + y, k) * product(k, m),
         lambda: div(x + m, k) - div(x, k),
         lambda: div(x + m, k) - div(x + y, k),
         lambda: div(x + k - one, k) * k,
         lambda: div(x, k) * m + div(rest(x, k), m),
-        lambda: rest(x, k * m) - rest(x, k),
+        lambda: rest(x, product(k, m)) - rest(x, k),
         lambda: rest(div(x, k), m) * k + rest(x, k),
         lambda: rest(x + m, k) + rest(x, k),
         lambda: div(rest(x, k) + m, k) + div(x, k),
@@ -98,15 +98,15 @@ def mapped(e: Terms, t: str, d: int) -> Expr:
         lambda: div(number, k),
         lambda: rest(number, k),
         lambda: rest(div(number, k), m),
-        lambda: div(rest(number, k * m), k),
-        lambda: div(number, k * m) * m + rest(div(number, k), m),
+        lambda: div(rest(number, product(k, m)), k),
+        lambda: div(number, product(k, m)) * m + rest(div(number, k), m),
         lambda: div(number, k) * k + rest(number, k),
         lambda: rest(number, k) * m + div(number, k),
         lambda: div(number + e.number(t), k),
         lambda: rest(number + e.number(t), k),
         lambda: number * k + e.number(t),
         lambda: div(div(number, k), m),
-        lambda: rest(number * k + rest(e.atom(t), k), k * m),
+        lambda: rest(number * k + rest(e.atom(t), k), product(k, m)),
     )
     return c.pick(forms)()
 

@@ -24,7 +24,7 @@ Expr: TypeAlias = Any
 """A `tvm.ir.Expr`, whose operators make others."""
 
 
-MOST = 100
+MOST = {"int8": 100, "uint8": 100, "int16": 30_000}
 """Constants of short dtypes are below this."""
 
 
@@ -32,9 +32,16 @@ def fitting(number: int, dtype: str) -> int:
     """A constant of the dtype, which is this one or resembles it; it is 0 only where this is."""
     if dtype.startswith("u"):
         number = abs(number)
-    if abs(number) < MOST or dtype not in ("int8", "uint8"):
+    most = MOST.get(dtype)
+    if most is None or abs(number) < most:
         return number
-    return (abs(number) % MOST or 1) * (1 if number > 0 else -1)
+    return (abs(number) % most or 1) * (1 if number > 0 else -1)
+
+
+def product(a: Expr, b: Expr) -> Expr:
+    """The constant that is the product of two, where its dtype has that."""
+    dtype = str(a.ty.dtype)
+    return const(fitting(int(a.value) * int(b.value), dtype), dtype)
 
 
 def varies(expr: Expr) -> bool:

@@ -1,4 +1,4 @@
-"""Contracts of the passes that apply TVM's arithmetic analysis: see `oracles/arithmetic.py`."""
+"""Contracts of the passes that apply TVM's arithmetic analysis: see `oracles/arithmetic/passes.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONCE = Exemption(
 AGAIN = Exemption(
     "idempotent",
     "what is put around an expression is put around it again",
-    "oracles/arithmetic.py: such passes are ours",
+    "oracles/arithmetic/passes.py: such passes are ours",
 )
 
 

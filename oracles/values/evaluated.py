@@ -21,6 +21,7 @@ import tvm
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
 from .. import keys
+from ..arithmetic.parts import Part, smallest_wrong
 from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
@@ -36,7 +37,6 @@ from ..text.value_reproducer import evaluated_text, executed_text
 from ..violation import Case, Violation, omit
 from . import blame
 from .expectation import Expectation
-from .parts import Part, smallest_wrong
 from .relations import Rule
 from .sides import rule_of, sides, tolerance_of
 

@@ -17,7 +17,7 @@ import tvm
 import tvm_ffi
 from tvm import tirx
 
-from ..compat.sym import IMPORT, sym
+from ...compat.sym import IMPORT, sym
 
 # What the reproducers have
 

@@ -20,8 +20,8 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import nodes
 from ..passcall import PassCall
-from .comparison import difference
-from .expectation import Expectation
+from ..values.comparison import difference
+from ..values.expectation import Expectation
 
 
 @dataclass(frozen=True, slots=True)
