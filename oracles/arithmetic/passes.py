@@ -58,8 +58,20 @@ def on_expressions(change: Any) -> Any:
 
 def in_each(kinds: Any, change: Any, expr: Any) -> Any:
     """The expression with the nodes of these kinds in it changed."""
-    changes = [(getattr(tirx, kind), change) for kind in kinds]
-    return tvm_ffi.structural_map(expr, changes, order="post")
+    failed = []
+
+    def changed(each: Any) -> Any:
+        try:
+            return change(each)
+        except Exception as error:  # one that passes through `structural_map` may corrupt memory
+            failed.append(error)
+            return each
+
+    changes = [(getattr(tirx, kind), changed) for kind in kinds]
+    made = tvm_ffi.structural_map(expr, changes, order="post")
+    if failed:
+        raise failed[0]
+    return made
 
 
 def is_a(kind: str, expr: Any) -> bool:

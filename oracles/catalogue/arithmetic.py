@@ -1,4 +1,4 @@
-"""Contracts of the passes that apply TVM's arithmetic analysis: see `oracles/arithmetic/passes.py`."""
+"""Contracts of passes that apply TVM's arithmetic analysis: `oracles/arithmetic/passes.py`."""
 
 from __future__ import annotations
 

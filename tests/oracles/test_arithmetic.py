@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tvm_ffi
+from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
@@ -114,3 +115,12 @@ def test_the_source_of_a_pass_stands_alone(name: str) -> None:
         exec(statement, names)
     alone = eval(expression, names)(Module)
     assert tvm_ffi.structural_equal(alone, constructor(name)()(Module))
+
+
+def test_what_an_analysis_raises_comes_through() -> None:
+    def fails(node: Any) -> Any:
+        raise RuntimeError(type(node).__name__)
+
+    condition = tirx.Var("i", "int32") < 4
+    with pytest.raises(RuntimeError, match="LT"):
+        arithmetic.in_each(("LT",), fails, condition)
