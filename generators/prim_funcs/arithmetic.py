@@ -80,7 +80,7 @@ def _function(c: Choices, bodies: Sequence[bytes]) -> tirx.PrimFunc:
             dtype = c.pick((index, "int32", "int64", "uint8", "float32", "int8", "uint32"))
             read.append(builder.arg("A", builder.buffer(READ, dtype)))
         if size is not None and c.flag(0.7):
-            read.append(builder.arg("N", builder.buffer((size,), index)))
+            builder.arg("N", builder.buffer((size,), index))  # it may be empty: nothing reads it
         else:
             size = None
         for number, body in enumerate(bodies):
