@@ -10,8 +10,9 @@ from hypothesis.strategies import SearchStrategy
 
 from .modules import ir_modules
 from .prim_funcs import prim_funcs
+from .prim_funcs.arithmetic import arithmetic
 from .prim_funcs.kernels import kernels
-from .stages import DEVICE, RELAX, TENSORIR, Stage
+from .stages import ARITHMETIC, DEVICE, RELAX, TENSORIR, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ FAMILIES: Mapping[str, Family] = {
         Family("relax", ir_modules, tuple(RELAX)),
         Family("tensorir", prim_funcs, tuple(TENSORIR)),
         Family("dlight", kernels, tuple(DEVICE), imports=_INTRINSICS),
+        Family("arith", arithmetic, tuple(ARITHMETIC)),
     )
 }
 """All families by name."""

@@ -57,6 +57,8 @@ class Stage(enum.StrEnum):
     SYNCHRONIZED = "synchronized"
     ALLREDUCED = "allreduced"
     DEVICE_SPLIT = "device_split"
+    # Of nothing: what the arithmetic of TVM is given directly
+    EXPRESSIONS = "expressions"
 
 
 RELAX: Mapping[Stage, tuple[str, ...]] = {
@@ -166,7 +168,10 @@ DEVICE: Mapping[Stage, tuple[str, ...]] = {
 """The same for a device: the schedules of tvm/relax/backend/gpu_generic/pipeline.py, then the
 default pipeline of `tirx.build`, with a stage behind each pass that changes what threads do."""
 
-PIPELINES = (RELAX, TENSORIR, DEVICE)
+ARITHMETIC: Mapping[Stage, tuple[str, ...]] = {Stage.EXPRESSIONS: ()}
+"""No pipeline: TVM's arithmetic analyzer is asked about expressions as they are."""
+
+PIPELINES = (RELAX, TENSORIR, DEVICE, ARITHMETIC)
 
 STEPS: Mapping[Stage, tuple[str, ...]] = {
     stage: names for steps in PIPELINES for stage, names in steps.items()

@@ -145,6 +145,9 @@ class PassContract:
     ops_alike: bool = False
     """It treats all operators alike: the operator at which results begin to differ is an accident
     of the module, and no part of a finding's key."""
+    expressions: bool = False
+    """It changes each stored value and each condition by itself: findings about values name the
+    smallest part that it gets wrong."""
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     universal_only: bool = False

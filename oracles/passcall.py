@@ -26,6 +26,7 @@ from tvm.relax.dpl import PatternMatchingRewriter
 from ..compat.drift import Drift
 from ..generators.near import did_you_mean
 from ..generators.stages import MODULES
+from .arithmetic import passes as arithmetic
 from .text.paths import as_here
 
 BACKEND_PASSES = ("DispatchSampling", "DispatchSortScan")
@@ -60,7 +61,7 @@ def cpu() -> tvm.target.Target:
 @functools.cache
 def public_passes() -> Mapping[str, str]:
     """Every public pass of `tvm.relax.transform` and `BELOW_RELAX`, `BACKEND_PASSES` and
-    `REWRITING`, by name.
+    `REWRITING`, and ours of `arithmetic`, by name.
 
     A pass is what makes one: a function or a class derived from Pass. The base classes
     and the decorators (`function_pass`) are none. The values are expressions for them.
@@ -73,6 +74,7 @@ def public_passes() -> Mapping[str, str]:
             for family, module in BELOW_RELAX.items()
             for name in _passes_in(module)
         },
+        **{f"arith.{name}": f"arith.{name}" for name in _passes_in(arithmetic)},
     }
 
 
@@ -127,9 +129,10 @@ def pass_context(options: Mapping[str, Any], **others: Any) -> tvm.transform.Pas
 class PassCall:
     """One pass with its arguments and PassContext: the variant of a contract.
 
-    `expr` is a Python expression over the names `tvm`, `relax`, `tirx`, `s_tir`, `np` and all of
-    `tvm.relax.transform` (for the passes of the catalogue), e.g. "FuseOps(fuse_opt_level=2)",
-    "relax.backend.DispatchSortScan()" or "tirx.transform.UnrollLoop()"; or, for a user's own pass,
+    `expr` is a Python expression over the names `tvm`, `relax`, `tirx`, `s_tir`, `np`, `arith` (our
+    passes of `arithmetic`) and all of `tvm.relax.transform` (for the passes of the catalogue), e.g.
+    "FuseOps(fuse_opt_level=2)", "relax.backend.DispatchSortScan()",
+    "tirx.transform.UnrollLoop()" or "arith.Simplify()"; or, for a user's own pass,
     `factory` names where it comes from ("package.module:Name" or "path/to/file.py:Name": a pass or
     a rewriter by patterns, or a function or a class that gives one when it is called without
     arguments) and `expr` is a label.
@@ -213,6 +216,10 @@ class PassCall:
         imports = [text for name, text in standard.items() if name in names]
         if transforms:
             imports.append(f"from tvm.relax.transform import {', '.join(transforms)}")
+        if "arith" in names:
+            defined = arithmetic.source(self.name.removeprefix("arith."))
+            needed = (standard["tvm"], standard["tirx"], *defined)
+            return (*needed, *self.imports), self.expr.removeprefix("arith.")
         return (*imports, *self.imports), self.expr
 
     def __str__(self) -> str:
@@ -323,6 +330,7 @@ def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
     names: dict[str, Any] = {
         **vars(relax.transform),
         **{"tvm": tvm, "relax": relax, "tirx": tirx, "s_tir": s_tir, "np": np},
+        "arith": arithmetic,
     }
     names["__name__"] = __name__  # an expression asks TVM in our name, see `drift_of`
     for line in imports:

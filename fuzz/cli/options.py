@@ -111,7 +111,7 @@ Family = Annotated[
     typer.Option(
         metavar="NAME",
         help="The passes to fuzz where none is named, and the modules of your own pass: relax, "
-        "tensorir, dlight (GPU schedules) or all. Default: relax.",
+        "tensorir, dlight (GPU schedules), arith (TVM's arithmetic) or all. Default: relax.",
         show_default=False,
     ),
 ]

@@ -47,6 +47,7 @@ BUDGET = "60s"
     "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
     "  relaxfuzz run --family tensorir   (passes of tvm.tirx.transform and tvm.s_tir.transform)\n\n"
     "  relaxfuzz run --family dlight   (GPU schedules; no GPU is needed)\n\n"
+    "  relaxfuzz run --family arith   (TVM's simplifier, bounds and proofs)\n\n"
     "  relaxfuzz run --seeds model.onnx --seeds my_models:llama   (fuzz around your models)\n\n"
     "  relaxfuzz run --changed-since origin/main --tvm-source ~/tvm   (for a pull request)\n\n"
     "  relaxfuzz run --scheduler tcp://10.0.0.7:8786 --budget 8h",

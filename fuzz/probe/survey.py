@@ -135,7 +135,7 @@ class Survey:
     def failed(self, trial: str, names: Sequence[str]) -> dict[str, str]:
         """The names whose trials fail, with the reasons."""
         failed: dict[str, str] = {}
-        size = -(-len(names) // (ROUNDS * self._executor.workers))
+        size = max(1, -(-len(names) // (ROUNDS * self._executor.workers)))
         parts = [self._submit(trial, names[at : at + size]) for at in range(0, len(names), size)]
         running, done = len(parts), 0
         while running:

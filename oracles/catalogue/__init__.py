@@ -13,6 +13,7 @@ from ..contract import PassContract
 from ..passcall import PassCall, public_passes
 from . import (
     algebra,
+    arithmetic,
     byoc,
     canonicalization,
     devices,
@@ -52,6 +53,7 @@ GROUPS = (
     tensorir_loops,
     tensorir_host,
     devices,
+    arithmetic,
 )
 """Every module of contracts, roughly in the order in which a build meets their passes."""
 

@@ -372,6 +372,17 @@ class Checked(Sited):
 
     # Arithmetic without a meaning
 
+    def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
+        """Where overflow is looked for, both are Python integers, which never overflow."""
+        if self._indexing and a.dtype in INDEX:
+            a, b = (
+                each
+                if each.weak or each.lanes
+                else dataclasses.replace(each, text=f"int({each.text})", weak=True)
+                for each in (a, b)
+            )
+        return super().pair(a, b)
+
     def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
         value = super().arithmetic(expr, symbol, operation)
         if not (self._indexing and value.weak and value.dtype in INDEX and value.low is None):

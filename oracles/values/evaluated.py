@@ -21,6 +21,7 @@ import tvm
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
 from .. import keys
+from ..arithmetic.parts import Part, smallest_wrong
 from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
@@ -121,7 +122,10 @@ def _blaming(
 ) -> Violation:
     """The violation by the pass, or by the part of it that makes a difference by itself."""
     culprit = _inside(runs)
-    found = _violation(difference, culprit or runs.call.name, tolerance, *notes)
+    part = None
+    if runs.contract.expressions:
+        part = smallest_wrong(difference.before, runs.call)
+    found = _violation(difference, culprit or runs.call.name, tolerance, *notes, part=part)
     return replace(found, pass_name=culprit or "")
 
 
@@ -236,8 +240,14 @@ def _certain(difference: Difference, tolerance: Tolerance | None) -> bool:
 
 
 def _violation(
-    difference: Difference, blamed: str, tolerance: Tolerance | None, *notes: str
+    difference: Difference,
+    blamed: str,
+    tolerance: Tolerance | None,
+    *notes: str,
+    part: Part | None = None,
 ) -> Violation:
+    if part is not None:
+        notes = (*notes, part.text)
     detail = "\n".join([f"{difference.before.function}: {difference.wrong}", *notes])
     if difference.undefined:
         what = f"the result does what has no meaning: {difference.kind}"
@@ -248,7 +258,10 @@ def _violation(
         if op is not None:
             what += f", since {op} gives something else than is inferred"
         return Violation.titled(what, detail)
-    where = blame.first_difference(difference.before, difference.after, tolerance)
+    if part is not None:
+        where = part.kind
+    else:
+        where = blame.first_difference(difference.before, difference.after, tolerance)
     key = blame.key(difference.kind, where, blamed)
     title = f"the result computes other {difference.kind} than the module, starting with {where}"
     return Violation(title, detail, key)

@@ -1,0 +1,1 @@
+"""What applies TVM's arithmetic analysis to expressions, and what of it is wrong."""

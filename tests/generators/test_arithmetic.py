@@ -1,0 +1,117 @@
+"""The strategy `arithmetic`: valid, defined, varied, the same for the same seed, and shrinkable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
+import pytest
+import tvm
+import tvm_ffi
+from hypothesis import HealthCheck, settings
+from hypothesis.errors import InvalidArgument
+from tvm import tirx
+
+from relaxfuzz.compat import ir
+from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators.prim_funcs import is_well_formed
+from relaxfuzz.generators.prim_funcs.arithmetic import arithmetic
+from relaxfuzz.generators.prim_funcs.terms import fitting
+from relaxfuzz.oracles.inspect import entries, nodes
+from relaxfuzz.oracles.pass_runs import digest
+from relaxfuzz.oracles.values.expectation import Expectations
+
+MODULES = [example(arithmetic(), 0, index) for index in range(150)]
+
+FUNCTIONS = [func for mod in MODULES for _, func in entries(mod)]
+
+
+def test_every_module_has_one_public_function() -> None:
+    assert all(map(is_well_formed, MODULES))
+    assert len(FUNCTIONS) == len(MODULES)
+    assert all(tirx.analysis.verify_ssa(func) for func in FUNCTIONS)
+
+
+def test_values_are_defined_and_few_overflow() -> None:
+    """Of what overflows, and of what divides by zero, the oracles say nothing."""
+    expected = [list(Expectations(mod).of("main")) for mod in MODULES[:60]]
+    assert sum(len(each) > 2 for each in expected) >= 58
+    overflows = [e.overflows for each in expected for e in each]
+    assert sum(overflows) < 0.1 * len(overflows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "which"),
+    [
+        (ir.For, lambda loop: loop.min.value < 0),
+        (ir.For, lambda loop: loop.min.value > 0),
+        (ir.For, lambda loop: not isinstance(loop.extent, tirx.IntImm)),
+        (ir.For, lambda loop: str(loop.loop_var.ty.dtype) == "int64"),
+        (ir.IfThenElse, lambda node: True),
+        *(
+            (kind, lambda node: "int" in str(node.ty.dtype))
+            for kind in (ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Mod, ir.FloorDiv, ir.FloorMod)
+        ),
+        (ir.FloorMod, lambda node: "uint" in str(node.ty.dtype)),
+        (ir.Add, lambda node: "float" in str(node.ty.dtype)),
+        (ir.FloorDiv, lambda node: not isinstance(node.b, tirx.IntImm)),
+        (ir.FloorDiv, lambda node: isinstance(node.b, tirx.IntImm) and node.b.value < 0),
+        *((kind, lambda node: True) for kind in (ir.Min, ir.Max, ir.Select, ir.Let, ir.Cast)),
+        *((kind, lambda node: True) for kind in (ir.EQ, ir.NE, ir.LT, ir.LE, ir.GT, ir.GE)),
+        *((kind, lambda node: True) for kind in (ir.And, ir.Or, ir.Not, ir.TensorLoad)),
+    ],
+)
+def test_expressions_are_varied(kind: type[Any], which: Callable[[Any], bool]) -> None:
+    assert any(which(node) for func in FUNCTIONS for node in nodes(func, kind))
+
+
+def test_terms_come_again() -> None:
+    """The rules that cancel or join terms look for equal ones."""
+
+    def again(store: Any) -> bool:
+        sums = nodes(store.value, ir.Add, ir.Sub, ir.Min, ir.Max)
+        parts = [tvm_ffi.structural_hash(part) for each in sums for part in (each.a, each.b)]
+        return len(parts) > len(set(parts))
+
+    stores = [store for func in FUNCTIONS for store in nodes(func, ir.BufferStore)]
+    assert sum(map(again, stores)) > 0.1 * len(stores)
+
+
+def test_buffers_are_of_many_dtypes() -> None:
+    found = {str(param.ty.dtype) for func in FUNCTIONS for param in func.params}
+    assert found >= {"int32", "int64", "bool", "uint8", "int8", "uint32", "float32"}
+
+
+def test_the_same_seed_gives_the_same_modules() -> None:
+    again = [example(arithmetic(), 0, index) for index in range(20)]
+    assert list(map(digest, again)) == list(map(digest, MODULES[:20]))
+
+
+def test_there_is_one_stage() -> None:
+    with pytest.raises(InvalidArgument, match="Expected a stage among expressions, got 'bound'"):
+        arithmetic(stage="bound")
+
+
+def test_constants_fit_their_dtype() -> None:
+    assert [fitting(1024, "int8"), fitting(-1024, "int8")] == [24, -24]
+    assert [fitting(-100, "uint8"), fitting(-1024, "int32"), fitting(0, "uint8")] == [1, -1024, 0]
+
+
+def test_modules_shrink() -> None:
+    def divides(mod: tvm.IRModule) -> bool:
+        return any(nodes(func, ir.FloorMod) for _, func in entries(mod))
+
+    small = hypothesis.find(
+        arithmetic(),
+        divides,
+        settings=settings(
+            max_examples=1000,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    (func,) = small.functions.values()
+    assert len(nodes(func, ir.BufferStore)) == 1
+    assert len(nodes(func, ir.Add, ir.Sub, ir.Mul, ir.FloorDiv, ir.FloorMod)) <= 8
