@@ -9,7 +9,7 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage, expression
 from ..contract import PassContract
-from ..inspect import attr, nodes, prim_funcs
+from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.threads.limits import over_limits
 from .common import definition, one_of
@@ -75,12 +75,10 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
     blocks first, and then apply a simple block/grid mapping". The target says what there is.
     """
+    over = _over_limits(after)
+    if over is not None or "Fallback" not in call.expr:
+        return over
     for func in _kernels(after):
-        if (over := over_limits(func)) is not None:
-            what = over.partition(" ")[2].partition(",")[0]
-            return f"a kernel takes more {what} than its target has"
-        if "Fallback" not in call.expr:
-            continue
         if not attr(func, "tirx.is_scheduled"):
             return "a kernel is not marked as scheduled"
         bound = filter(_is_bound, nodes(func, ir.For))
@@ -90,6 +88,22 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
         if any(each.__chandle__() not in on_threads for each in nodes(func, ir.BufferStore)):
             return "a kernel stores outside of its threads"
     return None
+
+
+def _over_limits(after: tvm.IRModule) -> str | None:
+    for func in _kernels(after):
+        if (over := over_limits(func)) is not None:
+            what = over.partition(" ")[2].partition(",")[0]
+            return f"a kernel takes more {what} than its target has"
+    return None
+
+
+def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is."""
+    over = _over_limits(after)
+    if over is None and not all(map(is_bound_to_threads, _kernels(after))):
+        return "a kernel is not bound to threads"
+    return over
 
 
 def _is_bound(loop: ir.For) -> bool:
@@ -103,6 +117,12 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.KERNELS,),
         post=_on_threads,
         cost=20.0,
+    ),
+    PassContract(
+        name="s_tir.DefaultGPUSchedule",
+        stages=(Stage.KERNELS,),
+        post=_bound_to_threads,
+        cost=2.0,
     ),
     PassContract(
         name="s_tir.LowerCrossThreadReduction",
