@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,15 +24,24 @@ from .tools import made, on_prim_funcs
 THREADS = 32
 
 Rule = Callable[[Any, list[Any]], None]
-"""Schedules the blocks of a function in place, or raises `Unfit` before it changes anything."""
+"""Schedules the blocks of a function in place, or raises `Unfit`."""
 
 
 class Unfit(Exception):
     """A rule is not made for this function."""
 
 
-def scheduling(name: str, rule: Rule) -> tvm.transform.Pass:
-    """Schedules the PrimFuncs for which the rule is made; elementwise blocks are inlined before."""
+Refusals = tuple[type[Exception], ...]
+
+
+def scheduling(
+    name: str, rule: Rule, refusals: Refusals = (Unfit, s_tir.ScheduleError)
+) -> tvm.transform.Pass:
+    """Schedules the PrimFuncs for which the rule is made; elementwise blocks are inlined before.
+
+    Args:
+        refusals: what the rule raises for others.
+    """
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
         functions: dict[Any, Any] = dict(mod.functions_items())
@@ -42,7 +52,7 @@ def scheduling(name: str, rule: Rule) -> tvm.transform.Pass:
             blocks = normalize_prim_func(schedule)
             if blocks is None:
                 continue
-            with contextlib.suppress(Unfit):
+            with contextlib.suppress(*refusals):
                 rule(schedule, try_inline(schedule, blocks))
                 functions[gvar] = schedule.mod["main"].with_attr("tirx.is_scheduled", True)
         return with_functions(mod, functions)
@@ -148,10 +158,7 @@ def binds_epilogues() -> tvm.transform.Pass:
         schedule.bind(outer, "blockIdx.x")
         schedule.bind(lanes, "threadIdx.x")
         schedule.set_scope(block.block_rv, 0, "shared")
-        try:
-            schedule.reverse_compute_at(epilogue.block_rv, outer, preserve_unit_loops=True)
-        except s_tir.ScheduleError as error:
-            raise Unfit from error
+        schedule.reverse_compute_at(epilogue.block_rv, outer, preserve_unit_loops=True)
         rest = schedule.get_loops(epilogue.block_rv)[1:]
         if rest:
             schedule.bind(schedule.fuse(*rest), "threadIdx.x")
@@ -174,7 +181,7 @@ def stages_rows() -> tvm.transform.Pass:
         if extent_of(schedule, row) <= 8:
             schedule.vectorize(row)
 
-    return scheduling("StageRows", rule)
+    return scheduling("StageRows", rule, refusals=(Unfit,))
 
 
 TILE = 4
@@ -212,7 +219,7 @@ def _scheduling_chains(name: str, rule: Rule) -> tvm.transform.Pass:
         if not is_kernel(func):
             return func
         schedule = s_tir.Schedule(func)
-        with contextlib.suppress(Unfit):
+        with contextlib.suppress(Unfit, s_tir.ScheduleError):
             rule(schedule, [])
             return schedule.mod["main"].with_attr("tirx.is_scheduled", True)
         return func
@@ -239,7 +246,7 @@ def _chain(schedule: Any) -> tuple[Any, Any]:
 
 
 def accumulates_in_operand_type() -> tvm.transform.Pass:
-    """A reduction by addition adds up in a register of each thread, and stores the sum then."""
+    """A reduction by addition adds up in a buffer of its own, which is copied at the end."""
 
     def rule(schedule: Any, blocks: list[Any]) -> None:
         block = the_only(blocks)
@@ -248,13 +255,13 @@ def accumulates_in_operand_type() -> tvm.transform.Pass:
         if stmt.init is None or not isinstance(stmt.body.value, ir.Add) or not spatial:
             raise Unfit
         schedule.reorder(*spatial, *reduced)
-        _, lanes = on_threads(schedule, spatial)
-        stored = schedule.cache_write(block.block_rv, 0, "local")
-        schedule.reverse_compute_at(stored, lanes, preserve_unit_loops=True)
+        on_threads(schedule, spatial)
+        copy = schedule.cache_write(block.block_rv, 0, "global")
+        on_threads(schedule, schedule.get_loops(copy))
         operand = ir.tensor_of(stmt.reads[0]).ty.dtype
         schedule.unsafe_set_dtype(block.block_rv, 0, str(operand))
 
-    return scheduling("AccumulateInRegisters", rule)
+    return scheduling("AccumulateAside", rule)
 
 
 def pads_reductions() -> tvm.transform.Pass:
@@ -390,21 +397,24 @@ def _conflict(old: Any, new: Any) -> bool:
 def merges_shared_buffers() -> tvm.transform.Pass:
     """In a kernel, a buffer in shared memory takes the place of one that is not used any more."""
 
-    def change(seq: Any) -> Any:
-        stmts = list(seq.seq)
-        shared = {
-            index: stmt.buffer
+    def merged(stmts: list[Any]) -> list[Any] | None:
+        shared = [
+            index
             for index, stmt in enumerate(stmts)
             if isinstance(stmt, ir.AllocBuffer) and stmt.buffer.ty.storage_scope == "shared"
-        }
-        for early, a in shared.items():
-            for late, b in shared.items():
-                if late <= early or not structural_equal(a.ty, b.ty):
-                    continue
-                if _ended(stmts, a) < _begun(stmts, b, late):
-                    rest = [stmt for index, stmt in enumerate(stmts) if index != late]
-                    return sequence([substituted(stmt, b, a) for stmt in rest])
-        return seq
+        ]
+        for early, late in itertools.combinations(shared, 2):
+            a, b = stmts[early].buffer, stmts[late].buffer
+            if structural_equal(a.ty, b.ty) and _ended(stmts, a) < _begun(stmts, b, late):
+                rest = stmts[:late] + stmts[late + 1 :]
+                return [substituted(stmt, b, a) for stmt in rest]
+        return None
+
+    def change(seq: Any) -> Any:
+        stmts = list(seq.seq)
+        while (after := merged(stmts)) is not None:
+            stmts = after
+        return seq if len(stmts) == len(seq.seq) else sequence(stmts)
 
     return made(
         "MergeSharedBuffers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -418,23 +419,22 @@ def _sharing(name: str, fits: Callable[[Any, Any], bool], renamed: Any) -> tvm.t
         renamed: gives a statement with the second buffer in place of the first.
     """
 
+    def shared(stmts: list[Any]) -> list[Any] | None:
+        places = [i for i, stmt in enumerate(stmts) if isinstance(stmt, ir.AllocBuffer)]
+        for early, late in itertools.permutations(places, 2):
+            a, b = stmts[early].buffer, stmts[late].buffer
+            last = max(i for i, stmt in enumerate(stmts) if uses(stmt, a))
+            used = [i for i, stmt in enumerate(stmts) if i != late and uses(stmt, b)]
+            if used and last < min(used) and fits(a, b):
+                after = [renamed(s, b, a) if i in used else s for i, s in enumerate(stmts)]
+                return after[:late] + after[late + 1 :]
+        return None
+
     def change(seq: Any) -> Any:
         stmts = list(seq.seq)
-        places = [i for i, stmt in enumerate(stmts) if isinstance(stmt, ir.AllocBuffer)]
-        for early in places:
-            for late in places:
-                a, b = stmts[early].buffer, stmts[late].buffer
-                last = max(i for i, stmt in enumerate(stmts) if uses(stmt, a))
-                begin = [i for i, stmt in enumerate(stmts) if i != late and uses(stmt, b)]
-                if early == late or not begin or last >= min(begin) or not fits(a, b):
-                    continue
-                after = [
-                    renamed(stmt, b, a) if i in begin else stmt
-                    for i, stmt in enumerate(stmts)
-                    if i != late
-                ]
-                return sequence(after)
-        return seq
+        while (after := shared(stmts)) is not None:
+            stmts = after
+        return seq if len(stmts) == len(seq.seq) else sequence(stmts)
 
     return made(
         name,

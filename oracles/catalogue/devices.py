@@ -12,8 +12,8 @@ from ..contract import PassContract
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.threads.limits import over_limits
-from .common import definition, one_of
-from .tensorir_common import has
+from .common import one_of
+from .tensorir_common import has, mostly_on_a_copy
 
 
 def _rules(*names: str) -> str:
@@ -46,29 +46,12 @@ def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
     return [func for _, func in prim_funcs(mod) if "gpu" in attr(func, "target").keys]
 
 
-# Its source goes into reproducers.
-def on_a_copy(pass_: tvm.transform.Pass) -> tvm.transform.Pass:
-    """The pass on a module of its own, with the same functions."""
-
-    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
-        return pass_(tvm.IRModule(dict(mod.functions_items()), mod.attrs, mod.global_infos))
-
-    return tvm.transform.module_pass(run, opt_level=0, name="on_a_copy")
-
-
-PLAIN = 0.1
-"""The chance that a schedule is applied to the very module. It changes that, a known bug, behind
-which no oracle sees anything else."""
-
-
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
     kinds = {str(attr(func, "target").kind.name) for func in _kernels(mod)}
     lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
     single = [_rules(name) for name in SINGLE]
     expr = choices.pick(single if choices.flag() else lists)
-    if choices.flag(PLAIN):
-        return PassCall(expr)
-    return PassCall(f"on_a_copy({expr})", imports=("import tvm", definition(on_a_copy)))
+    return mostly_on_a_copy(choices, expr)
 
 
 def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
