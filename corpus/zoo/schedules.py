@@ -16,7 +16,7 @@ from ...compat import ir
 from ...compat.structural import structural_equal, structural_map
 from ...generators.rewrite.nodes import with_functions
 from ...generators.stages import Stage
-from ...oracles.inspect import attr, nodes
+from ...oracles.inspect import attr, nodes, op_name
 from .specimen import Family, Specimen
 from .tensorir import dtype_of, number, sequence, statements, substituted, uses
 from .tools import made, on_prim_funcs
@@ -359,22 +359,29 @@ def _synced(stmt: Any, pending: list[Any]) -> Any:
     """The statement with barriers, and in `pending` the accesses since the last of them."""
     done: list[Any] = []
     for each in statements(stmt):
-        if isinstance(each, ir.For) and _shared_accesses(each):
-            inside: list[Any] = []
-            body = _synced(each.body, inside)
-            done += [
-                _barrier(),
-                ir.with_fields(each, span=each.span, body=sequence([body, _barrier()])),
-            ]
+        if _is_barrier(each):
             pending.clear()
-            continue
-        accesses = _shared_accesses(each)
-        if any(_conflict(old, new) for old in pending for new in accesses):
-            done.append(_barrier())
+        elif isinstance(each, ir.For) and _shared_accesses(each):
+            body = _synced(each.body, [])
+            if not _is_barrier(statements(body)[-1]):
+                body = sequence([body, _barrier()])
+            if pending:
+                done.append(_barrier())
             pending.clear()
-        pending += accesses
+            each = ir.with_fields(each, span=each.span, body=body)
+        else:
+            accesses = _shared_accesses(each)
+            if any(_conflict(old, new) for old in pending for new in accesses):
+                done.append(_barrier())
+                pending.clear()
+            pending += accesses
         done.append(each)
     return sequence(done)
+
+
+def _is_barrier(stmt: Any) -> bool:
+    call = stmt.value if isinstance(stmt, ir.Evaluate) else None
+    return isinstance(call, tvm.ir.Call) and op_name(call) == "tirx.tvm_storage_sync"
 
 
 def _shared_accesses(stmt: Any) -> list[Any]:
@@ -469,6 +476,7 @@ SPECIMENS: tuple[Specimen, ...] = (
         family=Family.VALUES,
         what="Binds as many threads as what follows has elements, whatever the reduction has.",
         models="apache/tvm#15412: [Unity][DLight] Fix Reduction Rule",
+        like="dlight.ApplyDefaultSchedule",
         stages=KERNELS,
         needs=("a reduction with an epilogue", "rows of another length than a block of threads"),
     ),

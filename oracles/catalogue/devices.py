@@ -11,6 +11,7 @@ from ...generators.stages import DEVICE, Stage, expression
 from ..contract import PassContract
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
+from ..tensorir.threads.launch import Disagreement
 from ..tensorir.threads.limits import over_limits
 from .common import one_of
 from .tensorir_common import has, mostly_on_a_copy
@@ -75,7 +76,11 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
 
 def _over_limits(after: tvm.IRModule) -> str | None:
     for func in _kernels(after):
-        if (over := over_limits(func)) is not None:
+        try:
+            over = over_limits(func)
+        except Disagreement:
+            return "a kernel has two extents of one thread axis"
+        if over is not None:
             what = over.partition(" ")[2].partition(",")[0]
             return f"a kernel takes more {what} than its target has"
     return None

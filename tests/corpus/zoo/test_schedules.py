@@ -11,12 +11,11 @@ from tvm import te, tirx
 from tvm.script import tirx as T
 
 from relaxfuzz import evaluate, sanitize
-from relaxfuzz.compat import ir
 from relaxfuzz.compat.structural import structural_equal
 from relaxfuzz.corpus.zoo import correct_tensorir as C
 from relaxfuzz.corpus.zoo import schedules as Z
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.oracles.inspect import nodes
+from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.structural import checkers
 from relaxfuzz.oracles.tensorir.threads.limits import over_limits
 
@@ -183,11 +182,10 @@ def test_the_fault_shows(make: Any, mod: tvm.IRModule) -> None:
             make()(mod)
         return
     if make is Z.binds_epilogues:
-        bound = [
-            loop for loop in nodes(make()(mod)["main"], ir.For) if loop.thread_binding is not None
-        ]
-        threads = [loop for loop in bound if loop.thread_binding.thread_tag == "threadIdx.x"]
-        assert len({int(loop.extent.value) for loop in threads}) == 2
+        after = make()(mod)
+        (specimen,) = [each for each in Z.SPECIMENS if each.make is make]
+        problem = catalogue["dlight.ApplyDefaultSchedule"].post(mod, after, specimen.call)
+        assert problem == "a kernel has two extents of one thread axis"
         return
     assert not is_right(make, mod, make()(mod))
 
@@ -219,3 +217,10 @@ def test_correct_passes(make: Any, mod: tvm.IRModule) -> None:
     assert is_right(make, mod, after)
     assert not structural_equal(mod, after) or make is C.renews_loops
     assert {case[0] for case in CORRECT} == {specimen.make for specimen in C.SPECIMENS}
+
+
+@pytest.mark.parametrize("make", [Z.synchronizes_threads, Z.merges_shared_buffers])
+@pytest.mark.parametrize("func", [threads_swap, one_thread_stores])
+def test_a_second_run_changes_nothing(make: Any, func: tirx.PrimFunc) -> None:
+    once = make()(module(func))
+    assert structural_equal(once, make()(once), map_free_vars=True)
