@@ -235,9 +235,8 @@ def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
 def _widened(e: Expressions, dtype: str, depth: int) -> Expr:
     """Computed in a wider dtype than its operands have, as sums of products are."""
     inside = _NARROWER.get(dtype, dtype)
-    a, b = e.value(inside, depth), e.leaf(inside)
-    combine = e._choices.pick((lambda x, y: x + y, lambda x, y: x * y))
-    return combine(e.cast(a, dtype), e.cast(b, dtype))
+    a, b = e.cast(e.value(inside, depth), dtype), e.cast(e.leaf(inside), dtype)
+    return a + b if e._choices.flag() else a * b
 
 
 _NARROWER = {
