@@ -9,8 +9,9 @@ from tvm import tirx
 
 from ...compat import ir
 from ...compat.structural import structural_map
+from ...generators.rewrite.nodes import with_functions
 from ...generators.stages import Stage
-from ...oracles.inspect import is_bound_to_threads, nodes
+from ...oracles.inspect import nodes
 from .schedules import KERNELS, THREADS, Unfit, on_threads, scheduling, the_only
 from .specimen import Family, Specimen
 from .tensorir import FLAT, dtype_of, is_plain, looped, number, sequence
@@ -90,7 +91,7 @@ def copies_on_every_thread() -> tvm.transform.Pass:
         on_threads(schedule, loops)
 
     def change(func: tirx.PrimFunc) -> tirx.PrimFunc:
-        return structural_map(func, (ir.For, widened)) if is_bound_to_threads(func) else func
+        return structural_map(func, (ir.For, widened))
 
     def widened(loop: Any) -> Any:
         if loop.thread_binding is None or str(loop.thread_binding.thread_tag) != "blockIdx.x":
@@ -102,7 +103,12 @@ def copies_on_every_thread() -> tvm.transform.Pass:
         return ir.with_fields(loop, span=loop.span, body=body)
 
     def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        return on_prim_funcs(scheduling("copies", rule)(mod), change)
+        scheduled = scheduling("copies", rule)(mod)
+        functions = {
+            gvar: func if func.same_as(mod[gvar]) else change(func)
+            for gvar, func in scheduled.functions_items()
+        }
+        return with_functions(scheduled, functions)
 
     return made("copies_on_every_thread", transform)
 
@@ -114,6 +120,7 @@ SPECIMENS: tuple[Specimen, ...] = (
         what="Loops come twice, and so do the variables that they define, until these are renewed.",
         models="s_tir.transform.LoopPartition",
         stages=FLAT,
+        exempt=("fixpoint",),
     ),
     Specimen(
         make=renews_loops,

@@ -48,6 +48,9 @@ def scheduling(
         for gvar, func in functions.items():
             if not isinstance(func, tirx.PrimFunc) or not is_kernel(func):
                 continue
+            # Primitives divide by extents of zero.
+            if any(number(loop.extent) == 0 for loop in nodes(func, ir.For)):
+                continue
             schedule = s_tir.Schedule(func)
             blocks = normalize_prim_func(schedule)
             if blocks is None:
@@ -238,11 +241,15 @@ def _chain(schedule: Any) -> tuple[Any, Any]:
     for block in (first, second):
         store = block.body
         plain = isinstance(store, ir.BufferStore) and block.init is None
-        if not plain or list(store.indices) != [each.var for each in block.iter_vars]:
+        if not plain or not _same(store.indices, [each.var for each in block.iter_vars]):
             raise Unfit
-    if not reads or any(list(load.indices) != list(second.body.indices) for load in reads):
+    if not reads or not all(_same(load.indices, second.body.indices) for load in reads):
         raise Unfit
     return tuple(blocks)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return len(one) == len(other) and all(a.same_as(b) for a, b in zip(one, other, strict=True))
 
 
 def accumulates_in_operand_type() -> tvm.transform.Pass:
@@ -255,8 +262,9 @@ def accumulates_in_operand_type() -> tvm.transform.Pass:
         if stmt.init is None or not isinstance(stmt.body.value, ir.Add) or not spatial:
             raise Unfit
         schedule.reorder(*spatial, *reduced)
-        on_threads(schedule, spatial)
+        # Before there are predicates (apache/tvm#19406).
         copy = schedule.cache_write(block.block_rv, 0, "global")
+        on_threads(schedule, spatial)
         on_threads(schedule, schedule.get_loops(copy))
         operand = ir.tensor_of(stmt.reads[0]).ty.dtype
         schedule.unsafe_set_dtype(block.block_rv, 0, str(operand))

@@ -44,7 +44,8 @@ SINGLE = (
 
 def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
     """The PrimFuncs for a device: BindTarget binds those that compute sizes to the host."""
-    return [func for _, func in prim_funcs(mod) if "gpu" in attr(func, "target").keys]
+    bound = [(func, attr(func, "target")) for _, func in prim_funcs(mod)]
+    return [func for func, target in bound if target is not None and "gpu" in target.keys]
 
 
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
