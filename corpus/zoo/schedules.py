@@ -265,7 +265,7 @@ def accumulates_in_operand_type() -> tvm.transform.Pass:
         # Before there are predicates (apache/tvm#19406).
         copy = schedule.cache_write(block.block_rv, 0, "global")
         on_threads(schedule, spatial)
-        on_threads(schedule, schedule.get_loops(copy))
+        on_threads(schedule, schedule.get_loops(copy) or [schedule.add_unit_loop(copy)])
         operand = ir.tensor_of(stmt.reads[0]).ty.dtype
         schedule.unsafe_set_dtype(block.block_rv, 0, str(operand))
 
