@@ -262,6 +262,8 @@ def accumulates_in_operand_type() -> tvm.transform.Pass:
         if stmt.init is None or not isinstance(stmt.body.value, ir.Add) or not spatial:
             raise Unfit
         schedule.reorder(*spatial, *reduced)
+        # A reduction over nothing stores nothing, and nothing may be copied then.
+        _ = [extent_of(schedule, loop) for loop in reduced]
         # Before there are predicates (apache/tvm#19406).
         copy = schedule.cache_write(block.block_rv, 0, "global")
         on_threads(schedule, spatial)
