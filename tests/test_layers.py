@@ -30,7 +30,9 @@ LONG_FILES = {
     "oracles/catalogue/params.py": "a table: the contracts of passes that change parameters",
     "corpus/zoo/correct.py": "a table: the correct passes of the zoo",
     "corpus/zoo/crossing.py": "a table: the faulty passes of one kind",
+    "corpus/zoo/schedules.py": "a table: the faulty schedules of the zoo",
     "corpus/zoo/structure.py": "a table: the faulty passes of one kind",
+    "corpus/zoo/tensorir.py": "a table: the faulty passes on PrimFuncs of the zoo",
     "corpus/zoo/values.py": "a table: the faulty passes of one kind",
 }
 

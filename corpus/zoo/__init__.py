@@ -10,14 +10,17 @@ from collections.abc import Iterable, Mapping
 
 from . import (
     correct,
+    correct_tensorir,
     crash,
     crossing,
     historic,
     mutation,
     rare_forms,
     rare_values,
+    schedules,
     state,
     structure,
+    tensorir,
     values,
 )
 from .specimen import Family, Specimen
@@ -36,7 +39,8 @@ def _by_name(specimens: Iterable[Specimen]) -> Mapping[str, Specimen]:
 
 _FILES = (
     *(historic, crash, structure, mutation, state),
-    *(values, crossing, rare_values, rare_forms, correct),
+    *(values, crossing, rare_values, rare_forms, tensorir, schedules),
+    *(correct, correct_tensorir),
 )
 
 ZOO: Mapping[str, Specimen] = _by_name(

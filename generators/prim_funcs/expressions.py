@@ -127,9 +127,16 @@ class Expressions:
             # Of a symbolic size only the first element is known to be there, if any is.
             last = extent if isinstance(extent, int) else 1
             return self._number(c.below(min(last, 8)) if last else 0)
-        axis = c.pick(self.axes)
         combine = c.pick((tirx.floormod, tirx.floormod, _clipped, tirx.truncmod))
-        return combine(axis.var, size)
+        return combine(self._linear(), size)
+
+    def _linear(self) -> Expr:
+        """The variable of an axis, or a multiple of it plus another, as where axes were fused."""
+        c = self._choices
+        axis = c.pick(self.axes)
+        if not c.flag(0.2):
+            return axis.var
+        return axis.var * self._number(2 + c.below(3)) + c.pick(self.axes).var
 
     def condition(self, depth: int = 1) -> Expr:
         """A truth value."""
@@ -143,15 +150,21 @@ class Expressions:
                 case "not":
                     return ir.Not(self.condition())
         if self.axes and c.flag(0.6):
-            axis = c.pick(self.axes)
-            size = self._number(axis.extent)
-            bound = c.pick((size - self._number(1), tirx.floordiv(size, self._number(2))))
-            found = c.pick(_COMPARED)(axis.var, bound)
+            found = c.pick(_COMPARED)(*self._bounded())
             return tirx.likely(found) if c.flag(0.2) else found
         dtype = str(self._buffers[0].ty.dtype) if self._buffers else "int32"
         if dtype == "bool":
             return self.leaf("bool")
         return c.pick(_COMPARED)(self.leaf(dtype), self.leaf(dtype))
+
+    def _bounded(self) -> tuple[Expr, Expr]:
+        """What depends on axes, and a bound: mostly one inside of its range."""
+        c = self._choices
+        if c.flag(0.2):
+            return self._linear(), self._number(c.below(12))
+        axis = c.pick(self.axes)
+        size = self._number(axis.extent)
+        return axis.var, c.pick((size - self._number(1), tirx.floordiv(size, self._number(2))))
 
     def _number(self, extent: Dim) -> Expr:
         if isinstance(extent, int):
@@ -219,6 +232,22 @@ def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
     return e.cast(e.value(other, depth), dtype)
 
 
+def _widened(e: Expressions, dtype: str, depth: int) -> Expr:
+    """Computed in a wider dtype than its operands have, as sums of products are."""
+    inside = _NARROWER.get(dtype, dtype)
+    a, b = e.cast(e.value(inside, depth), dtype), e.cast(e.leaf(inside), dtype)
+    return a + b if e._choices.flag() else a * b
+
+
+_NARROWER = {
+    "int64": "int32",
+    "int32": "int8",
+    "int16": "int8",
+    "float64": "float32",
+    "float32": "float16",
+}
+
+
 def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
     """Of unsigned numbers what they differ in: a difference below 0 has no meaning."""
     a, b = e.value(dtype, depth), e.leaf(dtype)
@@ -235,6 +264,7 @@ _SHARED: tuple[Operation, ...] = (
     _chosen,
     _let,
     _cast,
+    _widened,
 )
 
 _FLOATING: tuple[Operation, ...] = (

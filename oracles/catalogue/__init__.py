@@ -29,6 +29,7 @@ from . import (
     tensorir_blocks,
     tensorir_host,
     tensorir_loops,
+    tensorir_rare,
     training,
     tuning,
 )
@@ -51,6 +52,7 @@ GROUPS = (
     memory,
     tensorir_blocks,
     tensorir_loops,
+    tensorir_rare,
     tensorir_host,
     devices,
     arithmetic,
@@ -60,9 +62,6 @@ GROUPS = (
 _TUNING = "needs a tuning run, which fills a database and leaves the module as it is"
 _IPC = "acts only on memory that CUDA devices of several processes share"
 _GPU = "acts only on threads and memory of a GPU, which no generated PrimFunc has"
-_HEXAGON = "acts only on memory and transfers of Hexagon, which no generated PrimFunc has"
-_MMA = "acts only on matrix instructions of a GPU, which no generated PrimFunc has"
-_TILES = "acts only on tile primitives and execution scopes, which no generated PrimFunc has"
 
 LEFT_OUT: Mapping[str, str] = {
     "IPCAllReduceRewrite": _IPC,
@@ -70,21 +69,10 @@ LEFT_OUT: Mapping[str, str] = {
     "MetaScheduleTuneIRMod": _TUNING,
     "MetaScheduleTuneTIR": _TUNING,
     "s_tir.DecorateDeviceScope": _GPU,
-    "s_tir.DefaultGPUSchedule": _GPU,
-    "s_tir.InferFragment": _MMA,
-    "s_tir.InjectPTXAsyncCopy": _GPU,
     "s_tir.InjectPTXLDG32": _GPU,
-    "s_tir.InjectPermutedLayout": _MMA,
     "s_tir.InstrumentBoundCheckers": "acts only on bounds that lowering for an option notes",
     "s_tir.InstrumentProfileIntrinsics": "inserts calls of Hexagon's profiler, by a global counter",
-    "s_tir.LowerAsyncDMA": _HEXAGON,
-    "s_tir.LowerAutoCopy": _GPU,
-    "s_tir.LowerVtcmAlloc": _HEXAGON,
-    "s_tir.TransformMmaBufferLayout": _MMA,
-    "s_tir.VerifyVTCMLimit": _HEXAGON,
-    "tirx.LowerTIRx": _TILES,
-    "tirx.LowerTIRxOpaque": _TILES,
-    "tirx.TilePrimitiveDispatch": _TILES,
+    "tirx.LowerTIRx": "removes the layouts of tile programs, which no generated PrimFunc has",
     "VMBuiltinLower": "the old name of LowerRuntimeBuiltin, which gives a warning",
 }
 """Public passes that no campaign chooses, and why."""

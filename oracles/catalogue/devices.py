@@ -9,11 +9,12 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage, expression
 from ..contract import PassContract
-from ..inspect import attr, nodes, prim_funcs
+from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
+from ..tensorir.threads.launch import Disagreement
 from ..tensorir.threads.limits import over_limits
-from .common import definition, one_of
-from .tensorir_common import has
+from .common import one_of
+from .tensorir_common import has, mostly_on_a_copy
 
 
 def _rules(*names: str) -> str:
@@ -43,22 +44,8 @@ SINGLE = (
 
 def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
     """The PrimFuncs for a device: BindTarget binds those that compute sizes to the host."""
-    return [func for _, func in prim_funcs(mod) if "gpu" in attr(func, "target").keys]
-
-
-# Its source goes into reproducers.
-def on_a_copy(pass_: tvm.transform.Pass) -> tvm.transform.Pass:
-    """The pass on a module of its own, with the same functions."""
-
-    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
-        return pass_(tvm.IRModule(dict(mod.functions_items()), mod.attrs, mod.global_infos))
-
-    return tvm.transform.module_pass(run, opt_level=0, name="on_a_copy")
-
-
-PLAIN = 0.1
-"""The chance that a schedule is applied to the very module. It changes that, a known bug, behind
-which no oracle sees anything else."""
+    bound = [(func, attr(func, "target")) for _, func in prim_funcs(mod)]
+    return [func for func, target in bound if target is not None and "gpu" in target.keys]
 
 
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
@@ -66,21 +53,17 @@ def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
     lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
     single = [_rules(name) for name in SINGLE]
     expr = choices.pick(single if choices.flag() else lists)
-    if choices.flag(PLAIN):
-        return PassCall(expr)
-    return PassCall(f"on_a_copy({expr})", imports=("import tvm", definition(on_a_copy)))
+    return mostly_on_a_copy(choices, expr)
 
 
 def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
     blocks first, and then apply a simple block/grid mapping". The target says what there is.
     """
+    over = _over_limits(after)
+    if over is not None or "Fallback" not in call.expr:
+        return over
     for func in _kernels(after):
-        if (over := over_limits(func)) is not None:
-            what = over.partition(" ")[2].partition(",")[0]
-            return f"a kernel takes more {what} than its target has"
-        if "Fallback" not in call.expr:
-            continue
         if not attr(func, "tirx.is_scheduled"):
             return "a kernel is not marked as scheduled"
         bound = filter(_is_bound, nodes(func, ir.For))
@@ -90,6 +73,26 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
         if any(each.__chandle__() not in on_threads for each in nodes(func, ir.BufferStore)):
             return "a kernel stores outside of its threads"
     return None
+
+
+def _over_limits(after: tvm.IRModule) -> str | None:
+    for func in _kernels(after):
+        try:
+            over = over_limits(func)
+        except Disagreement:
+            return "a kernel has two extents of one thread axis"
+        if over is not None:
+            what = over.partition(" ")[2].partition(",")[0]
+            return f"a kernel takes more {what} than its target has"
+    return None
+
+
+def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is."""
+    over = _over_limits(after)
+    if over is None and not all(map(is_bound_to_threads, _kernels(after))):
+        return "a kernel is not bound to threads"
+    return over
 
 
 def _is_bound(loop: ir.For) -> bool:
@@ -103,6 +106,12 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.KERNELS,),
         post=_on_threads,
         cost=20.0,
+    ),
+    PassContract(
+        name="s_tir.DefaultGPUSchedule",
+        stages=(Stage.KERNELS,),
+        post=_bound_to_threads,
+        cost=2.0,
     ),
     PassContract(
         name="s_tir.LowerCrossThreadReduction",

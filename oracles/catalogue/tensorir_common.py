@@ -13,6 +13,7 @@ from ...generators.stages import TENSORIR, Stage
 from ..contract import Sought, Variants
 from ..inspect import nodes, prim_funcs
 from ..passcall import PassCall
+from .common import definition
 
 _ALL = tuple(TENSORIR)
 
@@ -75,3 +76,30 @@ def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Varian
         return choices.pick([plain] * 3 * len(others) + others)
 
     return variants
+
+
+# Its source goes into reproducers.
+def on_a_copy(pass_: tvm.transform.Pass) -> tvm.transform.Pass:
+    """The pass on a module of its own, with the same functions."""
+
+    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        return pass_(tvm.IRModule(dict(mod.functions_items()), mod.attrs, mod.global_infos))
+
+    return tvm.transform.module_pass(run, opt_level=0, name="on_a_copy")
+
+
+PLAIN = 0.1
+"""The chance that a pass that changes its module in place, a known bug, is given the very module:
+behind that no oracle sees anything else."""
+
+
+def mostly_on_a_copy(choices: Choices, expr: str) -> PassCall:
+    """The pass, mostly on a copy of the module."""
+    if choices.flag(PLAIN):
+        return PassCall(expr)
+    return PassCall(f"on_a_copy({expr})", imports=("import tvm", definition(on_a_copy)))
+
+
+def in_place(expr: str) -> Variants:
+    """The pass, of which it is known that it changes the module that it is given."""
+    return lambda choices, mod: mostly_on_a_copy(choices, expr)

@@ -9,7 +9,7 @@ from ..contract import Exemption, PassContract, Rejection, Relation
 from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
-from .tensorir_common import ANYWHERE, WITH_TARGET, WITHOUT_BLOCKS, between
+from .tensorir_common import ANYWHERE, WITH_TARGET, WITHOUT_BLOCKS, between, in_place
 
 BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
 """Parameters are handles there, of which no values can be compared: structure alone is checked."""
@@ -57,6 +57,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.AnnotateEntryFunc",
+        variants=in_place("tirx.transform.AnnotateEntryFunc()"),
         stages=ANYWHERE,
         post=_entry,
         cost=0.1,
@@ -100,6 +101,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.SplitHostDevice",
+        variants=in_place("tirx.transform.SplitHostDevice()"),
         stages=between(Stage.ANNOTATED_ENTRY, Stage.SPLIT),
         cost=0.1,
     ),

@@ -299,6 +299,8 @@ class Statements(Expressions):
         indices = self.indices(storage, stmt.indices)
         value = self.value(stmt.value)
         self.stored(stmt.buffer, storage, value)
+        if value.lanes and not any(index.lanes for index in indices):
+            raise Unsupported("a vector stored to a single element")
         self.emit(f"{storage.name}[{subscript(indices)}] = {value.text}")
 
     def stored(self, buffer: Any, storage: Storage, value: Value) -> None:

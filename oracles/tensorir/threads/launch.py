@@ -49,13 +49,21 @@ def extent(stmt: Any) -> Any:
     return stmt.extent if type(stmt) is ir.For else stmt.value
 
 
+class Disagreement(Unsupported):
+    """A kernel has two extents of one thread axis: it cannot be launched.
+
+    UnifyThreadBinding refuses it, too.
+    """
+
+
 def launch(stmt: Any) -> Mapping[str, Any]:
     """The threads that a kernel is launched with: the extent for each tag.
 
     An extent may be the value of a variable that the kernel itself defines.
 
     Raises:
-        Unsupported: a tag with two extents (UnifyThreadBinding refuses them, too).
+        Disagreement: a tag with two extents.
+        Unsupported: other tags.
     """
     found: dict[str, Any] = {}
     bindings = [each for each in nodes(stmt, ir.For, ir.AttrStmt) if tag(each) is not None]
@@ -75,7 +83,7 @@ def launch(stmt: Any) -> Mapping[str, Any]:
         if _number(first) != _number(size) or (
             _number(first) is None and not structural_equal(first, size)
         ):
-            raise Unsupported(f"{name} of extents {first} and {size}")
+            raise Disagreement(f"{name} of extents {first} and {size}")
     return found
 
 

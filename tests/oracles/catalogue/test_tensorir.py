@@ -14,13 +14,14 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat import availability
 from relaxfuzz.compat.serialization import load_json, save_json
+from relaxfuzz.compat.structural import structural_equal
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.families import FAMILIES
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.stages import DEVICE, TENSORIR, Stage
-from relaxfuzz.oracles.catalogue import LEFT_OUT, catalogue, of_family
+from relaxfuzz.oracles.catalogue import LEFT_OUT, catalogue, of_family, tensorir_rare
 from relaxfuzz.oracles.contract import no_post
 from relaxfuzz.oracles.passcall import BELOW_RELAX, PassCall, public_passes
 
@@ -83,6 +84,8 @@ def call_of(name: str, mod: tvm.IRModule) -> PassCall:
     return call
 
 
+RARE = [each for each in tensorir_rare.CONTRACTS if each.post is not no_post]
+
 WITH_POST = [name for name, contract in CONTRACTS.items() if contract.post is not no_post]
 
 
@@ -103,6 +106,7 @@ def test_the_pass_does_what_it_promises(name: str) -> None:
 NEEDS_MORE = (
     *("s_tir.ConvertSSA", "tirx.ConvertSSA", "s_tir.CompactBufferAllocation"),
     *("tirx.SkipAssert", "tirx.AnnotateEntryFunc"),
+    *(contract.name for contract in tensorir_rare.CONTRACTS),
 )
 """What no generated module breaks by itself."""
 
@@ -121,6 +125,33 @@ def test_a_variable_that_is_defined_twice_is_no_ssa(name: str) -> None:
     call = call_of(name, mod)
     assert CONTRACTS[name].post(mod, mod, call) == "the result is not in SSA form"
     assert CONTRACTS[name].post(mod, call.run(mod), call) is None
+
+
+@pytest.mark.parametrize("name", [c.name for c in RARE])
+def test_what_a_pass_has_nothing_to_do_with_stays(name: str) -> None:
+    (mod, other) = (tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(n))}) for n in (1, 2))
+    call = call_of(name, mod)
+    post = CONTRACTS[name].post
+    assert post(mod, other, call) == "a module is changed that has nothing for the pass"
+    assert post(mod, call.run(mod), call) is None
+
+
+def test_what_a_pass_is_made_for_may_change() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func(s_tir=True)
+        def main(A: T.Buffer((8,), "float32")):
+            C = T.alloc_buffer((8,), "float32", scope="global.vtcm")
+            for i in range(8):
+                C[i] = A[i]
+            for i in range(8):
+                A[i] = C[i] + C[0]
+
+    mod = stages.advance(Module, Stage.LOOPS_LOWERED)
+    call = call_of("s_tir.LowerVtcmAlloc", mod)
+    after = call.run(mod)
+    assert not structural_equal(mod, after)
+    assert CONTRACTS[call.name].post(mod, after, call) is None
 
 
 def allocating(size: int) -> tvm.IRModule:
@@ -167,3 +198,18 @@ def test_the_only_function_is_an_entry() -> None:
     post = CONTRACTS[call.name].post
     assert post(mod, mod, call) == "the only PrimFunc is no entry point"
     assert post(mod, call.run(mod), call) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["tirx.AnnotateEntryFunc", "tirx.SplitHostDevice", "dlight.ApplyDefaultSchedule"]
+)
+def test_what_is_known_to_change_its_module_mostly_gets_a_copy(name: str) -> None:
+    stage = CONTRACTS[name].stages[0]
+    mod = next(mod for mod in at_stages()[stage] if len(mod.functions) == 1)
+    calls = [CONTRACTS[name].choose(Choices(bytes([n]) * 40), mod) for n in range(0, 256, 8)]
+    copied = [call for call in calls if call is not None and "on_a_copy" in call.expr]
+    assert 0.6 < len(copied) / len(calls) < 1
+    assert all(call is not None and call.name == name for call in calls)
+    before = load_json(save_json(mod))
+    copied[0].run(mod)
+    assert structural_equal(mod, before, map_free_vars=True)
