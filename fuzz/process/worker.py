@@ -32,9 +32,9 @@ from ...oracles.execute import kernels
 from ..campaign.draw import example
 from ..minimize.child import Reduce, reduce
 from ..probe import trials
+from ..system.channel import Channel
 from ..system.limits import die_with_parent, lower
 from . import block, jobs, process_state, reproducers
-from .channel import Channel
 from .death import RAISED
 from .jobs import Context
 from .journal import Journal

@@ -27,11 +27,11 @@ import psutil
 from ...compat import availability
 from ...compat.release import tvm_version
 from ..system import sanitizers
+from ..system.channel import Channel
 from ..system.limits import adopt_orphans
 from ..system.orphans import kill_children
 from ..system.scratch import sweep
 from . import worker
-from .channel import Channel
 from .death import FROM_OUTSIDE, reported
 from .journal import Journal
 from .protocol import (

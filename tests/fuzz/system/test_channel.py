@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from relaxfuzz.fuzz.process.channel import CAPACITY, Channel
+from relaxfuzz.fuzz.system.channel import CAPACITY, Channel
 
 
 def test_only_what_was_written_is_read() -> None:
