@@ -43,12 +43,21 @@ WITHOUT_BLOCKS = between(Stage.BLOCKS_LOWERED, Stage.SPLIT)
 
 FLAT = between(Stage.FLATTENED, Stage.SPLIT)
 
+RAW = between(Stage.TENSORIR, Stage.BOUND)
+"""Functions without blocks come to some passes as they are: in the default pipeline of
+`tvm/tirx/compilation_pipeline.py`, which has no CanonicalizeLoop."""
+
 WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
 
 
 def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:
     """The nodes of these types in the PrimFuncs of the module."""
     return [node for _, func in prim_funcs(mod) for node in nodes(func, *kinds)]
+
+
+def without_blocks(mod: tvm.IRModule) -> str | None:
+    """The pass comes behind LowerOpaqueBlock in the pipeline for functions with blocks."""
+    return "blocks" if nodes_of(mod, ir.SBlock) else None
 
 
 def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:

@@ -7,13 +7,14 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Relation, Sought
+from ..contract import Exemption, PassContract, Rejection, Relation, Sought
 from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
     ANYWHERE,
     FLAT,
+    RAW,
     WITHOUT_BLOCKS,
     between,
     calls,
@@ -21,6 +22,7 @@ from .tensorir_common import (
     is_vectorized,
     nodes_of,
     under,
+    without_blocks,
 )
 
 
@@ -57,6 +59,14 @@ def _flat(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | No
     if any(len(access.indices) != 1 for access in accesses):
         return "an access of several dimensions is left"
     return None
+
+
+def _flattened(mod: tvm.IRModule) -> str | None:
+    """The default pipelines of TVM have FlattenBuffer before VectorizeLoop."""
+    accesses = nodes_of(mod, ir.TensorLoad, ir.BufferStore)
+    if any(len(access.indices) != 1 for access in accesses):
+        return "accesses of several dimensions"
+    return without_blocks(mod)
 
 
 def _has_private(mod: tvm.IRModule) -> bool:
@@ -97,6 +107,12 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.AnnotateIrregularLoop",
         stages=ANYWHERE,
         looks_for=Sought(_jumps),
+        rejections=(
+            Rejection(
+                "is invalid for irregular loop",
+                "the message names the kind of the loop, or its annotation",
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -182,7 +198,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of(
             "tirx.transform.VectorizeLoop()", "tirx.transform.VectorizeLoop(enable_vectorize=False)"
         ),
-        stages=FLAT,
+        stages=(*RAW, *FLAT),
+        requires=_flattened,
+        rejections=(
+            Rejection(
+                "A while loop inside a vectorized loop not supported",
+                "the message names the loop; vectors have no control flow",
+            ),
+        ),
         post=_no_vectorized_loop,
         cost=0.2,
     ),
@@ -230,7 +253,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             {"auto_max_extent": 4},
             {"auto_max_step": 64, "auto_max_depth": 2, "explicit_unroll": True},
         ),
-        stages=WITHOUT_BLOCKS,
+        stages=(*RAW, *WITHOUT_BLOCKS),
+        requires=without_blocks,
         exemptions=(
             Exemption(
                 "fixpoint",
