@@ -9,6 +9,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ...compat import ir
 from ...oracles.inspect import bindings_of, calls_of, local_functions, nodes, op_name
 from ...oracles.keys import computes
 
@@ -27,7 +28,13 @@ def pattern(mod: tvm.IRModule) -> str:
 
 
 def parts(mod: tvm.IRModule) -> set[str]:
-    """What a module has that not every module has, besides operators of models."""
+    """What a module has that not every module has, besides operators of models.
+
+    What PrimFuncs have counts in modules of PrimFuncs alone, which are there for passes of TensorIR.
+    """
+    funcs = [func for _, func in mod.functions_items()]
+    if funcs and all(isinstance(func, tvm.tirx.PrimFunc) for func in funcs):
+        return {part for func in funcs for part in _tensorir(func)}
     found = {
         type(node).__name__ for node in nodes(mod, relax.If, relax.MatchCast, relax.ExternFunc)
     }
@@ -44,6 +51,25 @@ def parts(mod: tvm.IRModule) -> set[str]:
     if any(isinstance(binding.value, relax.Tuple) for binding in bindings_of(mod)):
         found.add("bound tuple")
     return found
+
+
+def _tensorir(func: tvm.tirx.PrimFunc) -> Iterator[str]:
+    for node in nodes(func.body, *_STATEMENTS, ir.Let, ir.Select, tvm.ir.Call):
+        yield op_name(node) or type(node).__name__
+        if isinstance(node, ir.IfThenElse) and node.else_case is not None:
+            yield "else"
+        elif isinstance(node, ir.For):
+            yield f"loop {ir.ForKind(node.kind).name.lower()}"
+            if node.step is not None:
+                yield "step"
+            if getattr(node.min, "value", 1) != 0:
+                yield "loop not from 0"
+
+
+_STATEMENTS = (
+    *(ir.For, ir.While, ir.IfThenElse, ir.Bind, ir.DeclBuffer, ir.AssertStmt, ir.AttrStmt),
+    *(ir.Break, ir.Continue),
+)
 
 
 def elements(pattern: str, *, parameters: bool = False) -> frozenset[str]:

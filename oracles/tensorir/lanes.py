@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ...compat import ir
 from .dependence import Loop, Plan
 from .intrinsics import BITS
 from .runtime import CHUNK, MATMUL
-from .statements import Statements, type_name
+from .statements import Statements, kept, targets, type_name
 from .values import Storage, Value, subscript
 
 PER_STEP = 100
@@ -28,7 +27,7 @@ HELD = 1 << 26
 """Lanes that the operands of a contraction may have where they all run at once."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Lane:
     """A loop whose iterations are an axis of arrays, `height - 1` axes before the last one."""
 
@@ -190,16 +189,13 @@ class Lanes(Masked):
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        one = len(stmt.indices) > 0 and all(type(i) is ir.Broadcast for i in stmt.indices)
-        indices = self.indices(storage, [i.value for i in stmt.indices] if one else stmt.indices)
+        indices = self.indices(storage, targets(stmt))
         reducing = [lane for lane in self._open if lane.reduces]
         if reducing:
             value = self._folded(stmt, storage, indices, reducing)
         else:
             value = self.value(stmt.value)
-        if one and value.lanes:
-            # All scalars of a vector go to one element, which keeps the last of them.
-            value = dataclasses.replace(value, text=f"{value.text}[..., -1]")
+        value = kept(stmt, value)
         self.stored(stmt.buffer, storage, value)
         if self.mask is not None:
             index = "".join(f"{index.text}, " for index in indices)
