@@ -234,6 +234,7 @@ def _quotient(e: Expressions, dtype: str, depth: int) -> Expr:
         return e.leaf(dtype)
     by = e._choices.pick(numbers)
     own = str(by.ty.dtype)
+    by = by - const(e._choices.pick((2, 1, 3)), own)
     of = e.cast(e._choices.pick([*(axis.var for axis in e.axes), *numbers]), own)
     guard = ir.NE(by, const(0, own))
     one = tirx.if_then_else(guard, tirx.floordiv(of, by), const(1, own))
