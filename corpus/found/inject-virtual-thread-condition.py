@@ -10,7 +10,7 @@ from tvm.script import tirx as T
 class mod:
     @T.prim_func
     def main(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")):
-        for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for _bx in T.thread_binding(1, thread="blockIdx.x"):
             for vx in T.thread_binding(2, thread="vthread.x"):
                 L = T.alloc_buffer((1,), "int32", scope="local", layout=None)
                 L[0] = 1

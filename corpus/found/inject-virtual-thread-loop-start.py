@@ -9,7 +9,7 @@ from tvm.script import tirx as T
 class mod:
     @T.prim_func
     def main(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")):
-        for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for _bx in T.thread_binding(1, thread="blockIdx.x"):
             for vx in T.thread_binding(2, thread="vthread.x"):
                 for i in range(1, 3):
                     B[vx] = A[vx] + i

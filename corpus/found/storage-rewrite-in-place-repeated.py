@@ -14,7 +14,7 @@ class mod:
         D = T.alloc_buffer((8,), "int32", layout=None)
         for i in range(8):
             S[i] = A[i]
-        for j in range(2):
+        for _j in range(2):
             for i in range(8):
                 D[i] = S[i] + 1
         for i in range(8):

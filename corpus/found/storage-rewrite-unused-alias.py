@@ -10,7 +10,7 @@ class mod:
     @T.prim_func
     def main():
         S = T.alloc_buffer((1,), "int32", layout=None)
-        S2 = T.decl_buffer((1,), "int32", data=S.data, layout=None)
+        _S2 = T.decl_buffer((1,), "int32", data=S.data, layout=None)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from tvm.script import tirx as T
 class mod:
     @T.prim_func
     def main(A: T.Buffer((64,), "int32"), B: T.Buffer((64,), "int32")):
-        bx = T.launch_thread("blockIdx.x", 1)
         tx = T.launch_thread("threadIdx.x", 64)
         S = T.alloc_buffer((64,), "int32", scope="shared", layout=None)
         S[tx] = A[tx]
