@@ -10,7 +10,7 @@ import tvm
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import TENSORIR, Stage
-from ..contract import Sought, Variants
+from ..contract import Exemption, Sought, Variants
 from ..inspect import nodes, prim_funcs
 from ..passcall import PassCall
 
@@ -48,6 +48,15 @@ RAW = between(Stage.TENSORIR, Stage.BOUND)
 `tvm/tirx/compilation_pipeline.py`, which has no CanonicalizeLoop."""
 
 WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
+
+
+NO_NORMAL_FORM = Exemption(
+    "fixpoint",
+    "a second run simplifies what the first one has made, or reuses more of it",
+    "the docstring says what is done, in one walk, and promises no normal form; the pipeline of "
+    "tvm/s_tir/pipeline.py runs StmtSimplify several times",
+)
+"""Of passes that simplify expressions, or plan memory, on their way."""
 
 
 def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:

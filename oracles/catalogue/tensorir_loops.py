@@ -12,6 +12,7 @@ from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
+    NO_NORMAL_FORM,
     ANYWHERE,
     FLAT,
     RAW,
@@ -119,12 +120,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.StmtSimplify",
         variants=under("s_tir.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(
         name="tirx.StmtSimplify",
         variants=under("tirx.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(name="s_tir.ConvertSSA", stages=ANYWHERE, post=_ssa, cost=0.1),
@@ -169,6 +172,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Docstring: "for the TIR not contains opaque block".
         stages=WITHOUT_BLOCKS,
         post=_flat,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.2,
     ),
     PassContract(
@@ -176,6 +180,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("tirx.transform.NarrowDataType(32)", "tirx.transform.NarrowDataType(64)"),
         # Docstring: "Run this pass after FlattenBuffer".
         stages=FLAT,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(
@@ -223,6 +228,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=FLAT,
         requires=_without_vectorized_loops,
         looks_for=has(ir.AllocBuffer),
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(
@@ -241,9 +247,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=FLAT,
         looks_for=has(ir.IfThenElse),
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
-    PassContract(name="s_tir.HoistExpression", stages=FLAT, cost=0.3),
+    PassContract(name="s_tir.HoistExpression", stages=FLAT, exemptions=(NO_NORMAL_FORM,), cost=0.3),
     PassContract(
         name="tirx.UnrollLoop",
         variants=under(
@@ -268,7 +275,9 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(name="s_tir.RenormalizeSplitPattern", stages=FLAT, cost=0.2),
     PassContract(name="s_tir.RewriteUnsafeSelect", stages=FLAT, looks_for=has(ir.Select), cost=0.1),
-    PassContract(name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, cost=0.4),
+    PassContract(
+        name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, exemptions=(NO_NORMAL_FORM,), cost=0.4
+    ),
     PassContract(
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,

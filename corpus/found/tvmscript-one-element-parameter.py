@@ -1,0 +1,17 @@
+# TVMScript: a parameter of one element
+
+import tvm
+from tvm.script import ir as I, tirx as T
+
+
+@I.ir_module
+class mod:
+    @T.prim_func
+    def main(C: T.Buffer((1,), "int32"), A: T.Buffer((4,), "int32")):
+        for i in range(4):
+            if i < C[0]:
+                A[i] = 1
+
+
+if __name__ == "__main__":
+    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
