@@ -30,7 +30,7 @@ def pattern(mod: tvm.IRModule) -> str:
 def parts(mod: tvm.IRModule) -> set[str]:
     """What a module has that not every module has, besides operators of models.
 
-    What PrimFuncs have counts in modules of PrimFuncs alone, which are there for passes of TensorIR.
+    What PrimFuncs have counts in modules of PrimFuncs alone, which passes of TensorIR get.
     """
     funcs = [func for _, func in mod.functions_items()]
     if funcs and all(isinstance(func, tvm.tirx.PrimFunc) for func in funcs):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from functools import reduce
 
-import tvm
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder

@@ -76,7 +76,7 @@ def staged(c: Choices, task: Task) -> None:
 
 
 def padded(c: Choices, task: Task) -> None:
-    """A buffer whose end is filled with a number, which is assumed then. It may be changed again."""
+    """A buffer whose end is filled with a number, which is assumed then, and perhaps changed."""
     if not task.dims:
         carried(c, task)
         return

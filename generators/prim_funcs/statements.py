@@ -11,7 +11,7 @@ from tvm.script.ir_builder import tirx as builder
 
 from ...compat import ir
 from ..choices import Choices
-from .expressions import Axis, Expressions, const
+from .expressions import Axis, const
 from .task import REDUCED, Expr, Task, counter, own_buffer, total
 
 IN_VECTORS = 0.15
@@ -155,7 +155,7 @@ def _assumed(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> No
     _store(c, task, axes, at)
 
 
-def limited(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+def _limited(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
     """A store for all, and one for those up to a number that nobody knows before."""
     e = task.expressions(c, axes)
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
@@ -192,7 +192,5 @@ _STATEMENTS: tuple[Statement, ...] = (
     _accumulated,
     _collected,
     _assumed,
-    limited,
+    _limited,
 )
-
-__all__ = ["Expressions", "element", "limited"]

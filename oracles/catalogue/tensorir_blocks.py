@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..passcall import PassCall
 from .common import one_of
-from .tensorir_common import NO_NORMAL_FORM, ANYWHERE, between, has, nodes_of
+from .tensorir_common import ANYWHERE, NO_NORMAL_FORM, between, has, nodes_of
 
 AFTER_INIT = between(Stage.INIT_LOWERED, Stage.MATCHES_LOWERED)
 """PlanAndUpdateBufferAllocationLocation and ConvertBlocksToOpaque check that no block has initial

@@ -12,9 +12,9 @@ from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
-    NO_NORMAL_FORM,
     ANYWHERE,
     FLAT,
+    NO_NORMAL_FORM,
     RAW,
     WITHOUT_BLOCKS,
     between,
