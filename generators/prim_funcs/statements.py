@@ -167,8 +167,8 @@ def _limited(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> No
     bound = bound + task.number(c.pick((0, -5, 9)))
     if c.flag(0.4):
         bound = builder.Bind(bound)
-    compare = c.pick((lambda a, b: a < b, lambda a, b: a >= b))
-    with builder.If(tirx.likely(compare(axes[0].var, bound))), builder.Then():
+    inside = c.pick((axes[0].var < bound, axes[0].var >= bound))
+    with builder.If(tirx.likely(inside)), builder.Then():
         builder.buffer_store(task.target, e.value(task.dtype, 1), at)
 
 
