@@ -54,22 +54,29 @@ def parts(mod: tvm.IRModule) -> set[str]:
 
 
 def _tensorir(func: tvm.tirx.PrimFunc) -> Iterator[str]:
-    for node in nodes(func.body, *_STATEMENTS, ir.Let, ir.Select, tvm.ir.Call):
-        yield op_name(node) or type(node).__name__
-        if isinstance(node, ir.IfThenElse) and node.else_case is not None:
-            yield "else"
-        elif isinstance(node, ir.For):
-            yield f"loop {ir.ForKind(node.kind).name.lower()}"
+    """How statements follow each other: what a smallest module has by accident is left out."""
+    for node in nodes(func.body, *_CONTROL, ir.For, ir.Let, ir.Select, tvm.ir.Call):
+        if isinstance(node, ir.For):
+            if node.kind != ir.ForKind.SERIAL:
+                yield f"loop {ir.ForKind(node.kind).name.lower()}"
             if node.step is not None:
                 yield "step"
             if getattr(node.min, "value", 1) != 0:
                 yield "loop not from 0"
+        elif not isinstance(node, tvm.ir.Call):
+            yield type(node).__name__
+        elif (name := op_name(node)) is not None and not _is_arithmetic(node.op):
+            yield name
+        if isinstance(node, ir.IfThenElse) and node.else_case is not None:
+            yield "else"
 
 
-_STATEMENTS = (
-    *(ir.For, ir.While, ir.IfThenElse, ir.Bind, ir.DeclBuffer, ir.AssertStmt, ir.AttrStmt),
-    *(ir.Break, ir.Continue),
-)
+_CONTROL = (ir.While, ir.IfThenElse, ir.DeclBuffer, ir.AssertStmt, ir.Break, ir.Continue)
+
+
+def _is_arithmetic(op: tvm.ir.Op) -> bool:
+    """It computes a number of numbers, and has no effect."""
+    return not str(op.name).startswith("prim.") and op.get_attr("TCallEffectKind") in (0, 1)
 
 
 def elements(pattern: str, *, parameters: bool = False) -> frozenset[str]:
