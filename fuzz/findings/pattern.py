@@ -9,6 +9,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ...compat import ir
 from ...oracles.inspect import bindings_of, calls_of, local_functions, nodes, op_name
 from ...oracles.keys import computes
 
@@ -27,7 +28,13 @@ def pattern(mod: tvm.IRModule) -> str:
 
 
 def parts(mod: tvm.IRModule) -> set[str]:
-    """What a module has that not every module has, besides operators of models."""
+    """What a module has that not every module has, besides operators of models.
+
+    What PrimFuncs have counts in modules of PrimFuncs alone, which passes of TensorIR get.
+    """
+    funcs = [func for _, func in mod.functions_items()]
+    if funcs and all(isinstance(func, tvm.tirx.PrimFunc) for func in funcs):
+        return {part for func in funcs for part in _tensorir(func)}
     found = {
         type(node).__name__ for node in nodes(mod, relax.If, relax.MatchCast, relax.ExternFunc)
     }
@@ -44,6 +51,32 @@ def parts(mod: tvm.IRModule) -> set[str]:
     if any(isinstance(binding.value, relax.Tuple) for binding in bindings_of(mod)):
         found.add("bound tuple")
     return found
+
+
+def _tensorir(func: tvm.tirx.PrimFunc) -> Iterator[str]:
+    """How statements follow each other: what a smallest module has by accident is left out."""
+    for node in nodes(func.body, *_CONTROL, ir.For, ir.Let, ir.Select, tvm.ir.Call):
+        if isinstance(node, ir.For):
+            if node.kind != ir.ForKind.SERIAL:
+                yield f"loop {ir.ForKind(node.kind).name.lower()}"
+            if node.step is not None:
+                yield "step"
+            if getattr(node.min, "value", 1) != 0:
+                yield "loop not from 0"
+        elif not isinstance(node, tvm.ir.Call):
+            yield type(node).__name__
+        elif (name := op_name(node)) is not None and not _is_arithmetic(node.op):
+            yield name
+        if isinstance(node, ir.IfThenElse) and node.else_case is not None:
+            yield "else"
+
+
+_CONTROL = (ir.While, ir.IfThenElse, ir.DeclBuffer, ir.AssertStmt, ir.Break, ir.Continue)
+
+
+def _is_arithmetic(op: tvm.ir.Op) -> bool:
+    """It computes a number of numbers, and has no effect."""
+    return not str(op.name).startswith("prim.") and op.get_attr("TCallEffectKind") in (0, 1)
 
 
 def elements(pattern: str, *, parameters: bool = False) -> frozenset[str]:

@@ -166,6 +166,14 @@ class Expressions:
         size = self._number(axis.extent)
         return axis.var, c.pick((size - self._number(1), tirx.floordiv(size, self._number(2))))
 
+    def constant_condition(self) -> Expr:
+        """A truth value that is the same for all axes, where a scalar is given."""
+        c = self._choices
+        if not self.scalars:
+            return self.condition()
+        scalar = c.pick(self.scalars)
+        return c.pick(_COMPARED)(scalar, const(c.pick((2, 0)), str(scalar.ty.dtype)))
+
     def _number(self, extent: Dim) -> Expr:
         if isinstance(extent, int):
             return tirx.IntImm(self._index, extent)
@@ -248,6 +256,33 @@ _NARROWER = {
 }
 
 
+def _quotient(e: Expressions, dtype: str, depth: int) -> Expr:
+    """A division by a number that may be 0, where it is not: of that alone which is evaluated."""
+    numbers = [each for each in e.scalars if str(each.ty.dtype) in ("int32", "int64")]
+    if not numbers:
+        return e.leaf(dtype)
+    by = e._choices.pick(numbers)
+    own = str(by.ty.dtype)
+    by = by - const(e._choices.pick((2, 1, 3)), own)
+    of = e.cast(e._choices.pick([*(axis.var for axis in e.axes), *numbers]), own)
+    guard = ir.NE(by, const(0, own))
+    one = tirx.if_then_else(guard, tirx.floordiv(of, by), const(1, own))
+    if e._choices.flag():
+        return e.cast(one, dtype)
+    return e.cast(one + tirx.if_then_else(guard, tirx.floordiv(of, by), const(2, own)), dtype)
+
+
+def _negative(e: Expressions, dtype: str, depth: int) -> Expr:
+    """A quotient or a remainder by a number below 0."""
+    value = e.value(dtype, depth)
+    if dtype.startswith("u"):
+        return value
+    if e._choices.flag():
+        value = tirx.floormod(value, const(6, dtype))
+    divide = e._choices.pick((tirx.floordiv, tirx.truncdiv, tirx.floormod, tirx.truncmod))
+    return divide(value, const(e._choices.pick((-2, -3)), dtype))
+
+
 def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
     """Of unsigned numbers what they differ in: a difference below 0 has no meaning."""
     a, b = e.value(dtype, depth), e.leaf(dtype)
@@ -286,4 +321,6 @@ _INTEGRAL: tuple[Operation, ...] = (
     _by(tirx.bitwise_and, 3, 1),
     _by(lambda a, b: a >> b, 1, 2),
     _binary(tirx.bitwise_xor),
+    _quotient,
+    _negative,
 )

@@ -11,7 +11,8 @@ from tvm.script.ir_builder import tirx as builder
 from ..choices import Choices
 from ..values import Dim
 from .expressions import FLOATS, INTEGERS
-from .nests import Task, nest
+from .nests import nest
+from .task import Task
 
 HEADER = 40
 """Bytes for all but the nests."""
@@ -25,6 +26,8 @@ SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12)
 
 ZERO = 0.02
 """The chance that a dimension is 0."""
+ELEMENTWISE = 0.1
+"""The chance that a function is marked as elementwise, as AnnotateTIROpPattern does it."""
 SYMBOLIC = 0.25
 """The chance that a function has symbolic dimensions."""
 
@@ -60,6 +63,8 @@ def prim_func(
             for number in range(1 + (len(bodies) > 1 and c.flag(0.3)))
         ]
         builder.func_attr({"tirx.noalias": not c.flag(0.1)})
+        if c.flag(ELEMENTWISE):
+            builder.func_attr({"op_pattern": 0})
         # What no parameter has, nobody knows.
         given = {hash(dim) for buffer in (*readable, *outputs) for dim in buffer.ty.shape}
         known = [size for size in sizes if isinstance(size, int) or hash(size) in given] or [4]
@@ -73,7 +78,8 @@ def prim_func(
                 target = outputs[number - between]
             # An output may also be updated.
             updated = number >= between and b.flag(0.1)
-            nest(b, Task(target, [target] * updated + readable, scalars, index, blocks))
+            output = number >= between
+            nest(b, Task(target, [target] * updated + readable, scalars, index, blocks, output))
             readable.append(target)
     return ib.get().with_attr("global_symbol", name)
 

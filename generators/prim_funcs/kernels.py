@@ -12,6 +12,7 @@ from hypothesis.errors import InvalidArgument
 from ..modules import ir_modules
 from ..stages import DEVICE, Stage
 from . import SMALL, at_stage, legalized, stage_among
+from .threads import BYTES, kernel
 
 TARGETS: Mapping[str, Mapping[str, Any]] = {
     "cuda": {
@@ -42,7 +43,8 @@ def kernels(
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of public PrimFuncs that are bound to a target.
 
-    The PrimFuncs are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it.
+    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. One in five is
+    a kernel as people write it, whose threads are bound already.
 
     Args:
         stage: how far the modules have come on their way through `tirx.build` for a device; see
@@ -62,10 +64,18 @@ def kernels(
     funcs = st.one_of(
         legalized(ir_modules(**relax)),
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
+        legalized(ir_modules(**relax)),
+        legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
+        _written(st.binary(min_size=BYTES, max_size=BYTES)),
     ).filter(lambda mod: mod is not None)
     names = st.sampled_from(list(TARGETS) if target is None else [target])
     modules = _bound(funcs, names)
     return modules if to is Stage.KERNELS else at_stage(modules, to)
+
+
+@st.composite
+def _written(draw: st.DrawFn, data: st.SearchStrategy[bytes]) -> tvm.IRModule:
+    return tvm.IRModule({"kernel": kernel(draw(data))})
 
 
 @st.composite

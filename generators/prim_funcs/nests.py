@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import reduce
-from typing import Any, TypeAlias
 
-import tvm
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
@@ -17,49 +13,11 @@ from tvm.script.ir_builder import tirx as builder
 from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
-from .expressions import FLOATS, Axis, Expressions, const
-
-Expr: TypeAlias = Any
-"""A `tvm.ir.Expr`, whose operators make others."""
-
-FACTORS = (2, 4, 3)
-"""By which loops are split."""
-
-REDUCED = (3, 4, 1, 8)
-"""Extents of reductions over nothing that a buffer has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a nest is to do."""
-
-    target: tirx.Buffer
-    readable: Sequence[tirx.Buffer]
-    """Written before; among them the target, where it has values already."""
-    scalars: Sequence[tirx.Var]
-    index: str
-    """The dtype of loop variables and indices."""
-    blocks: bool
-    """The function has blocks (s_tir)."""
-
-    @property
-    def dims(self) -> list[Dim]:
-        """The shape of the target."""
-        shape = self.target.ty.shape
-        return [int(dim.value) if isinstance(dim, tirx.IntImm) else dim for dim in shape]
-
-    @property
-    def dtype(self) -> str:
-        """Of the target."""
-        return str(self.target.ty.dtype)
-
-    def number(self, dim: Dim | int) -> Expr:
-        """An extent as an expression."""
-        return tirx.IntImm(self.index, dim) if isinstance(dim, int) else dim
-
-    def expressions(self, c: Choices, axes: Sequence[Axis]) -> Expressions:
-        """What a statement among these axes may compute."""
-        return Expressions(c, self.index, self.readable, axes, self.scalars)
+from .expressions import FLOATS, const
+from .loops import loops
+from .stages import carried, counted, padded, staged
+from .statements import element
+from .task import FACTORS, REDUCED, Expr, Task, axes_of, name_axes
 
 
 def nest(c: Choices, task: Task) -> None:
@@ -68,171 +26,16 @@ def nest(c: Choices, task: Task) -> None:
     c.pick(kinds)(c, task)
 
 
-# Loops
-
-
-@contextmanager
-def _loops(
-    c: Choices, task: Task, extents: Sequence[Dim], plain: bool, ends: str = ""
-) -> Iterator[list[Expr]]:
-    """Loops of these extents, one inside of the other, which may run in any order.
-
-    Args:
-        plain: nothing inside hinders a vectorised loop.
-        ends: of their names.
-    """
-    kind = c.pick(("serial",) * 15 + ("parallel", "vectorized", "unroll") * 4 + ("pragma",))
-    with ExitStack() as frames:
-        made = []
-        for at, extent in enumerate(extents):
-            size, make, options = task.number(extent), builder.serial, {}
-            last = at == len(extents) - 1
-            small = isinstance(extent, int) and 0 < extent <= 16
-            if kind == "parallel" and at == 0:
-                make = builder.parallel
-            elif kind == "vectorized" and last and plain and small and extent != 1:
-                make = builder.vectorized
-            elif kind == "unroll" and last and small:
-                make = builder.unroll
-            elif kind == "pragma" and last:
-                options = {"annotations": {"pragma_auto_unroll_max_step": 16}}
-            var = frames.enter_context(make(task.number(0), size, **options))
-            made.append(var)
-        _loop_names(made, ends)
-        yield made
-
-
-def _loop_names(variables: Sequence[Any], ends: str) -> None:
-    """Loop variables are named as people do."""
-    for letter, var in zip("ijklmn", variables, strict=False):
-        IRBuilder.name(f"{letter}{ends}", var)
-
-
-def _axes(variables: Sequence[Expr], dims: Sequence[Dim]) -> list[Axis]:
-    return [Axis(var, dim) for var, dim in zip(variables, dims, strict=True)]
-
-
-# Elements
-
-
-def _element(c: Choices, task: Task, axes: Sequence[Axis], at: Sequence[Expr], plain: bool) -> None:
-    """Statements that write the element of the target at these indices."""
-    kinds = _STATEMENTS[:4] if plain else _STATEMENTS
-    c.pick(kinds)(c, task, axes, list(at))
-
-
-Statement = Callable[[Choices, Task, Sequence[Axis], list[Expr]], None]
-
-
-def _store(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    builder.buffer_store(task.target, task.expressions(c, axes).value(task.dtype), at)
-
-
-def _either(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    e = task.expressions(c, axes)
-    with builder.If(e.condition()):
-        with builder.Then():
-            builder.buffer_store(task.target, e.value(task.dtype), at)
-        with builder.Else():
-            builder.buffer_store(task.target, e.value(task.dtype, 1), at)
-
-
-def _bound(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    e = task.expressions(c, axes)
-    var = builder.Bind(e.value(task.dtype, 1))
-    e.scalars.append(var)
-    builder.buffer_store(task.target, e.value(task.dtype), at)
-
-
-def _accumulated(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A sum in a buffer of the element's own."""
-    count = c.pick(REDUCED)
-    total = _own(c, task, 1)
-    builder.buffer_store(total, const(0, task.dtype), [0])
-    loop = builder.unroll if c.flag(0.3) else builder.serial
-    with loop(task.number(0), task.number(count)) as k:
-        value = task.expressions(c, [*axes, Axis(k, count)]).value(task.dtype, 1)
-        builder.buffer_store(total, _sum(total[0], value, task.dtype), [0])
-    builder.buffer_store(task.target, total[0], at)
-
-
-def _while(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """The element is updated until a counter reaches a number."""
-    e = task.expressions(c, axes)
-    counter = _own(c, task, 1, "int32")
-    builder.buffer_store(counter, const(0, "int32"), [0])
-    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
-    with builder.While(counter[0] < const(1 + c.below(4), "int32")):
-        old = task.target[tuple(at)]
-        builder.buffer_store(task.target, _sum(old, e.value(task.dtype, 1), task.dtype), at)
-        builder.buffer_store(counter, counter[0] + const(1, "int32"), [0])
-
-
-def _twice(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A store, and another one that reads it."""
-    e = task.expressions(c, axes)
-    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
-    with ExitStack() as frames:
-        if c.flag():
-            frames.enter_context(builder.If(e.condition()))
-            frames.enter_context(builder.Then())
-        old = task.target[tuple(at)]
-        builder.buffer_store(task.target, _sum(old, e.value(task.dtype, 1), task.dtype), at)
-
-
-def _assumed(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """What is assumed of the axes holds: TVM may use it."""
-    for axis in axes[:1]:
-        builder.evaluate(builder.assume(axis.var < task.number(axis.extent)))
-    _store(c, task, axes, at)
-
-
-_STATEMENTS: tuple[Statement, ...] = (
-    _store,
-    _store,
-    _either,
-    _bound,
-    _twice,
-    _accumulated,
-    _while,
-    _assumed,
-)
-
-
-def _own(c: Choices, task: Task, size: int, dtype: str | None = None) -> tirx.Buffer:
-    """A buffer that is allocated here."""
-    make = builder.sblock_alloc_buffer if task.blocks else builder.alloc_buffer
-    made = make((size,), dtype or task.dtype, scope=c.pick(("local", "global")))
-    IRBuilder.name("count" if dtype else "total", made)
-    return made
-
-
-def _sum(a: Expr, b: Expr, dtype: str) -> Expr:
-    return ir.Or(a, b) if dtype == "bool" else a + b
-
-
-# Nests
-
-
 def _spatial(c: Choices, task: Task) -> None:
     """One block, one iteration for each element, as TE makes it."""
     plain = c.flag(0.7)
-    with _loops(c, task, task.dims, plain) as loops, builder.sblock("compute"):
+    with loops(c, task, task.dims, plain) as variables, builder.sblock("compute"):
         at = [
-            builder.axis.spatial(_domain(task, dim), var)
-            for var, dim in zip(loops, task.dims, strict=True)
+            builder.axis.spatial(task.domain(dim), var)
+            for var, dim in zip(variables, task.dims, strict=True)
         ]
-        _names(at)
-        _element(c, task, _axes(at, task.dims), at, plain)
-
-
-def _domain(task: Task, dim: Dim) -> tvm.ir.Range:
-    return tvm.ir.Range(task.number(0), task.number(dim))
-
-
-def _names(variables: Sequence[Any]) -> None:
-    for letter, var in zip("ijklmn", variables, strict=False):
-        IRBuilder.name(f"v{letter}", var)
+        name_axes(at)
+        element(c, task, axes_of(at, task.dims), at, plain)
 
 
 def _reduction(c: Choices, task: Task) -> None:
@@ -248,28 +51,28 @@ def _reduction(c: Choices, task: Task) -> None:
     dims = task.dims
     order = [*extents, *dims] if first else [*dims, *extents]
     number = len(extents)
-    with _loops(c, task, order, plain=False) as loops, builder.sblock("reduce"):
+    with loops(c, task, order, plain=False) as variables, builder.sblock("reduce"):
         reduced, spatial = (
-            (loops[:number], loops[number:])
+            (variables[:number], variables[number:])
             if first
             else (
-                loops[len(dims) :],
-                loops[: len(dims)],
+                variables[len(dims) :],
+                variables[: len(dims)],
             )
         )
         at = [
-            builder.axis.spatial(_domain(task, dim), var)
+            builder.axis.spatial(task.domain(dim), var)
             for var, dim in zip(spatial, dims, strict=True)
         ]
         over = [
-            builder.axis.reduce(_domain(task, dim), var)
+            builder.axis.reduce(task.domain(dim), var)
             for var, dim in zip(reduced, extents, strict=True)
         ]
-        _names([*at, *over])
+        name_axes([*at, *over])
         identity, combine = _reducer(c, task.dtype)
         with builder.init():
             builder.buffer_store(task.target, const(identity, task.dtype), at)
-        value = task.expressions(c, _axes([*at, *over], [*dims, *extents])).value(task.dtype, 1)
+        value = task.expressions(c, axes_of([*at, *over], [*dims, *extents])).value(task.dtype, 1)
         builder.buffer_store(task.target, combine(task.target[tuple(at)], value), at)
 
 
@@ -302,18 +105,18 @@ def _split(c: Choices, task: Task) -> None:
     )
     extents = [*dims[:which], outer, factor, *dims[which + 1 :]]
     plain = c.flag(0.7)
-    with _loops(c, task, extents, plain) as loops, builder.sblock("tiled"):
-        spread = loops[which] * task.number(factor) + loops[which + 1]
-        values = [*loops[:which], spread, *loops[which + 2 :]]
+    with loops(c, task, extents, plain) as variables, builder.sblock("tiled"):
+        spread = variables[which] * task.number(factor) + variables[which + 1]
+        values = [*variables[:which], spread, *variables[which + 2 :]]
         at = [
-            builder.axis.spatial(_domain(task, dim), value)
+            builder.axis.spatial(task.domain(dim), value)
             for value, dim in zip(values, dims, strict=True)
         ]
-        _names(at)
+        name_axes(at)
         exact = isinstance(dims[which], int) and dims[which] % factor == 0
         if not exact:
             builder.where(spread < size)
-        _element(c, task, _axes(at, dims), at, plain)
+        element(c, task, axes_of(at, dims), at, plain)
     return None
 
 
@@ -324,47 +127,47 @@ def _fused(c: Choices, task: Task) -> None:
         return _spatial(c, task)
     whole = reduce(lambda a, b: a * b, dims, 1)
     plain = c.flag(0.7)
-    with _loops(c, task, [whole], plain) as loops, builder.sblock("fused"):
+    with loops(c, task, [whole], plain) as variables, builder.sblock("fused"):
         at = []
         for number, dim in enumerate(dims):
             inner = task.number(reduce(lambda a, b: a * b, dims[number + 1 :], 1))
-            value = tirx.floordiv(loops[0], inner)
+            value = tirx.floordiv(variables[0], inner)
             if number:
                 value = tirx.floormod(value, task.number(dim))
-            at.append(builder.axis.spatial(_domain(task, dim), value))
-        _names(at)
-        _element(c, task, _axes(at, dims), at, plain)
+            at.append(builder.axis.spatial(task.domain(dim), value))
+        name_axes(at)
+        element(c, task, axes_of(at, dims), at, plain)
     return None
 
 
 def _opaque(c: Choices, task: Task) -> None:
-    """A block without axes around plain loops."""
+    """A block without axes around plain variables."""
     with builder.sblock("opaque"):
         _plain(c, task)
 
 
 def _rows(c: Choices, task: Task) -> None:
-    """A block for each row, around loops for its elements; it may have a buffer of its own."""
+    """A block for each row, around variables for its elements; it may have a buffer of its own."""
     dims = task.dims
     if len(dims) < 2:
         return _opaque(c, task)
     buffered = c.flag() and isinstance(dims[-1], int)
-    with _loops(c, task, dims[:-1], plain=False) as loops, builder.sblock("row"):
+    with loops(c, task, dims[:-1], plain=False) as variables, builder.sblock("row"):
         at = [
-            builder.axis.spatial(_domain(task, dim), var)
-            for var, dim in zip(loops, dims[:-1], strict=True)
+            builder.axis.spatial(task.domain(dim), var)
+            for var, dim in zip(variables, dims[:-1], strict=True)
         ]
-        _names(at)
+        name_axes(at)
         if buffered:
             row = builder.sblock_alloc_buffer(
                 (dims[-1],), task.dtype, scope=c.pick(("local", "global"))
             )
             IRBuilder.name("row", row)
             with builder.serial(task.number(0), task.number(dims[-1])) as j:
-                e = task.expressions(c, _axes([*at, j], dims))
+                e = task.expressions(c, axes_of([*at, j], dims))
                 builder.buffer_store(row, e.value(task.dtype), [j])
         with builder.serial(task.number(0), task.number(dims[-1])) as j:
-            e = task.expressions(c, _axes([*at, j], dims))
+            e = task.expressions(c, axes_of([*at, j], dims))
             value = row[j] if buffered else e.value(task.dtype)
             if buffered and task.dtype != "bool":
                 value = value + e.leaf(task.dtype)
@@ -380,12 +183,12 @@ def _matched(c: Choices, task: Task) -> None:
     row = dims[-1]
     # Of what the caller gives, only what the target's type says is known.
     where = {"strides": [1]} if c.flag(0.3) and not task.target.ty.strides else {}
-    with _loops(c, task, dims[:-1], plain=False) as loops, builder.sblock("row"):
+    with loops(c, task, dims[:-1], plain=False) as variables, builder.sblock("row"):
         at = [
-            builder.axis.spatial(_domain(task, dim), var)
-            for var, dim in zip(loops, dims[:-1], strict=True)
+            builder.axis.spatial(task.domain(dim), var)
+            for var, dim in zip(variables, dims[:-1], strict=True)
         ]
-        _names(at)
+        name_axes(at)
         region = task.target[(*at, slice(task.number(0), task.number(row)))]
         offset = tirx.Var("row_offset", "int64")
         view = builder.match_buffer(
@@ -393,7 +196,7 @@ def _matched(c: Choices, task: Task) -> None:
         )
         IRBuilder.name("view", view)
         with builder.serial(task.number(0), task.number(row)) as j:
-            value = task.expressions(c, _axes([*at, j], dims)).value(task.dtype)
+            value = task.expressions(c, axes_of([*at, j], dims)).value(task.dtype)
             builder.buffer_store(view, value, [j])
     return None
 
@@ -404,17 +207,19 @@ def _plain(c: Choices, task: Task) -> None:
     start, step = c.pick(((0, 1), (0, 1), (0, 1), (2, 1), (0, 2), (1, 3)))
     if not dims or (start, step) == (0, 1):
         plain = c.flag(0.7)
-        with _loops(c, task, dims, plain) as loops:
-            _element(c, task, _axes(loops, dims), loops, plain)
+        with loops(c, task, dims, plain) as variables:
+            element(c, task, axes_of(variables, dims), variables, plain)
         return
     size = task.number(dims[0]) * task.number(step)
     begin = task.number(start)
     options = {} if step == 1 else {"step": task.number(step)}
-    with builder.serial(begin, begin + size, **options) as i:
+    small = isinstance(dims[0], int) and 0 < dims[0] <= 4
+    make = builder.unroll if small and c.flag(0.3) else builder.serial
+    with make(begin, begin + size, **options) as i:
         row = i - begin if step == 1 else tirx.floordiv(i - begin, task.number(step))
-        with _loops(c, task, dims[1:], plain=False, ends="_1") as loops:
-            at = [row, *loops]
-            _element(c, task, _axes(at, dims), at, plain=False)
+        with loops(c, task, dims[1:], plain=False, ends="_1") as variables:
+            at = [row, *variables]
+            element(c, task, axes_of(at, dims), at, plain=False)
 
 
 def _guarded(c: Choices, task: Task) -> None:
@@ -425,10 +230,10 @@ def _guarded(c: Choices, task: Task) -> None:
     more = 1 + c.below(3)
     plain = c.flag(0.7)
     first = dims[0] + more if isinstance(dims[0], int) else dims[0] + task.number(more)
-    with _loops(c, task, [first, *dims[1:]], plain) as loops:
-        inside = loops[0] < task.number(dims[0])
+    with loops(c, task, [first, *dims[1:]], plain) as variables:
+        inside = variables[0] < task.number(dims[0])
         with builder.If(tirx.likely(inside) if c.flag() else inside), builder.Then():
-            _element(c, task, _axes(loops, dims), loops, plain)
+            element(c, task, axes_of(variables, dims), variables, plain)
     return None
 
 
@@ -446,6 +251,10 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     _plain,
     _guarded,
     _matched,
+    carried,
+    staged,
+    counted,
+    padded,
 )
 
-_PLAIN: tuple[Nest, ...] = (_plain, _plain, _guarded)
+_PLAIN: tuple[Nest, ...] = (_plain, _plain, _guarded, _plain, carried, staged, counted, padded)

@@ -10,7 +10,7 @@ import tvm
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import TENSORIR, Stage
-from ..contract import Sought, Variants
+from ..contract import Exemption, Sought, Variants
 from ..inspect import nodes, prim_funcs
 from ..passcall import PassCall
 from .common import definition
@@ -44,12 +44,30 @@ WITHOUT_BLOCKS = between(Stage.BLOCKS_LOWERED, Stage.SPLIT)
 
 FLAT = between(Stage.FLATTENED, Stage.SPLIT)
 
+RAW = between(Stage.TENSORIR, Stage.BOUND)
+"""Functions without blocks come to some passes as they are: in the default pipeline of
+`tvm/tirx/compilation_pipeline.py`, which has no CanonicalizeLoop."""
+
 WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
+
+
+NO_NORMAL_FORM = Exemption(
+    "fixpoint",
+    "a second run simplifies what the first one has made, or reuses more of it",
+    "the docstring says what is done, in one walk, and promises no normal form; the pipeline of "
+    "tvm/s_tir/pipeline.py runs StmtSimplify several times",
+)
+"""Of passes that simplify expressions, or plan memory, on their way."""
 
 
 def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:
     """The nodes of these types in the PrimFuncs of the module."""
     return [node for _, func in prim_funcs(mod) for node in nodes(func, *kinds)]
+
+
+def without_blocks(mod: tvm.IRModule) -> str | None:
+    """The pass comes behind LowerOpaqueBlock in the pipeline for functions with blocks."""
+    return "blocks" if nodes_of(mod, ir.SBlock) else None
 
 
 def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:

@@ -7,13 +7,15 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Relation, Sought
+from ..contract import Exemption, PassContract, Rejection, Relation, Sought
 from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
     ANYWHERE,
     FLAT,
+    NO_NORMAL_FORM,
+    RAW,
     WITHOUT_BLOCKS,
     between,
     calls,
@@ -21,6 +23,7 @@ from .tensorir_common import (
     is_vectorized,
     nodes_of,
     under,
+    without_blocks,
 )
 
 
@@ -57,6 +60,14 @@ def _flat(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | No
     if any(len(access.indices) != 1 for access in accesses):
         return "an access of several dimensions is left"
     return None
+
+
+def _flattened(mod: tvm.IRModule) -> str | None:
+    """The default pipelines of TVM have FlattenBuffer before VectorizeLoop."""
+    accesses = nodes_of(mod, ir.TensorLoad, ir.BufferStore)
+    if any(len(access.indices) != 1 for access in accesses):
+        return "accesses of several dimensions"
+    return without_blocks(mod)
 
 
 def _has_private(mod: tvm.IRModule) -> bool:
@@ -97,18 +108,26 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.AnnotateIrregularLoop",
         stages=ANYWHERE,
         looks_for=Sought(_jumps),
+        rejections=(
+            Rejection(
+                "is invalid for irregular loop",
+                "the message names the kind of the loop, or its annotation",
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(
         name="s_tir.StmtSimplify",
         variants=under("s_tir.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(
         name="tirx.StmtSimplify",
         variants=under("tirx.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(name="s_tir.ConvertSSA", stages=ANYWHERE, post=_ssa, cost=0.1),
@@ -153,6 +172,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Docstring: "for the TIR not contains opaque block".
         stages=WITHOUT_BLOCKS,
         post=_flat,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.2,
     ),
     PassContract(
@@ -160,6 +180,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("tirx.transform.NarrowDataType(32)", "tirx.transform.NarrowDataType(64)"),
         # Docstring: "Run this pass after FlattenBuffer".
         stages=FLAT,
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(
@@ -182,7 +203,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of(
             "tirx.transform.VectorizeLoop()", "tirx.transform.VectorizeLoop(enable_vectorize=False)"
         ),
-        stages=FLAT,
+        stages=(*RAW, *FLAT),
+        requires=_flattened,
+        rejections=(
+            Rejection(
+                "A while loop inside a vectorized loop not supported",
+                "the message names the loop; vectors have no control flow",
+            ),
+        ),
         post=_no_vectorized_loop,
         cost=0.2,
     ),
@@ -200,6 +228,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=FLAT,
         requires=_without_vectorized_loops,
         looks_for=has(ir.AllocBuffer),
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
     PassContract(
@@ -218,9 +247,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=FLAT,
         looks_for=has(ir.IfThenElse),
+        exemptions=(NO_NORMAL_FORM,),
         cost=0.3,
     ),
-    PassContract(name="s_tir.HoistExpression", stages=FLAT, cost=0.3),
+    PassContract(name="s_tir.HoistExpression", stages=FLAT, exemptions=(NO_NORMAL_FORM,), cost=0.3),
     PassContract(
         name="tirx.UnrollLoop",
         variants=under(
@@ -230,7 +260,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             {"auto_max_extent": 4},
             {"auto_max_step": 64, "auto_max_depth": 2, "explicit_unroll": True},
         ),
-        stages=WITHOUT_BLOCKS,
+        stages=(*RAW, *WITHOUT_BLOCKS),
+        requires=without_blocks,
         exemptions=(
             Exemption(
                 "fixpoint",
@@ -244,7 +275,9 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(name="s_tir.RenormalizeSplitPattern", stages=FLAT, cost=0.2),
     PassContract(name="s_tir.RewriteUnsafeSelect", stages=FLAT, looks_for=has(ir.Select), cost=0.1),
-    PassContract(name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, cost=0.4),
+    PassContract(
+        name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, exemptions=(NO_NORMAL_FORM,), cost=0.4
+    ),
     PassContract(
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,

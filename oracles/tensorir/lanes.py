@@ -11,7 +11,7 @@ from typing import Any
 from .dependence import Loop, Plan
 from .intrinsics import BITS
 from .runtime import CHUNK, MATMUL
-from .statements import Statements, type_name
+from .statements import Statements, kept, targets, type_name
 from .values import Storage, Value, subscript
 
 PER_STEP = 100
@@ -189,12 +189,13 @@ class Lanes(Masked):
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        indices = self.indices(storage, stmt.indices)
+        indices = self.indices(storage, targets(stmt))
         reducing = [lane for lane in self._open if lane.reduces]
         if reducing:
             value = self._folded(stmt, storage, indices, reducing)
         else:
             value = self.value(stmt.value)
+        value = kept(stmt, value)
         self.stored(stmt.buffer, storage, value)
         if self.mask is not None:
             index = "".join(f"{index.text}, " for index in indices)

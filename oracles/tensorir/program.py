@@ -103,9 +103,19 @@ class Program:
 
 
 def compiled(text: str) -> Callable[..., Any]:
-    """The function that the text of a program defines."""
+    """The function that the text of a program defines.
+
+    Raises:
+        Undefined: it leaves a loop where there is none.
+    """
     defined: dict[str, Any] = {}
-    exec(compile(text, "<TensorIR>", "exec"), _SPACE, defined)
+    try:
+        code = compile(text, "<TensorIR>", "exec")
+    except SyntaxError as error:
+        if "loop" not in str(error):
+            raise
+        raise Undefined(f"a jump out of no loop: {error.msg}") from error
+    exec(code, _SPACE, defined)
     program: Callable[..., Any] = defined["program"]
     return program
 

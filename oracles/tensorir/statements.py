@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -296,8 +297,8 @@ class Statements(Expressions):
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        indices = self.indices(storage, stmt.indices)
-        value = self.value(stmt.value)
+        indices = self.indices(storage, targets(stmt))
+        value = kept(stmt, self.value(stmt.value))
         self.stored(stmt.buffer, storage, value)
         if value.lanes and not any(index.lanes for index in indices):
             raise Unsupported("a vector stored to a single element")
@@ -371,6 +372,24 @@ class Statements(Expressions):
         if not (isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data"):
             raise Unsupported(f"address {data}")
         return self.storage(data.args[0])
+
+
+def targets(store: Any) -> list[Any]:
+    """The indices of a store; of a vector that goes to one element, those of the element."""
+    indices = list(store.indices)
+    return [each.value for each in indices] if _to_one_element(store) else indices
+
+
+def kept(store: Any, value: Value) -> Value:
+    """What a store leaves: of a vector that goes to one element, the last scalar."""
+    if not (value.lanes and _to_one_element(store)):
+        return value
+    return dataclasses.replace(value, text=f"{value.text}[..., -1]", lanes=False)
+
+
+def _to_one_element(store: Any) -> bool:
+    indices = store.indices
+    return len(indices) > 0 and all(isinstance(each, ir.Broadcast) for each in indices)
 
 
 def sizes_of(storage: Storage) -> str:

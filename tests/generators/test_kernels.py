@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tvm
 from hypothesis.errors import InvalidArgument
 from tvm import tirx
 
@@ -57,6 +58,18 @@ def test_most_modules_come_to_the_end() -> None:
             continue
         ends += is_well_formed(done)
     assert ends > 6
+
+
+def test_some_are_written_with_their_threads_and_exchange_values() -> None:
+    written = [mod["kernel"] for mod in MODULES if "tirx.is_scheduled" in _attributes(mod)]
+    assert written
+    scopes = {str(a.buffer.scope()) for func in written for a in nodes(func, ir.AllocBuffer)}
+    assert "shared" in scopes
+    assert all(is_bound_to_threads(func) for func in written)
+
+
+def _attributes(mod: tvm.IRModule) -> set[str]:
+    return {str(name) for _, func in prim_funcs(mod) for name in (func.attrs or {})}
 
 
 def test_scheduled_kernels_are_bound_to_threads() -> None:

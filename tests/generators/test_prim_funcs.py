@@ -76,6 +76,11 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (ir.Let, lambda node: True),
         (ir.Select, lambda node: True),
         (ir.AllocBuffer, lambda node: True),
+        (ir.DeclBuffer, lambda node: True),
+        (ir.For, lambda loop: loop.step is not None and loop.kind == ir.ForKind.UNROLLED),
+        (ir.For, lambda loop: not isinstance(loop.min, tirx.IntImm)),
+        (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.break_loop"),
+        (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.assume"),
     ],
 )
 def test_modules_are_varied(kind: type[Any], which: Callable[[Any], bool]) -> None:

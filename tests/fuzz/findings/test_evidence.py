@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tvm
 from tvm import relax
+from tvm.script import tirx as T
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
@@ -16,6 +17,7 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.pattern import parts
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.system.environment import Environment
@@ -99,3 +101,17 @@ def test_a_legalization_of_another_type_is_noted(finding: Finding) -> None:
 def changed_module(finding: Finding, mod: tvm.IRModule) -> Finding:
     stored = json.loads(finding.to_json())
     return Finding.from_json(json.dumps({**stored, "module": save_json(mod)}))
+
+
+def test_prim_funcs_consist_of_their_statements() -> None:
+    @T.prim_func
+    def stepping(B: T.Buffer((8,), "int32")) -> None:
+        for i in T.unroll(2, 8, step=2):
+            if B[i] > 0:
+                B[i] = i
+            else:
+                break
+
+    found = parts(tvm.IRModule({"main": stepping}))
+    assert found >= {"loop unrolled", "step", "loop not from 0", "IfThenElse", "else"}
+    assert "tirx.break_loop" in found

@@ -318,3 +318,19 @@ def test_an_empty_operand_behind_a_condition_that_is_never_met() -> None:
     values, out = np.arange(4, dtype="float32").reshape(2, 2), np.zeros((2, 2), "float32")
     translate(func)(values, np.zeros((2, 0), "float32"), out)
     np.testing.assert_array_equal(out, values)
+
+
+def test_a_vector_that_goes_to_one_element_leaves_its_last_scalar() -> None:
+    @T.prim_func
+    def last(A: T.Buffer((4,), "int32"), B: T.Buffer((1,), "int32")) -> None:
+        B[T.Broadcast(0, 4)] = A[T.Ramp(0, 1, 4)]
+
+    b = np.zeros(1, "int32")
+    translate(last)(np.arange(4, dtype="int32"), b)
+    assert b[0] == 3
+
+
+def test_a_jump_out_of_no_loop_is_undefined() -> None:
+    body = tirx.Evaluate(tirx.break_loop())
+    with pytest.raises(Undefined, match="a jump out of no loop"):
+        translate(tirx.PrimFunc([], body))()

@@ -1,0 +1,29 @@
+# CanonicalizeLoop: an inner loop that starts at the variable of the outer one
+
+import numpy as np
+from tvm import s_tir
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class mod:
+    @T.prim_func
+    def main(B: T.Buffer((8, 8), "int32")):
+        for i in range(2, 6):
+            for j in range(i, 8):
+                B[i, j] = i + 100
+
+
+if __name__ == "__main__":
+    # The pass runs inside of tvm.compile, too: relaxfuzz evaluates both sides.
+    from relaxfuzz import evaluate
+
+    after = s_tir.transform.CanonicalizeLoop()(mod)
+
+    args = [np.zeros((8, 8), "int32")]
+    expected, got = (
+        evaluate(each, "main", [np.copy(x) if isinstance(x, np.ndarray) else x for x in args])
+        for each in (mod, after)
+    )
+    np.testing.assert_equal(got, expected)

@@ -1,0 +1,35 @@
+# StorageRewrite: a buffer that is read twice
+
+import numpy as np
+from tvm import tirx
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class mod:
+    @T.prim_func
+    def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+        S = T.alloc_buffer((8,), "int32", layout=None)
+        D = T.alloc_buffer((8,), "int32", layout=None)
+        for i in range(8):
+            S[i] = A[i]
+        for _j in range(2):
+            for i in range(8):
+                D[i] = S[i] + 1
+        for i in range(8):
+            B[i] = D[i]
+
+
+if __name__ == "__main__":
+    # The pass runs inside of tvm.compile, too: relaxfuzz evaluates both sides.
+    from relaxfuzz import evaluate
+
+    after = tirx.transform.StorageRewrite()(mod)
+
+    args = [np.arange(8, dtype="int32"), np.zeros(8, "int32")]
+    expected, got = (
+        evaluate(each, "main", [np.copy(x) if isinstance(x, np.ndarray) else x for x in args])
+        for each in (mod, after)
+    )
+    np.testing.assert_equal(got, expected)

@@ -1,0 +1,43 @@
+"""Loops of generated PrimFuncs, of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from tvm.script.ir_builder import tirx as builder
+
+from ..choices import Choices
+from ..values import Dim
+from .task import Expr, Task, name_loops
+
+
+@contextmanager
+def loops(
+    c: Choices, task: Task, extents: Sequence[Dim], plain: bool, ends: str = ""
+) -> Iterator[list[Expr]]:
+    """Loops of these extents, one inside of the other, which may run in any order.
+
+    Args:
+        plain: nothing inside hinders a vectorised loop.
+        ends: of their names.
+    """
+    kind = c.pick(("serial",) * 15 + ("parallel", "vectorized", "unroll") * 4 + ("pragma",))
+    with ExitStack() as frames:
+        made = []
+        for at, extent in enumerate(extents):
+            size, make, options = task.number(extent), builder.serial, {}
+            last = at == len(extents) - 1
+            small = isinstance(extent, int) and 0 < extent <= 16
+            if kind == "parallel" and at == 0:
+                make = builder.parallel
+            elif kind == "vectorized" and last and plain and small and extent != 1:
+                make = builder.vectorized
+            elif kind == "unroll" and last and small:
+                make = builder.unroll
+            elif kind == "pragma" and last:
+                options = {"annotations": {"pragma_auto_unroll_max_step": 16}}
+            var = frames.enter_context(make(task.number(0), size, **options))
+            made.append(var)
+        name_loops(made, ends)
+        yield made

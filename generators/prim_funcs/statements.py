@@ -1,0 +1,196 @@
+"""Statements of generated PrimFuncs that write one element of a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import tvm
+from tvm import tirx
+from tvm.script.ir_builder import tirx as builder
+
+from ...compat import ir
+from ..choices import Choices
+from .expressions import Axis, const
+from .task import REDUCED, Expr, Task, counter, own_buffer, total
+
+IN_VECTORS = 0.15
+"""The chance that a vectorised loop holds loops or buffers of its own."""
+
+
+def element(c: Choices, task: Task, axes: Sequence[Axis], at: Sequence[Expr], plain: bool) -> None:
+    """Statements that write the element of the target at these indices."""
+    kinds = _STATEMENTS
+    if plain:
+        kinds = _PLAIN if c.flag(1 - IN_VECTORS) else _LOOPS
+    c.pick(kinds)(c, task, axes, list(at))
+
+
+def _store(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    builder.buffer_store(task.target, task.expressions(c, axes).value(task.dtype), at)
+
+
+def _either(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    e = task.expressions(c, axes)
+    nested = task.output and c.flag(0.4)
+    with builder.If(e.condition()):
+        with builder.Then(), ExitStack() as frames:
+            if nested:
+                # Where it does not hold, the caller's element stays.
+                frames.enter_context(builder.If(e.constant_condition()))
+                frames.enter_context(builder.Then())
+            builder.buffer_store(task.target, e.value(task.dtype), at)
+        with builder.Else():
+            builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+
+
+def _bound(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    e = task.expressions(c, axes)
+    var = builder.Bind(e.value(task.dtype, 1))
+    e.scalars.append(var)
+    builder.buffer_store(task.target, e.value(task.dtype), at)
+
+
+def _accumulated(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A sum in a buffer of the element's own, or in the element."""
+    in_place = c.flag(0.3)
+    to = task.target if in_place else own_buffer(c, task, (1,))
+    where = at if in_place else [task.number(0)]
+    builder.buffer_store(to, const(0, task.dtype), where)
+    with ExitStack() as frames:
+        inner = _inner_loops(c, task, frames)
+        value = task.expressions(c, [*axes, *inner]).value(task.dtype, 1)
+        builder.buffer_store(to, _updated(c, to[tuple(where)], value, task.dtype), where)
+    if not in_place:
+        builder.buffer_store(task.target, to[0], at)
+
+
+def _updated(c: Choices, old: Expr, value: Expr, dtype: str) -> Expr:
+    """The sum; the old value may have a name."""
+    if not c.flag(0.25):
+        return total(old, value, dtype)
+    var = tirx.Var("old", dtype)
+    return ir.Let(var, old, total(var, value, dtype))
+
+
+def _inner_loops(c: Choices, task: Task, frames: ExitStack) -> list[Axis]:
+    """One loop, perhaps in larger steps or not from 0 on; or a second one that depends on it."""
+    count = c.pick(REDUCED)
+    loop = builder.unroll if c.flag(0.3) else builder.serial
+    start, step = c.pick(((0, 1),) * 5 + ((0, 2), (1, 1), (1, 2)))
+    options = {} if step == 1 else {"step": task.number(step)}
+    end = task.number(count + start)
+    k = frames.enter_context(loop(task.number(start), end, **options))
+    axes = [Axis(k, count + start)]
+    if c.flag(0.2):
+        begin, bound = c.pick(((k, end), (task.number(0), k), (k, k + task.number(2))))
+        m = frames.enter_context(builder.serial(begin, bound))
+        axes.append(Axis(m, count + start + 2))
+    return axes
+
+
+def _while(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """The element is updated until a counter reaches a number."""
+    e = task.expressions(c, axes)
+    count = counter(c, task)
+    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+    with builder.While(count[0] < const(1 + c.below(4), "int32")):
+        old = task.target[tuple(at)]
+        builder.buffer_store(task.target, total(old, e.value(task.dtype, 1), task.dtype), at)
+        _step(count)
+
+
+def _step(count: tirx.Buffer) -> None:
+    builder.buffer_store(count, count[0] + const(1, "int32"), [0])
+
+
+def _collected(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A few values are collected in a buffer, one after the other, and then added up."""
+    size = c.pick((4, 3, 2))
+    items = own_buffer(c, task, (size,), name="items")
+    count = counter(c, task)
+    with builder.While(count[0] < const(size, "int32")):
+        value = task.expressions(c, axes).value(task.dtype, 1)
+        made = total(task.expressions(c, axes).cast(count[0], task.dtype), value, task.dtype)
+        builder.buffer_store(items, made, [count[0]])
+        _step(count)
+    builder.buffer_store(task.target, const(0, task.dtype), at)
+    builder.buffer_store(count, const(0, "int32"), [0])
+    with builder.While(count[0] < const(size, "int32")):
+        old = task.target[tuple(at)]
+        builder.buffer_store(task.target, total(old, items[count[0]], task.dtype), at)
+        _step(count)
+
+
+def _twice(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A store, and another one that reads it."""
+    e = task.expressions(c, axes)
+    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+    with ExitStack() as frames:
+        if c.flag():
+            frames.enter_context(builder.If(e.condition()))
+            frames.enter_context(builder.Then())
+        old = task.target[tuple(at)]
+        builder.buffer_store(task.target, total(old, e.value(task.dtype, 1), task.dtype), at)
+
+
+def _jumping(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A loop over updates of the element, which a condition ends early, or some turns of it."""
+    e = task.expressions(c, axes)
+    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+    count = c.pick((3, 4, 8))
+    loop = builder.unroll if c.flag(0.2) else builder.serial
+    with loop(task.number(0), task.number(count)) as k:
+        inner = task.expressions(c, [*axes, Axis(k, count)])
+        with builder.If(inner.condition()), builder.Then():
+            builder.evaluate(c.pick((tirx.break_loop, tirx.continue_loop))())
+        old = task.target[tuple(at)]
+        builder.buffer_store(task.target, total(old, inner.value(task.dtype, 1), task.dtype), at)
+
+
+def _assumed(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """What is assumed of the axes holds: TVM may use it."""
+    for axis in axes[:1]:
+        builder.evaluate(builder.assume(axis.var < task.number(axis.extent)))
+    _store(c, task, axes, at)
+
+
+def _limited(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A store for all, and one for those up to a number that nobody knows before."""
+    e = task.expressions(c, axes)
+    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+    if not axes:
+        return
+    numbers = [each for each in task.scalars if _is_integer(each)]
+    bound = e.cast(c.pick(numbers) if numbers else tirx.const(3, "int32"), task.index)
+    # Scalars are small: below the first element, or behind the last one, is what they give then.
+    bound = bound + task.number(c.pick((0, -5, 9)))
+    if c.flag(0.4):
+        bound = builder.Bind(bound)
+    inside = c.pick((axes[0].var < bound, axes[0].var >= bound))
+    with builder.If(tirx.likely(inside)), builder.Then():
+        builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+
+
+def _is_integer(expr: tvm.ir.Expr) -> bool:
+    return str(expr.ty.dtype).startswith("int")
+
+
+Statement = Callable[[Choices, Task, Sequence[Axis], list[Expr]], None]
+
+_PLAIN: tuple[Statement, ...] = (_store, _store, _either, _bound)
+"""Without a loop."""
+
+_LOOPS: tuple[Statement, ...] = (_accumulated,)
+
+_STATEMENTS: tuple[Statement, ...] = (
+    *_PLAIN,
+    _twice,
+    _accumulated,
+    _while,
+    _jumping,
+    _accumulated,
+    _collected,
+    _assumed,
+    _limited,
+)

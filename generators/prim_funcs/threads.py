@@ -1,0 +1,164 @@
+"""Kernels whose threads are bound already, and exchange values in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as builder
+
+from ...compat import ir
+from ..choices import Choices
+from .expressions import const
+from .task import Expr
+
+BYTES = 24
+"""For one kernel."""
+
+DTYPES = ("float32", "int32")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The threads of a kernel and their memory."""
+
+    dtype: str
+    tx: Expr
+    ty: Expr
+    columns: int
+    """Extent of `threadIdx.x`."""
+    rows: int
+    """Extent of `threadIdx.y`."""
+    vx: Expr | None
+    """The virtual thread."""
+    item: Expr
+    """The element of each thread and virtual thread in a buffer of the caller's."""
+    given: tirx.Buffer
+    out: tirx.Buffer
+
+    @property
+    def own(self) -> Expr:
+        """The number of the thread in its block."""
+        return self.ty * self.columns + self.tx
+
+    @property
+    def threads(self) -> int:
+        """How many there are in a block."""
+        return self.columns * self.rows
+
+    @property
+    def value(self) -> Expr:
+        """What the caller gives to a thread."""
+        return self.given[self.item]
+
+    def shared(self, size: int) -> tirx.Buffer:
+        """Memory of the block."""
+        made = builder.alloc_buffer((size,), self.dtype, scope="shared")
+        IRBuilder.name("S", made)
+        return made
+
+    def add(self, value: Expr) -> None:
+        """Add to the result of a thread."""
+        builder.buffer_store(self.out, self.out[self.item] + value, [self.item])
+
+
+def kernel(data: bytes) -> tirx.PrimFunc:
+    """The public PrimFunc that these bytes stand for."""
+    c = Choices(data)
+    dtype = c.pick(DTYPES)
+    blocks, columns, rows = c.pick((1, 2)), c.pick((32, 16, 64)), c.pick((1, 2, 4))
+    virtual = 2 if c.flag(0.3) else 1
+    size = blocks * rows * columns * virtual
+    with IRBuilder() as ib, builder.prim_func():
+        builder.func_name("kernel")
+        given = builder.arg("A", builder.buffer((size,), dtype))
+        out = builder.arg("B", builder.buffer((size,), dtype))
+        builder.func_attr({"tirx.noalias": True, "tirx.is_scheduled": True})
+        with ExitStack() as frames:
+            bx = _bound(frames, blocks, "blockIdx.x")
+            ty = _bound(frames, rows, "threadIdx.y") if rows > 1 else tirx.IntImm("int32", 0)
+            tx = _bound(frames, columns, "threadIdx.x")
+            vx = _bound(frames, virtual, "vthread.x") if virtual > 1 else None
+            item = (bx * rows + ty) * columns + tx
+            item = item if vx is None else item * virtual + vx
+            made = Kernel(dtype, tx, ty, columns, rows, vx, item, given, out)
+            _exchanged(c, made)
+            for _ in range(1 + c.below(2)):
+                c.pick(_VIRTUAL if virtual > 1 else _STEPS)(c, made)
+    return ib.get().with_attr("global_symbol", "kernel")
+
+
+def _bound(frames: ExitStack, extent: int, tag: str) -> Expr:
+    var = frames.enter_context(builder.thread_binding(0, extent, thread=tag))
+    IRBuilder.name(tag.replace(".", "_"), var)
+    return var
+
+
+def _exchanged(c: Choices, k: Kernel) -> None:
+    """Each thread reads what another one has written."""
+    s = k.shared(k.threads)
+    builder.buffer_store(s, k.value, [k.own])
+    size = k.threads
+    other = c.pick((size - 1 - k.own, tirx.floormod(k.own + 1, size), k.own))
+    builder.buffer_store(k.out, s[other], [k.item])
+
+
+def _first_row(c: Choices, k: Kernel) -> None:
+    """One row of threads writes what all of them read."""
+    s = k.shared(k.columns)
+    with builder.If(ir.EQ(k.ty, const(0, "int32"))), builder.Then():
+        builder.buffer_store(s, k.value, [k.tx])
+    k.add(s[c.pick((k.tx, k.columns - 1 - k.tx))])
+
+
+def _one_of_several(c: Choices, k: Kernel) -> None:
+    """The first of several threads writes what they all read."""
+    several = c.pick((k.columns, k.columns // 2))
+    s = k.shared(k.threads // several)
+    with builder.If(ir.EQ(tirx.floormod(k.own, several), const(0, "int32"))), builder.Then():
+        builder.buffer_store(s, k.value, [tirx.floordiv(k.own, several)])
+    k.add(s[tirx.floordiv(k.own, several)])
+
+
+def _moving(c: Choices, k: Kernel) -> None:
+    """A loop whose threads go on to elements that others have written."""
+    more = c.pick((4, 2))
+    s = k.shared(k.threads + more)
+    builder.buffer_store(s, k.value, [k.own])
+    with builder.If(k.own < more), builder.Then():
+        builder.buffer_store(s, const(1, k.dtype), [k.own + k.threads])
+    with builder.serial(0, more) as i:
+        k.add(s[k.own + i])
+        builder.buffer_store(s, k.value, [k.own + c.pick((i, const(0, "int32")))])
+
+
+def _decided(c: Choices, k: Kernel) -> None:
+    """What another thread has written decides."""
+    s = k.shared(k.threads)
+    builder.buffer_store(s, k.value, [k.own])
+    with builder.If(s[k.threads - 1 - k.own] > const(1, k.dtype)), builder.Then():
+        k.add(const(1, k.dtype))
+
+
+def _registers(c: Choices, k: Kernel) -> None:
+    """A value that each thread, virtual ones included, has for itself."""
+    own = builder.alloc_buffer((1,), k.dtype, scope="local")
+    IRBuilder.name("R", own)
+    builder.buffer_store(own, const(1, k.dtype), [0])
+    which = k.tx if k.vx is None else k.vx
+    with builder.If(ir.EQ(which, const(1, "int32"))), builder.Then():
+        builder.buffer_store(own, const(2, k.dtype), [0])
+    if c.flag(0.3):
+        with builder.serial(0, 3) as i:
+            builder.buffer_store(own, own[0] + ir.Cast(k.dtype, i), [0])
+    k.add(own[0])
+
+
+Step = Callable[[Choices, Kernel], None]
+
+_STEPS: tuple[Step, ...] = (_exchanged, _first_row, _one_of_several, _moving, _decided, _registers)
+
+_VIRTUAL: tuple[Step, ...] = (_registers,)
