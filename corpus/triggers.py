@@ -164,6 +164,41 @@ def calls_kernels_on_symbols(mod: tvm.IRModule) -> bool:
     return False
 
 
+def resizes_to_one(mod: tvm.IRModule) -> bool:
+    """An image is resized to one pixel in a direction, by a quotient of sizes less one."""
+    return any(
+        op_name(call) in ("relax.image.resize2d", "relax.image.resize3d")
+        and call.attrs.coordinate_transformation_mode in ("align_corners", "tf_crop_and_resize")
+        and any(_is_one(size) for size in getattr(call.args[1], "values", ()))
+        for call in calls_of(mod)
+    )
+
+
+def _is_one(size: Any) -> bool:
+    """It is 1, or not known before the module runs."""
+    return not isinstance(size, tirx.IntImm) or int(size.value) == 1
+
+
+def has_lists_of_other_lengths(mod: tvm.IRModule) -> bool:
+    """Strides, sizes or padding of a convolution or pooling do not have a number for each axis."""
+    for call in calls_of(mod):
+        layout = getattr(call.attrs, "data_layout", None) or getattr(call.attrs, "layout", "")
+        axes = sum(letter.isupper() for letter in layout) - 2  # without the batch and the channels
+        for name, times in _LISTS.items():
+            given = getattr(call.attrs, name, None)
+            if layout and given is not None and len(given) not in [axes * each for each in times]:
+                return True
+    return False
+
+
+_LISTS = {
+    **dict.fromkeys(("strides", "dilation", "output_padding", "pool_size", "output_size"), (1,)),
+    "pooled_size": (1,),
+    "padding": (1, 2),
+}
+"""Attributes that are lists, and how many numbers they may have for an axis."""
+
+
 def _has_fixed_sizes(value: relax.Expr) -> bool:
     """A tensor whose dimensions are all numbers."""
     dims = getattr(getattr(value.ty, "shape", None), "values", None)
@@ -233,6 +268,8 @@ _ALL = (
         calls_kernels_on_symbols,
         without=(Trait.SYMBOLIC_SHAPES, Trait.NUMBERS, Trait.SHAPE_VALUES, Trait.INCOMPLETE_TYPES),
     ),
+    Trigger(resizes_to_one),
+    Trigger(has_lists_of_other_lengths),
 )
 
 TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}

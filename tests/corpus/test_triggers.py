@@ -40,6 +40,29 @@ def test_a_constant_that_is_returned_is_static() -> None:
     assert not TRIGGERS["returns_a_weight"](mod)
 
 
+def images() -> tvm.IRModule:
+    """Convolutions, pooling and resizing as frontends give them."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 4, 8, 8), "float32"))
+    w = relax.Var("w", relax.TensorType((4, 4, 3, 3), "float32"))
+    with builder.function("main", [x, w]):
+        y = builder.emit(relax.op.nn.conv2d(x, w, strides=2, padding=(1, 1)))
+        y = builder.emit(relax.op.nn.max_pool2d(y, pool_size=2, padding=(1, 1, 1, 1)))
+        y = builder.emit(relax.op.nn.adaptive_avg_pool2d(y, output_size=2))
+        y = builder.emit(
+            relax.op.image.resize2d(
+                y, (3, 3), layout="NCHW", coordinate_transformation_mode="align_corners"
+            )
+        )
+        builder.emit_func_output(y)
+    return builder.get()
+
+
+@pytest.mark.parametrize("name", ["resizes_to_one", "has_lists_of_other_lengths"])
+def test_usual_attributes_trigger_nothing(name: str) -> None:
+    assert not TRIGGERS[name](images())
+
+
 def test_every_trigger_is_one_of_a_known() -> None:
     assert {known.trigger for known in TRIGGERED} == set(TRIGGERS)
 
