@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ...oracles import KEY_FORMAT
@@ -24,6 +24,9 @@ from .evidence import Evidence
 FORMAT = 3
 """Version of the stored form; a reader refuses any other."""
 
+
+NAMED = 3
+"""Known bugs that a remark names, at the most."""
 
 FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
 """What a reproducer may be called: it lies in one folder of the store, and nowhere else."""
@@ -86,6 +89,15 @@ class Finding:
     """Known bugs that it may be: their modules show the same, but its module does not show them."""
     unlike: tuple[str, ...] = ()
     """Known bugs whose key it has, and nothing else of them: it is none of these."""
+
+    @property
+    def of_known(self) -> Iterator[str]:
+        """What it has in common with known bugs, one sentence for each way."""
+        if self.perhaps:
+            yield f"perhaps the known bug {' or '.join(self.perhaps[:NAMED])}"
+        if self.unlike:
+            names = " or ".join(self.unlike[:NAMED])
+            yield f"reported like the known bug {names}, but on a module of another kind"
 
     @property
     def oracle(self) -> str:

@@ -118,6 +118,7 @@ def description(entry: Entry, finding: Finding) -> str:
         f"{finding.id}: {finding.label}, {finding.oracle}: {finding.title}",
         f"grade: {finding.grade}" + (f", rare: {', '.join(finding.rare)}" if finding.rare else ""),
         f"status: {entry.status}",
+        *finding.of_known,
         *_seen(entry.seen),
         *(f"made of: {piece.name}" for piece in finding.recipe.pieces),
         *([f"note: {entry.note}"] if entry.note else []),

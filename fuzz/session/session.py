@@ -333,8 +333,8 @@ class Session:
             self.display.line(text, GRADE_STYLES[finding.grade])
         else:
             self.display.line(f"{text}, seen before")
-        if finding.perhaps:
-            self.display.line(f"  perhaps the known bug {' or '.join(finding.perhaps[:3])}")
+        for remark in finding.of_known:
+            self.display.line(f"  {remark}")
         path = self.store.reproducer(finding)
         if path is not None:
             self.display.line(f"  {path}")
@@ -360,6 +360,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "module": str(store.module(finding)),
         "confirmed": finding.confirmed,
         "perhaps": finding.perhaps,
+        "unlike": finding.unlike,
         "tvm": finding.versions["tvm"],
     }
 

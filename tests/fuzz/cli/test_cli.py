@@ -164,7 +164,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     (finding,) = [event for event in found if event["event"] != "asked"]
     assert set(finding) == {
         "event", "id", "row", "key", "place", "key_format", "pass", "oracle", "title", "reproducer",
-        "module", "confirmed", "perhaps", "tvm", "contract", "grade", "rare",
+        "module", "confirmed", "perhaps", "unlike", "tvm", "contract", "grade", "rare",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"
     assert finding["confirmed"] is True

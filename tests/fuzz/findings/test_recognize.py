@@ -542,3 +542,12 @@ def test_arguments_of_a_finding_that_do_not_fit_the_module_of_a_record(
     # Its module has one device: nothing can be said of the device with the number 1.
     one = record(tmp_path, key, SHIPPED / "update-vdevice-misses-types.py")
     assert unlike(pool, finding, [one], EVERY) == ()
+
+
+def test_a_finding_says_what_it_has_in_common_with_known_bugs(finding: Finding) -> None:
+    other = dataclasses.replace(finding, perhaps=("a", "b"), unlike=("c", "d", "e", "f"))
+    assert list(other.of_known) == [
+        "perhaps the known bug a or b",
+        "reported like the known bug c or d or e, but on a module of another kind",
+    ]
+    assert list(finding.of_known) == []
