@@ -67,7 +67,7 @@ class Known:
     """A function of `triggers.TRIGGERS`: true for the modules on which the bug shows."""
     like: tuple[frozenset[str], ...] = ()
     """Of other modules that were seen to show the bug, each: what it is made of, in the words of
-    `fuzz.findings.pattern.elements`."""
+    `fuzz.findings.pattern.elements`; one that ends in `…` stands for all with that beginning."""
     verdict: str | None = None
     note: str | None = None
     """A remark on the verdict."""
@@ -93,6 +93,10 @@ class Known:
     def matches(self, key: Key) -> bool:
         """Whether a report with this key can be one of this bug."""
         return self.expected(key) is not None
+
+    def shows_on(self, elements: frozenset[str]) -> bool:
+        """A module that consists of these has all that one of the lists of `like` says."""
+        return any(all(_is_among(part, elements) for part in parts) for parts in self.like)
 
     def reports(self, parts: Key) -> bool:
         """Whether a report of this bug, by any oracle of any pass, may say this."""
@@ -271,6 +275,12 @@ def _texts(name: str, value: object, least: int = 0) -> tuple[str, ...]:
 
 def _alike(expected: Key, key: Key) -> bool:
     return len(expected) == len(key) and all(map(_part_alike, expected, key))
+
+
+def _is_among(part: str, elements: frozenset[str]) -> bool:
+    if not part.endswith(ANYTHING):
+        return part in elements
+    return any(each.startswith(part.removesuffix(ANYTHING)) for each in elements)
 
 
 def _part_alike(want: str, got: str) -> bool:

@@ -182,7 +182,8 @@ def _is_one(size: Any) -> bool:
 def has_lists_of_other_lengths(mod: tvm.IRModule) -> bool:
     """Strides, sizes or padding of a convolution or pooling do not have a number for each axis."""
     for call in calls_of(mod):
-        layout = getattr(call.attrs, "data_layout", None) or getattr(call.attrs, "layout", "")
+        layout = getattr(call.attrs, "data_layout", None) or getattr(call.attrs, "layout", None)
+        layout = str(layout or "")
         axes = sum(letter.isupper() for letter in layout) - 2  # without the batch and the channels
         for name, times in _LISTS.items():
             given = getattr(call.attrs, name, None)

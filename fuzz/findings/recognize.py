@@ -161,8 +161,7 @@ def _triggered(known: Known, finding: Finding) -> bool:
     assert finding.evidence is not None
     if known.trigger is not None and known.trigger in finding.evidence.triggers:
         return True
-    has = elements(finding.evidence.pattern, parameters=True)
-    return any(each <= has for each in known.like)
+    return known.shows_on(elements(finding.evidence.pattern, parameters=True))
 
 
 def _is_telling(finding: Finding, every: Iterable[Known]) -> bool:

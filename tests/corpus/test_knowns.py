@@ -184,3 +184,15 @@ def test_keys_of_another_format_are_refused(tmp_path: Path, version: str) -> Non
 def test_a_file_that_is_none(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         made(tmp_path, text)
+
+
+def test_the_modules_of_a_bug(tmp_path: Path) -> None:
+    one = made(
+        tmp_path,
+        'keys = [["crash", "FuseOps"]]\nlike = [["% = relax.add(…", "private"], ["main"]]\n',
+    )
+    assert one.shows_on(frozenset({"% = relax.add(%, %): Tensor", "private", "block"}))
+    assert one.shows_on(frozenset({"main"}))
+    assert not one.shows_on(frozenset({"% = relax.add(%, %): Tensor"}))
+    assert not one.shows_on(frozenset({"% = relax.addition(%)", "private"}))
+    assert not made(tmp_path, 'keys = [["crash", "FuseOps"]]\n', "y").shows_on(frozenset({"main"}))
