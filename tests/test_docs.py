@@ -120,7 +120,9 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for code in (code for page in PAGES for code in blocks(page, "python")):
         name = re.match(r"# (\w+\.py)\n", code)
         if name is not None and shown(code) is None:
-            (folder / name[1]).write_text(code)
+            file = folder / name[1]
+            assert not file.exists(), f"two pages have a file {name[1]}"
+            file.write_text(code)
     model = (
         "import tvm\n"
         "from relaxfuzz.fuzz.campaign.draw import example\n"
