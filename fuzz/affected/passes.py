@@ -37,8 +37,8 @@ OURS = "python/arith.py"
 """Where the passes of the family `arith` would be in a checkout, by their names."""
 
 CENTRAL = 0.5
-"""A file that affects more than this share of the passes of a family affects all of them: it changes
-what they have in common, and the others only seem not to depend on it."""
+"""A file that affects more than this share of the passes of a family affects all of them: it
+changes what they have in common, and the others only seem not to depend on it."""
 
 
 @dataclass(frozen=True, slots=True)

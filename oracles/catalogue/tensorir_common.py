@@ -54,8 +54,8 @@ WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
 NO_NORMAL_FORM = Exemption(
     "fixpoint",
     "a second run simplifies what the first one has made, or reuses more of it",
-    "the docstring promises no normal form; the pipeline of tvm/s_tir/pipeline.py runs StmtSimplify "
-    "several times",
+    "the docstring promises no normal form; the pipeline of tvm/s_tir/pipeline.py runs "
+    "StmtSimplify several times",
 )
 """Of passes that simplify expressions, or plan memory, on their way."""
 
