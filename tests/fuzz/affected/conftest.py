@@ -103,9 +103,7 @@ FILES = {
         "def deduce_bound(var, cond, hint, relax):\n"
         "    return _ffi_api.DeduceBound(var, cond, hint, relax)\n"
     ),
-    "python/tvm/sym/_ffi_api.py": (
-        'import tvm_ffi\n\ntvm_ffi.init_ffi_api("sym", __name__)\n'
-    ),
+    "python/tvm/sym/_ffi_api.py": ('import tvm_ffi\n\ntvm_ffi.init_ffi_api("sym", __name__)\n'),
     "include/tvm/relax/expr.h": in_relax("class Expr : public ObjectRef {\n};"),
     "include/tvm/relax/analysis.h": in_relax(
         "TVM_DLL bool HasReshapePattern(const PrimFunc& func);\n\n"
