@@ -57,7 +57,7 @@ class Stage(enum.StrEnum):
     SYNCHRONIZED = "synchronized"
     ALLREDUCED = "allreduced"
     DEVICE_SPLIT = "device_split"
-    # Of nothing: what the arithmetic of TVM is given directly
+    # Of no pipeline: expressions for TVM's arithmetic analyzer
     EXPRESSIONS = "expressions"
 
 

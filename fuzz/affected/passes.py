@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from pathlib import Path
 from tvm import relax
 
 from ...compat.release import git_hash, tvm_version
+from ...generators.families import FAMILIES
+from ...oracles.arithmetic import passes as arithmetic
+from ...oracles.catalogue import of_family
 from ...oracles.passcall import public_passes
 from ..output.terminal import counted
 from ..process.targets import Target
@@ -19,24 +23,22 @@ from .definition import Definition
 from .python import PythonFile
 from .uses import File, Uses, read
 
-FOLDERS = (
-    "include/tvm/relax/",
-    "include/tvm/topi/",
-    "python/tvm/relax/",
-    "python/tvm/topi/",
-    "src/relax/",
-    "src/topi/",
+FOLDERS = tuple(
+    f"{root}/{part}/"
+    for root in ("include/tvm", "python/tvm", "src")
+    for part in ("arith", "relax", "s_tir", "sym", "tirx", "topi")
 )
-"""What is read: Relax, and TOPI, which it lowers to."""
+"""What is read: Relax, TensorIR, TOPI, and the arithmetic, which is `sym` or `arith`."""
 
 NOT_READ = "python/tvm/relax/frontend/"
 """No pass depends on the importers of models."""
 
-TENSORIR = ("src/tirx/", "src/s_tir/", "python/tvm/tirx/", "python/tvm/s_tir/")
+OURS = "python/arith.py"
+"""Where the passes of the family `arith` would be in a checkout, by their names."""
 
 CENTRAL = 0.5
-"""A file that affects more than this share of the passes affects all of them: it changes what they
-have in common, and the others only seem not to depend on it."""
+"""A file that affects more than this share of the passes of a family affects all of them: it
+changes what they have in common, and the others only seem not to depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,15 @@ class Affected:
     """The commit that they are compared with."""
     by_file: Mapping[str, frozenset[str]]
     """Changed files that affect passes of the installed TVM, and which."""
-    central: Mapping[str, int] = field(default_factory=dict)
-    """Those of them that affect all passes, and how many they were seen to affect."""
+    central: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By family, those of them that affect all of its passes, and how many they were seen to
+    affect."""
     absent: frozenset[str] = frozenset()
     """Affected passes that the installed TVM lacks."""
     others: tuple[str, ...] = ()
     """Changed files that affect no pass."""
-    total: int = 0
-    """The number of passes of the installed TVM."""
+    families: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The passes of the installed TVM by family."""
     warning: str | None = None
     """Why the installed TVM may lack the change."""
 
@@ -78,27 +81,24 @@ class Affected:
         if self.warning is not None:
             yield f"warning: {self.warning}"
         yield f"{counted(self.files, 'file')} changed since {self.since[:10]}"
-        if self.central:
-            first, *more = self.central.items()
+        for family, central in self.central.items():
+            (path, count), *more = central.items()
             rest = f"; in all, {counted(len(more) + 1, 'file')} like that" if more else ""
-            yield f"all passes: {first[0]} affects {first[1]} of {self.total}{rest}"
-        else:
-            files = defaultdict(list)
-            for path, passes in self.by_file.items():
-                files[", ".join(sorted(passes))].append(path)
-            for names, paths in sorted(files.items()):
-                yield f"{names}: {', '.join(paths)}"
-            if unfuzzed := self.passes - {target.name for target in chosen}:
-                yield f"affected, and not fuzzed: {', '.join(sorted(unfuzzed))}"
+            total = len(self.families[family])
+            yield f"all passes of the family {family}: {path} affects {count} of {total}{rest}"
+        named = frozenset().union(*(self.families[family] for family in self.central))
+        files = defaultdict(list)
+        for path, passes in self.by_file.items():
+            if others := passes - named:
+                files[", ".join(sorted(others))].append(path)
+        for names, paths in sorted(files.items()):
+            yield f"{names}: {', '.join(paths)}"
+        if unfuzzed := self.passes - named - {target.name for target in chosen}:
+            yield f"affected, and not fuzzed: {', '.join(sorted(unfuzzed))}"
         if self.absent:
             yield f"not in the installed TVM: {', '.join(sorted(self.absent))}"
         if self.others:
-            tensorir = [path for path in self.others if path.startswith(TENSORIR)]
-            elsewhere = [path for path in self.others if path not in tensorir]
-            folders = [", ".join(_folders(elsewhere))]
-            if tensorir:
-                folders.append(f"TensorIR, not fuzzed: {', '.join(_folders(tensorir))}")
-            yield f"no pass: {'; '.join(filter(None, folders))}"
+            yield f"no pass: {', '.join(_folders(self.others))}"
         if not chosen:
             yield "nothing to fuzz: the change affects no pass that was asked for"
 
@@ -132,6 +132,7 @@ def affected(revision: str, source: Path | None) -> Affected:
     for path in _paths(tree.root):
         if path not in files and (file := _read_now(tree, path)) is not None:
             files[path] = file
+    files[OURS] = read(OURS, _arithmetic(files))
     uses = Uses(files.values(), removed)
     here, absent = _passes(uses, files)
     reached = {
@@ -142,15 +143,16 @@ def affected(revision: str, source: Path | None) -> Affected:
         path: frozenset(name for name, place in here.items() if place in places)
         for path, places in reached.items()
     }
-    central = {path: len(each) for path, each in found.items() if len(each) > CENTRAL * len(here)}
+    families = {name: frozenset(here.keys() & of_family(name)) for name in FAMILIES}
+    central = _central(found, families)
+    whole = {
+        path: each.union(*(families[name] for name, most in central.items() if path in most))
+        for path, each in found.items()
+    }
     return Affected(
         files=len(changed),
         since=base,
-        by_file={
-            path: frozenset(here) if path in central else each
-            for path, each in found.items()
-            if each
-        },
+        by_file={path: each for path, each in whole.items() if each},
         central=central,
         absent=frozenset(
             name
@@ -158,9 +160,30 @@ def affected(revision: str, source: Path | None) -> Affected:
             if any(place in each for each in reached.values())
         ),
         others=tuple(path for path in changed if not found.get(path)),
-        total=len(here),
+        families=families,
         warning=_outdated(tree),
     )
+
+
+def _central(
+    found: Mapping[str, frozenset[str]], families: Mapping[str, frozenset[str]]
+) -> Mapping[str, Mapping[str, int]]:
+    """By family, the files that affect most of its passes, and how many."""
+    counts = {
+        family: {path: len(each & passes) for path, each in found.items()}
+        for family, passes in families.items()
+    }
+    return {
+        family: most
+        for family, files in counts.items()
+        if (most := {p: n for p, n in files.items() if n > CENTRAL * len(families[family])})
+    }
+
+
+def _arithmetic(files: Mapping[str, File]) -> str:
+    """The source of the passes of the family `arith`, which use the analyzer of the checkout."""
+    name = "sym" if "python/tvm/sym/__init__.py" in files else "arith"
+    return f"{inspect.getsource(arithmetic)}\nfrom tvm import {name} as sym\n"
 
 
 def _outdated(tree: Checkout) -> str | None:
@@ -178,10 +201,7 @@ def _passes(
     uses: Uses, files: Mapping[str, File]
 ) -> tuple[Mapping[str, tuple[str, str]], Mapping[str, tuple[str, str]]]:
     """Where the passes are defined: those of the installed TVM, and those that it lacks."""
-    dotted = {
-        name: f"tvm.{expression}" if "." in expression else f"tvm.relax.transform.{name}"
-        for name, expression in public_passes().items()
-    }
+    dotted = {name: _dotted(expression) for name, expression in public_passes().items()}
     package = files.get(f"{TRANSFORMS}/__init__.py")
     exported = package.imports if isinstance(package, PythonFile) else {}
     new = {
@@ -195,6 +215,13 @@ def _passes(
         return {name: place for name, place in resolved.items() if isinstance(place, tuple)}
 
     return places(dotted), places(new)
+
+
+def _dotted(expression: str) -> str:
+    """Where the pass of an expression is: `python/` of the checkout is where names begin."""
+    if expression.startswith("arith."):
+        return expression
+    return f"tvm.{expression}" if "." in expression else f"tvm.relax.transform.{expression}"
 
 
 def _paths(root: Path) -> Iterator[str]:

@@ -121,7 +121,8 @@ def run(
     everything = not passes
     if changed_since is not None:
         change = affected(changed_since, tvm_source)
-        chosen, everything = change.among(chosen), everything and bool(change.central)
+        asked_for, chosen = chosen, change.among(chosen)
+        everything = everything and chosen == asked_for
         print(*change.lines(chosen), sep="\n", file=sys.stderr)
         if not chosen:
             return 0

@@ -8,8 +8,8 @@ from tvm import tirx
 
 from ...compat import ir
 from . import integers
-from .expressions import FLOATS, const
-from .terms import Expr, Form, Forms, Terms
+from .expressions import FLOATS, Expr, const
+from .terms import Form, Forms, Terms
 
 # Conditions
 

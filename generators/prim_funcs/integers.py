@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from tvm import tirx
 
 from ...compat import ir
-from .expressions import const
-from .terms import INDEX, Expr, Form, Forms, Terms, fitting, product
+from .expressions import Expr, const
+from .terms import INDEX, Form, Forms, Terms, fitting, product
 
-NARROW = ("int8", "uint8", "int16", "uint32", "int64", "int32", "bool")
-"""What an integer may be cast from."""
+CAST_FROM = ("int8", "uint8", "int16", "uint32", "int64", "int32", "bool")
+"""What an integer is cast from, besides `INDEX`."""
 
 
 # Sums
@@ -181,7 +181,7 @@ def _bits(e: Terms, t: str, d: int) -> Expr:
 
 
 def _cast(e: Terms, t: str, d: int) -> Expr:
-    other = e.choices.pick([each for each in (*INDEX, *NARROW) if each != t])
+    other = e.choices.pick([each for each in (*INDEX, *CAST_FROM) if each != t])
     forms: Forms = (
         lambda: e.cast(e.value(other, d), t),
         lambda: e.cast(e.cast(e.value(t, d), other), t),
@@ -189,7 +189,7 @@ def _cast(e: Terms, t: str, d: int) -> Expr:
             tirx.ceil(tirx.log2(e.cast(tirx.max(e.value(t, d), const(1, t)), "float64"))), t
         ),
     )
-    return e.choices.pick(forms * 2 if e.choices.flag(0.3) else forms[:2])()
+    return e.choices.pick(forms if e.choices.flag(0.3) else forms[:2])()
 
 
 def _let(e: Terms, t: str, d: int) -> Expr:

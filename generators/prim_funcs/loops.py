@@ -9,7 +9,8 @@ from tvm.script.ir_builder import tirx as builder
 
 from ..choices import Choices
 from ..values import Dim
-from .task import Expr, Task, name_loops
+from .expressions import Expr
+from .task import Task, name_loops
 
 
 @contextmanager

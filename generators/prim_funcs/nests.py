@@ -13,11 +13,11 @@ from tvm.script.ir_builder import tirx as builder
 from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
-from .expressions import FLOATS, const
+from .expressions import FLOATS, Expr, const
 from .loops import loops
 from .stages import carried, counted, padded, staged
 from .statements import element
-from .task import FACTORS, REDUCED, Expr, Task, axes_of, name_axes
+from .task import FACTORS, REDUCED, Task, axes_of, name_axes
 
 
 def nest(c: Choices, task: Task) -> None:

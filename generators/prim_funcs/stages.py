@@ -11,8 +11,8 @@ from tvm.script.ir_builder import tirx as builder
 
 from ...compat import ir
 from ..choices import Choices
-from .expressions import const
-from .task import Expr, Task, axes_of, counter, name_loops, own_buffer, total
+from .expressions import Expr, const
+from .task import Task, axes_of, counter, name_loops, own_buffer, total
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from tvm.script.ir_builder import tirx as builder
 
 from ...compat import ir
 from ..choices import Choices
-from .expressions import Axis, const
-from .task import REDUCED, Expr, Task, counter, own_buffer, total
+from .expressions import Axis, Expr, const
+from .task import REDUCED, Task, counter, own_buffer, total
 
 IN_VECTORS = 0.15
 """The chance that a vectorised loop holds loops or buffers of its own."""

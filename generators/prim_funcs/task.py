@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import tvm
 from tvm import tirx
@@ -14,10 +14,7 @@ from tvm.script.ir_builder import tirx as builder
 from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
-from .expressions import Axis, Expressions
-
-Expr: TypeAlias = Any
-"""A `tvm.ir.Expr`, whose operators make others."""
+from .expressions import Axis, Expr, Expressions
 
 FACTORS = (2, 4, 3)
 """By which loops are split."""

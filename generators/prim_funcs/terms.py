@@ -11,7 +11,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..choices import Choices
-from .expressions import const
+from .expressions import Expr, const
 
 INDEX = ("int32", "int64")
 """Dtypes of loop variables."""
@@ -19,10 +19,6 @@ INDEX = ("int32", "int64")
 BASES = (4, 2, 3, 8, 5, 6, 16, 7, 10, 32)
 
 LARGE = (2**31 - 1, -(2**31), 2**30, 2**31 - 4)
-
-Expr: TypeAlias = Any
-"""A `tvm.ir.Expr`, whose operators make others."""
-
 
 MOST = {"int8": 100, "uint8": 100, "int16": 30_000}
 """Constants of short dtypes are below this."""
@@ -93,7 +89,7 @@ class Terms:
             index: the dtype of the axes.
             axes: variables of loops.
             domains: the first value of each, and how many there are.
-            read: buffers of one dimension, whose elements may stand in expressions.
+            read: buffers of one dimension, a number, whose elements may stand in expressions.
             kinds: of expressions of a dtype.
         """
         self.choices = choices
@@ -143,8 +139,7 @@ class Terms:
 
     def _element(self, buffer: tirx.Buffer) -> Expr:
         (size,) = buffer.ty.shape
-        last = int(size.value) if isinstance(size, tirx.IntImm) else 1
-        return buffer[tirx.IntImm(self._index, self.choices.below(last))]
+        return buffer[tirx.IntImm(self._index, self.choices.below(int(size.value)))]
 
     def cast(self, expr: Expr, dtype: str) -> Expr:
         """The value in another dtype."""

@@ -12,8 +12,7 @@ from tvm.script.ir_builder import tirx as builder
 
 from ...compat import ir
 from ..choices import Choices
-from .expressions import const
-from .task import Expr
+from .expressions import Expr, const
 
 BYTES = 24
 """For one kernel."""

@@ -32,7 +32,9 @@ def on_expressions(change: Any) -> Any:
             values = tvm.ir.Range.from_min_extent(stmt.min, stmt.extent)
             analyzer.bind(stmt.loop_var, values)
             body = visit(stmt.body, analyzer, {**ranges, stmt.loop_var: values}, known)
-            return tirx.For(stmt.loop_var, stmt.min, stmt.extent, stmt.kind, body)
+            domain = (stmt.loop_var, stmt.min, stmt.extent)
+            others = (stmt.thread_binding, stmt.annotations, stmt.step)
+            return tirx.For(*domain, stmt.kind, body, *others)
         if isinstance(stmt, tirx.IfThenElse):
             cases = []
             for case, holds in (

@@ -61,15 +61,14 @@ GROUPS = (
 
 _TUNING = "needs a tuning run, which fills a database and leaves the module as it is"
 _IPC = "acts only on memory that CUDA devices of several processes share"
-_GPU = "acts only on threads and memory of a GPU, which no generated PrimFunc has"
 
 LEFT_OUT: Mapping[str, str] = {
     "IPCAllReduceRewrite": _IPC,
     "LowerGPUIPCAllocStorage": _IPC,
     "MetaScheduleTuneIRMod": _TUNING,
     "MetaScheduleTuneTIR": _TUNING,
-    "s_tir.DecorateDeviceScope": _GPU,
-    "s_tir.InjectPTXLDG32": _GPU,
+    "s_tir.DecorateDeviceScope": "marks each function as one for a device, for Trainium alone",
+    "s_tir.InjectPTXLDG32": "makes instructions of PTX, which are not evaluated, for an option",
     "s_tir.InstrumentBoundCheckers": "acts only on bounds that lowering for an option notes",
     "s_tir.InstrumentProfileIntrinsics": "inserts calls of Hexagon's profiler, by a global counter",
     "tirx.LowerTIRx": "removes the layouts of tile programs, which no generated PrimFunc has",

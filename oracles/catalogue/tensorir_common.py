@@ -54,8 +54,8 @@ WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
 NO_NORMAL_FORM = Exemption(
     "fixpoint",
     "a second run simplifies what the first one has made, or reuses more of it",
-    "the docstring says what is done, in one walk, and promises no normal form; the pipeline of "
-    "tvm/s_tir/pipeline.py runs StmtSimplify several times",
+    "the docstring promises no normal form; the pipeline of tvm/s_tir/pipeline.py runs "
+    "StmtSimplify several times",
 )
 """Of passes that simplify expressions, or plan memory, on their way."""
 
@@ -107,8 +107,8 @@ def on_a_copy(pass_: tvm.transform.Pass) -> tvm.transform.Pass:
 
 
 PLAIN = 0.1
-"""The chance that a pass that changes its module in place, a known bug, is given the very module:
-behind that no oracle sees anything else."""
+"""The chance that a pass that is known to change its input is given the module itself. It is small,
+since nothing but that bug is found on such modules."""
 
 
 def mostly_on_a_copy(choices: Choices, expr: str) -> PassCall:

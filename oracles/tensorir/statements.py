@@ -377,7 +377,9 @@ class Statements(Expressions):
 def targets(store: Any) -> list[Any]:
     """The indices of a store; of a vector that goes to one element, those of the element."""
     indices = list(store.indices)
-    return [each.value for each in indices] if _to_one_element(store) else indices
+    if _to_one_element(store):
+        indices[-1] = indices[-1].value
+    return indices
 
 
 def kept(store: Any, value: Value) -> Value:
@@ -388,8 +390,8 @@ def kept(store: Any, value: Value) -> Value:
 
 
 def _to_one_element(store: Any) -> bool:
-    indices = store.indices
-    return len(indices) > 0 and all(isinstance(each, ir.Broadcast) for each in indices)
+    """The same index for all elements of a vector: only the last index may be one."""
+    return len(store.indices) > 0 and isinstance(store.indices[-1], ir.Broadcast)
 
 
 def sizes_of(storage: Storage) -> str:

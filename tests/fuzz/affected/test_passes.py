@@ -10,6 +10,7 @@ import pytest
 from relaxfuzz.fuzz.affected.passes import Affected, affected
 from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.fuzz.user_input.errors import UserError
+from relaxfuzz.oracles.catalogue import of_family
 from relaxfuzz.oracles.passcall import PassCall, parse
 
 from .conftest import WRAPPERS, Repository, pass_file, wrapper
@@ -61,8 +62,11 @@ def passes(repository: Repository) -> set[str]:
         (f"{PYTHON}/transform.py", '"""A pass."""', '"""One pass."""', set()),
         (f"{PYTHON}/transform.py", "-> Pass", "-> object", set()),
         (f"{TRANSFORM}/gradient.cc", "class Grad", "/* A mutator. */\nclass Grad", set()),
-        # Outside of Relax.
-        ("src/tirx/transform/simplify.cc", "return stmt", "return {}", set()),
+        # Below Relax, and TVM's arithmetic, which passes below Relax use and we ask.
+        ("src/tirx/transform/remove_no_op.cc", "0,", "1,", {"tirx.RemoveNoOp"}),
+        ("src/arith/bound.cc", "return 0", "return 1", {"arith.DeduceBound"}),
+        # Outside of what passes use.
+        ("src/tirx/ir/printer.cc", "return stmt", "return {}", set()),
     ],
 )
 def test_a_change_affects_the_passes_that_depend_on_it(
@@ -85,8 +89,16 @@ def test_a_change_of_what_all_passes_share_affects_all(
     repository.edit(path, old, new)
     change = since(repository)
     assert change.passes == {*WRAPPERS, "FastMathTransform", "LazyTransformParams"}
-    assert change.central == {path: len(WRAPPERS)}
-    assert f"all passes: {path} affects 10 of 12" in list(change.lines([Target("FuseOps")]))
+    assert change.central == {"relax": {path: len(WRAPPERS)}}
+    line = f"all passes of the family relax: {path} affects 10 of 12"
+    assert line in list(change.lines([Target("FuseOps")]))
+
+
+def test_a_change_of_the_analyzer_affects_the_family_arith(repository: Repository) -> None:
+    repository.edit("python/tvm/sym/__init__.py", "self.simplifier = 0", "self.simplifier = 1")
+    change = since(repository)
+    assert change.passes == set(of_family("arith"))
+    assert set(change.central) == {"arith"}
 
 
 def test_changes_are_committed_staged_edited_or_new(repository: Repository) -> None:
@@ -132,14 +144,14 @@ def test_a_pass_that_the_installed_tvm_lacks_is_named(repository: Repository) ->
 
 def test_the_lines_name_causes_and_the_rest(repository: Repository) -> None:
     repository.edit(f"{TRANSFORM}/gradient.cc", "0,", "1,")
-    repository.edit("src/tirx/transform/simplify.cc", "return stmt", "return {}")
+    repository.edit("src/tirx/ir/printer.cc", "return stmt", "return {}")
     repository.edit("docs/index.rst", "TVM", "Apache TVM")
     lines = list(since(repository).lines([Target("Gradient")]))
     assert lines[0].startswith("warning: the installed TVM ")
     assert lines[1:] == [
         f"3 files changed since {repository.git('rev-parse', 'HEAD')[:10]}",
         f"Gradient: {TRANSFORM}/gradient.cc",
-        "no pass: docs (1 file); TensorIR, not fuzzed: src/tirx/transform (1 file)",
+        "no pass: docs (1 file), src/tirx/ir (1 file)",
     ]
 
 
@@ -213,6 +225,7 @@ def test_on_a_clone_of_tvm(tmp_path: Path) -> None:
     Repository(Path(clone)).git("worktree", "add", "--detach", "--quiet", str(repository.root))
     expected = {
         "src/relax/transform/fuse_tir.cc": {"FuseTIR"},
+        "src/s_tir/transform/loop_partition.cc": {"s_tir.LoopPartition"},
         "src/relax/transform/adjust_matmul_order.cc": {"AdjustMatmulOrder"},
         "python/tvm/relax/transform/fast_math.py": {"FastMathTransform"},
         "python/tvm/relax/backend/dispatch_sort_scan.py": {"DispatchSortScan"},

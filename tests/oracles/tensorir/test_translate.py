@@ -330,6 +330,17 @@ def test_a_vector_that_goes_to_one_element_leaves_its_last_scalar() -> None:
     assert b[0] == 3
 
 
+def test_so_does_one_that_goes_to_an_element_of_a_matrix() -> None:
+    @T.prim_func
+    def last(A: T.Buffer((4,), "int32"), B: T.Buffer((2, 3), "int32")) -> None:
+        for i in range(2):
+            B[i, T.Broadcast(1, 4)] = A[T.Ramp(0, 1, 4)] + i
+
+    b = np.zeros((2, 3), "int32")
+    translate(last)(np.arange(4, dtype="int32"), b)
+    np.testing.assert_array_equal(b, [[0, 3, 0], [0, 4, 0]])
+
+
 def test_a_jump_out_of_no_loop_is_undefined() -> None:
     body = tirx.Evaluate(tirx.break_loop())
     with pytest.raises(Undefined, match="a jump out of no loop"):
