@@ -20,7 +20,7 @@ import tvm
 
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
-from ...generators.stages import MODULES
+from ...generators.stages import TENSORIR, pass_of
 from .. import keys
 from ..arithmetic.parts import Part, smallest_wrong
 from ..catalogue import COMMON_PARTS, parts
@@ -131,8 +131,8 @@ def _blaming(
 
 
 def _builds(runs: PassRuns) -> bool:
-    """The pass is one of those that a build runs on each module: those of TensorIR."""
-    return runs.call.name.partition(".")[0] in MODULES
+    """The pass is one of those that a build for a CPU runs on each module: those of TensorIR."""
+    return runs.call.name in {pass_of(name) for steps in TENSORIR.values() for name in steps}
 
 
 def vote(
