@@ -5,8 +5,6 @@ The pipelines run them on every module. So of all other modules they promise to 
 
 from __future__ import annotations
 
-from typing import Any
-
 import tvm
 
 from ...compat import ir
@@ -39,40 +37,40 @@ def _attributed(key: str) -> Sought:
     return has(ir.AttrStmt, lambda stmt: str(stmt.attr_key) == key)
 
 
-def _unchanged_without(sought: Sought) -> Post:
-    """Docstrings: each names what the pass works on, and nothing else."""
+def _unchanged_without(word: str) -> Post:
+    """Docstrings: each names what the pass works on, and nothing else.
+
+    Args:
+        word: in the JSON of each module that has it.
+    """
 
     def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-        if sought.has(before) or structural_equal(before, after):
+        if structural_equal(before, after) or word in tvm.ir.save_json(before):
             return None
         return "a module is changed that has nothing for the pass"
 
     return post
 
 
-def _rare(name: str, stages: tuple[Stage, ...], sought: Sought, **settings: Any) -> PassContract:
-    return PassContract(
-        name=name,
-        stages=stages,
-        looks_for=sought,
-        post=_unchanged_without(sought),
-        cost=0.1,
-        **settings,
-    )
+def _rare(name: str, stages: tuple[Stage, ...], sought: Sought, word: str) -> PassContract:
+    post = _unchanged_without(word)
+    return PassContract(name=name, stages=stages, looks_for=sought, post=post, cost=0.1)
 
 
-_MATRIX = has(tvm.ir.Call, calls("tirx.tvm_load_matrix_sync"))
+_QUEUE = "async_commit_queue_scope"
+_LOAD = "tirx.tvm_load_matrix_sync"
+_TILE = "TilePrimitiveCall"
 
 CONTRACTS: tuple[PassContract, ...] = (
-    _rare("s_tir.LowerAutoCopy", OPAQUE, _annotated("auto_copy")),
-    _rare("s_tir.InjectPermutedLayout", OPAQUE, _annotated("permuted_layout")),
-    _rare("s_tir.TransformMmaBufferLayout", OPAQUE, _in_scope("m16n8k8.")),
-    _rare("s_tir.VerifyVTCMLimit", LOWERED, _in_scope("global.vtcm")),
-    _rare("s_tir.LowerVtcmAlloc", LOWERED, _in_scope("global.vtcm")),
-    _rare("s_tir.LowerAsyncDMA", LOWERED, _attributed("async_commit_queue_scope")),
-    _rare("s_tir.InferFragment", LOWERED, _MATRIX),
-    _rare("s_tir.InjectPTXAsyncCopy", LOWERED, _attributed("async_scope")),
-    _rare("tirx.TilePrimitiveDispatch", WITHOUT_BLOCKS, has(ir.node("TilePrimitiveCall"))),
+    _rare("s_tir.LowerAutoCopy", OPAQUE, _annotated("auto_copy"), "auto_copy"),
+    _rare("s_tir.InjectPermutedLayout", OPAQUE, _annotated("permuted_layout"), "permuted_layout"),
+    _rare("s_tir.TransformMmaBufferLayout", OPAQUE, _in_scope("m16n8k8."), "m16n8k8."),
+    _rare("s_tir.VerifyVTCMLimit", LOWERED, _in_scope("global.vtcm"), "global.vtcm"),
+    _rare("s_tir.LowerVtcmAlloc", LOWERED, _in_scope("global.vtcm"), "global.vtcm"),
+    _rare("s_tir.LowerAsyncDMA", LOWERED, _attributed(_QUEUE), _QUEUE),
+    _rare("s_tir.InferFragment", LOWERED, has(tvm.ir.Call, calls(_LOAD)), _LOAD),
+    _rare("s_tir.InjectPTXAsyncCopy", LOWERED, _attributed("async_scope"), "async_scope"),
+    _rare("tirx.TilePrimitiveDispatch", WITHOUT_BLOCKS, has(ir.node(_TILE)), _TILE),
     PassContract(
         # Unit loops and loops that are bound to threads become what they mean.
         name="tirx.LowerTIRxOpaque",
