@@ -124,9 +124,17 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
 
     TVM's checker compares a call with the type of the GlobalVar, which need not be the function's:
     an earlier pass may have changed the one and not the other, for which no later pass is to blame.
+    Nor does it compare what a function returns with what it says that it returns.
     """
     functions = {gvar.name_hint: func for gvar, func in relax_functions(mod)}
     for gvar, func in relax_functions(mod):
+        returned = func.body.body.ty
+        if returned is not None and int(type_base_check(func.ret_ty, returned)) == 0:
+            return Violation.titled(
+                "ill-formed: the type of a function's result contradicts its body",
+                f"{gvar.name_hint!r} is to give {func.ret_ty}, and returns {returned}\n\n"
+                f"{keys.listing(mod)}",
+            )
         for call in calls_of(func):
             name = call.op.name_hint if isinstance(call.op, GlobalVar) else None
             callee = functions.get(name)

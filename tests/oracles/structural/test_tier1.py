@@ -418,3 +418,16 @@ def test_a_number_that_is_handed_on_is_a_value_and_in_a_shape_it_is_a_dimension(
     found = checkers.relax_flaw(mod)
     assert found is not None
     assert found.key[-1] == kind
+
+
+def test_nothing_is_promised_for_a_function_that_returns_another_type_than_it_says() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(x)
+    mod = builder.get()
+    assert checkers.calls_flaw(mod) is None
+    mod["main"] = relax.Function([x], mod["main"].body, relax.ShapeType([2]), is_pure=True)
+    found = checkers.calls_flaw(mod)
+    assert found is not None
+    assert found.title.startswith("ill-formed: the type of a function's result contradicts")
