@@ -150,12 +150,12 @@ class Expressions:
                 case "not":
                     return ir.Not(self.condition())
         if self.axes and c.flag(0.6):
-            found = c.pick(_COMPARED)(*self._bounded())
+            found = c.pick(COMPARED)(*self._bounded())
             return tirx.likely(found) if c.flag(0.2) else found
         dtype = str(self._buffers[0].ty.dtype) if self._buffers else "int32"
         if dtype == "bool":
             return self.leaf("bool")
-        return c.pick(_COMPARED)(self.leaf(dtype), self.leaf(dtype))
+        return c.pick(COMPARED)(self.leaf(dtype), self.leaf(dtype))
 
     def _bounded(self) -> tuple[Expr, Expr]:
         """What depends on axes, and a bound: mostly one inside of its range."""
@@ -172,7 +172,7 @@ class Expressions:
         if not self.scalars:
             return self.condition()
         scalar = c.pick(self.scalars)
-        return c.pick(_COMPARED)(scalar, const(c.pick((2, 0)), str(scalar.ty.dtype)))
+        return c.pick(COMPARED)(scalar, const(c.pick((2, 0)), str(scalar.ty.dtype)))
 
     def _number(self, extent: Dim) -> Expr:
         if isinstance(extent, int):
@@ -188,7 +188,7 @@ def _clipped(var: Expr, size: Expr) -> Expr:
     return tirx.min(var, size - tirx.IntImm(str(size.ty.dtype), 1))
 
 
-_COMPARED: tuple[Callable[[Expr, Expr], Expr], ...] = (
+COMPARED: tuple[Callable[[Expr, Expr], Expr], ...] = (
     lambda a, b: a < b,
     lambda a, b: a >= b,
     lambda a, b: ir.EQ(a, b),
@@ -196,6 +196,7 @@ _COMPARED: tuple[Callable[[Expr, Expr], Expr], ...] = (
     lambda a, b: a <= b,
     lambda a, b: a > b,
 )
+"""The six comparisons."""
 
 Operation = Callable[[Expressions, str, int], Expr]
 

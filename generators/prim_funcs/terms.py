@@ -11,7 +11,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..choices import Choices
-from .expressions import Expr, const
+from .expressions import COMPARED, Expr, const
 
 INDEX = ("int32", "int64")
 """Dtypes of loop variables."""
@@ -46,15 +46,6 @@ def varies(expr: Expr) -> bool:
     tvm_ffi.structural_walk(expr, [(tirx.Var, found.append)])
     return bool(found)
 
-
-COMPARED: Sequence[Callable[[Expr, Expr], Expr]] = (
-    lambda a, b: a < b,
-    lambda a, b: ir.EQ(a, b),
-    lambda a, b: a <= b,
-    lambda a, b: ir.NE(a, b),
-    lambda a, b: a >= b,
-    lambda a, b: a > b,
-)
 
 DIVISIONS: Sequence[Callable[[Expr, Expr], Expr]] = (
     tirx.floordiv,

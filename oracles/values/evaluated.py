@@ -103,7 +103,7 @@ def evaluated(runs: PassRuns) -> Violation | None:
         if difference.undefined:
             verdict, note = hidden(before, after, tolerance)
         else:
-            verdict, reason = vote(before, after, tolerance, builds=_builds(runs))
+            verdict, reason = vote(before, after, tolerance, builds=runs.call.name in _OF_BUILDS)
             note = f"The VM cannot confirm it: {reason}"
         if verdict is Verdict.SAME:
             if not difference.undefined:
@@ -130,9 +130,8 @@ def _blaming(
     return replace(found, pass_name=culprit or "")
 
 
-def _builds(runs: PassRuns) -> bool:
-    """The pass is one of those that a build for a CPU runs on each module: those of TensorIR."""
-    return runs.call.name in {pass_of(name) for steps in TENSORIR.values() for name in steps}
+_OF_BUILDS = frozenset(pass_of(name) for steps in TENSORIR.values() for name in steps)
+"""The passes that a build for a CPU runs on each module: those of TensorIR."""
 
 
 def vote(

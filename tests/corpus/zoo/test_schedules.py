@@ -108,15 +108,11 @@ def module(func: tirx.PrimFunc) -> tvm.IRModule:
     return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
 
 
-def lowered(mod: tvm.IRModule, stage: Stage) -> tvm.IRModule:
-    return advance(mod, stage)
-
-
 def two_kernels(size: int) -> tvm.IRModule:
     a = te.placeholder((40,), "float32", "A")
     b = te.compute((40,), lambda i: a[i] * 2.0, "B")
     c = te.compute((size,), lambda i: a[i % 40] + 3.0, "C")
-    return lowered(kernel(a, b, c), Stage.THREADS_LIFTED)
+    return advance(kernel(a, b, c), Stage.THREADS_LIFTED)
 
 
 SHOWN: list[tuple[Any, tvm.IRModule]] = [
@@ -203,7 +199,7 @@ def test_every_specimen_is_shown() -> None:
 
 
 CORRECT: list[tuple[Any, tvm.IRModule]] = [
-    (C.halves_loops, lowered(reduction(7, 50), Stage.FLATTENED)),
+    (C.halves_loops, advance(reduction(7, 50), Stage.FLATTENED)),
     (C.renews_loops, reduction(7, 50)),
     (C.loads_through_shared_memory, elementwise(3, 40)),
     (C.loads_through_shared_memory, elementwise(130)),
