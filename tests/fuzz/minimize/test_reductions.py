@@ -40,7 +40,7 @@ from relaxfuzz.fuzz.minimize.functions import (
 )
 from relaxfuzz.fuzz.minimize.names import plain_names, unshare
 from relaxfuzz.fuzz.minimize.reduction import Reduction
-from relaxfuzz.fuzz.minimize.search import minimize
+from relaxfuzz.fuzz.minimize.search import flaw_of, minimize
 from relaxfuzz.fuzz.minimize.shapes import plain_dims, plain_params, shrink_dims, static_dims
 from relaxfuzz.fuzz.minimize.signatures import (
     drop_params,
@@ -126,7 +126,7 @@ def test_it_comes_to_an_end_and_nothing_special_is_left(mods: list[tvm.IRModule]
                 candidate = edit()
                 assert (
                     candidate is None
-                    or flaw(candidate) is not None
+                    or flaw_of(candidate) is not None
                     or tvm_ffi.structural_equal(candidate, small)
                 ), reduction.__name__
 
