@@ -21,7 +21,11 @@ from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.generators.families import DEFAULT
 from relaxfuzz.oracles import check as checks
 from relaxfuzz.oracles.catalogue import of_family
+from relaxfuzz.oracles.metamorphic.pairs import oracles as pairs
+from relaxfuzz.oracles.oracle import Oracle
 from relaxfuzz.oracles.pass_runs import PassRuns
+from relaxfuzz.oracles.values import exec_modes, pipeline_values
+from relaxfuzz.oracles.violation import Violation
 
 from .clock import Clock
 from .forks import Report, in_fork
@@ -57,16 +61,30 @@ class Costs:
     """Of the direct run in each check, by pass."""
 
 
-def measure(seed: int, modules: int) -> tuple[Throughput, Throughput, Costs]:
-    """Tier 1 alone, the sampled tiers too, and what tier 1 alone is made of."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What `measure` measures."""
+
+    alone: Throughput = field(default_factory=Throughput)
+    """Tier 1 alone."""
+    sampled: Throughput = field(default_factory=Throughput)
+    """All tiers, as in a campaign."""
+    oracles: Costs = field(default_factory=Costs)
+    """Of the oracles of all tiers."""
+    costs: Costs = field(default_factory=Costs)
+    """Of the parts of a check with tier 1 alone."""
+
+
+def measure(seed: int, modules: int) -> Measured:
+    """Tier 1 alone; all tiers, with the cost of each oracle; the parts of a check of tier 1."""
     worker.warm_up()
-    alone, sampled, costs = Throughput(), Throughput(), Costs()
+    measured = Measured()
     for number, (start, count) in enumerate(schedule.blocks(modules)):
         block = block_of(seed, number, start, count)
-        run_block(block, _no_samples, alone)
-        run_block(block, lambda report: None, sampled)
-        run_block(block, _watch, Throughput(), costs)
-    return alone, sampled, costs
+        run_block(block, _no_samples, measured.alone)
+        run_block(block, _watch_oracles, measured.sampled, measured.oracles)
+        run_block(block, _watch, Throughput(), measured.costs)
+    return measured
 
 
 def block_of(seed: int, number: int, start: int, count: int) -> Block:
@@ -140,6 +158,36 @@ def _no_samples(report: Report) -> None:
     replace(schedule, "oracles_of_module", lambda original: lambda random: ())
 
 
+def _watch_oracles(report: Report) -> None:
+    """Put a clock on each oracle. What a module is evaluated for counts for the first that asks."""
+    clock = Clock()
+    violations, module = Oracle.violations, blocks._Run._module
+
+    def watched_oracle(self: Oracle, runs: PassRuns) -> tuple[Violation, ...]:
+        return clock.watch(self.name, violations)(self, runs)
+
+    replace(Oracle, "violations", lambda original: watched_oracle)
+    for of_pipelines, name in (
+        (pipeline_values, pipeline_values.ORACLE.name),
+        (exec_modes, exec_modes.ORACLE.name),
+        (pairs, "pairs of builds"),
+    ):
+        replace(of_pipelines, "check", functools.partial(clock.watch, name))
+    replace(blocks._Run, "_module", lambda original: _reporting(clock, module, report))
+
+
+def _reporting(clock: Clock, module: Callable[..., None], report: Report) -> Callable[..., None]:
+    """A module's checks, after which the clock's times are reported."""
+
+    def watched(self: Any, *args: Any) -> None:
+        clock.watch("rest of the harness", module)(self, *args)
+        report(("costs", {"spent": dict(clock.spent), "calls": dict(clock.calls)}))
+        clock.spent.clear()
+        clock.calls.clear()
+
+    return watched
+
+
 def _watch(report: Report) -> None:
     """Put clocks around the parts of a check. The process ends with its block: none is undone."""
     _no_samples(report)
@@ -162,15 +210,9 @@ def _watch(report: Report) -> None:
             report(("check", (item.name, time.process_time() - begin, bare[0])))
         return found
 
-    def watched_module(self: Any, *args: Any) -> None:
-        clock.watch("rest of the harness", module)(self, *args)
-        report(("costs", {"spent": dict(clock.spent), "calls": dict(clock.calls)}))
-        clock.spent.clear()
-        clock.calls.clear()
-
     replace(PassRuns, "attempt", lambda original: watched_attempt)
     replace(blocks._Run, "_check", lambda original: watched_check)
-    replace(blocks._Run, "_module", lambda original: watched_module)
+    replace(blocks._Run, "_module", lambda original: _reporting(clock, module, report))
     replace(blocks._Run, "_advance", functools.partial(clock.watch, "advance"))
     replace(blocks._Run, "_prepare", functools.partial(clock.watch, "choose"))
     replace(blocks._Run, "_report", functools.partial(clock.watch, "report"))

@@ -10,8 +10,9 @@ from rich.table import Table
 
 from relaxfuzz.generators.families import DEFAULT
 from relaxfuzz.oracles.catalogue import of_family
+from relaxfuzz.oracles.tiers import ORACLES
 
-from .checks import measure
+from .checks import Costs, measure
 from .executions import executed
 from .naive import naive
 from .values import evaluated, naively_executed
@@ -27,7 +28,8 @@ first ones find nothing compiled, and a campaign is longer."""
 
 def report(seed: int, modules: int) -> dict[str, Any]:
     """All figures of one run, as in JSON; times in milliseconds."""
-    alone, sampled, costs = measure(seed, modules)
+    measured = measure(seed, modules)
+    alone, sampled, costs = measured.alone, measured.sampled, measured.costs
     seconds = max(1.0, alone.cpu)
     naive_checks, naive_cpu = naive(seed, seconds)
     numpy, slow = (
@@ -71,7 +73,16 @@ def report(seed: int, modules: int) -> dict[str, Any]:
                 "ms": 1e3 * spent / costs.calls[name],
                 "ms_per_check": 1e3 * spent / total,
             }
-            for name, spent in sorted(costs.spent.items(), key=lambda pair: -pair[1])
+            for name, spent in _dearest(costs)
+        },
+        "oracles": {
+            name: {
+                "calls": measured.oracles.calls[name],
+                "ms": 1e3 * spent / measured.oracles.calls[name],
+                "recorded_ms": ORACLES[name].cost if name in ORACLES else None,
+                "share": spent / sampled.cpu,
+            }
+            for name, spent in _dearest(measured.oracles)
         },
         "passes": {
             name: {
@@ -82,6 +93,10 @@ def report(seed: int, modules: int) -> dict[str, Any]:
             for name, median in sorted(medians.items(), key=lambda pair: -pair[1])
         },
     }
+
+
+def _dearest(costs: Costs) -> list[tuple[str, float]]:
+    return sorted(costs.spent.items(), key=lambda pair: -pair[1])
 
 
 def show(figures: dict[str, Any], console: Console) -> None:
@@ -127,7 +142,12 @@ def show(figures: dict[str, Any], console: Console) -> None:
     passes = _table("median of each pass", "checks", "bare ms", "with oracles ms")
     for name, each in figures["passes"].items():
         passes.add_row(name, str(each["checks"]), f"{each['bare_ms']:.2f}", f"{each['ms']:.2f}")
-    for table in (head, parts, passes):
+    oracles = _table("the oracles of all tiers", "calls", "ms each", "recorded", "share of time")
+    for name, each in figures["oracles"].items():
+        recorded = f"{each['recorded_ms']:g}" if each["recorded_ms"] else ""
+        cost = f"{each['ms']:.2f}"
+        oracles.add_row(name, str(each["calls"]), cost, recorded, f"{each['share']:.1%}")
+    for table in (head, parts, oracles, passes):
         console.print(table)
 
 
