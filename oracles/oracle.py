@@ -82,7 +82,11 @@ class Oracle:
     grade_of: Mapping[str, Grade] = field(default_factory=dict)
     """The grade of violations that are of another one, by the first part of their keys."""
     cost: float = 0.0
-    """Milliseconds of one check, roughly; the dearer, the rarer a campaign asks it."""
+    """Milliseconds of one check, roughly, as `make bench` measures it; the dearer, the rarer a
+    campaign asks it."""
+    worth: float = 1.0
+    """A campaign spends so many times the usual time of the tier on it, for the root causes that a
+    second of it has found in measured campaigns."""
     thorough: bool = False
     """Asked for by name, it looks at everything that it otherwise samples."""
     copies: bool = False

@@ -310,7 +310,7 @@ SHARING = _of_twins(
     "sharing",
     Twin("with no ShapeExpr node shared", lambda mod, kept: twins.unshared(mod)),
     Twin("with all equal ShapeExpr nodes shared", lambda mod, kept: twins.shared(mod)),
-    cost=12.0,
+    cost=25.0,
     promise="Whether two uses of a shape share one node makes no difference to a pass.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
     "instead of Python object identity'; docs/arch/index.rst, tvm/node",
@@ -334,7 +334,7 @@ ISOLATION = _of_twins(
 RENAMING = _of_twins(
     "renaming",
     Twin("with other private names", twins.renamed, named, shown=twins.named_back),
-    cost=8.0,
+    cost=14.0,
     promise="Names of private functions and bound variables make no difference to a pass.",
     source="include/tvm/ir/function.h, kGlobalSymbol: 'We should not set the attribute for local "
     "functions, so that the compiler can freely rename them'; names of variables are hints",
@@ -354,7 +354,7 @@ FUNCTION_ORDER = _of_twins(
 SOURCE = _of_twins(
     "source",
     Twin("built again by constructors", lambda mod, kept: rebuilt(mod)),
-    cost=10.0,
+    cost=36.0,
     promise="A module built by plain constructors is treated as one that other passes made.",
     source="tvm_ffi.structural_equal: 'compares the shape/content structure of two values "
     "instead of Python object identity'",
@@ -366,7 +366,7 @@ JSON = Oracle(
     grade=Grade.C,
     grade_of={RAISES: Grade.B, UNLOADABLE: Grade.B},
     looks_at=Aspect.FORMAT,
-    cost=3.0,
+    cost=15.0,
     copies=True,
     compares_runs=True,
     promise="A module that was saved and loaded is treated as the one that was saved.",

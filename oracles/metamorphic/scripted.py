@@ -140,7 +140,8 @@ TVMSCRIPT = Oracle(
     tier=2,
     grade=Grade.C,
     looks_at=Aspect.FORMAT | Aspect.RESULT,
-    cost=60.0,
+    cost=280.0,
+    worth=4.0,
     promise="The script form of a module parses back to a structurally equal module.",
     source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "
     "the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'",

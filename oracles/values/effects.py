@@ -289,7 +289,7 @@ ORACLE = Oracle(
     tier=3,
     grade=Grade.A,
     looks_at=Aspect.RESULT,
-    cost=1.0,
+    cost=0.4,
     promise="A pass keeps the effects of a module (prints, assertions, calls of impure packed "
     "functions), their order and their arguments; a function that claims to be pure has none.",
     source="docs/deep_dive/relax/learning.rst: 'within a dataflow block, all the operations need "

@@ -353,7 +353,7 @@ ORACLE = Oracle(
     tier=3,
     grade=Grade.A,
     looks_at=Aspect.RESULT,
-    cost=1.5,
+    cost=10.0,
     promise="A pass changes how a module computes, not what.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",

@@ -322,7 +322,7 @@ ORACLE = Oracle(
     tier=3,
     grade=Grade.A,
     looks_at=Aspect.RESULT,
-    cost=0.2,  # 10 where the pass is Gradient
+    cost=0.1,  # 10 where the pass is Gradient
     promise="The adjoint function returns the gradients of the function's target.",
     source="docstring of relax.transform.Gradient: 'The new function computes the gradient of the "
     "differentiation target with respect to the arguments'",

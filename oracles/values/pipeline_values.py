@@ -258,6 +258,7 @@ ORACLE = Oracle(
     grade=Grade.A,
     looks_at=Aspect.RESULT,
     cost=5.0,  # 150 for a pipeline, and few checks are of pipelines
+    worth=10.0,
     promise="A build computes what the documentation of the operators says.",
     source="docstrings of the operators in tvm.relax.op; docs/arch/index.rst: the runtime executes "
     "the compiled program",

@@ -246,7 +246,7 @@ ORACLE = Oracle(
     tier=3,
     grade=Grade.A,
     looks_at=Aspect.RESULT,
-    cost=1.0,
+    cost=2.0,
     promise="The PrimFuncs that a pass makes read and write inside their buffers, read nothing "
     "that nobody wrote, and write no element from two parallel iterations.",
     source="docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; "
