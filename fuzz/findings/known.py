@@ -174,7 +174,7 @@ def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
     """The finding's own key; what a legalization raises, LegalizeOps reports too."""
     yield finding.full_key
     error = finding.violation.raised
-    if error is not None and error.legalization and finding.pass_name != "LegalizeOps":
+    if error is not None and error.legalizes and finding.pass_name != "LegalizeOps":
         yield finding.oracle, "LegalizeOps", *finding.key
 
 

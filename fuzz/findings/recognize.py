@@ -195,7 +195,7 @@ def _resembles(
     if telling:
         return not same or _attributes_alike(executor, finding, known, its)
     # The operators that are legalized have been compared.
-    others = {*_legalized(mine), *_legalized(its)} if finding.pass_name in LEGALIZERS else set()
+    others = {*_legalized(mine), *_legalized(its)} if _of_legalization(finding) else set()
     my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others
     if not same:
         return its_parts <= my_parts
@@ -235,7 +235,7 @@ def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Eviden
     """A legalization is of one operator: they have one in common, or the record says which."""
     key = known.expected(finding.full_key) or ()
     ops = _legalized(its)
-    if finding.pass_name not in LEGALIZERS or not ops or any(map(_any_operator, key)):
+    if not _of_legalization(finding) or not ops or any(map(_any_operator, key)):
         return True
     if not ops.isdisjoint(_legalized(mine)):
         return True
@@ -243,6 +243,12 @@ def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Eviden
     # Without "relax.", a name such as "negative" may be a word.
     names = {op.rpartition(".")[2] for op in _legalized(mine)}
     return not said.isdisjoint({*_legalized(mine), *(n for n in names if re.search(r"[_\d]", n))})
+
+
+def _of_legalization(finding: Finding) -> bool:
+    """The pass legalizes all operators, or the legalization of one has raised the exception."""
+    raised = finding.violation.raised
+    return finding.pass_name in LEGALIZERS or (raised is not None and raised.legalizes)
 
 
 def _any_operator(part: str) -> bool:

@@ -20,7 +20,7 @@ from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.known import Expected, extend
+from relaxfuzz.fuzz.findings.known import Choice, Expected, extend
 from relaxfuzz.fuzz.findings.pattern import elements
 from relaxfuzz.fuzz.findings.recognize import recognized, unlike
 from relaxfuzz.fuzz.findings.store import Store
@@ -209,6 +209,24 @@ def test_what_a_legalization_raises_is_another_bug_elsewhere(
     assert own.matches(found.full_key)
     assert shipped(other).matches(found.full_key)
     assert unlike(pool, found, [own, shipped(other)], EVERY) == (other,)
+
+
+def test_what_a_legalization_raises_is_one_bug_under_every_pass_that_calls_it(
+    pool: LocalPool,
+) -> None:
+    x = relax.Var("x", relax.TensorType((2, 2), "int64"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = builder.emit(relax.op.negative(x))
+            z = builder.emit_output(relax.op.divide(y, relax.const(0, "int64")))
+        builder.emit_func_output(z)
+    # The legalization of a quotient has no function of its own.
+    found = finding_in(builder.get(), PassCall("DataflowUseInplaceCalls()"), "crash")
+    expected = Choice().load(found.versions["tvm"]).of(found)
+    assert {"constant-zero-divisor", "take-wrap-from-nothing"} <= {each.name for each in expected}
+    others = unlike(pool, found, expected, EVERY)
+    assert {each.name for each in expected} - {*others} == {"constant-zero-divisor"}
 
 
 @pytest.mark.parametrize(
