@@ -126,7 +126,8 @@ class Statements(Expressions):
         step: Value = constant(1, "int64")
         for stride, dim in zip(reversed(list(ty.strides)), reversed(list(ty.shape)), strict=False):
             if isinstance(stride, tirx.Var):
-                self.vars.setdefault(stride.__chandle__(), step)
+                known = dataclasses.replace(step, dtype=dtype_of(stride.ty))
+                self.vars.setdefault(stride.__chandle__(), known)
             elif self.value(stride).literal is None or (
                 self.value(stride).literal != step.literal and step.literal is not None
             ):

@@ -345,3 +345,19 @@ def test_a_jump_out_of_no_loop_is_undefined() -> None:
     body = tirx.Evaluate(tirx.break_loop())
     with pytest.raises(Undefined, match="a jump out of no loop"):
         translate(tirx.PrimFunc([], body))()
+
+
+@T.prim_func(private=True, s_tir=True)
+def strided(a: T.handle, B: T.Buffer((2, 3), "float32")):
+    rows = T.int32()
+    A = T.match_buffer(a, (T.int64(2), T.int64(3)), strides=(rows, 1))
+    for i, j in T.grid(2, 3):
+        with T.sblock("copy"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.Cast("float32", rows * 10)
+
+
+def test_a_stride_has_a_dtype_of_its_own() -> None:
+    a, b = np.arange(6, dtype="float32").reshape(2, 3), np.zeros((2, 3), "float32")
+    translate(strided)(a, b)
+    np.testing.assert_array_equal(b, a + 30)
