@@ -202,7 +202,8 @@ def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> 
 def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> PassCall:
     """The last pass of the shortest beginning of the list that shows a difference."""
     for length in range(1, len(calls)):
-        if sequential.explanation(_subject(runs.given.copy(), calls[:length], journal)) is not None:
+        beginning = _subject(runs.given.copy(), calls[:length], journal)
+        if sequential.explanation(beginning) is not None or sequential.varies(beginning):
             return calls[length - 1]
     return calls[-1]
 

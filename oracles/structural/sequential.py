@@ -18,6 +18,10 @@ COPIES = 4
 """Fresh copies for each way to run, when a difference is to be explained. Iteration in the order
 of addresses shows in nearly all of them."""
 
+MANY = 64
+"""Fresh copies on which a pass of several is tried, if one of them is known to be random: an order
+of addresses may give another result on one copy of twenty only."""
+
 NONDETERMINISTIC = "the result differs from run to run on equal modules"
 HIDDEN_STATE = "a second application to the same module object gives another result"
 SKIPPED = "Sequential silently skips the pass: its opt_level is above the default context's"
@@ -66,6 +70,20 @@ def _on_copies(runs: PassRuns) -> tuple[list[Outcome], list[Outcome]]:
             for mod in copies[COPIES:]
         ],
     )
+
+
+def varies(runs: PassRuns) -> bool:
+    """Whether some of many copies of the module have another result than the others."""
+    mods = [runs.given.copy() for _ in range(MANY)]
+    first, *others = [runs.attempt("direct on a fresh copy", runs.directly, mod) for mod in mods]
+    return any(each.mark != first.mark and _apart(first, each) for each in others)
+
+
+def _apart(a: Outcome, b: Outcome) -> bool:
+    """Hashes of equal modules may differ; the comparison decides."""
+    if a.mod is None or b.mod is None:
+        return True
+    return keys.mismatch(a.mod, b.mod, DIFFERENT) is not None
 
 
 def _difference(a: Outcome, b: Outcome, what: str) -> Violation:

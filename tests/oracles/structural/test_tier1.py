@@ -215,6 +215,13 @@ def test_the_random_pass_of_a_list_is_found() -> None:
     assert (violation.oracle, violation.pass_name) == ("deterministic", "counts_its_runs")
 
 
+def test_the_rarely_random_pass_of_a_list_is_found() -> None:
+    """Its result is another one in one run of twenty, and the walk over the list is the first."""
+    calls = (user("differs_rarely"), PassCall("Normalize()"), PassCall("LegalizeOps()"))
+    (violation,) = check(Case(module(), calls))
+    assert violation.pass_name == "differs_rarely"
+
+
 @I.ir_module
 class Folded:
     @T.prim_func(private=True)
