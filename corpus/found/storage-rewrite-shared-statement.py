@@ -1,11 +1,11 @@
-# StorageRewrite: a statement that stands twice in the body, as unrolling makes it, is a node of both places
+# StorageRewrite: a statement that stands twice in the body, as UnrollLoop makes it
 
 from tvm import tirx
 from tvm.script import ir as I, tirx as T
 
 
 @I.ir_module
-class mod:
+class Module:
     @T.prim_func(s_tir=True)
     def main(B: T.Buffer((4,), "int32")):
         count = T.alloc_buffer((1,), "int32", scope="local")
@@ -14,6 +14,7 @@ class mod:
         B[0] = count[0]
 
 
+mod = tirx.transform.UnrollLoop()(Module)
+
 if __name__ == "__main__":
-    unrolled = tirx.transform.UnrollLoop()(mod)
-    tirx.transform.StorageRewrite()(unrolled)
+    tirx.transform.StorageRewrite()(mod)

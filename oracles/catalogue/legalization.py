@@ -275,7 +275,6 @@ REFUSED_OPERANDS = Rejection(
 """Refusals of what type inference accepts."""
 
 
-
 def _slices_outside(mod: tvm.IRModule, call: PassCall) -> bool:
     """A slice claims that its bounds lie inside of the tensor, and they do not."""
     return any(map(_outside, calls_of(mod, "relax.strided_slice")))

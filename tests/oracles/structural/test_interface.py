@@ -62,9 +62,9 @@ def test_an_operator_is_blamed_for_what_is_inferred_of_less(
 @I.ir_module
 class Vague:
     @R.function
-    def main(
-        x: R.Tensor((2,), "float32"), y: R.Tensor(("n", "n"), "float32")
-    ) -> R.Tuple(R.Tensor(("T.max(n, 0)",), "float32"), R.Tensor(ndim=2, dtype="float32")):
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor(("n", "n"), "float32")) -> R.Tuple(
+        R.Tensor(("T.max(n, 0)",), "float32"), R.Tensor(ndim=2, dtype="float32")
+    ):
         n = T.int64()
         z: R.Tensor((T.max(n, 0),), "float32") = R.ones(R.shape([T.max(n, 0)]), "float32")
         return (z, y)
@@ -73,15 +73,17 @@ class Vague:
 @I.ir_module
 class Precise:
     @R.function
-    def main(
-        x: R.Tensor((2,), "float32"), y: R.Tensor(("n", "n"), "float32")
-    ) -> R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n", "n"), "float32")):
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor(("n", "n"), "float32")) -> R.Tuple(
+        R.Tensor(("n",), "float32"), R.Tensor(("n", "n"), "float32")
+    ):
         n = T.int64()
         z: R.Tensor((n,), "float32") = R.ones(R.shape([n]), "float32")
         return (z, y)
 
 
-@pytest.mark.parametrize(("before", "after", "wrong"), [(Vague, Precise, False), (Precise, Vague, True)])
+@pytest.mark.parametrize(
+    ("before", "after", "wrong"), [(Vague, Precise, False), (Precise, Vague, True)]
+)
 def test_each_field_of_a_result_may_say_the_same_or_more(
     before: tvm.IRModule, after: tvm.IRModule, wrong: bool
 ) -> None:
