@@ -16,4 +16,4 @@ mod = tirx.transform.UnrollLoop()(Module)
 
 if __name__ == "__main__":
     text = tirx.transform.CommonSubexprElim()(mod).script()
-    assert text.count("n + m") == 1, "n + m is computed twice"
+    assert text.count("n + m") == 1, "the sum is computed twice"
