@@ -225,7 +225,7 @@ def counts_its_runs() -> tvm.transform.Pass:
 def differs_rarely() -> tvm.transform.Pass:
     return _pass(
         "DiffersRarely",
-        lambda mod: _with_main(mod, lambda func: func.with_attr("late", next(_rare) % 20 == 1)),
+        lambda mod: _with_main(mod, lambda func: func.with_attr("late", next(_rare) % 23 == 1)),
     )
 
 
