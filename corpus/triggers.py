@@ -17,6 +17,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
+from ..compat import ir
 from ..generators.ops import table
 from ..generators.traits import Trait
 from ..oracles.inspect import (
@@ -27,6 +28,7 @@ from ..oracles.inspect import (
     local_functions,
     nodes,
     op_name,
+    prim_funcs,
     relax_functions,
 )
 
@@ -206,6 +208,15 @@ def _has_fixed_sizes(value: relax.Expr) -> bool:
     return dims is not None and all(isinstance(dim, tirx.IntImm) for dim in dims)
 
 
+def shares_statements(mod: tvm.IRModule) -> bool:
+    """A statement stands in two places of a PrimFunc, as UnrollLoop makes it."""
+    for _, func in prim_funcs(mod):
+        stored = nodes(func, ir.BufferStore, ir.Evaluate)
+        if len(set(stored)) < len(stored):
+            return True
+    return False
+
+
 def _of_weights(func: relax.Function, *, constants: bool = False) -> set[Any]:
     """The weights of a function, and what is computed of them alone, or of constants, too."""
     inputs = attr(func, "num_input")
@@ -271,6 +282,7 @@ _ALL = (
     ),
     Trigger(resizes_to_one),
     Trigger(has_lists_of_other_lengths),
+    Trigger(shares_statements),
 )
 
 TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}

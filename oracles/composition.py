@@ -88,17 +88,21 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
     calls = _enabled(calls)
     runs = _subject(mod, calls, journal)
     explained = sequential.explanation(runs)
-    if explained is not None:
-        oracle, violation = explained
-        culprit = _culprit(runs, calls, journal)
-        if contract_of(culprit).exemption("chance", mod, culprit):
+    if explained is None:
+        if runs.given.mark & 2:
+            difference = _unlike(runs.direct, _nest(runs), NESTED)
+        else:
+            difference = _unlike(*_disable(runs), DISABLED)
+        if difference is None:
             return None
-        return violation.blame(oracle, culprit.name)
-    if runs.given.mark & 2:
-        difference = _unlike(runs.direct, _nest(runs), NESTED)
-    else:
-        difference = _unlike(*_disable(runs), DISABLED)
-    return None if difference is None else difference.blame("sequential", BLAMED)
+        explained = sequential.by_chance(runs)
+        if explained is None:
+            return difference.blame("sequential", BLAMED)
+    oracle, violation = explained
+    culprit = _culprit(runs, calls, journal)
+    if contract_of(culprit).exemption("chance", mod, culprit):
+        return None
+    return violation.blame(oracle, culprit.name)
 
 
 def _enabled(calls: Sequence[PassCall]) -> list[PassCall]:
@@ -202,7 +206,8 @@ def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> 
 def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> PassCall:
     """The last pass of the shortest beginning of the list that shows a difference."""
     for length in range(1, len(calls)):
-        if sequential.explanation(_subject(runs.given.copy(), calls[:length], journal)) is not None:
+        beginning = _subject(runs.given.copy(), calls[:length], journal)
+        if sequential.explanation(beginning) or sequential.by_chance(beginning):
             return calls[length - 1]
     return calls[-1]
 

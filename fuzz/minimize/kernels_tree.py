@@ -94,9 +94,10 @@ def variables(root: Any) -> set[int]:
 
 
 def dtype(expr: Any) -> str | None:
-    """The dtype of an expression; None where it is no number."""
+    """The dtype of an expression; None where it is no number, void among them."""
     ty = getattr(expr, "ty", None)
-    return str(ty.dtype) if isinstance(ty, tvm.ir.PrimType) else None
+    # That of void is empty.
+    return str(ty.dtype) or None if isinstance(ty, tvm.ir.PrimType) else None
 
 
 def operands(expr: Any) -> Iterator[Any]:

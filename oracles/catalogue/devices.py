@@ -8,7 +8,7 @@ from tvm import tirx
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage, expression
-from ..contract import PassContract
+from ..contract import PassContract, Rejection
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.threads.launch import Disagreement
@@ -149,6 +149,13 @@ CONTRACTS: tuple[PassContract, ...] = (
             "s_tir.transform.ThreadSync('warp')",
         ),
         stages=(Stage.DEVICE_LOOPS_LOWERED, Stage.DEVICE_ENTRY, Stage.SYNCHRONIZED),
+        rejections=(
+            Rejection(
+                "Cannot insert syncs inside condition",
+                "the message itself, of src/s_tir/transform/thread_storage_sync.cc: not all "
+                "threads would reach the barrier",
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(

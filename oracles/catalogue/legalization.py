@@ -274,6 +274,37 @@ REFUSED_OPERANDS = Rejection(
 )
 """Refusals of what type inference accepts."""
 
+
+def _slices_outside(mod: tvm.IRModule, call: PassCall) -> bool:
+    """A slice claims that its bounds lie inside of the tensor, and they do not."""
+    return any(map(_outside, calls_of(mod, "relax.strided_slice")))
+
+
+def _outside(call: relax.Call) -> bool:
+    x, axes, begin, end, *_ = call.args
+    shape = getattr(x.ty, "shape", None)
+    tuples = all(isinstance(each, relax.Tuple) for each in (axes, begin, end))
+    if not call.attrs.assume_inbound or not isinstance(shape, relax.ShapeExpr) or not tuples:
+        return False
+    numbers = zip(axes.fields, begin.fields, end.fields, strict=True)
+    for axis, *bounds in numbers:
+        known = [bound for bound in bounds if isinstance(bound, tirx.IntImm)]
+        extent = shape.values[int(axis)]
+        if any(int(bound) < 0 for bound in known):
+            return True
+        if isinstance(extent, tirx.IntImm) and any(int(bound) > int(extent) for bound in known):
+            return True
+    return False
+
+
+FALSE_BOUNDS = Exemption(
+    "signature",
+    "what type inference and legalization make of a slice outside of its tensor is left open",
+    "docstring of relax.op.strided_slice, assume_inbound: 'Whether to assume the indices are in "
+    "bound'",
+    when=_slices_outside,
+)
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LegalizeOps",
@@ -282,6 +313,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(_has_legalizable),
         post=_legalized,
         lowers=True,
+        exemptions=(FALSE_BOUNDS,),
         rejections=(
             REFUSED_OPERANDS,
             Rejection(
@@ -342,6 +374,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_folded,
         exemptions=(
             DEAD_CODE,
+            FALSE_BOUNDS,
             Exemption(
                 "chance",
                 "it runs the PrimFunc, which reads unwritten memory or memory that is not its own",

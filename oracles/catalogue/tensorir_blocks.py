@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..passcall import PassCall
 from .common import one_of
-from .tensorir_common import ANYWHERE, NO_NORMAL_FORM, between, has, nodes_of
+from .tensorir_common import ANYWHERE, between, has, nodes_of
 
 AFTER_INIT = between(Stage.INIT_LOWERED, Stage.MATCHES_LOWERED)
 """PlanAndUpdateBufferAllocationLocation and ConvertBlocksToOpaque check that no block has initial
@@ -121,7 +121,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=OPAQUE,
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         post=_compacted,
-        exemptions=(NO_NORMAL_FORM,),
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "a second run derives the regions anew from what the first one has made",
+                "docstring: 'narrowing the buffer shape and adjust the access region if "
+                "necessary'; src/s_tir/transform/compact_buffer_region.cc simplifies their bounds",
+            ),
+        ),
         cost=0.4,
     ),
     PassContract(
@@ -156,7 +163,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             ir.SBlock, lambda block: "meta_schedule.layout_rewrite_preproc" in block.annotations
         ),
         exemptions=(
-            NO_NORMAL_FORM,
             Exemption(
                 "values",
                 "leaves a step out: the weight is to come in the new layout",

@@ -51,13 +51,19 @@ RAW = between(Stage.TENSORIR, Stage.BOUND)
 WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
 
 
-NO_NORMAL_FORM = Exemption(
+SIMPLIFIES = Exemption(
     "fixpoint",
-    "a second run simplifies what the first one has made, or reuses more of it",
+    "a second run simplifies what the first one has made",
     "the docstring promises no normal form; the pipeline of tvm/s_tir/pipeline.py runs "
     "StmtSimplify several times",
 )
-"""Of passes that simplify expressions, or plan memory, on their way."""
+
+ENDS_WITH_SIMPLIFY = Exemption(
+    "fixpoint",
+    "it ends with StmtSimplify, which simplifies more the second time",
+    "src/s_tir/transform/hoist_expression.cc: a Sequential that ends with StmtSimplify and "
+    "RemoveNoOp",
+)
 
 
 def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:

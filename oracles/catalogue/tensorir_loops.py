@@ -13,9 +13,10 @@ from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
     ANYWHERE,
+    ENDS_WITH_SIMPLIFY,
     FLAT,
-    NO_NORMAL_FORM,
     RAW,
+    SIMPLIFIES,
     WITHOUT_BLOCKS,
     between,
     calls,
@@ -120,14 +121,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.StmtSimplify",
         variants=under("s_tir.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
-        exemptions=(NO_NORMAL_FORM,),
+        exemptions=(SIMPLIFIES,),
         cost=0.3,
     ),
     PassContract(
         name="tirx.StmtSimplify",
         variants=under("tirx.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
-        exemptions=(NO_NORMAL_FORM,),
+        exemptions=(SIMPLIFIES,),
         cost=0.3,
     ),
     PassContract(name="s_tir.ConvertSSA", stages=ANYWHERE, post=_ssa, cost=0.1),
@@ -172,7 +173,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Docstring: "for the TIR not contains opaque block".
         stages=WITHOUT_BLOCKS,
         post=_flat,
-        exemptions=(NO_NORMAL_FORM,),
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "shapes and indices are simplified, and may be written in another way the second "
+                "time",
+                "the docstring promises accesses of one dimension, and no form of their indices; "
+                "src/tirx/transform/flatten_buffer.cc: canonical_simplify",
+            ),
+        ),
         cost=0.2,
     ),
     PassContract(
@@ -180,7 +189,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("tirx.transform.NarrowDataType(32)", "tirx.transform.NarrowDataType(64)"),
         # Docstring: "Run this pass after FlattenBuffer".
         stages=FLAT,
-        exemptions=(NO_NORMAL_FORM,),
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "what it builds anew is folded, and the constant that is left is narrow",
+                "src/tirx/transform/narrow_datatype.cc: operators with rewritten operands are "
+                "built by functions that fold constants, such as 0 * n",
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(
@@ -228,7 +244,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=FLAT,
         requires=_without_vectorized_loops,
         looks_for=has(ir.AllocBuffer),
-        exemptions=(NO_NORMAL_FORM,),
+        exemptions=(
+            Exemption(
+                "fixpoint",
+                "allocations that the first run has moved outwards may share space in the second",
+                "docstring: 'Trying to share space between allocations to make a static "
+                "allocation plan when possible'",
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(
@@ -247,10 +270,12 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=FLAT,
         looks_for=has(ir.IfThenElse),
-        exemptions=(NO_NORMAL_FORM,),
+        exemptions=(ENDS_WITH_SIMPLIFY,),
         cost=0.3,
     ),
-    PassContract(name="s_tir.HoistExpression", stages=FLAT, exemptions=(NO_NORMAL_FORM,), cost=0.3),
+    PassContract(
+        name="s_tir.HoistExpression", stages=FLAT, exemptions=(ENDS_WITH_SIMPLIFY,), cost=0.3
+    ),
     PassContract(
         name="tirx.UnrollLoop",
         variants=under(
@@ -275,9 +300,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(name="s_tir.RenormalizeSplitPattern", stages=FLAT, cost=0.2),
     PassContract(name="s_tir.RewriteUnsafeSelect", stages=FLAT, looks_for=has(ir.Select), cost=0.1),
-    PassContract(
-        name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, exemptions=(NO_NORMAL_FORM,), cost=0.4
-    ),
+    PassContract(name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, cost=0.4),
     PassContract(
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,

@@ -182,14 +182,25 @@ def _type(func: relax.Function) -> relax.FuncType:
 
 def contradiction(old: relax.Function, new: relax.Function) -> str | None:
     """What is wrong with the new function's result type, if anything."""
-    # PASS: the new type says the same or more. Dimensions may have got other variables, which
-    # the check cannot tell from others: what is known of them decides.
-    verdict = int(type_base_check(old.ret_ty, new.ret_ty))
-    if verdict == 3 or _known(old.ret_ty) == _known(new.ret_ty):
+    if _says_as_much(old.ret_ty, new.ret_ty):
         return None
+    verdict = int(type_base_check(old.ret_ty, new.ret_ty))
     if verdict != 0:
         return LESS_KNOWN
     return retyped(_since(old, new))
+
+
+def _says_as_much(old: relax.Type, new: relax.Type) -> bool:
+    """The new type says the same or more, each field of a tuple by itself.
+
+    Dimensions may have got other variables, or be written in another way, which the check cannot
+    tell from others: what is known of them decides.
+    """
+    if isinstance(old, relax.TupleType) and isinstance(new, relax.TupleType):
+        return len(old.fields) == len(new.fields) and all(
+            map(_says_as_much, old.fields, new.fields)
+        )
+    return int(type_base_check(old, new)) == 3 or _known(old) == _known(new)
 
 
 def retyped(operator: str | None) -> str:

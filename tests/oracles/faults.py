@@ -212,12 +212,20 @@ def fills_in_a_type() -> tvm.transform.Pass:
 # deterministic, repeatable, sequential
 
 _count = itertools.count()
+_rare = itertools.count()
 
 
 def counts_its_runs() -> tvm.transform.Pass:
     return _pass(
         "CountsItsRuns",
         lambda mod: _with_main(mod, lambda func: func.with_attr("run", next(_count))),
+    )
+
+
+def differs_rarely() -> tvm.transform.Pass:
+    return _pass(
+        "DiffersRarely",
+        lambda mod: _with_main(mod, lambda func: func.with_attr("late", next(_rare) % 23 == 1)),
     )
 
 

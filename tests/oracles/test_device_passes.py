@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import tvm
 from tvm import tirx
+from tvm.script import ir as I
+from tvm.script import tirx as T
 
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.prim_funcs.kernels import kernels
@@ -58,3 +60,21 @@ def test_every_access_is_made_by_threads() -> None:
     assert all(isinstance(func, tirx.PrimFunc) for func in marked.functions.values())
     found = post(mod, marked, PassCall(DEFAULT))
     assert found == "a kernel stores outside of its threads"
+
+
+@I.ir_module
+class Conditional:
+    @T.prim_func(private=True, s_tir=True)
+    def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int32):
+        tx = T.launch_thread("threadIdx.x", 64)
+        S = T.alloc_buffer((64,), scope="shared")
+        if n > tx:
+            S[tx] = A[tx]
+            B[tx] = S[63 - tx]
+
+
+def test_a_barrier_that_not_all_threads_reach_is_refused() -> None:
+    case = Case(Conditional, (PassCall("s_tir.transform.ThreadSync('shared')"),))
+    with pytest.raises(tvm.error.InternalError, match="Cannot insert syncs inside condition"):
+        case.calls[0].run(case.mod)
+    assert check(case, oracles=["crash"]) == []

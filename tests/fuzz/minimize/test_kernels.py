@@ -318,6 +318,16 @@ def test_expressions_become_their_operands(statements: tvm.IRModule) -> None:
     assert body(small)[-1] == "B[0] = A[0] * 3"
 
 
+@pytest.mark.parametrize("reduction", [zero_values, simplify_expressions, drop_definitions])
+def test_what_has_no_value_becomes_no_constant(reduction: Reduction) -> None:
+    """A call of type void."""
+    call = tvm.ir.Call("tirx.call_extern", ["f"], ret_ty="void")
+    mod = tvm.IRModule({"kernel": tirx.PrimFunc([], ir.Evaluate(call))})
+    assert list(str(call.ty.dtype)) == []
+    small = reduced(mod, text_has("T.call_extern"), reduction)
+    assert text_has("T.call_extern")(small)
+
+
 def test_values_become_zeros(mod: tvm.IRModule) -> None:
     small = reduced(mod, text_has("T.exp("), zero_values)
     (exp,) = [s for s in nodes(small["total"], ir.BufferStore) if "exp" in str(s)]

@@ -8,6 +8,7 @@ import pytest
 import tvm
 from tvm import relax, tirx
 
+from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -51,3 +52,22 @@ def test_what_a_message_names_as_not_supported_may_be_refused(mod: tvm.IRModule,
 def test_what_no_message_names_is_reported() -> None:
     (violation,) = check(Case(affine(2, 0), (PassCall("LegalizeOps()"),)), oracles=["crash"])
     assert violation.oracle == "crash"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "inbound", "outside"),
+    [
+        (0, 2, True, False),
+        (1, 3, True, True),
+        (-1, 2, True, True),
+        (1, 3, False, False),
+    ],
+)
+def test_a_slice_outside_of_its_tensor_promises_no_type(
+    begin: int, end: int, inbound: bool, outside: bool
+) -> None:
+    x = relax.Var("x", relax.TensorType((3, 2), "float32"))
+    sliced = relax.op.strided_slice(x, [1], [begin], [end], assume_inbound=inbound)
+    call = PassCall("LegalizeOps()")
+    found = catalogue["LegalizeOps"].exemption("signature", module(sliced, x), call)
+    assert (found is not None) == outside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tvm
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -56,3 +57,23 @@ def test_an_operator_is_blamed_for_what_is_inferred_of_less(
     found = interface.signature(runs)
     assert found is not None
     assert found.pass_name == blamed
+
+
+def returning(*shapes: list[relax.Expr] | None) -> relax.Function:
+    """A function whose result is a tuple of tensors of rank 1."""
+    fields = [
+        relax.TensorType(dtype="float32", ndim=1)
+        if shape is None
+        else relax.TensorType(shape, "float32")
+        for shape in shapes
+    ]
+    return relax.Function.create_empty([], relax.TupleType(fields), True)
+
+
+def test_each_field_of_a_result_may_say_the_same_or_more() -> None:
+    """One field is written in another way, of the other one more is known."""
+    n = tirx.Var("n", "int64")
+    limited = tirx.max(n, tirx.const(0, "int64"))
+    vague, precise = returning([limited], None), returning([n], [n])
+    assert interface.contradiction(vague, precise) is None
+    assert interface.contradiction(precise, vague) == interface.LESS_KNOWN

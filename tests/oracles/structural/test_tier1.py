@@ -215,6 +215,16 @@ def test_the_random_pass_of_a_list_is_found() -> None:
     assert (violation.oracle, violation.pass_name) == ("deterministic", "counts_its_runs")
 
 
+@pytest.mark.parametrize("others", [(), ("Normalize()", "LegalizeOps()")])
+def test_a_rarely_random_pass_is_found(others: tuple[str, ...]) -> None:
+    """Its result is another one in one run of 23: hardly ever on the first copies."""
+    calls = (user("differs_rarely"), *map(PassCall, others))
+    found = [violation for _ in range(23) for violation in check(Case(module(), calls))]
+    assert {(violation.oracle, violation.pass_name) for violation in found} == {
+        ("deterministic", "differs_rarely")
+    }
+
+
 @I.ir_module
 class Folded:
     @T.prim_func(private=True)
