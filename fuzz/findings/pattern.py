@@ -21,7 +21,7 @@ def pattern(mod: tvm.IRModule) -> str:
     attributes of operators are kept: other attributes mostly take other paths through a pass.
     """
     kinds = {
-        gvar.name_hint: "PrimFunc" if isinstance(func, tvm.tirx.PrimFunc) else "Function"
+        gvar.name_hint: PRIM_FUNC if isinstance(func, tvm.tirx.PrimFunc) else "Function"
         for gvar, func in mod.functions_items()
     }
     return "\n".join(sorted(_function(func, kinds) for _, func in mod.functions_items()))
@@ -93,7 +93,7 @@ def elements(pattern: str, *, parameters: bool = False) -> frozenset[str]:
             found.add(re.sub(r" Function\(.*\)", "", line))
             if parameters:
                 found.update(f"parameter: {ty}" for ty in re.findall(r"%\d+: ([^,()]+)", line))
-        elif line.startswith(("    ", "PrimFunc")):
+        elif line.startswith(("    ", PRIM_FUNC)):
             found.add(re.sub(r"%\d+", "%", line.strip()))
     return frozenset(found - {"public"})
 
@@ -109,9 +109,21 @@ def _function(func: Any, kinds: dict[str, str]) -> str:
     if isinstance(func, tvm.tirx.PrimFunc):
         found = nodes(func.body, tvm.tirx.Stmt, tvm.ir.Expr)
         body = (op_name(node) or type(node).__name__ for node in found)
-        return f"PrimFunc {' '.join(name for name in body if name not in _LEAVES)}"
+        return f"{PRIM_FUNC} {' '.join(name for name in body if name not in _LEAVES)}"
     return type(func).__name__
 
+
+PRIM_FUNC = "PrimFunc"
+"""How the line of a PrimFunc begins, in which the classes of its nodes follow."""
+
+_BINARY = (ir.BinaryOpExpr, ir.CmpExpr, ir.LogicalExpr)
+
+ARITHMETIC = frozenset(
+    kind.__name__
+    for kind in vars(ir).values()
+    if isinstance(kind, type) and issubclass(kind, _BINARY) and kind not in _BINARY
+)
+"""The classes of binary arithmetic and comparison."""
 
 _LEAVES = ("IntImm", "FloatImm", "Var", "SBlockRealize")
 """What a PrimFunc has more or less of by its shapes alone, or besides something else."""

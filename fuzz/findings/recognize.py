@@ -33,7 +33,7 @@ from .confirm import DEATHS
 from .dedup import causes
 from .evidence import Evidence
 from .finding import Finding
-from .pattern import elements
+from .pattern import ARITHMETIC, PRIM_FUNC, elements
 from .rules import LEGALIZERS, OWN_PLACE, RULES, Rule, not_known, other_type
 
 MOST = 32
@@ -127,7 +127,8 @@ def unlike(
     the modules in the record's field `like` has, or if the module of the reproducer raises in the
     same place of TVM, under the passes of the finding or under another one of the record, or has a
     cause in the types of calls in common with it. It is unlike one whose reproducer raises the same
-    in other places only, or gives another type in another respect. Where that does not tell, and
+    in other places only, or gives another type in another respect, or does without something that
+    the finding needs and that tells (`_needs_something_else`). Where that does not tell, and
     what is raised is no message of a few bugs only, it is like one if it needs nothing that the
     reproducer does without, and the reproducer shows the same with those attributes of operators
     only that it has, too; or, where the reproducer shows something else, if it has all that the
@@ -180,6 +181,8 @@ def _resembles(
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
+    if _needs_something_else(finding, mine, its):
+        return False
     if _raises_in_place(finding, shown) or _has_cause_of(finding, shown, _OF_TYPES):
         return True
     if _retypes_otherwise(mine, its):
@@ -202,6 +205,29 @@ def _resembles(
     # The minimizer makes a packed call of whatever will do.
     my_parts -= {PACKED, relax.ExternFunc.__name__}
     return my_parts <= its_parts and _attributes_alike(executor, finding, known, its)
+
+
+def _needs_something_else(finding: Finding, mine: Evidence, its: Evidence) -> bool:
+    """The finding, which is reduced, has what the reproducer does without, and that tells: types
+    that leave something open, or arithmetic in PrimFuncs. Or each of them has what the other does
+    without, an operator and a part, and what raises is no code of the pass.
+    """
+    if mine.unknowns and not its.unknowns:
+        return True
+    arithmetic, others = _arithmetic(mine), _arithmetic(its)
+    if arithmetic - others and others - arithmetic:
+        return True
+    if finding.violation.raised is None or OWN_PLACE.search(finding.violation.place):
+        return False
+    return not {*mine.ops} <= {*its.ops} and not {*its.parts} <= {*mine.parts}
+
+
+def _arithmetic(evidence: Evidence) -> set[str]:
+    """The classes of arithmetic in a module of PrimFuncs; none for modules of Relax."""
+    lines = evidence.pattern.splitlines()
+    if not all(line.startswith(PRIM_FUNC) for line in lines):
+        return set()
+    return {word for line in lines for word in line.split() if word in ARITHMETIC}
 
 
 def _retypes_otherwise(mine: Evidence, its: Evidence) -> bool:
@@ -227,8 +253,9 @@ def _same_place(finding: Finding, violation: Violation) -> bool:
     return bool(mine.legalization) and mine.legalization == its.legalization
 
 
-_HELPERS = re.compile(r"utils\.\w+:")
-"""A file of functions that many call: what raises there tells nothing of the caller's fault."""
+_HELPERS = re.compile(r"utils\.\w+:|\brelax/ir/transform\.cc:")
+"""Functions that many call, and what all passes run through: what raises there tells nothing of the
+caller's fault."""
 
 
 def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Evidence) -> bool:

@@ -14,7 +14,7 @@ from ..passcall import PassCall
 from ..tensorir.threads.launch import Disagreement
 from ..tensorir.threads.limits import over_limits
 from .common import one_of
-from .tensorir_common import has, mostly_on_a_copy
+from .tensorir_common import has, mostly_on_a_copy, with_target
 
 
 def _rules(*names: str) -> str:
@@ -160,6 +160,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="s_tir.LowerThreadAllreduce",
+        requires=with_target,
         stages=(Stage.SYNCHRONIZED,),
         cost=0.3,
     ),
@@ -170,6 +171,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.LowerWarpMemory",
+        requires=with_target,
         stages=(Stage.DEVICE_SPLIT,),
         cost=0.2,
     ),

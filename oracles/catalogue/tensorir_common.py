@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tvm
+from tvm import tirx
 
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import TENSORIR, Stage
 from ..contract import Exemption, Sought, Variants
-from ..inspect import nodes, prim_funcs
+from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from .common import definition
 
@@ -74,6 +75,19 @@ def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:
 def without_blocks(mod: tvm.IRModule) -> str | None:
     """The pass comes behind LowerOpaqueBlock in the pipeline for functions with blocks."""
     return "blocks" if nodes_of(mod, ir.SBlock) else None
+
+
+def with_target(mod: tvm.IRModule) -> str | None:
+    """The pass refuses a function without a target: "Require the target attribute"."""
+    bound = all(attr(func, "target") is not None for _, func in prim_funcs(mod))
+    return None if bound else "a PrimFunc without a target: BindTarget comes first"
+
+
+def packed(mod: tvm.IRModule) -> str | None:
+    """The pass refuses buffers as parameters: "must be called after MakePackedAPI"."""
+    params = (param for _, func in prim_funcs(mod) for param in func.params)
+    buffers = any(isinstance(param.ty, tirx.BufferType) for param in params)
+    return "a parameter that is a buffer: MakePackedAPI comes first" if buffers else None
 
 
 def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:

@@ -9,7 +9,15 @@ from ..contract import Exemption, PassContract, Rejection, Relation
 from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
-from .tensorir_common import ANYWHERE, WITH_TARGET, WITHOUT_BLOCKS, between, in_place
+from .tensorir_common import (
+    ANYWHERE,
+    WITH_TARGET,
+    WITHOUT_BLOCKS,
+    between,
+    in_place,
+    packed,
+    with_target,
+)
 
 BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
 """Parameters are handles there, of which no values can be compared: structure alone is checked."""
@@ -96,17 +104,20 @@ CONTRACTS: tuple[PassContract, ...] = (
     # Messages of these name the attribute that BindTarget sets.
     PassContract(
         name="tirx.LowerIntrin",
+        requires=with_target,
         stages=(*between(Stage.LOOPS_LOWERED, Stage.SPLIT), *BEHIND),
         cost=0.3,
     ),
     PassContract(
         name="tirx.SplitHostDevice",
+        requires=with_target,
         variants=in_place("tirx.transform.SplitHostDevice()"),
         stages=between(Stage.ANNOTATED_ENTRY, Stage.SPLIT),
         cost=0.1,
     ),
     PassContract(
         name="tirx.MakePackedAPI",
+        requires=with_target,
         stages=(Stage.SPLIT,),
         relation=Relation.NEW_SIGNATURE,
         exemptions=(
@@ -121,10 +132,18 @@ CONTRACTS: tuple[PassContract, ...] = (
         cost=0.5,
     ),
     PassContract(
-        name="tirx.FP8StorageLegalize", stages=BEHIND, relation=Relation.NEW_SIGNATURE, cost=0.2
+        name="tirx.FP8StorageLegalize",
+        requires=packed,
+        stages=BEHIND,
+        relation=Relation.NEW_SIGNATURE,
+        cost=0.2,
     ),
     PassContract(
-        name="tirx.BF16StorageLegalize", stages=BEHIND, relation=Relation.NEW_SIGNATURE, cost=0.2
+        name="tirx.BF16StorageLegalize",
+        requires=packed,
+        stages=BEHIND,
+        relation=Relation.NEW_SIGNATURE,
+        cost=0.2,
     ),
     PassContract(name="tirx.LowerTVMBuiltin", stages=BEHIND, relation=Relation.LOWERED, cost=0.3),
 )

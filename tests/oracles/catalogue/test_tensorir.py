@@ -22,8 +22,10 @@ from relaxfuzz.generators.families import FAMILIES
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.stages import DEVICE, TENSORIR, Stage
 from relaxfuzz.oracles.catalogue import LEFT_OUT, catalogue, of_family, tensorir_rare
+from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import no_post
 from relaxfuzz.oracles.passcall import BELOW_RELAX, PassCall, public_passes
+from relaxfuzz.oracles.violation import Case
 
 OFF = availability.current().passes
 CONTRACTS = {
@@ -213,3 +215,18 @@ def test_what_is_known_to_change_its_module_mostly_gets_a_copy(name: str) -> Non
     before = load_json(save_json(mod))
     copied[0].run(mod)
     assert structural_equal(mod, before, map_free_vars=True)
+
+
+@I.ir_module
+class AsWritten:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = T.exp(A[i])
+
+
+@pytest.mark.parametrize("name", sorted(CONTRACTS))
+def test_a_function_as_people_write_it_is_taken_or_refused_in_words(name: str) -> None:
+    """It has no target yet, and buffers as parameters."""
+    violations = check(Case(AsWritten, (call_of(name, AsWritten),)), oracles=("crash",))
+    assert [each.title for each in violations] == []
