@@ -80,6 +80,9 @@ class CampaignConfig:
     campaign."""
     oracles: tuple[str, ...] | None = None
     """Only these; None: all, expensive ones on a sample."""
+    device: str | None = None
+    """The kind of the device on which a sample of what is evaluated is executed, where `oracles`
+    names none."""
     compositions: bool = True
     """Also check sequences of passes and the named pipelines."""
     modules_in_block: int = schedule.MODULES_IN_BLOCK
@@ -264,6 +267,7 @@ class _Campaign:
             count=count,
             targets=(),
             oracles=self._config.oracles,
+            device=self._config.device,
             compositions=self._config.compositions,
             yields=self._state.guide(number).yields,
             reported=tuple(map(mark, self._state.occurrences)),

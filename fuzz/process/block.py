@@ -122,6 +122,8 @@ class Block(Job[BlockResult]):
     """Items that are left out because they have killed too many processes."""
     avoid: Mapping[str, Avoid] = field(default_factory=dict)
     """By label of a target: the modules that it is checked on only sometimes."""
+    device: str | None = None
+    """The kind of the device on which a sample of what is evaluated is executed."""
     reported: tuple[str, ...] = ()
     """The marks of identities that earlier blocks have reported: their modules are not needed."""
 
@@ -272,7 +274,9 @@ class _Run:
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
         sampled = Random(entropy("oracles", job.seed, index, stage))
-        self._sampled = () if job.oracles is not None else schedule.oracles_of_module(sampled)
+        self._sampled = (
+            () if job.oracles is not None else schedule.oracles_of_module(sampled, job.device)
+        )
         pristine.note(copies=any(oracle.copies for oracle in self._sampled))
         found = functools.cache(lambda: features(mod))
         stats: dict[str, PassStats] = defaultdict(PassStats)

@@ -56,21 +56,12 @@ def missing(kind: str) -> str | None:
     """
 
     def look() -> Iterator[str | None]:
-        name = KINDS[kind]
         _unlimited()
-        if kind != CPU and tvm.get_global_func(f"device_api.{kind}", allow_missing=True) is None:
-            yield (
-                f"no {name} device: this build of TVM has no runtime for {kind}, or cannot load it "
-                "(is the driver installed?)"
-            )
-        elif not device_of(kind).exist:
-            yield f"no {name} device: tvm.device({kind!r}) does not exist on this machine"
-        else:
-            try:
-                yield _wrong(kind)
-            except Exception as error:
-                text = f"{type(error).__name__}: {keys.headline(str(error))}"
-                yield f"the {name} device cannot be used: {text}"
+        try:
+            yield _absent(kind) or _wrong(kind)
+        except Exception as error:
+            text = f"{type(error).__name__}: {keys.headline(str(error))}"
+            yield f"the {KINDS[kind]} device cannot be used: {text}"
 
     answers, end = in_fork(look, SECONDS)
     if not answers:
@@ -106,6 +97,8 @@ def execute_on(
         step = "lower"
         try:
             _unlimited()
+            if (why := _absent(kind)) is not None:
+                raise ValueError(why)
             device, target = device_of(kind), target_of(kind)
             for _, func in prim_funcs(mod):
                 if (limit := over_limits(func, target)) is not None:
@@ -145,6 +138,18 @@ def called(function: Any, args: Sequence[Any], device: Any) -> tuple[Any, ...]:
     ]
     function(*given)
     return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
+
+
+def _absent(kind: str) -> str | None:
+    """Why there is no such device; asked in a fork."""
+    if kind != CPU and tvm.get_global_func(f"device_api.{kind}", allow_missing=True) is None:
+        return (
+            f"no {KINDS[kind]} device: this build of TVM has no runtime for {kind}, or cannot load "
+            "it (is the driver installed?)"
+        )
+    if not device_of(kind).exist:
+        return f"no {KINDS[kind]} device: tvm.device({kind!r}) does not exist on this machine"
+    return None
 
 
 def _unlimited() -> None:

@@ -183,7 +183,7 @@ def _wrong(
         return
     if isinstance(values, Failure):
         if values.step == "lower":
-            abstain(f"the device at hand does not take it: {headline(values.text)}")
+            abstain(headline(values.text))
             return
         at = values.plan if isinstance(values, Death) else 0
         e, side = calls[max(at, 0)]
@@ -320,3 +320,5 @@ def _oracle(kind: str) -> Oracle:
 
 ORACLES = tuple(map(_oracle, KINDS))
 """One for each kind of device."""
+
+NAMES = frozenset(oracle.name for oracle in ORACLES)
