@@ -163,6 +163,7 @@ def execute(
 def carried_out(
     work: Callable[[], Iterator[tuple[str, Any]]],
     *,
+    what: str = "values in the VM",
     slow: bool = False,
     seconds: float | None = None,
     beat: Callable[[], None] | None = None,
@@ -172,6 +173,7 @@ def carried_out(
     Args:
         work: yields "lower", "build" and then for each run "run" with its result; a Failure in
             place of None ends it.
+        what: is omitted where the time is up.
         slow: to run out of time is no sign of a hang.
         seconds: for all of it.
         beat: called now and then meanwhile.
@@ -182,7 +184,7 @@ def carried_out(
     steps, end = in_fork(work, seconds, beat)
     if end is not None:
         if end == LATE or (end == HANG and slow):
-            omit("values in the VM")
+            omit(what)
             return None
         again, same = in_fork(work, seconds, beat)
         return _death(len(steps), end) if (end, len(steps)) == (same, len(again)) else None

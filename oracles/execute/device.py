@@ -117,7 +117,7 @@ def execute_on(
             except Exception as error:
                 yield raised("run", error)
 
-    return carried_out(work, seconds=SECONDS, beat=beat)
+    return carried_out(work, what=f"values on {kind}", seconds=SECONDS, beat=beat)
 
 
 def target_of(kind: str) -> Target:

@@ -14,7 +14,7 @@ import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tvm
@@ -30,7 +30,7 @@ from ..execute import Death, Failure
 from ..execute.device import CPU, KINDS, execute_on
 from ..grades.grade import Grade
 from ..inspect import attr, nodes
-from ..keys import headline
+from ..keys import headline, message
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, sanitize
@@ -92,15 +92,22 @@ def on_device(kind: str, runs: PassRuns) -> Violation | None:
 def _violation(kind: str, found: Found) -> Violation:
     name, value = found.after.function, found.value
     if isinstance(value, Failure):
-        # Where the process ends is chance; an exception names the cause.
-        ends = isinstance(value, Death)
-        what = f"code for {kind} {'kills the process' if ends else f'fails to {value.step}'}"
-        violation = value.violation.under(what, detail=f"{name}: {value.violation.detail}")
-        return violation.blame(name_of(kind), build_of(kind))
+        return _failed(kind, name, value).blame(name_of(kind), build_of(kind))
     wrong, dtype = found.wrong.split(":", 1)[0], _dtype(found)
-    title = f"{kind} computes other {wrong} of {dtype} than the result of the pass means"
+    title = f"code for {kind} computes other {wrong} of {dtype} than its PrimFunc means"
     violation = Violation(title, f"{name}: {found.wrong}", (wrong, dtype))
     return violation.blame(name_of(kind), build_of(kind))
+
+
+def _failed(kind: str, name: str, failure: Failure) -> Violation:
+    detail = f"{name}: {failure.violation.detail}"
+    if isinstance(failure, Death):
+        return failure.violation.under(f"code for {kind} kills the process", detail=detail)
+    what = f"code for {kind} fails to {failure.step}"
+    violation = failure.violation.under(what, detail=detail)
+    # Compilers list all that they do not accept: how much of it there is, is an accident.
+    first = message(headline(failure.text))
+    return replace(violation, key=(what, failure.error, first)) if first else violation
 
 
 def _dtype(found: Found) -> str:

@@ -26,12 +26,12 @@ def subtracts() -> tvm.transform.Pass:
     """Wrong: the result means something else, and code for it does what it means."""
 
     def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
-        return func.with_body(_subtracting(func.body))
+        return func.with_body(subtracting(func.body))
 
     return tirx.transform.prim_func_pass(transform, opt_level=0, name="subtracts")
 
 
-def _subtracting(body: Any) -> Any:
+def subtracting(body: Any) -> Any:
     return tvm_ffi.structural_map(body, (ir.Add, lambda add: ir.Sub(add.a, add.b)), order="post")
 
 
@@ -76,7 +76,7 @@ class Scheduled:
 def faulty_code_generation(mod: tvm.IRModule, target: Any) -> Any:
     """Code generation by LLVM that subtracts instead of adding."""
     functions = {
-        gvar: func.with_body(_subtracting(func.body)) for gvar, func in mod.functions_items()
+        gvar: func.with_body(subtracting(func.body)) for gvar, func in mod.functions_items()
     }
     return GENERATE(tvm.IRModule(functions, attrs=mod.attrs), target)
 
