@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -211,19 +211,19 @@ def _is_refusal(value: Any) -> bool:
 
 def _explained(kind: str, found: Found, runs: PassRuns) -> bool:
     """The PrimFunc itself is faulty, or a pass of `tirx.build` is; each has checks of its own."""
-    mod, name = found.part, found.after.function
-    if _faulty(mod[name], found.after.args):
+    mod, e = found.part, found.after
+    if _faulty(mod[e.function], e.args):
         return True
-    for each in _steps(kind):
+    for each, known in _steps(kind):
         runs.step(each)
         splits = pass_of(each) == "tirx.SplitHostDevice"
-        if splits and kind != CPU and _faulty(mod[name], found.after.args, synchronised=True):
+        if splits and kind != CPU and _faulty(mod[e.function], e.args, synchronised=True):
             return True
         try:
             mod = step(mod, each)
         except Exception:  # whatever the pass raises, it raises where it is checked, too
             return True
-        if _changes(mod, found.after):
+        if known and _changes(mod, e):
             return True
     return False
 
@@ -247,18 +247,28 @@ def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
     return e.differs(value) is not None
 
 
-def _steps(kind: str) -> Iterator[str]:
-    """The passes that `tirx.build` runs before it makes code, up to the split of the host."""
-    if kind != CPU:
-        yield f"tirx.BindTarget(tvm.target.Target({dict(TARGETS[kind])!r}, host='llvm'))"
-    order = list(TENSORIR if kind == CPU else DEVICE)
-    first, last = (
-        (Stage.BOUND, Stage.SPLIT)
-        if kind == CPU
-        else (Stage.REDUCTIONS_LOWERED, Stage.DEVICE_SPLIT)
-    )
-    for stage in order[order.index(first) : order.index(last) + 1]:
-        yield from steps(stage)
+def _steps(kind: str) -> Iterator[tuple[str, bool]]:
+    """The passes that `tirx.build` runs on all functions before it makes code of some, and whether
+    their results can be evaluated: behind the packed API they cannot.
+
+    On a CPU, those for the host are among them: there all functions are the host's.
+    """
+    if kind == CPU:
+        lowering = _between(TENSORIR, Stage.BOUND, Stage.SPLIT)
+        packing = _between(TENSORIR, Stage.PACKED, Stage.HOST_LOWERED)
+    else:
+        target = dict(TARGETS[kind])
+        yield f"tirx.BindTarget(tvm.target.Target({target!r}, host='llvm'))", True
+        lowering = _between(DEVICE, Stage.REDUCTIONS_LOWERED, Stage.DEVICE_SPLIT)
+        packing = _between(TENSORIR, Stage.PACKED, Stage.PACKED)
+    yield from ((each, True) for each in lowering)
+    yield from ((each, False) for each in packing)
+
+
+def _between(order: Mapping[Stage, Any], first: Stage, last: Stage) -> list[str]:
+    stages = list(order)
+    reached = stages[stages.index(first) : stages.index(last) + 1]
+    return [each for stage in reached for each in steps(stage)]
 
 
 def _alone(kind: str, case: Case) -> Iterator[Found]:

@@ -34,6 +34,14 @@ class Divides:
         B[0] = T.truncdiv(B[0], A[0])
 
 
+@I.ir_module
+class Large:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((2048,), "float32")):
+        for i in T.thread_binding(2048, thread="threadIdx.x"):
+            A[i] = T.float32(0)
+
+
 def test_the_cpu_is_always_there() -> None:
     assert missing(CPU) is None
 
@@ -87,13 +95,6 @@ def test_a_death_is_a_value() -> None:
 def test_what_the_device_cannot_take_is_refused_before_code_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    @I.ir_module
-    class Large:
-        @T.prim_func(s_tir=True)
-        def main(A: T.Buffer((2048,), "float32")):
-            for i in T.thread_binding(2048, thread="threadIdx.x"):
-                A[i] = T.float32(0)
-
     monkeypatch.setattr(device, "target_of", lambda kind: tvm.target.Target("cuda", host="llvm"))
     failure = execute_on(CPU, Large, "main", [[np.zeros(2048, "float32")]])
     assert isinstance(failure, Failure)
