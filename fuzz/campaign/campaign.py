@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...compat import availability
-from ...generators.families import DEFAULT
+from ...generators.families import DEFAULT, FAMILIES
 from ...generators.ops import table
 from ...generators.seeds import Whole
 from ...generators.stages import Stage
@@ -290,7 +290,10 @@ class _Campaign:
         family = schedule.family(self._targets, self._config.seed, turn)
         targets = tuple(self._targets[family])
         made = self._recipe(targets, turn, guide, hidden, avoid)
-        made = dataclasses.replace(made, family=family)
+        device = self._config.device
+        # Of kernels for other devices, nothing could be executed.
+        target = device if device in FAMILIES[family].targets else None
+        made = dataclasses.replace(made, family=family, target=target)
         return dataclasses.replace(part, targets=targets, recipe=made, avoid=avoid)
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:

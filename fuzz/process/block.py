@@ -161,6 +161,7 @@ def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
     if recipe.whole is not None:
         return st.builds(recipe.whole.load)
     modules = FAMILIES[recipe.family].modules
+    bound = {} if recipe.target is None else {"target": recipe.target}
     ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in recipe.ops]
     return modules(
         without=recipe.disabled,
@@ -170,6 +171,7 @@ def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
         dtypes=recipe.dtypes,
         seeds=recipe.pieces,
         edits=recipe.edits or None,
+        **bound,
     )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ...compat import availability
-from ...generators.families import DEFAULT, FAMILIES, by_family
+from ...generators.families import DEFAULT, FAMILIES, by_family, family_of
 from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue, of_family
 from ...oracles.execute.device import CPU, KINDS, missing
@@ -231,7 +231,7 @@ def device_named(kind: str, targets: Sequence[Target]) -> str:
         raise UserError(f"no device {kind!r}{near(kind, KINDS)}")
     if (why := missing(kind)) is not None:
         raise UserError(why)
-    family = "tensorir" if kind == CPU else "dlight"
+    family = family_of(Stage.TENSORIR if kind == CPU else Stage.SCHEDULED).name
     if not any(family in families_of(each) for each in targets):
         raise UserError(
             f"--device {kind} executes what passes of the family {family!r} give, and none of them "

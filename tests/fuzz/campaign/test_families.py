@@ -49,6 +49,12 @@ def test_a_sample_is_executed_on_a_device() -> None:
     )
 
 
+def test_kernels_are_bound_to_the_device_of_the_campaign() -> None:
+    origin = Origin(3, 1, Stage.SCHEDULED, Recipe(family="dlight", target="opencl"))
+    for _, func in prim_funcs(regenerated(origin)):
+        assert func.attrs["target"].kind.name == "opencl"
+
+
 def test_a_module_of_a_family_is_made_again() -> None:
     origin = Origin(3, 1, Stage.FLATTENED, Recipe(family="tensorir"))
     mod = regenerated(origin)
