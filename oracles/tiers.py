@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from .metamorphic import fresh_process, history, oracles, refused
 from .metamorphic.pairs import oracles as pairs
+from .on_device import oracle as on_device
 from .oracle import Oracle
 from .structural import (
     crash,
@@ -26,7 +27,6 @@ from .values import (
     exec_modes,
     executed,
     gradients,
-    on_device,
     pipeline_values,
     sanitized,
 )

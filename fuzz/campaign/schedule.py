@@ -23,10 +23,11 @@ from ...generators.traits import Trait
 from ...oracles import contexts
 from ...oracles.composition import documented
 from ...oracles.contract import PassContract
+from ...oracles.on_device import oracle as on_device
 from ...oracles.oracle import Oracle
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import ORACLES, USUAL
-from ...oracles.values import evaluated, executed, on_device, sanitized
+from ...oracles.values import evaluated, executed, sanitized
 from ..process.targets import Target
 from . import plateau
 from .draw import entropy

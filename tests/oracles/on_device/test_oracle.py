@@ -17,10 +17,10 @@ from tvm.script import tirx as T
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute.device import CPU, KINDS, missing
-from relaxfuzz.oracles.pass_runs import PassRuns
+from relaxfuzz.oracles.on_device import oracle as on_device
+from relaxfuzz.oracles.on_device.explained import explained
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tiers import ORACLES, USUAL
-from relaxfuzz.oracles.values import on_device
 from relaxfuzz.oracles.values.expectation import Expectation
 from relaxfuzz.oracles.violation import Case, Violation, answers
 from tests.oracles.device_faults import Scheduled, Synchronized, forgets_a_barrier
@@ -150,7 +150,7 @@ class WithoutBarrier:
 
 
 @pytest.mark.parametrize(
-    ("mod", "explained"),
+    ("mod", "is_explained"),
     [
         (Scheduled, False),
         (Synchronized, False),
@@ -159,17 +159,14 @@ class WithoutBarrier:
     ],
 )
 def test_what_a_kernel_leaves_to_chance_is_no_matter_of_its_code(
-    mod: tvm.IRModule, explained: bool
+    mod: tvm.IRModule, is_explained: bool
 ) -> None:
     """No GPU is needed for that: of a difference, only its explanation is looked for."""
     args: list[Any] = [np.arange(64, dtype="float32"), np.zeros(64, "float32")]
     args = [arg[: int(mod["main"].params[0].ty.shape[0])] for arg in args]
     e = Expectation(mod, "main", args, None)
     e.result = e.evaluate()
-    runs = case("marks", mod)
-    wrong = on_device.Found(e, e, mod, None, "values: other")
-    contract = on_device.contract_of(runs.calls[0])
-    assert on_device._explained("cuda", wrong, PassRuns(mod, runs.calls, contract)) == explained
+    assert explained("cuda", e, mod) == is_explained
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,8 +22,6 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.ops.record import Tolerance
-from ...generators.prim_funcs.kernels import TARGETS
-from ...generators.stages import DEVICE, TENSORIR, Stage, pass_of, step, steps
 from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure
@@ -33,16 +31,16 @@ from ..inspect import attr, nodes
 from ..keys import headline, message
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns
-from ..tensorir import SMALL, sanitize
 from ..tensorir.threads.launch import tag
 from ..text.short_value_checks import on_one_device
 from ..text.value_comments import called
 from ..text.value_reproducer import device_text
+from ..values.comparison import difference, is_float, leaves
+from ..values.expectation import Expectation, Expectations
+from ..values.inputs import EXTREMES, Kind
+from ..values.sides import LOOSE, rule_of, sides, tolerance_of
 from ..violation import Case, Violation, abstain
-from .comparison import difference, is_float, leaves
-from .expectation import Expectation, Expectations
-from .inputs import EXTREMES, Kind
-from .sides import LOOSE, rule_of, sides, tolerance_of
+from .explained import explained
 
 REFUSALS = re.compile(
     # VerifyMemory: a statement outside of the kernels touches memory that is the device's.
@@ -128,7 +126,9 @@ def differences(kind: str, runs: PassRuns) -> Iterator[Found]:
         beat()
         values = execute_on(kind, part, name, [side.args for _, side in calls], beat)
         for found in _wrong(part, calls, values, _bounds(kind)):
-            if not _is_refusal(found.value) and not _explained(kind, found, runs):
+            if not _is_refusal(found.value) and not explained(
+                kind, found.after, found.part, runs.step
+            ):
                 yield found
 
 
@@ -207,68 +207,6 @@ def _is_refusal(value: Any) -> bool:
         return False
     abstain(f"the device at hand does not take it: {headline(value.text)}")
     return True
-
-
-def _explained(kind: str, found: Found, runs: PassRuns) -> bool:
-    """The PrimFunc itself is faulty, or a pass of `tirx.build` is; each has checks of its own."""
-    mod, e = found.part, found.after
-    if _faulty(mod[e.function], e.args):
-        return True
-    for each, known in _steps(kind):
-        runs.step(each)
-        splits = pass_of(each) == "tirx.SplitHostDevice"
-        if splits and kind != CPU and _faulty(mod[e.function], e.args, synchronised=True):
-            return True
-        try:
-            mod = step(mod, each)
-        except Exception:  # whatever the pass raises, it raises where it is checked, too
-            return True
-        if known and _changes(mod, e):
-            return True
-    return False
-
-
-def _faulty(func: tirx.PrimFunc, args: list[Any], *, synchronised: bool | None = None) -> bool:
-    """It has a race, or another fault, by which its values are left to chance."""
-    try:
-        return sanitize(func, args, SMALL, synchronised=synchronised) is not None
-    except (Unsupported, Mismatch, Undefined):
-        return False
-
-
-def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
-    """The call gives something else in this module."""
-    try:
-        value = Expectation(mod, e.function, e.args, None, e.kind, wraps=True).evaluate()
-    except Unsupported:
-        return False
-    except (Mismatch, Undefined):
-        return True
-    return e.differs(value) is not None
-
-
-def _steps(kind: str) -> Iterator[tuple[str, bool]]:
-    """The passes that `tirx.build` runs on all functions before it makes code of some, and whether
-    their results can be evaluated: behind the packed API they cannot.
-
-    On a CPU, those for the host are among them: there all functions are the host's.
-    """
-    if kind == CPU:
-        lowering = _between(TENSORIR, Stage.BOUND, Stage.SPLIT)
-        packing = _between(TENSORIR, Stage.PACKED, Stage.HOST_LOWERED)
-    else:
-        target = dict(TARGETS[kind])
-        yield f"tirx.BindTarget(tvm.target.Target({target!r}, host='llvm'))", True
-        lowering = _between(DEVICE, Stage.REDUCTIONS_LOWERED, Stage.DEVICE_SPLIT)
-        packing = _between(TENSORIR, Stage.PACKED, Stage.PACKED)
-    yield from ((each, True) for each in lowering)
-    yield from ((each, False) for each in packing)
-
-
-def _between(order: Mapping[Stage, Any], first: Stage, last: Stage) -> list[str]:
-    stages = list(order)
-    reached = stages[stages.index(first) : stages.index(last) + 1]
-    return [each for stage in reached for each in steps(stage)]
 
 
 def _alone(kind: str, case: Case) -> Iterator[Found]:
