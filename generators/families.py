@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 from .modules import ir_modules
 from .prim_funcs import prim_funcs
 from .prim_funcs.arithmetic import arithmetic
-from .prim_funcs.kernels import kernels
+from .prim_funcs.kernels import TARGETS, kernels
 from .stages import ARITHMETIC, DEVICE, RELAX, TENSORIR, Stage
 
 
@@ -24,6 +24,8 @@ class Family:
     """The strategy for modules of the first stage; all take the settings of `ir_modules`."""
     stages: tuple[Stage, ...]
     """Of the pipeline, in order."""
+    targets: tuple[str, ...] = ()
+    """The kinds of targets to one of which its modules can be bound."""
     imports: tuple[str, ...] = ()
     """Modules of TVM that its passes import when they run, and that take long to import."""
 
@@ -41,7 +43,7 @@ FAMILIES: Mapping[str, Family] = {
     for family in (
         Family("relax", ir_modules, tuple(RELAX)),
         Family("tensorir", prim_funcs, tuple(TENSORIR)),
-        Family("dlight", kernels, tuple(DEVICE), imports=_INTRINSICS),
+        Family("dlight", kernels, tuple(DEVICE), targets=tuple(TARGETS), imports=_INTRINSICS),
         Family("arith", arithmetic, tuple(ARITHMETIC)),
     )
 }

@@ -103,6 +103,8 @@ class Oracle:
     """Every pass keeps the promise, whatever it is for: asked of passes without a contract, too."""
     independent: bool = False
     """What it finds explains no violation of another oracle: the others are asked all the same."""
+    on_request: bool = False
+    """It needs a device, or else what not every machine has: asked only where somebody names it."""
     ends: bool = True
     """What later oracles would report is a consequence of this violation: they are not asked."""
     looks_at: Aspect = NOTHING

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from .metamorphic import fresh_process, history, oracles, refused
 from .metamorphic.pairs import oracles as pairs
+from .on_device import oracle as on_device
 from .oracle import Oracle
 from .structural import (
     crash,
@@ -71,6 +72,8 @@ EXECUTED: tuple[Oracle, ...] = (
     pipeline_values.ORACLE,
     exec_modes.ORACLE,
     *pairs.ORACLES,
+    # Behind all others: whether one of them is drawn changes nothing that is drawn before.
+    *on_device.ORACLES,
 )
 """Tier 4: asked of a sample."""
 
@@ -88,6 +91,9 @@ _ALL = (
 
 ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""
+
+USUAL = tuple(name for name, oracle in ORACLES.items() if not oracle.on_request)
+"""The names of those that are asked although nobody names them."""
 
 assert len(ORACLES) == len(_ALL), "two oracles bear the same name"
 assert all(o.tier == 1 or o.cost > 0 for o in _ALL), "what is sampled has a cost"

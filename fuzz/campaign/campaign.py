@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...compat import availability
-from ...generators.families import DEFAULT
+from ...generators.families import DEFAULT, FAMILIES
 from ...generators.ops import table
 from ...generators.seeds import Whole
 from ...generators.stages import Stage
@@ -80,6 +80,9 @@ class CampaignConfig:
     campaign."""
     oracles: tuple[str, ...] | None = None
     """Only these; None: all, expensive ones on a sample."""
+    device: str | None = None
+    """The kind of the device on which a sample of what is evaluated is executed, where `oracles`
+    names none."""
     compositions: bool = True
     """Also check sequences of passes and the named pipelines."""
     modules_in_block: int = schedule.MODULES_IN_BLOCK
@@ -264,6 +267,7 @@ class _Campaign:
             count=count,
             targets=(),
             oracles=self._config.oracles,
+            device=self._config.device,
             compositions=self._config.compositions,
             yields=self._state.guide(number).yields,
             reported=tuple(map(mark, self._state.occurrences)),
@@ -286,7 +290,10 @@ class _Campaign:
         family = schedule.family(self._targets, self._config.seed, turn)
         targets = tuple(self._targets[family])
         made = self._recipe(targets, turn, guide, hidden, avoid)
-        made = dataclasses.replace(made, family=family)
+        device = self._config.device
+        # Of kernels for other devices, nothing could be executed.
+        target = device if device in FAMILIES[family].targets else None
+        made = dataclasses.replace(made, family=family, target=target)
         return dataclasses.replace(part, targets=targets, recipe=made, avoid=avoid)
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:

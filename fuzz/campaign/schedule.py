@@ -23,10 +23,11 @@ from ...generators.traits import Trait
 from ...oracles import contexts
 from ...oracles.composition import documented
 from ...oracles.contract import PassContract
+from ...oracles.on_device import oracle as on_device
 from ...oracles.oracle import Oracle
 from ...oracles.passcall import PassCall
-from ...oracles.tiers import ORACLES
-from ...oracles.values import evaluated, executed
+from ...oracles.tiers import ORACLES, USUAL
+from ...oracles.values import evaluated, executed, sanitized
 from ..process.targets import Target
 from . import plateau
 from .draw import entropy
@@ -65,6 +66,10 @@ time as tier 1.
 
 MODULES_ASKED = 0.1
 """The share of the modules, at each stage, on which an oracle above tier 1 may be asked at all."""
+
+ON_DEVICE = 0.1
+"""The share of the checks on a device, where somebody wants one: all checks of few modules. What a
+check takes depends on the device."""
 
 SWARM = 0.15
 """The chance that a trait is left out of all modules of a block."""
@@ -167,12 +172,17 @@ def checks_at(stage: Stage) -> int:
     return CHECKS_AT_RAW if stage is chain(stage)[0] else CHECKS_AT_LATER
 
 
-def oracles_of_module(random: Random) -> tuple[Oracle, ...]:
-    """The oracles above tier 1 that some checks of a module at a stage are sampled for."""
+def oracles_of_module(random: Random, device: str | None = None) -> tuple[Oracle, ...]:
+    """The oracles above tier 1 that some checks of a module at a stage are sampled for.
+
+    Args:
+        device: the kind of the device on which a sample is executed.
+    """
+    asked = {*USUAL, *([on_device.name_of(device)] if device is not None else ())}
     drawn = (
         oracle
         for oracle in ORACLES.values()
-        if oracle.tier > 1 and random.random() < spread(oracle)
+        if oracle.tier > 1 and oracle.name in asked and random.random() < spread(oracle)
     )
     off = availability.current().oracles
     return tuple(oracle for oracle in drawn if oracle.name not in off)
@@ -192,6 +202,9 @@ def oracles(among: Iterable[Oracle], random: Random) -> tuple[str, ...]:
     if executed.ORACLE.name in drawn:
         # What both find is reported once, by the one that comes first.
         drawn.add(evaluated.ORACLE.name)
+    if not drawn.isdisjoint(on_device.NAMES):
+        # Only what has the right values, and leaves none to chance, is executed on a device.
+        drawn |= {sanitized.ORACLE.name, evaluated.ORACLE.name}
     return tuple(name for name in ORACLES if name in drawn)
 
 
@@ -202,6 +215,8 @@ def spread(oracle: Oracle) -> float:
 
 def share(oracle: Oracle) -> float:
     """The share of the checks that are sampled for an oracle above tier 1."""
+    if oracle.on_request:
+        return ON_DEVICE
     return min(1.0, SPENT[oracle.tier] * oracle.worth / oracle.cost)
 
 

@@ -32,7 +32,8 @@ Oracles = Annotated[
     typer.Option(
         "--oracle",
         metavar="NAME",
-        help="Only this oracle; may be repeated. all: every oracle, in full.",
+        help="Only this oracle; may be repeated. all: every oracle, in full, but those that need a "
+        "device (see --device).",
     ),
 ]
 Out = Annotated[
@@ -112,6 +113,16 @@ Family = Annotated[
         metavar="NAME",
         help="The passes to fuzz where none is named, and the modules of your own pass: relax, "
         "tensorir, dlight (GPU schedules), arith (TVM's arithmetic) or all. Default: relax.",
+        show_default=False,
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND",
+        help="Execute a sample of what is evaluated on this machine's device, too, and compare: "
+        "cuda, rocm, vulkan, metal or opencl (with --family dlight), llvm (the CPU, with --family "
+        "tensorir).",
         show_default=False,
     ),
 ]

@@ -16,6 +16,7 @@ from .options import (
     OUT,
     Block,
     Cluster,
+    Device,
     Exempt,
     FailOn,
     Family,
@@ -47,6 +48,7 @@ BUDGET = "60s"
     "  relaxfuzz run my_passes.py:make_pass --stage legalized --exempt idempotent\n\n"
     "  relaxfuzz run --family tensorir   (passes of tvm.tirx.transform and tvm.s_tir.transform)\n\n"
     "  relaxfuzz run --family dlight   (GPU schedules; no GPU is needed)\n\n"
+    "  relaxfuzz run --family dlight --device cuda   (executed on a GPU, too)\n\n"
     "  relaxfuzz run --family arith   (TVM's simplifier, bounds and proofs)\n\n"
     "  relaxfuzz run --seeds model.onnx --seeds my_models:llama   (fuzz around your models)\n\n"
     "  relaxfuzz run --changed-since origin/main --tvm-source ~/tvm   (for a pull request)\n\n"
@@ -73,6 +75,7 @@ def run(
     no_known: NoKnown = False,
     known_update: KnownUpdate = False,
     family: Family = None,
+    device: Device = None,
     like: Like = None,
     stage: Stages = None,
     exempt: Exempt = None,
@@ -113,7 +116,7 @@ def run(
     from ..session.session import session
     from ..user_input.errors import UserError
     from ..user_input.options import CampaignOptions, Relaxations
-    from ..user_input.targets import family_named, oracles_of, targets
+    from ..user_input.targets import device_named, family_named, oracles_of, targets
 
     own = Relaxations(like=like, stages=tuple(stage or ()), exempt=tuple(exempt or ()))
     where = asked(scheduler, cluster)
@@ -129,6 +132,7 @@ def run(
     elif tvm_source is not None:
         raise UserError("--tvm-source is the checkout for --changed-since, which is not given")
     config = CampaignConfig(
+        device=None if device is None else device_named(device, chosen),
         seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
         targets=chosen,
         seconds=CampaignOptions(budget=budget, modules=modules).time_budget(BUDGET),

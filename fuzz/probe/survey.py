@@ -20,8 +20,8 @@ from ...generators.seeds import Piece
 from ...generators.stages import STEPS
 from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue
-from ...oracles.check import ORACLES
 from ...oracles.pipelines import PIPELINES
+from ...oracles.tiers import USUAL
 from ..process import death
 from ..process.executor import Executor, ExecutorError
 from ..process.protocol import Broken, Died, Ended, Failed, Limits, Reply, Result
@@ -71,7 +71,7 @@ class Survey:
         for family in FAMILIES.values():
             self.stages(family)
         self._switch_off(pipelines=self.failed("pipeline", list(PIPELINES)))
-        self._switch_off(oracles=self.some("oracle", list(ORACLES), "no oracle works"))
+        self._switch_off(oracles=self.some("oracle", list(USUAL), "no oracle works"))
         self._switch_off(passes=self.some("pass", list(catalogue), "no pass can be checked"))
         self.seeds()
         return self.found

@@ -122,6 +122,8 @@ class Block(Job[BlockResult]):
     """Items that are left out because they have killed too many processes."""
     avoid: Mapping[str, Avoid] = field(default_factory=dict)
     """By label of a target: the modules that it is checked on only sometimes."""
+    device: str | None = None
+    """The kind of the device on which a sample of what is evaluated is executed."""
     reported: tuple[str, ...] = ()
     """The marks of identities that earlier blocks have reported: their modules are not needed."""
 
@@ -159,6 +161,7 @@ def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
     if recipe.whole is not None:
         return st.builds(recipe.whole.load)
     modules = FAMILIES[recipe.family].modules
+    bound = {} if recipe.target is None else {"target": recipe.target}
     ops = [tuple(chain) if len(chain := each.split(" > ")) > 1 else each for each in recipe.ops]
     return modules(
         without=recipe.disabled,
@@ -168,6 +171,7 @@ def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
         dtypes=recipe.dtypes,
         seeds=recipe.pieces,
         edits=recipe.edits or None,
+        **bound,
     )
 
 
@@ -272,7 +276,9 @@ class _Run:
         self._journal.step("take")
         pristine = given(mod, lambda: regenerated(origin))  # made for the oracles anyway
         sampled = Random(entropy("oracles", job.seed, index, stage))
-        self._sampled = () if job.oracles is not None else schedule.oracles_of_module(sampled)
+        self._sampled = (
+            () if job.oracles is not None else schedule.oracles_of_module(sampled, job.device)
+        )
         pristine.note(copies=any(oracle.copies for oracle in self._sampled))
         found = functools.cache(lambda: features(mod))
         stats: dict[str, PassStats] = defaultdict(PassStats)

@@ -80,6 +80,8 @@ class Recipe:
 
     family: str = DEFAULT
     """Of `FAMILIES`."""
+    target: str | None = None
+    """Of the kernels of a device, see `kernels`; None: any."""
     ops: tuple[str, ...] = ()
     """Operators and chains ("matmul > add"), the more frequent ones several times; empty: all."""
     forced: tuple[Trait, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from ...oracles.catalogue import catalogue, contract_of
@@ -83,7 +83,8 @@ def matrix(report: Report) -> Matrix:
     own = {bare(item) for item in report.stats if is_own(item)}
     for item in in_order(report.stats):
         stats[bare(item)] += report.stats[item]
-    groups = _groups({oracle for _, oracle in bugs})
+    sampled = {oracle for each in stats.values() for oracle in each.sampled}
+    groups = _groups({oracle for _, oracle in bugs} | sampled & ORACLES.keys())
     columns = [column.name for group in groups.values() for column in group]
 
     def row(name: str) -> Row:
@@ -112,14 +113,15 @@ def bare(item: str) -> str:
     return item.split("(", 1)[0].rsplit(".", 1)[-1]
 
 
-def _groups(met: Iterable[str]) -> dict[str, tuple[Column, ...]]:
+def _groups(met: Set[str]) -> dict[str, tuple[Column, ...]]:
     deaths = sorted(DEATHS.intersection(met))
     groups: dict[str, tuple[Column, ...]] = {}
     if deaths:
         promise = "A pass never takes the process with it."
         groups["died"] = tuple(Column(name, promise) for name in deaths)
     for tier, title in TIERS.items():
-        of_tier = [oracle for oracle in ORACLES.values() if oracle.tier == tier]
+        asked = [each for each in ORACLES.values() if not each.on_request or each.name in met]
+        of_tier = [oracle for oracle in asked if oracle.tier == tier]
         groups[title] = tuple(Column(oracle.name, oracle.promise) for oracle in of_tier)
     others = sorted(set(met) - DEATHS - set(ORACLES))
     if others:

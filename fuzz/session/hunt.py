@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ...compat.serialization import load_json
 from ...corpus.zoo import Family, Specimen
-from ...oracles.check import ORACLES
 from ...oracles.inspect import bindings_of, relax_functions
+from ...oracles.tiers import USUAL
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Found
 from ..campaign.runner import CampaignRunner
@@ -151,7 +151,7 @@ class _Hunt:
             yield config
             return
         few = max(1, budget.modules // THOROUGH)
-        for modules, oracles in ((budget.modules, None), (few, tuple(ORACLES))):
+        for modules, oracles in ((budget.modules, None), (few, USUAL)):
             yield dataclasses.replace(config, seconds=None, modules=modules, oracles=oracles)
 
     def _fuzz(self, config: CampaignConfig) -> list[str]:

@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ...compat import availability
-from ...generators.families import DEFAULT, FAMILIES, by_family
+from ...generators.families import DEFAULT, FAMILIES, by_family, family_of
 from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue, of_family
-from ...oracles.check import ORACLES
+from ...oracles.execute.device import CPU, KINDS, missing
 from ...oracles.passcall import BadSpelling, PassCall, bare, parse
+from ...oracles.tiers import ORACLES, USUAL
+from ..process.jobs import by_family as families_of
 from ..process.targets import Named, Target
 from .errors import UserError, near
 from .named import names_of
@@ -196,7 +198,7 @@ def oracles_of(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """
     if names is not None and EVERY in names:
         off = availability.current().oracles
-        return tuple(name for name in ORACLES if name not in off)
+        return tuple(name for name in USUAL if name not in off)
     for name in names or ():
         if name not in ORACLES:
             raise UserError(f"no oracle {name!r}{near(name, ORACLES)}")
@@ -213,6 +215,29 @@ def family_named(name: str) -> str:
     if name not in (*FAMILIES, EVERY):
         raise UserError(f"no family {name!r}{near(name, (*FAMILIES, EVERY))}")
     return name
+
+
+def device_named(kind: str, targets: Sequence[Target]) -> str:
+    """The kind of a device of this machine, checked.
+
+    Args:
+        targets: what is fuzzed.
+
+    Raises:
+        UserError: there is no such kind, or no such device here; or none of the passes gives code
+            for it.
+    """
+    if kind not in KINDS:
+        raise UserError(f"no device {kind!r}{near(kind, KINDS)}")
+    if (why := missing(kind)) is not None:
+        raise UserError(why)
+    family = family_of(Stage.TENSORIR if kind == CPU else Stage.SCHEDULED).name
+    if not any(family in families_of(each) for each in targets):
+        raise UserError(
+            f"--device {kind} executes what passes of the family {family!r} give, and none of them "
+            f"is fuzzed: add --family {family}"
+        )
+    return kind
 
 
 def stage_of(name: str) -> Stage:

@@ -33,17 +33,21 @@ NONE: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 __all__ = [
     "DEVICES",
     "MODES",
+    "TARGET",
     "Death",
     "Failure",
     "Plan",
     "Run",
+    "carried_out",
     "execute",
     "from_numpy",
     "is_large",
     "linker",
     "lower",
+    "raised",
     "recorded",
     "to_numpy",
+    "transferable",
 ]
 
 
@@ -142,23 +146,47 @@ def execute(
             run = _machine(lowered, mode, optimize=optimize and is_large(mod))
             yield step, None
         except Exception as error:
-            yield _raised(step, error)
+            yield raised(step, error)
             return
         for plan in plans:
             allow()
             try:
                 calls.clear()
                 result = plan(run)
-                yield "run", _transferable(tuple(calls) if record else result)
+                yield "run", transferable(tuple(calls) if record else result)
             except Exception as error:
-                yield _raised("run", error)
+                yield raised("run", error)
 
-    steps, end = in_fork(work)
+    return carried_out(work, slow=is_large(mod))
+
+
+def carried_out(
+    work: Callable[[], Iterator[tuple[str, Any]]],
+    *,
+    what: str = "values in the VM",
+    slow: bool = False,
+    seconds: float | None = None,
+    beat: Callable[[], None] | None = None,
+) -> list[Any] | Failure | None:
+    """What a build and the runs of it give, in a fork; see `execute`.
+
+    Args:
+        work: yields "lower", "build" and then for each run "run" with its result; a Failure in
+            place of None ends it.
+        what: is omitted where the time is up.
+        slow: to run out of time is no sign of a hang.
+        seconds: for all of it.
+        beat: called now and then meanwhile.
+
+    Raises:
+        Drift: this TVM lacks what relaxfuzz needs.
+    """
+    steps, end = in_fork(work, seconds, beat)
     if end is not None:
-        if end == LATE or (end == HANG and is_large(mod)):
-            omit("values in the VM")
+        if end == LATE or (end == HANG and slow):
+            omit(what)
             return None
-        again, same = in_fork(work)
+        again, same = in_fork(work, seconds, beat)
         return _death(len(steps), end) if (end, len(steps)) == (same, len(again)) else None
     step, last = steps[-1]
     if step == _LACKS:
@@ -194,7 +222,8 @@ _LACKS = "lacks"
 """Instead of a step: what this TVM lacks."""
 
 
-def _raised(step: str, error: Exception) -> tuple[str, Any]:
+def raised(step: str, error: Exception) -> tuple[str, Any]:
+    """What is to be yielded of an exception; see `carried_out`."""
     lacking = drift_of(error)
     return (step, _failure(step, error)) if lacking is None else (_LACKS, lacking)
 
@@ -290,10 +319,10 @@ def to_numpy(value: Any) -> Any:
     return value
 
 
-def _transferable(result: Any) -> Any:
+def transferable(result: Any) -> Any:
     """The result, if it can leave the fork: a closure cannot."""
     if isinstance(result, tuple):
-        return tuple(map(_transferable, result))
+        return tuple(map(transferable, result))
     if isinstance(result, tvm.runtime.Object):
         raise Unsupported(f"a result of the type {type(result).__name__}")
     return result

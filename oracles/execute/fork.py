@@ -28,12 +28,23 @@ CPU_SECONDS = 3
 """For each run, rounded up to whole seconds. Kernels for tensors of a few dozen elements take
 microseconds."""
 
+BEAT = 2.0
+"""Seconds between two signs of life while a fork works that may take longer than a check may."""
+
 HANG = "hang"
 LATE = "late"
 
 
-def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
+def in_fork(
+    work: Callable[[], Iterator[Any]],
+    seconds: float | None = None,
+    beat: Callable[[], None] | None = None,
+) -> tuple[list[Any], str | None]:
     """What the work yields until its process ends, and how that ended.
+
+    Args:
+        seconds: of the clock, for all of it; None: `WALL_SECONDS`.
+        beat: called every `BEAT` seconds meanwhile.
 
     Returns:
         The items, and None after the last one; `HANG` where more CPU time is used than
@@ -58,7 +69,7 @@ def in_fork(work: Callable[[], Iterator[Any]]) -> tuple[list[Any], str | None]:
         finally:
             os._exit(0)
     os.close(write)
-    data, in_time = _drain(read)
+    data, in_time = _drain(read, WALL_SECONDS if seconds is None else seconds, beat)
     if not in_time:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -90,22 +101,30 @@ def _isolate() -> None:
     gc.disable()  # a collection touches every object of the parent's: 70 ms
 
 
-def allow() -> None:
-    """What comes next in this fork gets `CPU_SECONDS`, or what the user's own limit leaves."""
+def allow(seconds: int | None = None) -> None:
+    """What comes next in this fork gets so much CPU time, or what the user's own limit leaves.
+
+    Args:
+        seconds: None: `CPU_SECONDS`.
+    """
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    soft = int(usage.ru_utime + usage.ru_stime) + 1 + CPU_SECONDS
+    soft = int(usage.ru_utime + usage.ru_stime) + 1 + (CPU_SECONDS if seconds is None else seconds)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     if hard == resource.RLIM_INFINITY or soft < hard:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
-def _drain(read: int) -> tuple[bytes, bool]:
+def _drain(read: int, seconds: float, beat: Callable[[], None] | None) -> tuple[bytes, bool]:
     """All that is written before the other side closes, and whether it did in time."""
     data = bytearray()
-    deadline = time.monotonic() + WALL_SECONDS
+    deadline = time.monotonic() + seconds
     try:
         while True:
-            ready, _, _ = select.select([read], [], [], max(0.0, deadline - time.monotonic()))
+            left = max(0.0, deadline - time.monotonic())
+            ready, _, _ = select.select([read], [], [], left if beat is None else min(left, BEAT))
+            if not ready and left > BEAT and beat is not None:
+                beat()
+                continue
             if not ready:
                 return bytes(data), False
             piece = os.read(read, 1 << 16)

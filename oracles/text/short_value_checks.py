@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,18 @@ from tvm import tirx
 
 from ...generators.ops.record import Tolerance
 from ..execute import DEVICES
+from ..execute.device import CPU
 from ..values.expectation import Expectation
 from ..values.recipes import is_large
-from .value_reproducer import PIPELINE_TEXTS, bounds_of, constant, literal, remaining_text
+from .value_reproducer import (
+    PIPELINE_TEXTS,
+    bounds_of,
+    constant,
+    device_texts,
+    functions_text,
+    literal,
+    remaining_text,
+)
 
 
 def both_sides(
@@ -61,6 +70,30 @@ def refused(e: Expectation, call: str, after: tvm.IRModule | None) -> Iterator[s
     elif args is not None:
         for build in _builds("the_pass(mod)", after):
             yield f"args = {args}\nmachine = {_machine(build, e.mod)}\n{_ran(call)}"
+
+
+def on_one_device(
+    e: Expectation, names: Sequence[str], kind: str, tolerance: Tolerance | None, *, runs: bool
+) -> Iterator[str]:
+    """Build PrimFuncs of the result for a device of this machine, and run one there.
+
+    Args:
+        names: of the PrimFuncs.
+        kind: of the device.
+        runs: they can be built.
+    """
+    target, device = device_texts(kind)
+    build = f"tvm.tirx.build({functions_text(names)}, {target})"
+    if not runs:
+        yield f"after = the_pass(mod)\n{build}"
+        return
+    if (args := _arguments(e.args, "" if kind == CPU else device)) is None or is_large(e.result):
+        return
+    yield (
+        f"after = the_pass(mod)\nargs = {args}\n{build}[{e.function!r}](*args)\n"
+        "actual = [arg.numpy() for arg in args if isinstance(arg, tvm.runtime.Tensor)]\n"
+        f"expected = {_one_line(e.result)}\n{_compared(e, 'actual', 'expected', tolerance)}"
+    )
 
 
 def by_evaluator(
@@ -133,18 +166,23 @@ def _machine(build: str, mod: tvm.IRModule) -> str:
     return f"relax.VirtualMachine({build}, {devices})"
 
 
-def _arguments(args: list[Any]) -> str | None:
-    """The arguments as what the VM takes; None where one cannot be written in a line."""
-    texts = [_argument(arg) for arg in args]
+def _arguments(args: list[Any], device: str = "") -> str | None:
+    """The arguments as what the VM takes; None where one cannot be written in a line.
+
+    Args:
+        device: an expression for where tensors are; empty: the CPU.
+    """
+    texts = [_argument(arg, device) for arg in args]
     known = [text for text in texts if text is not None]
     return f"[{', '.join(known)}]" if len(known) == len(texts) else None
 
 
-def _argument(value: Any) -> str | None:
+def _argument(value: Any, device: str = "") -> str | None:
     if isinstance(value, np.ndarray | np.generic):
         if value.dtype.kind not in "fiub":
             return None
-        return f"tvm.runtime.tensor({_one_line(np.asarray(value))})"
+        there = device and f", {device}"
+        return f"tvm.runtime.tensor({_one_line(np.asarray(value))}{there})"
     if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
         return f"tvm.runtime.ShapeTuple({list(value)})"
     if isinstance(value, tuple | list):

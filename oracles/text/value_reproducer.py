@@ -13,6 +13,7 @@ from tvm import relax
 from ...generators.ops.record import Tolerance
 from ..errors import TooLarge
 from ..execute import DEVICES, from_numpy, to_numpy
+from ..execute.device import CPU, called
 from ..execute.lowering import DONE
 from ..inspect import local_functions, nodes, ops_used, relax_functions
 from ..pipelines import steps
@@ -48,6 +49,40 @@ def evaluated_text(
     They need relaxfuzz.
     """
     return _compared(f"{standalone(assert_close)}\n\n\n{_EVALUATE}", expected, calls, tolerance)
+
+
+def device_text(
+    e: Expectation, names: Sequence[str], kind: str, tolerance: Tolerance | None
+) -> str:
+    """Statements that build PrimFuncs of `apply(mod)` for a device of this machine, call one there,
+    and fail where a value is wrong.
+
+    Args:
+        names: of the PrimFuncs, as `functions_text` takes them.
+        kind: of the device.
+        tolerance: see `Expectation.bounds`.
+    """
+    target, device = device_texts(kind)
+    prepared = (
+        f"{standalone(called, assert_close)}\n\n\n"
+        f"after = apply(mod)\npart = {functions_text(names)}\n"
+        f"built = tvm.tirx.build(part, {target})\n"
+    )
+    call = f"actual = called(built[{e.function!r}], args, {device})"
+    return _compared(prepared, [e], [call], tolerance)
+
+
+def device_texts(kind: str) -> tuple[str, str]:
+    """Expressions for the target of the device at hand, and for the device."""
+    if kind == CPU:
+        return 'tvm.target.Target({"kind": "llvm", "opt-level": 0})', "tvm.cpu()"
+    here = f'tvm.target.Target.from_device("{kind}")'
+    return f'tvm.target.Target({here}, host="llvm")', f'tvm.device("{kind}")'
+
+
+def functions_text(names: Sequence[str]) -> str:
+    """An expression for some PrimFuncs of `after`, bound to no target."""
+    return f'tvm.IRModule({{name: after[name].without_attr("target") for name in {list(names)}}})'
 
 
 def _compared(

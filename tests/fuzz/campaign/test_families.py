@@ -31,6 +31,30 @@ def test_both_families_are_checked() -> None:
     assert all(finished.stats[target.label].checks > 2 for target in chosen)
 
 
+def test_a_sample_is_executed_on_a_device() -> None:
+    chosen = (Target("tirx.StmtSimplify"), Target("s_tir.StmtSimplify"))
+    config = CampaignConfig(
+        seed=1, modules=32, targets=chosen, modules_in_block=8, device="llvm", compositions=False
+    )
+    with LocalPool(1) as pool:
+        events = list(run(config, pool))
+    assert [event for event in events if isinstance(event, Fault)] == []
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    sampled = [finished.stats[target.label].sampled for target in chosen]
+    executed = [each.get("executed-on-llvm", 0) for each in sampled]
+    assert sum(executed) > 0
+    assert all(
+        each.get("evaluated", 0) >= number for each, number in zip(sampled, executed, strict=True)
+    )
+
+
+def test_kernels_are_bound_to_the_device_of_the_campaign() -> None:
+    origin = Origin(3, 1, Stage.SCHEDULED, Recipe(family="dlight", target="opencl"))
+    for _, func in prim_funcs(regenerated(origin)):
+        assert func.attrs["target"].kind.name == "opencl"
+
+
 def test_a_module_of_a_family_is_made_again() -> None:
     origin = Origin(3, 1, Stage.FLATTENED, Recipe(family="tensorir"))
     mod = regenerated(origin)

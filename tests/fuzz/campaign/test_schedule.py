@@ -93,10 +93,29 @@ def test_higher_tiers_are_sampled_on_few_modules_each() -> None:
         drawn.update(name for each in checks for name in each)
         modules.update({name for each in checks for name in each})
     for name, oracle in ORACLES.items():
-        share = schedule.share(oracle) if oracle.tier > 1 else 0.0
+        sampled = oracle.tier > 1 and not oracle.on_request
+        share = schedule.share(oracle) if sampled else 0.0
         assert 0.5 * share <= drawn[name] / 40_000 <= 1.5 * share, name
-        most = schedule.spread(oracle) if oracle.tier > 1 else 0.0
+        most = schedule.spread(oracle) if sampled else 0.0
         assert modules[name] / 5_000 <= 1.2 * most, name
+
+
+def test_a_device_is_used_where_somebody_wants_it_and_changes_nothing_else() -> None:
+    wanted = 0
+    for module in range(2_000):
+        plain = schedule.oracles_of_module(Random(module))
+        among = schedule.oracles_of_module(Random(module), "cuda")
+        assert among[: len(plain)] == plain
+        asked = set(schedule.oracles(among, Random(-module)))
+        others = asked - {"executed-on-cuda", "evaluated", "sanitized"}
+        assert others <= set(schedule.oracles(plain, Random(-module)))
+        assert not {name for name in asked if name.startswith("executed-on-")} - {
+            "executed-on-cuda"
+        }
+        if "executed-on-cuda" in asked:
+            wanted += 1
+            assert asked >= {"evaluated", "sanitized"}, "what has other values is no matter of code"
+    assert wanted / 2_000 == pytest.approx(schedule.ON_DEVICE, abs=0.03)
 
 
 def test_a_share_of_the_checks_of_tvms_passes_is_under_an_option() -> None:

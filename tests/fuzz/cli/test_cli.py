@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.user_input.errors import UserError, parse_budget
+from relaxfuzz.oracles.execute.device import CPU, KINDS, missing
 
 from ...commands import relaxfuzz
 
@@ -65,6 +66,8 @@ def module(tmp_path: Path) -> Path:
         (["run", f"{USER}:corect"], "correct"),
         (["run", "nowhere.py:factory"], "nowhere.py"),
         (["run", "FuseOps", "--oracle", "idempotency"], "idempotent"),
+        (["run", "FuseOps", "--device", "cuba"], "no device 'cuba'. Did you mean 'cuda'?"),
+        (["run", "FuseOps", "--device", "llvm"], "add --family tensorir"),
         (["run", f"{USER}:correct", "--stage", "legalised"], "legalized"),
         (["run", "--not-idempotent"], "--not-idempotent is now --exempt idempotent"),
         (["check", "m.py", "--changes-values"], "--changes-values is now --exempt values"),
@@ -90,6 +93,20 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
     assert message in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != CPU])
+def test_a_device_that_is_not_there_is_one_line_and_exit_2(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if missing(kind) is None:
+        pytest.skip(f"there is a {KINDS[kind]} device")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["run", "dlight.ApplyDefaultSchedule", "--device", kind])
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith(f"error: no {KINDS[kind]} device: ")
+    assert result.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.data import Report
 from relaxfuzz.fuzz.report.matrix import Cell, Matrix, in_order, matrix, shares
 
@@ -58,6 +59,16 @@ def test_deaths_have_columns_where_they_were_met(report: Report) -> None:
     made = matrix(dataclasses.replace(report, entries=(entry,)))
     assert [column.name for column in made.groups["died"]] == ["segfault"]
     assert cell(made, "FuseOps", "segfault") == Cell(1, 0, 800)
+
+
+def test_devices_have_columns_where_something_was_executed(report: Report) -> None:
+    names = {column.name for column in matrix(report).columns}
+    assert not {name for name in names if name.startswith("executed-on-")}
+    stats = PassStats(checks=4, sampled={"executed-on-llvm": 2})
+    run = dataclasses.replace(report.runs[1], stats={"tirx.RemoveNoOp": stats})
+    made = matrix(dataclasses.replace(report, runs={1: run}))
+    executed = [each.name for each in made.columns if each.name.startswith("executed-on-")]
+    assert executed == ["executed-on-llvm"]
 
 
 def test_order() -> None:

@@ -15,7 +15,7 @@ from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.session.checking import check_module
 from relaxfuzz.fuzz.user_input.options import Relaxations
-from relaxfuzz.oracles.check import ORACLES
+from relaxfuzz.oracles.tiers import USUAL
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -77,7 +77,7 @@ def test_who_is_named_is_asked(checked: Callable[..., tuple[int, Events]]) -> No
 def test_all_oracles_are_asked(checked: Callable[..., tuple[int, Events]]) -> None:
     _, events = checked("ToNonDataflow", oracles=("all",))
     asked = {each["oracle"] for each in of(events, "asked") if each["pass"]}
-    assert asked == set(ORACLES)
+    assert asked == set(USUAL)
 
 
 def test_what_an_oracle_finds_first_silences_the_others(

@@ -1,0 +1,185 @@
+"""Execution on a device of this machine: a PrimFunc built for it, called there, and read back.
+
+All of it happens in forks, the question whether there is a device included: a process that has
+initialised CUDA cannot fork any more, and its forks cannot use the device.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as builder
+from tvm.target import Target
+
+from .. import keys
+from ..inspect import prim_funcs
+from ..tensorir.threads.limits import over_limits
+from . import TARGET, Failure, carried_out, raised
+from .fork import allow, in_fork
+
+CPU = "llvm"
+"""The kind of target whose device is always there: the CPU goes the way of every other device."""
+
+KINDS: Mapping[str, str] = {
+    "cuda": "CUDA",
+    "rocm": "ROCm",
+    "vulkan": "Vulkan",
+    "metal": "Metal",
+    "opencl": "OpenCL",
+    CPU: "CPU",
+}
+"""The kinds of targets whose code runs from Python, with the names of their devices. Code for
+webgpu runs in a browser."""
+
+SECONDS = 60.0
+"""For a whole fork: a driver is initialised, code is compiled by the compiler of the device."""
+
+RUN_SECONDS = 20
+"""CPU time for each run: the first one loads the code, and waits for the device actively."""
+
+
+def device_of(kind: str) -> tvm.runtime.Device:
+    """The first device of this kind."""
+    return tvm.cpu() if kind == CPU else tvm.device(kind)
+
+
+def missing(kind: str) -> str | None:
+    """Why nothing can be executed on a device of this kind, in one line; None: it can.
+
+    A tiny kernel is built and run there: a compiler that is not installed is found out, too.
+    """
+
+    def look() -> Iterator[str | None]:
+        _unlimited()
+        try:
+            yield _absent(kind) or _wrong(kind)
+        except Exception as error:
+            text = f"{type(error).__name__}: {keys.headline(str(error))}"
+            yield f"the {KINDS[kind]} device cannot be used: {text}"
+
+    answers, end = in_fork(look, SECONDS)
+    if not answers:
+        return f"the {KINDS[kind]} device cannot be used: the process that tried ends by {end}"
+    answer: str | None = answers[0]
+    return answer
+
+
+def execute_on(
+    kind: str,
+    mod: tvm.IRModule,
+    name: str,
+    calls: Sequence[Sequence[Any]],
+    beat: Callable[[], None] | None = None,
+) -> list[Any] | Failure | None:
+    """Build the PrimFuncs of a module for the device, and call one of them.
+
+    Args:
+        mod: PrimFuncs, at any stage at which host and device are one. What they are bound to is
+            replaced: the code must be for the device at hand.
+        calls: lists of arguments, in NumPy.
+        beat: called now and then meanwhile.
+
+    Returns:
+        For each call all buffers as it leaves them (a Failure where it raises); else as `execute`:
+        of the step "lower" is what the device at hand cannot take.
+
+    Raises:
+        Drift: this TVM lacks what relaxfuzz needs.
+    """
+
+    def work() -> Iterator[tuple[str, Any]]:
+        step = "lower"
+        try:
+            _unlimited()
+            if (why := _absent(kind)) is not None:
+                raise ValueError(why)
+            device, target = device_of(kind), target_of(kind)
+            for _, func in prim_funcs(mod):
+                if (limit := over_limits(func, target)) is not None:
+                    raise ValueError(limit)
+            yield step, None
+            step = "build"
+            function = built(mod, target)[name]
+            yield step, None
+        except Exception as error:
+            yield raised(step, error)
+            return
+        for args in calls:
+            allow(RUN_SECONDS)
+            try:
+                yield "run", called(function, args, device)
+            except Exception as error:
+                yield raised("run", error)
+
+    return carried_out(work, what=f"values on {kind}", seconds=SECONDS, beat=beat)
+
+
+def target_of(kind: str) -> Target:
+    """The target of the device at hand, with the CPU as its host."""
+    return TARGET if kind == CPU else Target(Target.from_device(kind), host=TARGET)
+
+
+def built(mod: tvm.IRModule, target: Target) -> tvm.runtime.Module:
+    """The PrimFuncs of a module, built for this target, whatever they are bound to."""
+    free = {gvar: func.without_attr("target") for gvar, func in mod.functions_items()}
+    return tirx.build(tvm.IRModule(free), target)
+
+
+def called(function: Any, args: Sequence[Any], device: Any) -> tuple[Any, ...]:
+    """The buffers that a compiled PrimFunc leaves, called with copies on the device."""
+    given = [
+        tvm.runtime.tensor(arg, device) if isinstance(arg, np.ndarray) else arg for arg in args
+    ]
+    function(*given)
+    return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
+
+
+def _absent(kind: str) -> str | None:
+    """Why there is no such device; asked in a fork."""
+    if kind != CPU and tvm.get_global_func(f"device_api.{kind}", allow_missing=True) is None:
+        return (
+            f"no {KINDS[kind]} device: this build of TVM has no runtime for {kind}, or cannot load "
+            "it (is the driver installed?)"
+        )
+    if not device_of(kind).exist:
+        return f"no {KINDS[kind]} device: tvm.device({kind!r}) does not exist on this machine"
+    return None
+
+
+def _unlimited() -> None:
+    """A driver maps more memory than a worker may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
+THREADS = 32
+
+
+def _wrong(kind: str) -> str | None:
+    """What is wrong with a device that does not add one to each element."""
+    numbers = np.arange(THREADS, dtype="float32")
+    function = built(tvm.IRModule({"probe": _probe(kind)}), target_of(kind))["probe"]
+    _, actual = called(function, [numbers, np.zeros_like(numbers)], device_of(kind))
+    if np.array_equal(actual, numbers + 1):
+        return None
+    return f"the {KINDS[kind]} device cannot be used: it does not add 1 to {THREADS} numbers"
+
+
+def _probe(kind: str) -> tirx.PrimFunc:
+    with IRBuilder() as ib, builder.prim_func():
+        builder.func_name("probe")
+        a, b = (builder.arg(name, builder.buffer((THREADS,), "float32")) for name in "AB")
+        loop = (
+            builder.serial(THREADS)
+            if kind == CPU
+            else builder.thread_binding(0, THREADS, thread="threadIdx.x")
+        )
+        with loop as i:
+            builder.buffer_store(b, a[i] + tirx.const(1, "float32"), [i])
+    return ib.get()

@@ -1,0 +1,84 @@
+"""What explains that a device does something else, besides wrong code: chance, or a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ...generators.prim_funcs.kernels import TARGETS
+from ...generators.stages import DEVICE, TENSORIR, Stage, pass_of, step, steps
+from ..errors import Mismatch, Undefined, Unsupported
+from ..execute.device import CPU
+from ..tensorir import SMALL, sanitize
+from ..values.expectation import Expectation
+from ..violation import Journal, silent
+
+
+def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: Journal = silent) -> bool:
+    """The PrimFunc itself is faulty, or a pass of `tirx.build` is; each has checks of its own.
+
+    Args:
+        kind: of the device.
+        e: the call that goes wrong there.
+        mod: what was built.
+    """
+    if _faulty(mod[e.function], e.args):
+        return True
+    for each, known in _steps(kind):
+        journal(each)
+        splits = pass_of(each) == "tirx.SplitHostDevice"
+        if splits and kind != CPU and _faulty(mod[e.function], e.args, synchronised=True):
+            return True
+        try:
+            mod = step(mod, each)
+        except Exception:  # whatever the pass raises, it raises where it is checked, too
+            return True
+        if known and _changes(mod, e):
+            return True
+    return False
+
+
+def _faulty(func: tirx.PrimFunc, args: list[Any], *, synchronised: bool | None = None) -> bool:
+    """It has a race, or another fault, by which its values are left to chance."""
+    try:
+        return sanitize(func, args, SMALL, synchronised=synchronised) is not None
+    except (Unsupported, Mismatch, Undefined):
+        return False
+
+
+def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
+    """The call gives something else in this module."""
+    try:
+        value = Expectation(mod, e.function, e.args, None, e.kind, wraps=True).evaluate()
+    except Unsupported:
+        return False
+    except (Mismatch, Undefined):
+        return True
+    return e.differs(value) is not None
+
+
+def _steps(kind: str) -> Iterator[tuple[str, bool]]:
+    """The passes that `tirx.build` runs on all functions before it makes code of some, and whether
+    their results can be evaluated: behind the packed API they cannot.
+
+    On a CPU, those for the host are among them: there all functions are the host's.
+    """
+    if kind == CPU:
+        lowering = _between(TENSORIR, Stage.BOUND, Stage.SPLIT)
+        packing = _between(TENSORIR, Stage.PACKED, Stage.HOST_LOWERED)
+    else:
+        target = dict(TARGETS[kind])
+        yield f"tirx.BindTarget(tvm.target.Target({target!r}, host='llvm'))", True
+        lowering = _between(DEVICE, Stage.REDUCTIONS_LOWERED, Stage.DEVICE_SPLIT)
+        packing = _between(TENSORIR, Stage.PACKED, Stage.PACKED)
+    yield from ((each, True) for each in lowering)
+    yield from ((each, False) for each in packing)
+
+
+def _between(order: Mapping[Stage, Any], first: Stage, last: Stage) -> list[str]:
+    stages = list(order)
+    reached = stages[stages.index(first) : stages.index(last) + 1]
+    return [each for stage in reached for each in steps(stage)]
