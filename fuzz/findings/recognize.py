@@ -17,7 +17,9 @@ from tvm import relax
 
 from ...corpus.knowns import ANYTHING, Known
 from ...corpus.reading import read_text
+from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue, parts
+from ...oracles.grades.rare import UNKNOWN_RANK
 from ...oracles.inspect import has_op_attr
 from ...oracles.metamorphic.scripted import TVMSCRIPT
 from ...oracles.passcall import bare_call
@@ -152,8 +154,13 @@ def unlike(
         each.name
         for each, one in zip(known, shown, strict=True)
         if not _triggered(each, finding)
-        and not _resembles(executor, finding, each, one, telling=telling)
-        and not _raises_there(executor, each, finding)
+        and (
+            _needs_something_else(finding, one)
+            or not (
+                _resembles(executor, finding, each, one, telling=telling)
+                or _raises_there(executor, each, finding)
+            )
+        )
     )
 
 
@@ -181,8 +188,6 @@ def _resembles(
     mine, its = finding.evidence, shown.evidence
     if mine is None or its is None:  # the reproducer ends its process: nothing is known of it
         return True
-    if _needs_something_else(finding, mine, its):
-        return False
     if _raises_in_place(finding, shown) or _has_cause_of(finding, shown, _OF_TYPES):
         return True
     if _retypes_otherwise(mine, its):
@@ -207,12 +212,15 @@ def _resembles(
     return my_parts <= its_parts and _attributes_alike(executor, finding, known, its)
 
 
-def _needs_something_else(finding: Finding, mine: Evidence, its: Evidence) -> bool:
+def _needs_something_else(finding: Finding, shown: Reproduced) -> bool:
     """The finding, which is reduced, has what the reproducer does without, and that tells: types
     that leave something open, or arithmetic in PrimFuncs. Or each of them has what the other does
     without, an operator and a part, and what raises is no code of the pass.
     """
-    if mine.unknowns and not its.unknowns:
+    mine, its = finding.evidence, shown.evidence
+    if mine is None or its is None:
+        return False
+    if _OPEN.intersection(mine.rare) and not _OPEN.intersection(its.rare):
         return True
     arithmetic, others = _arithmetic(mine), _arithmetic(its)
     if arithmetic - others and others - arithmetic:
@@ -220,6 +228,10 @@ def _needs_something_else(finding: Finding, mine: Evidence, its: Evidence) -> bo
     if finding.violation.raised is None or OWN_PLACE.search(finding.violation.place):
         return False
     return not {*mine.ops} <= {*its.ops} and not {*its.parts} <= {*mine.parts}
+
+
+_OPEN = frozenset({Trait.INCOMPLETE_TYPES, UNKNOWN_RANK})
+"""What is rare of modules whose types leave something open."""
 
 
 def _arithmetic(evidence: Evidence) -> set[str]:

@@ -166,13 +166,15 @@ def _tensors(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
         yield from tensor_types(ty)
 
 
+UNKNOWN_RANK = "unknown-rank"
+
 READ: Mapping[str, Predicate] = {
     Trait.RECURSION: recursion,
     Trait.CLOSURES: closures,
     Trait.FUNCTION_VALUES: function_values,
     Trait.FUNCTION_CALLS: function_calls,
     Trait.INCOMPLETE_TYPES: incomplete_types,
-    "unknown-rank": unknown_rank,
+    UNKNOWN_RANK: unknown_rank,
     Trait.ANY: any_params,
     Trait.NUMBERS: number_params,
     Trait.ZERO_SIZE: zero_size,

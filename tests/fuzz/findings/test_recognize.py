@@ -211,6 +211,38 @@ def test_what_a_legalization_raises_is_another_bug_elsewhere(
     assert unlike(pool, found, [own, shipped(other)], EVERY) == (other,)
 
 
+@pytest.mark.parametrize(
+    ("mine", "call", "oracle", "other"),
+    [
+        # Types that leave something open.
+        (
+            *("decompose-unknown-rank", "DecomposeOpsForTraining()", "crash"),
+            "decompose-training-batch-norm-last-axis",
+        ),
+        # Arithmetic in PrimFuncs.
+        (
+            *("renormalize-split-wrapping-product", "s_tir.transform.RenormalizeSplitPattern()"),
+            *("evaluated", "renormalize-split-negative-divisor"),
+        ),
+        # Operators here, a tuple there, and TVM raises where every pass gets to.
+        (
+            "convert-layout-packed-pool-output-layout",
+            'ConvertLayout({"relax.nn.conv2d": ["NCHW2c", "OIHW2o"]})',
+            *("crash", "convert-layout-tuple-of-no-tensors"),
+        ),
+    ],
+)
+def test_a_bug_that_needs_something_else_is_another_one(
+    pool: LocalPool, mine: str, call: str, oracle: str, other: str
+) -> None:
+    own = shipped(mine)
+    assert own.reproducer is not None
+    found = finding_in(execute(own.reproducer), PassCall(call), oracle)
+    assert own.matches(found.full_key)
+    assert shipped(other).matches(found.full_key)
+    assert unlike(pool, found, [own, shipped(other)], EVERY) == (other,)
+
+
 def test_what_a_legalization_raises_is_one_bug_under_every_pass_that_calls_it(
     pool: LocalPool,
 ) -> None:
