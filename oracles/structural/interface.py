@@ -212,9 +212,10 @@ def retyped(operator: str | None) -> str:
 def _since(old: relax.Function, new: relax.Function) -> str | None:
     """The first operator that is gone, or whose result contradicts what it was."""
     made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
-    # A variable that is new may have the name of an old one.
+    # A variable that is new may have the name of an old one, and an old one that of another.
     names = Counter(name for name, _ in made)
-    after = {name: ty for name, ty in made if names[name] == 1}
+    before = Counter(str(binding.var.name) for binding in bindings_of(old))
+    after = {name: ty for name, ty in made if names[name] == 1 and before[name] <= 1}
     gone: dict[relax.Var, str] = {}
     for binding in bindings_of(old):
         value = binding.value
@@ -225,17 +226,31 @@ def _since(old: relax.Function, new: relax.Function) -> str | None:
             if operator is not None:
                 gone[var] = operator
         elif int(type_base_check(var.ty, ty)) == 0 and _known(var.ty) != _known(ty):
-            before = [gone[operand] for operand in nodes(value, relax.Var) if operand in gone]
-            return next(iter(before), operator)
-    made_of = _made_of(old)
+            made_from = [gone[operand] for operand in nodes(value, relax.Var) if operand in gone]
+            return next(iter(made_from), operator)
+    results = list(_retyped(old.body.body, old.ret_ty, new.ret_ty))
+    made_of = _made_of(old, [result for result, _ in results])
     blamed = [operator for var, operator in gone.items() if var in made_of]
-    if len(blamed) > 1:
+    if len(blamed) > 1 and len(results) == 1:
         # What one operator has whatever its operands are, no operator before it is to blame for.
-        last = {b.var: b.value for b in bindings_of(old)}.get(old.body.body)
-        dtypes = {_own_dtype(last), _dtype(new.ret_ty)}
+        ((result, ty),) = results
+        last = {b.var: b.value for b in bindings_of(old)}.get(result)
+        dtypes = {_own_dtype(last), _dtype(ty)}
         if len(dtypes) == 2 and None not in dtypes:
             blamed = [str(op_name(last))]
     return blamed[0] if len(blamed) == 1 else None
+
+
+def _retyped(
+    result: relax.Expr, old: relax.Type, new: relax.Type
+) -> Iterator[tuple[relax.Expr, relax.Type]]:
+    """The fields of a result that have another type, each with its new one."""
+    fields = getattr(new, "fields", ())
+    if isinstance(result, relax.Tuple) and len(result.fields) == len(fields):
+        for field, *pair in zip(result.fields, old.fields, fields, strict=True):
+            yield from _retyped(field, *pair)
+    elif not _says_as_much(old, new):
+        yield result, new
 
 
 def _inferred_wrongly(old: Any, new: Any) -> str | None:
@@ -287,11 +302,11 @@ def _dtype(ty: Any) -> str | None:
     return str(ty.dtype) if known else None
 
 
-def _made_of(func: relax.Function) -> set[relax.Var]:
-    """The variables that the result is computed from."""
+def _made_of(func: relax.Function, results: list[relax.Expr]) -> set[relax.Var]:
+    """The variables that these results of the function are computed from."""
     values = {binding.var: binding.value for binding in bindings_of(func)}
     found: set[relax.Var] = set()
-    left = list(nodes(func.body.body, relax.Var))
+    left = [var for result in results for var in nodes(result, relax.Var)]
     while left:
         var = left.pop()
         if var not in found:
