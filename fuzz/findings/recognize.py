@@ -131,8 +131,8 @@ def unlike(
     what is raised is no message of a few bugs only, it is like one if it needs nothing that the
     reproducer does without, and the reproducer shows the same, or what one open key covers as well,
     with those attributes of operators only that it has, too; or, where the reproducer shows
-    something else, if it has all that the reproducer has. For a legalization they have an operator in common, too, unless the record names
-    that of the finding, or says that any will do.
+    something else, if it has all that the reproducer has. For a legalization they have an operator
+    in common, too, unless the record names that of the finding, or says that any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
