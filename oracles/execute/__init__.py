@@ -174,7 +174,7 @@ def execute(
 
 
 def _is_cpu(device: ir.VDevice) -> bool:
-    return int(device.target.get_target_device_type()) == tvm.cpu().dlpack_device_type()
+    return int(device.target.get_target_device_type()) == int(tvm.cpu().dlpack_device_type())
 
 
 MANY = 5_000_000
