@@ -182,8 +182,11 @@ def _is_one(size: Any) -> bool:
 
 
 def has_lists_of_other_lengths(mod: tvm.IRModule) -> bool:
-    """Strides, sizes or padding of a convolution or pooling do not have a number for each axis."""
+    """Strides, sizes or padding of a convolution or pooling do not have a number for each axis, or
+    the variances of multibox_transform_loc are not four."""
     for call in calls_of(mod):
+        if len(getattr(call.attrs, "variances", _FOUR)) != len(_FOUR):
+            return True
         layout = getattr(call.attrs, "data_layout", None) or getattr(call.attrs, "layout", None)
         layout = str(layout or "")
         axes = sum(letter.isupper() for letter in layout) - 2  # without the batch and the channels
@@ -200,6 +203,9 @@ _LISTS = {
     "padding": (1, 2),
 }
 """Attributes that are lists, and how many numbers they may have for an axis."""
+
+_FOUR = ("x", "y", "width", "height")
+"""What the variances of multibox_transform_loc are of."""
 
 
 def _has_fixed_sizes(value: relax.Expr) -> bool:

@@ -83,12 +83,20 @@ class Rejection:
     source: str
     function: str = ""
     """Regular expression: a function with such a name must be running when it is raised."""
+    when: Callable[[Exception, tvm.IRModule], bool] | None = None
+    """Only for such an exception on such a module; None: always."""
+    outside: bool = False
+    """Passes that have this one inside may give it, too."""
 
-    def covers(self, error: Exception) -> bool:
+    def covers(self, error: Exception, mod: tvm.IRModule) -> bool:
         """Whether the exception is this refusal."""
-        return bool(re.search(self.pattern, keys.text_of(error))) and (
-            not self.function
-            or any(re.search(self.function, frame.name) for frame in keys.frames_of(error))
+        return (
+            bool(re.search(self.pattern, keys.text_of(error)))
+            and (
+                not self.function
+                or any(re.search(self.function, frame.name) for frame in keys.frames_of(error))
+            )
+            and (self.when is None or self.when(error, mod))
         )
 
 

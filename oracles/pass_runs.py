@@ -350,7 +350,7 @@ class PassRuns:
         if rejection.lacks_function(error, self.call.expr, self.mod):
             return True
         return isinstance(error, NoAnswer) or any(
-            each.covers(error) for each in self.contract.rejections
+            each.covers(error, self.mod) for each in self.contract.rejections
         )
 
     def exempt(self, oracle: str) -> bool:

@@ -132,10 +132,10 @@ def unlike(
     in other places only, or gives another type in another respect, or does without something that
     the finding needs and that tells (`_needs_something_else`). Where that does not tell, and
     what is raised is no message of a few bugs only, it is like one if it needs nothing that the
-    reproducer does without, and the reproducer shows the same with those attributes of operators
-    only that it has, too; or, where the reproducer shows something else, if it has all that the
-    reproducer has. For a legalization they have an operator in common, too, unless the record names
-    that of the finding, or says that any will do.
+    reproducer does without, and the reproducer shows the same, or what one open key covers as well,
+    with those attributes of operators only that it has, too; or, where the reproducer shows
+    something else, if it has all that the reproducer has. For a legalization they have an operator
+    in common, too, unless the record names that of the finding, or says that any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
@@ -205,7 +205,7 @@ def _resembles(
     # The operators that are legalized have been compared.
     others = {*_legalized(mine), *_legalized(its)} if _of_legalization(finding) else set()
     my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others
-    if not same:
+    if not same and (its_parts <= my_parts or not _same_to(known, finding, shown)):
         return its_parts <= my_parts
     # The minimizer makes a packed call of whatever will do.
     my_parts -= {PACKED, relax.ExternFunc.__name__}
@@ -330,6 +330,14 @@ _AXES = frozenset({"axis", "axes"})
 
 def _same(finding: Finding, shown: Reproduced) -> list[Violation]:
     return [each for each in shown.violations if each.full_key == finding.full_key]
+
+
+def _same_to(known: Known, finding: Finding, shown: Reproduced) -> list[Violation]:
+    """What differs only in what the key of the record leaves open, e.g. which effect is lost."""
+    key = known.expected(finding.full_key)
+    if key is None or finding.violation.raised is not None:
+        return []
+    return [each for each in shown.violations if known.expected(each.full_key) == key]
 
 
 def _raises_there(executor: Executor, known: Known, finding: Finding) -> bool:

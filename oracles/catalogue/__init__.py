@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...generators.families import FAMILIES
 from ...generators.near import did_you_mean
 from ...generators.ops import table
-from ..contract import PassContract
+from ..contract import PassContract, Rejection
 from ..passcall import PassCall, public_passes
 from . import (
     algebra,
@@ -99,7 +100,19 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
         sought = () if contract.looks_for is None else contract.looks_for.ops
         if unknown := sorted(set(sought).difference(table)):
             raise ValueError(f"Contract of {contract.name!r}: it looks for unknown {unknown}")
-    return named
+    return {name: _with_rejections(contract, named) for name, contract in named.items()}
+
+
+def _with_rejections(contract: PassContract, named: Mapping[str, PassContract]) -> PassContract:
+    """The contract with the rejections of the passes inside that show outside, too."""
+
+    def of_parts(name: str) -> Iterator[Rejection]:
+        for part in named[name].inside:
+            yield from (each for each in named[part].rejections if each.outside)
+            yield from of_parts(part)
+
+    every = dict.fromkeys((*contract.rejections, *of_parts(contract.name)))
+    return dataclasses.replace(contract, rejections=tuple(every))
 
 
 _WRITTEN = by_name(contract for group in GROUPS for contract in group.CONTRACTS)

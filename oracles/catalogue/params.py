@@ -335,9 +335,15 @@ def _defined(func: relax.Function) -> list[str]:
 
 
 def _symbolic(func: relax.Function) -> list[str]:
-    """Names of the symbolic dimensions of the parameters, those that no other variable has."""
+    """Names of the symbolic dimensions of the parameters, those that no other variable has.
+
+    A variable in the type of a parameter that is a function is defined by that type, for itself
+    (src/relax/ir/expr_functor.cc: 'Do not recurse into function type as they won't contain ref to
+    values in current scope').
+    """
     defined = _defined(func)
-    dims = relax.analysis.definable_tir_vars_in_type(_bundle(func.params))
+    values = [param for param in func.params if not nodes(param.ty, relax.FuncType)]
+    dims = relax.analysis.definable_tir_vars_in_type(_bundle(values))
     names = dict.fromkeys(str(var.name) for var in dims if var not in func.params)
     return [name for name in names if defined.count(name) == 1]
 

@@ -17,6 +17,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax import vm_build
 
+from ...compat import ir
 from ...compat.drift import Drift, drift_of
 from ...generators.values import elements, static_product
 from .. import keys
@@ -123,12 +124,15 @@ def execute(
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
-        Death where the process dies; None where nothing is known, since the time was too short
-        or a second attempt ended otherwise.
+        Death where the process dies; None where nothing is known, since the time was too short,
+        a second attempt ended otherwise, or a value belongs on another device than the CPU.
 
     Raises:
         Drift: this TVM lacks what relaxfuzz needs to build and run a module.
     """
+    if plans and not all(map(_is_cpu, nodes(mod, ir.VDevice))):
+        omit("values in the VM: it has no device but the CPU, and the module places some elsewhere")
+        return None
     linker()  # once, before the forks
     kernels.folder()
 
@@ -195,6 +199,10 @@ def carried_out(
         failure: Failure = last
         return failure
     return [value for _, value in steps[2:]]
+
+
+def _is_cpu(device: ir.VDevice) -> bool:
+    return int(device.target.get_target_device_type()) == int(tvm.cpu().dlpack_device_type())
 
 
 MANY = 5_000_000

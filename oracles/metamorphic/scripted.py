@@ -10,17 +10,18 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
+from ...compat import ir
 from ...compat.script import read_script
 from ...generators.rewrite.nodes import same_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from .. import keys
 from ..grades.grade import Grade
-from ..inspect import relax_functions
+from ..inspect import attr, nodes, prim_funcs, relax_functions
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..structural.checkers import flaw
 from ..text.halves import ran
-from ..violation import Case, Violation
+from ..violation import Case, Violation, abstain
 
 
 def tvmscript(runs: PassRuns) -> Violation | None:
@@ -37,6 +38,9 @@ def tvmscript(runs: PassRuns) -> Violation | None:
     try:
         again = read_script(mod.script(show_meta=True))
     except Exception as error:
+        if _has_blocks_of_no_dialect(runs.mod):
+            abstain("a PrimFunc has blocks and not the attribute s_tir: no script has that")
+            return None
         text = parser_message(f"{type(error).__name__}: {error}")
         title = (
             f"the script form of a module does not parse: {text or 'the parser gives no reason'}"
@@ -51,6 +55,18 @@ def tvmscript(runs: PassRuns) -> Violation | None:
     if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
         return None
     return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
+
+
+def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
+    """The parser allows blocks in PrimFuncs of the dialect S-TIR only.
+
+    'is only for s_tir PrimFuncs' (src/tirx/script/builder/ir.cc); 'SBlock is not allowed in
+    tirx=True mode' (src/tirx/analysis/verify_tirx_well_formed.cc), which the parser calls for those
+    without the attribute.
+    """
+    return any(
+        not attr(func, "s_tir") and nodes(func, ir.SBlockRealize) for _, func in prim_funcs(mod)
+    )
 
 
 def _reached(mod: tvm.IRModule) -> int:

@@ -30,8 +30,15 @@ def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, P
             continue
         if contract.requires(runs.mod) is None:
             runs.step(name)
-            call = bare_call(name)
-            yield name, PassRuns(runs.mod, (call,), contract, alone=True, known=runs.given)
+            alone = PassRuns(
+                runs.mod,
+                (bare_call(name),),
+                contract,
+                alone=True,
+                known=runs.given,
+                thorough=runs.thorough,
+            )
+            yield name, alone
 
 
 REWRITER = REWRITING[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,10 +16,11 @@ from tvm.relax.analysis import type_base_check
 from .. import keys
 from ..contract import Relation
 from ..grades.grade import Grade
-from ..inspect import attr, bindings_of, is_public, nodes, op_name
+from ..inspect import attr, bindings_of, is_public
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Case, Violation
+from .result_types import inferred_wrongly, says_as_much, since
 
 SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
 SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
@@ -61,7 +61,7 @@ def signature(runs: PassRuns) -> Violation | None:
         if wrong is not None:
             heads = f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}"
             found = _violation(wrong, heads, after)
-            return dataclasses.replace(found, pass_name=_inferred_wrongly(old, new) or "")
+            return dataclasses.replace(found, pass_name=inferred_wrongly(old, new) or "")
     return None
 
 
@@ -182,134 +182,18 @@ def _type(func: relax.Function) -> relax.FuncType:
 
 def contradiction(old: relax.Function, new: relax.Function) -> str | None:
     """What is wrong with the new function's result type, if anything."""
-    if _says_as_much(old.ret_ty, new.ret_ty):
+    if says_as_much(old.ret_ty, new.ret_ty):
         return None
     verdict = int(type_base_check(old.ret_ty, new.ret_ty))
     if verdict != 0:
         return LESS_KNOWN
-    return retyped(_since(old, new))
-
-
-def _says_as_much(old: relax.Type, new: relax.Type) -> bool:
-    """The new type says the same or more, each field of a tuple by itself.
-
-    Dimensions may have got other variables, or be written in another way, which the check cannot
-    tell from others: what is known of them decides.
-    """
-    if isinstance(old, relax.TupleType) and isinstance(new, relax.TupleType):
-        return len(old.fields) == len(new.fields) and all(
-            map(_says_as_much, old.fields, new.fields)
-        )
-    return int(type_base_check(old, new)) == 3 or _known(old) == _known(new)
+    return retyped(since(old, new))
 
 
 def retyped(operator: str | None) -> str:
     """The key where the result has another type; the operator to whose result that is due."""
-    since = "" if operator is None else f", since {operator} has"
-    return f"the result of a public function has another type{since}"
-
-
-def _since(old: relax.Function, new: relax.Function) -> str | None:
-    """The first operator that is gone, or whose result contradicts what it was."""
-    made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
-    # A variable that is new may have the name of an old one.
-    names = Counter(name for name, _ in made)
-    after = {name: ty for name, ty in made if names[name] == 1}
-    gone: dict[relax.Var, str] = {}
-    for binding in bindings_of(old):
-        value = binding.value
-        operator = op_name(value)
-        var = binding.var
-        ty = after.get(str(var.name))
-        if ty is None:
-            if operator is not None:
-                gone[var] = operator
-        elif int(type_base_check(var.ty, ty)) == 0 and _known(var.ty) != _known(ty):
-            before = [gone[operand] for operand in nodes(value, relax.Var) if operand in gone]
-            return next(iter(before), operator)
-    made_of = _made_of(old)
-    blamed = [operator for var, operator in gone.items() if var in made_of]
-    if len(blamed) > 1:
-        # What one operator has whatever its operands are, no operator before it is to blame for.
-        last = {b.var: b.value for b in bindings_of(old)}.get(old.body.body)
-        dtypes = {_own_dtype(last), _dtype(new.ret_ty)}
-        if len(dtypes) == 2 and None not in dtypes:
-            blamed = [str(op_name(last))]
-    return blamed[0] if len(blamed) == 1 else None
-
-
-def _inferred_wrongly(old: Any, new: Any) -> str | None:
-    """The operator to blame, and not the pass: of operands of which less is known, type inference
-    gives it a type that contradicts the one before.
-    """
-    if not isinstance(old, relax.Function) or not isinstance(new, relax.Function):
-        return None
-    before = {str(binding.var.name): binding for binding in bindings_of(old)}
-    for binding in bindings_of(new):
-        was = before.get(str(binding.var.name))
-        if was is None or int(type_base_check(was.var.ty, binding.var.ty)) != 0:
-            continue
-        call, like = binding.value, was.value
-        operator = op_name(call)
-        if (
-            operator is not None
-            and operator == op_name(like)
-            and tvm_ffi.structural_equal(call.attrs, like.attrs)
-            and len(call.args) == len(like.args)
-            and all(
-                int(type_base_check(arg.ty, other.ty)) == 3
-                for arg, other in zip(call.args, like.args, strict=True)
-            )
-        ):
-            return operator
-        return None
-    return None
-
-
-def _own_dtype(value: Any) -> str | None:
-    """The dtype of an operator's result, where those of its operands do not matter to it."""
-    if op_name(value) is None or any(isinstance(arg.ty, relax.TupleType) for arg in value.args):
-        return None
-    args = [
-        relax.Var("x", relax.TensorType(arg.ty.shape, ndim=-1 if arg.ty.shape else arg.ty.ndim))
-        if isinstance(arg.ty, relax.TensorType)
-        else arg
-        for arg in value.args
-    ]
-    try:
-        return _dtype(relax.BlockBuilder().normalize(relax.Call(value.op, args, value.attrs)).ty)
-    except Exception:
-        return None
-
-
-def _dtype(ty: Any) -> str | None:
-    known = isinstance(ty, relax.TensorType) and ty.dtype is not None
-    return str(ty.dtype) if known else None
-
-
-def _made_of(func: relax.Function) -> set[relax.Var]:
-    """The variables that the result is computed from."""
-    values = {binding.var: binding.value for binding in bindings_of(func)}
-    found: set[relax.Var] = set()
-    left = list(nodes(func.body.body, relax.Var))
-    while left:
-        var = left.pop()
-        if var not in found:
-            found.add(var)
-            left += nodes(values[var], relax.Var) if var in values else []
-    return found
-
-
-def _known(ty: Any) -> object:
-    if isinstance(ty, relax.TensorType):
-        shape = ty.shape
-        dims = None
-        if isinstance(shape, relax.ShapeExpr):
-            dims = tuple(int(d) if isinstance(d, tirx.IntImm) else "?" for d in shape.values)
-        return "tensor", ty.ndim, str(ty.dtype), dims
-    if isinstance(ty, relax.TupleType):
-        return tuple(_known(field) for field in ty.fields)
-    return type(ty).__name__
+    reason = "" if operator is None else f", since {operator} has"
+    return f"the result of a public function has another type{reason}"
 
 
 def _attrs(node: Any) -> dict[str, Any]:

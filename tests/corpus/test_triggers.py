@@ -63,6 +63,26 @@ def test_usual_attributes_trigger_nothing(name: str) -> None:
     assert not TRIGGERS[name](images())
 
 
+@pytest.mark.parametrize(("variances", "holds"), [([0.1, 0.1, 0.2, 0.2], False), ([0.1], True)])
+def test_variances_are_four(variances: list[float], holds: bool) -> None:
+    """A function of TVM's makes no such call, but a pass or a file may."""
+    builder = relax.BlockBuilder()
+    shapes = {"scores": (1, 2, 3), "boxes": (1, 12), "anchors": (1, 3, 4)}
+    args = [relax.Var(name, relax.TensorType(dims, "float32")) for name, dims in shapes.items()]
+    attrs = tvm.ir.make_node(
+        "relax.attrs.MultiboxTransformLocAttrs",
+        clip=False,
+        threshold=0.0,
+        variances=variances,
+        keep_background=True,
+        apply_softmax=True,
+    )
+    op = tvm.ir.Op.get("relax.vision.multibox_transform_loc")
+    with builder.function("main", args):
+        builder.emit_func_output(builder.emit(relax.Call(op, args, attrs)))
+    assert TRIGGERS["has_lists_of_other_lengths"](builder.get()) is holds
+
+
 def test_every_trigger_is_one_of_a_known() -> None:
     assert {known.trigger for known in TRIGGERED} == set(TRIGGERS)
 

@@ -457,6 +457,42 @@ def test_an_operator_is_to_blame_for_the_dtype_that_no_operand_of_it_decides() -
     assert interface.contradiction(Doubles["main"], func) == title
 
 
+@I.ir_module
+class Several:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((2, 2), "float32")) -> R.Tuple(
+        R.Tensor((2, 2), "int64"), R.Tensor((2, 2), "float64")
+    ):
+        with R.dataflow():
+            y = R.eye_like(x, 0, dtype="int64")
+            d = R.astype(x, "float64")
+            R.output(y, d)
+        if c:
+            z = R.negative(d)
+            r = z
+        else:
+            z = R.exp(d)
+            r = z
+        return (y, r)
+
+
+@I.ir_module
+class One:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((2, 2), "float32")) -> R.Tuple(
+        R.Tensor((2, 2), "float32"), R.Tensor((2, 2), "float64")
+    ):
+        d = R.astype(x, "float64")
+        z = R.exp(x)
+        return (z, d)
+
+
+def test_only_what_a_field_of_another_type_is_made_of_is_to_blame() -> None:
+    """Two variables of the old module may have one name, which then tells nothing."""
+    wrong = interface.contradiction(Several["main"], One["main"])
+    assert wrong == "the result of a public function has another type, since relax.eye_like has"
+
+
 def test_a_result_of_which_less_is_known_names_no_operator() -> None:
     func = Doubles["main"]
     x = relax.Var("x", relax.TensorType(dtype="float64", ndim=2))

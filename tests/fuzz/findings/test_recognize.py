@@ -594,6 +594,33 @@ def test_arguments_of_a_finding_that_do_not_fit_the_module_of_a_record(
     assert unlike(pool, finding, [one], EVERY) == ()
 
 
+@I.ir_module
+class Lost:
+    @R.function(pure=False, private=True)
+    def f(x: R.Tensor((2,), "float32")) -> R.Tuple(R.Tensor((2,), "float32")):
+        copy = R.call_packed("vm.builtin.copy", x, ty_args=R.Tensor((2,), "float32"))  # noqa: F841
+        return (x,)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = Lost
+        unused = cls.f(x)  # noqa: F841
+        return x
+
+
+@pytest.mark.parametrize(("key", "like"), [("an effect is lost…", True), (None, False)])
+def test_what_the_key_of_a_record_leaves_open_tells_nothing(
+    pool: LocalPool, key: str | None, like: bool
+) -> None:
+    """The reproducer loses a print, the finding the call of a packed function."""
+    found = finding_in(Lost, PassCall("RemoveUnusedOutputs()"), "effects")
+    one = shipped("remove-unused-outputs-impure-call")
+    said = (("effects", "RemoveUnusedOutputs", key or found.key[0]),)
+    one = dataclasses.replace(one, keys=said)
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [one], EVERY) == (() if like else (one.name,))
+
+
 def test_a_finding_says_what_it_has_in_common_with_known_bugs(finding: Finding) -> None:
     other = dataclasses.replace(finding, perhaps=("a", "b"), unlike=("c", "d", "e", "f"))
     assert list(other.of_known) == [

@@ -7,10 +7,13 @@ import tvm
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
 
 
 @I.ir_module
@@ -177,3 +180,51 @@ def test_a_function_that_is_an_element_of_a_tuple_may_stay_one() -> None:
     """Like a constant, it is put into uses of dataflow variables only."""
     call = PassCall("CanonicalizeBindings()")
     assert catalogue[call.name].post(FunctionInTuple, call.run(FunctionInTuple), call) is None
+
+
+@I.ir_module
+class Impossible:
+    """The match_cast needs n = 3, the product n = 2."""
+
+    @R.function(private=True)
+    def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor("float32", ndim=2):
+        n = T.int64()
+        _cast: R.Tensor((n,), "float32") = R.match_cast(x, R.Tensor((n,), "float32"))
+        y: R.Tensor((n, 2), "float32") = R.zeros(R.shape([n, 2]), "float32")
+        z: R.Tensor((n, 2), "float32") = R.matmul(y, y)
+        return z
+
+
+@pytest.mark.parametrize(
+    "text", ["CanonicalizeBindings()", "RemoveRedundantReshape()", "ExpandTupleArguments()"]
+)
+def test_a_module_that_contradicts_itself_may_be_refused(text: str) -> None:
+    """By all passes that put the number for n."""
+    relax.analysis.well_formed(Impossible)
+    call = PassCall(text)
+    with pytest.raises(ValueError, match="Matmul requires the reduction length"):
+        call.run(Impossible)
+    assert check(Case(Impossible, (call,)), oracles=["crash"]) == []
+
+
+@I.ir_module
+class Vector:
+    """AdjustMatmulOrder makes a product of matrices that do not fit; the match_cast is right."""
+
+    @R.function
+    def main(x: R.Tensor((3, 2, 2, 2), "float32"), y: R.Tensor((2,), "float32")) -> R.Tensor(
+        (3, 2, 2), "float32"
+    ):
+        n = T.int64()
+        cast: R.Tensor((n,), "float32") = R.match_cast(y, R.Tensor((n,), "float32"))
+        product = R.matmul(x, x)
+        return R.matmul(product, cast)
+
+
+def test_what_a_pass_makes_of_a_possible_module_is_no_contradiction() -> None:
+    (violation,) = check(Case(Vector, (PassCall("AdjustMatmulOrder()"),)), oracles=["crash"])
+    assert "not broadcastable" in violation.title

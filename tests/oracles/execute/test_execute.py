@@ -128,6 +128,24 @@ def test_local_functions_are_lifted() -> None:
     np.testing.assert_array_equal(got, X)
 
 
+@I.ir_module
+class Elsewhere:
+    I.module_global_infos({"vdevice": [I.vdevice({"kind": "cuda", "arch": "sm_50"}, 0)]})
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        return R.to_vdevice(x, "cuda:0")
+
+
+@pytest.mark.parametrize("pipeline", ["default", "zero"])
+def test_values_on_another_device_than_the_cpu_are_not_known(pipeline: str) -> None:
+    """No build is to blame for a device that the machine does not have."""
+    plan = Expectation(Elsewhere, "main", [np.zeros(2, "float32")], None).plan()
+    assert execute(Elsewhere, [plan], pipeline) is None
+    assert check(Case(Elsewhere, pipeline=pipeline), oracles=["executed-by-pipeline"]) == []
+    assert execute(Elsewhere, [], link=False) == []  # that can be built anywhere
+
+
 def test_equal_prim_funcs_are_compiled_once(empty_folder: Path) -> None:
     assert_expected(execute(Several, [main(X)]))
     kept = sorted(empty_folder.glob("k*"))

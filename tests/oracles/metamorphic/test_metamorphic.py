@@ -9,6 +9,7 @@ import tvm
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.check import check
@@ -140,6 +141,31 @@ def test_a_pass_is_blamed_for_what_the_parser_refuses_where_types_are_wrong(
 ) -> None:
     (violation,) = check(Case(mod, (PassCall(call),)), oracles=["tvmscript"])
     assert violation.pass_name == blamed
+
+
+@I.ir_module
+class Blocks:
+    @T.prim_func(private=True, s_tir=True)
+    def kernel(A: T.Buffer((4,), "float32")):
+        B = T.sblock_alloc_buffer((4,), "float32")
+        for i in range(4):
+            with T.sblock("zero"):
+                v = T.axis.spatial(4, i)
+                B[v] = A[v]
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.negative(x)
+
+
+def test_the_parser_may_refuse_blocks_in_a_kernel_of_another_dialect() -> None:
+    takes_it = PassCall("tirx.transform.Apply(lambda func: func.without_attr('s_tir'))")
+    (violation,) = check(Case(Blocks, (takes_it,)), oracles=["tvmscript"])
+    assert "only for s_tir PrimFuncs" in violation.title
+    legalize = PassCall("LegalizeOps()")
+    assert check(Case(Blocks, (legalize,)), oracles=["tvmscript"]) == []
+    without = tvm.tirx.transform.Apply(lambda func: func.without_attr("s_tir"))(Blocks)
+    assert check(Case(without, (legalize,)), oracles=["tvmscript"]) == []
 
 
 def test_names_that_the_call_gives_are_not_changed() -> None:

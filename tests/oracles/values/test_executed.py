@@ -17,6 +17,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.generators.ops import table
+from relaxfuzz.oracles.catalogue import parts
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.contract import PassContract, Relation
@@ -25,6 +26,7 @@ from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural.inside import parts_alone
 from relaxfuzz.oracles.values import evaluated, pipeline_values
 from relaxfuzz.oracles.values.expectation import Expectations
 from relaxfuzz.oracles.values.inputs import Kind
@@ -187,6 +189,16 @@ def test_a_pass_inside_is_blamed_only_where_it_runs(expr: str, blamed: str) -> N
     (alone,) = check(Case(Overwritten, (call,)), oracles=["evaluated"])
     (found,) = check(Case(Overwritten, (PassCall(expr),)), oracles=["evaluated"])
     assert (found.pass_name, found.key) == (blamed, alone.key)
+
+
+@pytest.mark.parametrize("thorough", [True, False])
+def test_a_pass_inside_is_given_as_many_arguments(thorough: bool) -> None:
+    """It would not be blamed for values that go wrong on special arguments only."""
+    call = PassCall("LazyGetInput()")
+    runs = PassRuns(Overwritten, (call,), contract_of(call), alone=True, thorough=thorough)
+    inside = dict(parts_alone(runs, parts(call.name)))
+    assert set(inside) == {"EliminateCommonSubexpr", "DeadCodeElimination"}
+    assert all(alone.thorough is thorough for alone in inside.values())
 
 
 def test_nothing_is_promised_where_what_is_updated_is_live() -> None:
