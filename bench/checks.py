@@ -155,7 +155,7 @@ def _run(report: Report, part: Block, journal: Journal, prepare: Prepare) -> Non
 
 def _no_samples(report: Report) -> None:
     # The sample is the last thing that a check draws: without it all else stays as it is.
-    replace(schedule, "oracles_of_module", lambda original: lambda random: ())
+    replace(schedule, "oracles_of_module", lambda original: lambda random, device: ())
 
 
 def _watch_oracles(report: Report) -> None:
