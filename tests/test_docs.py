@@ -253,7 +253,7 @@ def test_links_lead_somewhere() -> None:
 
 
 NAME = re.compile(r"`((?:generators|oracles|corpus|fuzz)(?:\.\w+)+)`")
-FILE = re.compile(r"`((?:generators|oracles|corpus|fuzz|tests|docs|src)/[\w./-]*)`")
+FILE = re.compile(r"`((?:generators|oracles|corpus|fuzz|tests|docs|src/relaxfuzz)/[\w./-]*)`")
 
 
 def exists(name: str) -> bool:
