@@ -825,8 +825,6 @@ def differs(
         return bool(disagreements(functions, ops, lambda op, func: (), set()))
     with pytest.raises(LEGALIZATION_ERRORS):
         relax.transform.LegalizeOps()(tvm.IRModule(functions))
-    # A tag scope that an exception leaves stays open, and no other can be opened after it.
-    tvm.te.tag.TagScope._current = None
     return True
 
 
