@@ -194,6 +194,12 @@ def chain(stage: Stage) -> tuple[Stage, ...]:
     return next(tuple(steps) for steps in PIPELINES if stage in steps)
 
 
+def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
+    """The stages of one pipeline from one to another, both included."""
+    order = chain(first)
+    return order[order.index(first) : order.index(last) + 1]
+
+
 def usable(among: Stage = Stage.RAW) -> list[Stage]:
     """The stages of this one's pipeline that modules reach on the installed TVM, in order."""
     off = availability.current().stages

@@ -9,14 +9,13 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
+from ...generators import stages
 from ...generators.choices import Choices
-from ...generators.stages import TENSORIR, Stage
+from ...generators.stages import Stage
 from ..contract import Exemption, Sought, Variants
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from .common import definition
-
-_ALL = tuple(TENSORIR)
 
 _ON_DEVICES: Mapping[Stage, tuple[Stage, ...]] = {
     Stage.BOUND: (Stage.KERNELS, Stage.SCHEDULED),
@@ -34,7 +33,7 @@ _ON_DEVICES: Mapping[Stage, tuple[Stage, ...]] = {
 
 def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
     """The stages from one to another, both included, and those of kernels that are as far."""
-    found = _ALL[_ALL.index(first) : _ALL.index(last) + 1]
+    found = stages.between(first, last)
     return (*found, *(each for stage in found for each in _ON_DEVICES.get(stage, ())))
 
 

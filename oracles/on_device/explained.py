@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import tvm
 from tvm import tirx
 
 from ...generators.prim_funcs.kernels import TARGETS
-from ...generators.stages import DEVICE, TENSORIR, Stage, pass_of, step, steps
+from ...generators.stages import Stage, between, pass_of, step, steps
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute.device import CPU
 from ..tensorir import SMALL, sanitize
@@ -67,18 +67,12 @@ def _steps(kind: str) -> Iterator[tuple[str, bool]]:
     On a CPU, those for the host are among them: there all functions are the host's.
     """
     if kind == CPU:
-        lowering = _between(TENSORIR, Stage.BOUND, Stage.SPLIT)
-        packing = _between(TENSORIR, Stage.PACKED, Stage.HOST_LOWERED)
+        lowering = between(Stage.BOUND, Stage.SPLIT)
+        packing = between(Stage.PACKED, Stage.HOST_LOWERED)
     else:
         target = dict(TARGETS[kind])
         yield f"tirx.BindTarget(tvm.target.Target({target!r}, host='llvm'))", True
-        lowering = _between(DEVICE, Stage.REDUCTIONS_LOWERED, Stage.DEVICE_SPLIT)
-        packing = _between(TENSORIR, Stage.PACKED, Stage.PACKED)
-    yield from ((each, True) for each in lowering)
-    yield from ((each, False) for each in packing)
-
-
-def _between(order: Mapping[Stage, Any], first: Stage, last: Stage) -> list[str]:
-    stages = list(order)
-    reached = stages[stages.index(first) : stages.index(last) + 1]
-    return [each for stage in reached for each in steps(stage)]
+        lowering = between(Stage.REDUCTIONS_LOWERED, Stage.DEVICE_SPLIT)
+        packing = (Stage.PACKED,)
+    for known, stages in ((True, lowering), (False, packing)):
+        yield from ((each, known) for stage in stages for each in steps(stage))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import tvm
@@ -73,12 +75,20 @@ class Scheduled:
             B[i] = A[i] + T.float32(3)
 
 
-def faulty_code_generation(mod: tvm.IRModule, target: Any) -> Any:
-    """Code generation by LLVM that subtracts instead of adding."""
-    functions = {
-        gvar: func.with_body(subtracting(func.body)) for gvar, func in mod.functions_items()
-    }
-    return GENERATE(tvm.IRModule(functions, attrs=mod.attrs), target)
+@contextmanager
+def faulty_code_generation(kind: str) -> Iterator[None]:
+    """Code for devices of this kind subtracts meanwhile instead of adding."""
+    name = f"target.build.{kind}"
+    generate = tvm.get_global_func(name)
 
+    def faulty(mod: tvm.IRModule, target: Any) -> Any:
+        functions = {
+            gvar: func.with_body(subtracting(func.body)) for gvar, func in mod.functions_items()
+        }
+        return generate(tvm.IRModule(functions, attrs=mod.attrs), target)
 
-GENERATE = tvm.get_global_func("target.build.llvm")
+    tvm.register_global_func(name, faulty, override=True)
+    try:
+        yield
+    finally:
+        tvm.register_global_func(name, generate, override=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +43,9 @@ def found(case: Case, oracle: str = ON_CPU) -> tuple[list[Violation], str | None
     return violations, given[oracle].silent
 
 
-@pytest.fixture
-def wrong_code() -> Iterator[None]:
-    """LLVM generates other code than it is to."""
-    tvm.register_global_func("target.build.llvm", faults.faulty_code_generation, override=True)
-    yield
-    tvm.register_global_func("target.build.llvm", faults.GENERATE, override=True)
-
-
-@pytest.mark.usefixtures("wrong_code")
 def test_wrong_code_is_found_and_code_generation_blamed() -> None:
-    (violation,), _ = found(case("marks", faults.Sums))
+    with faults.faulty_code_generation("llvm"):
+        (violation,), _ = found(case("marks", faults.Sums))
     assert violation.full_key == (ON_CPU, "tirx.build for llvm", "values", "float32")
     title = "code for llvm computes other values of float32 than its PrimFunc means"
     assert violation.title == title
@@ -66,18 +57,17 @@ def statements(case: Case, text: str) -> None:
     exec(compile(text, "<check>", "exec", dont_inherit=True), names)
 
 
-def test_its_checks_fail_with_wrong_code_alone(request: pytest.FixtureRequest) -> None:
+def test_its_checks_fail_with_wrong_code_alone() -> None:
     wrong = case("marks", faults.Sums)
-    request.getfixturevalue("wrong_code")
-    (violation,), _ = found(wrong)
-    (brief,) = ORACLES[ON_CPU].checks(wrong, violation, brief=True)
-    (whole,) = ORACLES[ON_CPU].checks(wrong, violation, brief=False)
     names = {"mod": wrong.mod, "apply": wrong.calls[0].build()}
-    with pytest.raises(AssertionError, match="Not equal to tolerance"):
-        statements(wrong, brief)
-    with pytest.raises(AssertionError, match="Not equal to tolerance"):
-        exec(compile(whole, "<check>", "exec", dont_inherit=True), dict(names))
-    tvm.register_global_func("target.build.llvm", faults.GENERATE, override=True)
+    with faults.faulty_code_generation("llvm"):
+        (violation,), _ = found(wrong)
+        (brief,) = ORACLES[ON_CPU].checks(wrong, violation, brief=True)
+        (whole,) = ORACLES[ON_CPU].checks(wrong, violation, brief=False)
+        with pytest.raises(AssertionError, match="Not equal to tolerance"):
+            statements(wrong, brief)
+        with pytest.raises(AssertionError, match="Not equal to tolerance"):
+            exec(compile(whole, "<check>", "exec", dont_inherit=True), dict(names))
     statements(wrong, brief)
     exec(compile(whole, "<check>", "exec", dont_inherit=True), dict(names))
 
@@ -217,20 +207,8 @@ def test_right_code_for_a_gpu_is_left_alone(kind: str, mod: tvm.IRModule) -> Non
 
 
 def test_wrong_code_for_a_gpu_is_found(kind: str) -> None:
-    generate = tvm.get_global_func("target.build.cuda")
-
-    def faulty(mod: tvm.IRModule, target: Any) -> Any:
-        functions = {
-            gvar: func.with_body(faults.subtracting(func.body))
-            for gvar, func in mod.functions_items()
-        }
-        return generate(tvm.IRModule(functions, attrs=mod.attrs), target)
-
-    tvm.register_global_func("target.build.cuda", faulty, override=True)
-    try:
+    with faults.faulty_code_generation(kind):
         (violation,), _ = found(case("marks", faults.Scheduled), on_device.name_of(kind))
-    finally:
-        tvm.register_global_func("target.build.cuda", generate, override=True)
     assert violation.full_key == (
         *("executed-on-cuda", "tirx.build for cuda"),
         *("values", "float32"),
