@@ -16,7 +16,8 @@ What is promised, and where:
 - Types that the author wrote, of `match_cast` and of results of `call_tir`, stay as they are.
 
 No document defines the devices of the fields of a tuple, of what is passed to a function, and of
-values that are related only by a shape or a condition.
+values that are related only by a shape or a condition; nor the type of a function that is passed as
+a value when its own result moves.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def realize_vdevice(
 ) -> tvm.transform.Pass:
     """The right behaviour of `relax.transform.RealizeVDevice`.
 
-    The pass raises NoAnswer where the module lacks the device of a hint.
+    The pass raises NoAnswer where the module lacks the device of a hint, and where a function that
+    is passed as a value gets another type.
 
     Args:
         mutates_input: the fault that TVM had until apache/tvm#17213: the types with devices are
@@ -265,6 +267,12 @@ def _has_tensors(var: relax.Var) -> bool:
     return isinstance(var.ty, relax.TensorType | relax.TupleType)
 
 
+def _names_function(ty: relax.Type) -> bool:
+    if isinstance(ty, relax.TupleType):
+        return any(map(_names_function, ty.fields))
+    return isinstance(ty, relax.FuncType)
+
+
 def _device(expr: relax.Expr) -> ir.VDevice | None:
     return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
 
@@ -389,10 +397,11 @@ class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
     def _call_of_function(self, call: relax.Call) -> relax.Expr:
         """Arguments that could not be placed, such as constants, are copied."""
         op = self.visit_expr(call.op)
-        args = [
-            _there(self.visit_expr(arg), ty)
-            for arg, ty in zip(call.args, op.ty.params, strict=True)
-        ]
+        given = [self.visit_expr(arg) for arg in call.args]
+        for before, after in zip(call.args, given, strict=True):
+            if _names_function(before.ty) and not tvm_ffi.structural_equal(before.ty, after.ty):
+                raise NoAnswer(f"No document defines the type of {before}, a function as a value")
+        args = [_there(arg, ty) for arg, ty in zip(given, op.ty.params, strict=True)]
         if op.same_as(call.op) and all(map(tvm_ffi.Object.same_as, args, call.args)):
             return call
         return relax.Call(op, args, call.attrs, call.ty_args)
