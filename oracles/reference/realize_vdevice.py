@@ -102,10 +102,19 @@ class _Facts:
     """Whether they live together is open."""
 
     def places(self) -> Devices:
-        """The devices of parameters whose types name none; where two devices compete, none."""
+        """The devices of parameters whose types name none.
+
+        Raises:
+            NoAnswer: a parameter meets values of two devices.
+        """
         found = self._spread(_edges(both_ways=self.together, one_way=self.flows))
-        unplaced = [param for param in self.params if _device(param) is None]
-        return {p: found[p][0] for p in unplaced if len(found.get(p, [])) == 1}
+        places = {}
+        for param in self.params:
+            if _device(param) is None and (devices := found.get(param)):
+                if len(devices) > 1:
+                    raise NoAnswer(f"Parameter {param.name!r} meets values of two devices")
+                places[param] = devices[0]
+        return places
 
     def refuse_what_is_open(self) -> None:
         """Look for parameters that may as well live elsewhere.

@@ -170,14 +170,52 @@ class InTuple:
 
 @pytest.mark.parametrize(
     ("mod", "expected"),
-    [(Contradictory, [None, 0, 1]), (InTuple, [0, None]), (Called, [1])],
-    ids=["contradictory", "in-tuple", "called"],
+    [(InTuple, [0, None]), (Called, [1])],
+    ids=["in-tuple", "called"],
 )
 def test_what_no_document_defines_stays_and_can_be_refused(
     mod: tvm.IRModule, expected: list[int | None]
 ) -> None:
     assert devices(realize_vdevice()(mod)) == expected
     assert not documented(mod)
+
+
+def test_a_parameter_that_meets_values_of_two_devices_is_refused() -> None:
+    with pytest.raises(NoAnswer, match="'x' meets values of two devices"):
+        realize_vdevice()(Contradictory)
+
+
+@I.ir_module
+class FunctionAsValue:
+    """`second` moves to another device, and with it the type of what `main` passes to `same`."""
+
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0), I.vdevice("llvm", 1)]})
+
+    @R.function(private=True)
+    def same(
+        f: R.Callable((R.Tensor((2,), "float32", "llvm:1"),), R.Tensor((2,), "float32", "llvm:1")),
+    ) -> R.Callable((R.Tensor((2,), "float32", "llvm:1"),), R.Tensor((2,), "float32", "llvm:1")):
+        return f
+
+    @R.function(private=True)
+    def second(x: R.Tensor((2,), "float32", "llvm:1")) -> R.Tensor((2,), "float32", "llvm:1"):
+        hint: R.Tensor((2,), "float32", "llvm:1") = R.hint_on_device(x, R.device(1, 0))
+        return hint
+
+    @R.function
+    def main() -> R.Callable(
+        (R.Tensor((2,), "float32", "llvm:1"),), R.Tensor((2,), "float32", "llvm:1")
+    ):
+        cls = FunctionAsValue
+        f: R.Callable(
+            (R.Tensor((2,), "float32", "llvm:1"),), R.Tensor((2,), "float32", "llvm:1")
+        ) = cls.second
+        return cls.same(f)
+
+
+def test_a_function_that_is_passed_and_gets_another_type_is_refused() -> None:
+    with pytest.raises(NoAnswer, match="a function as a value"):
+        realize_vdevice()(FunctionAsValue)
 
 
 def test_a_hint_at_a_device_that_the_module_lacks_is_refused() -> None:
