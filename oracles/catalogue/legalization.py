@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Collection
 from math import prod
@@ -13,12 +14,14 @@ from tvm import relax, tirx
 
 from ...compat import ir
 from ...generators.choices import Choices
+from ...generators.rewrite.nodes import used_vars
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Post, Rejection, Sought, Variants
-from ..errors import Mismatch, Undefined, Unsupported
+from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import (
     attr,
+    bindings_of,
     calls_of,
     complete,
     has_op_attr,
@@ -207,16 +210,12 @@ def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
 
 def _undefined(mod: tvm.IRModule) -> bool:
     """A function has undefined behaviour for usual arguments; or, if the evaluator does not know
-    all of it, a call of constants has.
+    all of it, what it computes of constants has.
     """
     for gvar, func in relax_functions(mod):
         known = _is_defined(mod, str(gvar.name_hint), drawn(func, Kind.WHOLE))
         if known is None:
-            known = all(
-                _is_defined(_calling(mod, call), "main", []) is not False
-                for call in calls_of(func, "relax.call_tir")
-                if _of_constants(call)
-            )
+            known = _is_defined(_of_constants_alone(mod, func), "main", []) is not False
         if not known:
             return True
     return False
@@ -233,16 +232,31 @@ def _is_defined(mod: tvm.IRModule, name: str, args: list[Any]) -> bool | None:
     return True
 
 
-def _calling(mod: tvm.IRModule, call: relax.Call) -> tvm.IRModule:
-    """The PrimFuncs of the module, and a function that makes this call of constants."""
-    func = relax.Function([], relax.SeqExpr([], call), ret_ty=call.ty)
-    return tvm.IRModule({**dict(prim_funcs(mod)), tvm.ir.GlobalVar("main"): func})
+def _of_constants_alone(mod: tvm.IRModule, func: relax.Function) -> tvm.IRModule:
+    """The PrimFuncs of the module, and a function with those calls that depend on constants only,
+    be it by way of others: the pass folds one after the other.
+    """
+    given: list[relax.Binding] = []
+    folded: set[int] = set()
+    for binding in bindings_of(func):
+        value = binding.value
+        is_foldable = op_name(value) == "relax.call_tir" or not isinstance(
+            value, relax.Call | relax.If | relax.Function
+        )
+        if is_foldable and used_vars([value, value.ty]) <= folded:
+            given.append(relax.VarBinding(binding.var, value))
+            folded.add(hash(binding.var))
+    result = relax.Tuple([binding.var for binding in given])
+    body = relax.SeqExpr([relax.BindingBlock(given)], result)
+    main = relax.Function([], body, ret_ty=result.ty)
+    return tvm.IRModule({**dict(prim_funcs(mod)), tvm.ir.GlobalVar("main"): main})
 
 
 def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
-    fault = sanitize(func, args, SMALL, outputs)
-    if fault is not None:
-        raise Undefined(fault.statement)
+    with contextlib.suppress(TooLarge):  # what depends on its result may be small
+        fault = sanitize(func, args, SMALL, outputs)
+        if fault is not None:
+            raise Undefined(fault.statement)
     return translate(func)(*args)
 
 

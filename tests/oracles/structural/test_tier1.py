@@ -266,6 +266,53 @@ def test_no_two_runs_need_agree_on_code_without_meaning(oracle: str, public: boo
     assert check(Case(mod, (random,)), oracles=[oracle]) == []
 
 
+@I.ir_module
+class FoldedAfterAnother:
+    """What is taken of a constant depends on another folded call. Before it is a call of a function
+    that nobody knows, so the function as a whole cannot be evaluated."""
+
+    @T.prim_func(private=True)
+    def index(out: T.Buffer((T.int64(2),), "int64")):
+        for i in range(T.int64(2)):
+            out[i] = i
+
+    @T.prim_func(private=True)
+    def outside(out: T.Buffer((T.int64(2),), "int64")):
+        for i in range(T.int64(2)):
+            out[i] = i + T.int64(2)
+
+    @T.prim_func(private=True)
+    def taken(
+        index: T.Buffer((T.int64(2),), "int64"),
+        x: T.Buffer((T.int64(2),), "float32"),
+        out: T.Buffer((T.int64(2),), "float32"),
+    ):
+        for i in range(T.int64(2)):
+            out[i] = x[index[i]]
+
+    @R.function
+    def main() -> R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")):
+        cls = FoldedAfterAnother
+        with R.dataflow():
+            x = R.const([1.0, 2.0], "float32")
+            lv = R.call_dps_packed("unknown", (x,), out_ty=R.Tensor((2,), "float32"))
+            lv1 = R.call_tir(cls.index, R.tuple(), out_ty=R.Tensor((2,), "int64"))
+            lv2 = R.call_tir(cls.taken, (lv1, x), out_ty=R.Tensor((2,), "float32"))
+            gv = (lv, lv2)
+            R.output(gv)
+        return gv
+
+
+def test_what_is_folded_may_have_no_meaning_because_of_what_was_folded_before() -> None:
+    random = dataclasses.replace(user("counts_its_runs"), like="FoldConstant")
+    mod = FoldedAfterAnother.clone()
+    (violation,) = check(Case(mod, (random,)), oracles=["deterministic"])
+    assert violation.oracle == "deterministic"
+    mod["index"] = mod["outside"]
+    del mod["outside"]
+    assert check(Case(mod, (random,)), oracles=["deterministic"]) == []
+
+
 def nested_and_disabled(runs: PassRuns) -> tuple[Violation | None, Violation | None]:
     return (
         composition._unlike(runs.direct, composition._nest(runs), composition.NESTED),
