@@ -115,11 +115,7 @@ class Given:
     @functools.cached_property
     def flaw(self) -> Violation | None:
         """What makes it ill-formed: then nothing is promised for it."""
-        return (
-            checkers.flaw(self.mod)
-            or checkers.calls_flaw(self.mod)
-            or checkers.devices_flaw(self.mod)
-        )
+        return checkers.input_flaw(self.mod)
 
     @functools.cached_property
     def expectations(self) -> Expectations:

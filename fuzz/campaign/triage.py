@@ -476,11 +476,12 @@ class Triage:
         self.store.settle(finding.id)
 
     def _compared(self, finding: Finding) -> Finding:
-        """The finding, with the known bug that it is in other words."""
-        if self.expected is None or not finding.confirmed or finding.unlike:
+        """The finding, with the known bug that it is in other words; not one that it is unlike."""
+        if self.expected is None or not finding.confirmed:
             return finding
         with self._steps.step("compare with known bugs", finding):
             candidates = self.expected.candidates(finding)
+            candidates = tuple(each for each in candidates if each.name not in finding.unlike)
             compared = recognized(self._executor, finding, candidates)
             if compared != finding:
                 self.store.put(compared)

@@ -46,7 +46,7 @@ def make(
 
 def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
     """The key of what makes a module ill-formed; None for a well-formed one."""
-    flaw = checkers.flaw(mod) or checkers.calls_flaw(mod)
+    flaw = checkers.input_flaw(mod)
     return None if flaw is None else flaw.key
 
 
@@ -71,7 +71,7 @@ class Search:
     """The digests of what was tried. A structural hash would be blind to names and sharing."""
     flaw: tuple[str, ...] | None = None
     """What is wrong with the module that was given, and may be with those that it becomes: the key
-    of `checkers.flaw`. Whoever has an ill-formed module wants to know where it is."""
+    of `checkers.input_flaw`. Whoever has an ill-formed module wants to know where it is."""
     before: Callable[[EditId], None] = lambda edit_id: None
     """Called before an edit is made."""
     report_fault: Callable[[str], None] | None = None

@@ -56,17 +56,19 @@ def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
 def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
     """Tensors of unknown shape or dtype become known ones: all, then shapes, dtypes, functions.
 
-    Fewer types are incomplete.
+    Fewer types are incomplete. A shape is tried whose axes are told apart, then one that fits its
+    own transpose: what is added to it, say, may have to.
     """
     if not any(map(_open, _tensors(mod))):
         return
     names = [str(g.name_hint) for g, f in relax_functions(mod)]
-    yield _Complete(mod, names, True, True).run
-    yield _Complete(mod, names, True, False).run
-    yield _Complete(mod, names, False, True).run
-    if len(names) > 1:
-        for name in names:
-            yield _Complete(mod, [name], True, True).run
+    for sizes in ((2, 3, 2, 2, 2, 2), (2,) * 6):
+        yield _Complete(mod, names, sizes, True).run
+        yield _Complete(mod, names, sizes, False).run
+        if len(names) > 1:
+            for name in names:
+                yield _Complete(mod, [name], sizes, True).run
+    yield _Complete(mod, names, None, True).run
 
 
 def tensor_params(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -154,11 +156,15 @@ class _Complete(Rewriter):
     infers_all = True
 
     def __init__(
-        self, mod: tvm.IRModule, names: Collection[str], shapes: bool, dtypes: bool
+        self, mod: tvm.IRModule, names: Collection[str], sizes: Sequence[int] | None, dtypes: bool
     ) -> None:
+        """
+        Args:
+            sizes: of the axes, first to last; None: shapes stay unknown.
+        """
         super().__init__(mod)
         self._names = names
-        self._shapes = shapes
+        self._sizes = sizes
         self._dtypes = dtypes
 
     def params(self, func: relax.Function) -> list[Any]:
@@ -172,8 +178,8 @@ class _Complete(Rewriter):
         if not isinstance(ty, relax.TensorType):
             return ty
         shape, dtype = ty.shape, ty.dtype
-        if self._shapes and shape is None:
-            shape = relax.ShapeExpr([2, 3, 2, 2, 2, 2][: ty.ndim] if ty.ndim >= 0 else [2, 3])
+        if self._sizes is not None and shape is None:
+            shape = relax.ShapeExpr(self._sizes[: ty.ndim if ty.ndim >= 0 else 2])
         if self._dtypes and dtype is None:
             dtype = PrimType(PLAIN)
         return ty if shape is ty.shape and dtype is ty.dtype else _tensor(ty, shape, dtype)

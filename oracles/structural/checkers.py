@@ -9,7 +9,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar
-from tvm.relax.analysis import type_base_check
+from tvm.relax.analysis import BaseCheckResult, type_base_check
 
 from ...compat import ir
 from .. import keys
@@ -24,6 +24,14 @@ TENSOR_IR = "ill-formed TensorIR"
 def flaw(mod: tvm.IRModule) -> Violation | None:
     """The first thing that is wrong with a module, or None."""
     return relax_flaw(mod) or tensor_ir_flaw(mod) or names_flaw(mod)
+
+
+def input_flaw(mod: tvm.IRModule) -> Violation | None:
+    """Why nothing is promised for a module that is given to a pass, or None.
+
+    It is ill-formed, or wrong in what the checkers of TVM do not look at.
+    """
+    return flaw(mod) or calls_flaw(mod) or branches_flaw(mod) or devices_flaw(mod)
 
 
 def relax_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -152,6 +160,22 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
                     f"{gvar.name_hint!r} calls {name!r}, which gives {callee.ret_ty}, and takes "
                     f"the result for {call.ty}\n\n{keys.listing(mod)}",
                 )
+    return None
+
+
+def branches_flaw(mod: tvm.IRModule) -> Violation | None:
+    """An If, or a branch of one, of a type that its value need not have.
+
+    TVM gives it what the branches have in common, and its checker takes any other type.
+    """
+    for conditional in nodes([func for _, func in relax_functions(mod)], relax.If):
+        for branch in (conditional.true_branch, conditional.false_branch):
+            for said, value in ((conditional.ty, branch.ty), (branch.ty, branch.body.ty)):
+                if type_base_check(said, value) != BaseCheckResult.PASS:
+                    return Violation.titled(
+                        "ill-formed: the type of a branch says more than is known of its value",
+                        f"it is said to give {said}, and gives {value}\n\n{keys.listing(mod)}",
+                    )
     return None
 
 

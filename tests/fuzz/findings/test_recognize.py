@@ -59,9 +59,9 @@ def finding() -> Finding:
     return finding_in(execute(BRANCH), PassCall("AdjustMatmulOrder()"), "crash")
 
 
-def record(folder: Path, key: str, reproducer: Path) -> Known:
-    path = folder / "recorded.toml"
-    (folder / "recorded.py").write_text(reproducer.read_text())
+def record(folder: Path, key: str, reproducer: Path, name: str = "recorded") -> Known:
+    path = folder / f"{name}.toml"
+    path.with_suffix(".py").write_text(reproducer.read_text())
     path.write_text(f'what = "x"\nkey_format = 3\nkeys = [{key}]\ntvm = "fails on 0.26.0"\n')
     return known(path)
 
@@ -181,6 +181,28 @@ def test_a_campaign_reports_what_has_only_the_key_of_a_known_bug(
         triage.drain(60, lambda: None)
         assert triage.faults == []
     assert [each.unlike for each in told] == [("recorded",)]
+
+
+def test_what_has_only_the_key_of_one_known_bug_may_be_another_in_other_words(
+    pool: LocalPool, finding: Finding, tmp_path: Path
+) -> None:
+    kind, text = finding.key
+    other = SHIPPED / "topological-sort-match-cast.py"
+    one = record(tmp_path, f"['crash', 'AdjustMatmulOrder', '{kind}', '{text}']", other)
+    same = record(
+        tmp_path, f"['crash', 'FoldBatchnormToConv2D', '{kind}', '{text}']", BRANCH, name="other"
+    )
+    expected = Expected([one, same], [], versions()["tvm"])
+    told: list[Finding] = []
+    with Store(tmp_path / "out") as store:
+        triage = Triage(store, pool, told.append, expected=expected)
+        unlike_one = dataclasses.replace(finding, unlike=("recorded",))
+        assert not triage.report(unlike_one)
+        triage.drain(60, lambda: None)
+        assert triage.faults == []
+        (kept,) = store.findings()
+    assert (told, kept.unlike, kept.known) == ([], ("recorded",), "other")
+    assert expected.reports == {same: 1}
 
 
 def shipped(name: str) -> Known:

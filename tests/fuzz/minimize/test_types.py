@@ -54,6 +54,20 @@ def test_what_is_open_becomes_known(written: Written) -> None:
     assert [str(field.shape) for field in fields] == ["R.shape([2, 3])", "R.shape([7])"]
 
 
+SQUARE = """
+@R.function
+def main(x: R.Tensor("float32", ndim=2)):
+    lv = R.permute_dims(x)
+    lv1 = R.matmul(R.add(x, lv), lv)
+    return lv1
+"""
+
+
+def test_a_shape_becomes_known_that_has_to_fit_its_transpose(written: Written) -> None:
+    small = minimize(written(SQUARE), always, reductions=(known_types,))
+    assert set(types(small)) == {'((2, 2), dtype="float32")'}
+
+
 def test_an_unknown_shape_stays_where_it_is_needed(written: Written) -> None:
     def unknown(mod: tvm.IRModule) -> bool:
         return mod["main"].params[0].ty.shape is None

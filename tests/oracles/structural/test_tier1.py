@@ -488,3 +488,32 @@ def test_nothing_is_promised_for_a_function_that_returns_another_type_than_it_sa
     found = checkers.calls_flaw(mod)
     assert found is not None
     assert found.title.startswith("ill-formed: the type of a function's result contradicts")
+
+
+def branching(branch_size: str, size: str) -> tvm.IRModule:
+    """A parameter of two elements goes through the branches of an If; they and it claim others."""
+    n = relax.Var("n", tvm.ir.PrimType("int64"))
+    condition = relax.Var("condition", relax.TensorType((), "bool"))
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    of_size = {"n": n, "2": 2}
+    branches = [relax.SeqExpr([], x) for _ in range(2)]
+    for branch in branches:
+        relax.expr._update_type(branch, relax.TensorType((of_size[branch_size],), "float32"))
+    conditional = relax.If(condition, *branches)
+    gv = relax.Var("gv", relax.TensorType((of_size[size],), "float32"))
+    relax.expr._update_type(conditional, gv.ty)
+    body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(gv, conditional)])], gv)
+    relax.expr._update_type(body, gv.ty)
+    return tvm.IRModule({"main": relax.Function([n, condition, x], body, gv.ty)})
+
+
+@pytest.mark.parametrize("sizes", [("n", "n"), ("2", "n")])
+def test_nothing_is_promised_for_a_branch_of_a_type_that_its_value_need_not_have(
+    sizes: tuple[str, str],
+) -> None:
+    assert checkers.input_flaw(branching("2", "2")) is None
+    mod = branching(*sizes)
+    assert checkers.flaw(mod) is None
+    found = checkers.input_flaw(mod)
+    assert found is not None
+    assert found.title.startswith("ill-formed: the type of a branch says more")
