@@ -237,3 +237,24 @@ def test_sizes_in_types_are_left_out_of_the_comparison_devices_are_not() -> None
     )
     assert tvm_ffi.structural_equal(known, unknown, map_free_vars=True)
     assert not tvm_ffi.structural_equal(known, placed, map_free_vars=True)
+
+
+def test_a_call_inside_of_a_match_cast_may_get_a_variable() -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    rank = relax.TensorType(dtype="float32", ndim=1)
+    cast, other = relax.Var("cast", rank), relax.Var("other", x.ty)
+
+    def casting(op: str, *, in_place: bool) -> tvm.IRModule:
+        call = relax.BlockBuilder().normalize(getattr(relax.op, op)(x))
+        value = call if in_place else other
+        bindings: list[relax.Binding] = [relax.MatchCast(cast, value, rank)]
+        if not in_place:
+            bindings.insert(0, relax.VarBinding(other, call))
+        body = relax.SeqExpr([relax.BindingBlock(bindings)], cast)
+        return tvm.IRModule({"main": relax.Function([x], body, rank)})
+
+    def alike(a: tvm.IRModule, b: tvm.IRModule) -> bool:
+        return bool(tvm_ffi.structural_equal(reference._coarse(a), reference._coarse(b)))
+
+    assert alike(casting("exp", in_place=True), casting("exp", in_place=False))
+    assert not alike(casting("exp", in_place=True), casting("sin", in_place=False))
