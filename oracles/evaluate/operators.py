@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from tvm.ir import Call, PrimType, Type
+from tvm.relax import ShapeType
 
 from ...generators.ops import table
 from ...generators.ops.undefined import INDEXED, Behaviour
@@ -29,6 +30,10 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     if record is None:
         raise Unsupported(f"operator {name}")
     args = [frame.value(arg) for arg in call.args]
+    for value, arg in zip(args, call.args, strict=True):
+        # For NumPy, a negative size stands for whatever fits.
+        if isinstance(arg.ty, ShapeType) and min(value, default=0) < 0:
+            raise Undefined(f"a tensor of shape {value}")
     if record.numbers:
         args = [_array(value, arg.ty) for value, arg in zip(args, call.args, strict=True)]
     if any(isinstance(arg, np.ndarray) and arg.nbytes > MAX_BYTES for arg in args):

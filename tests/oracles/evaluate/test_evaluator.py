@@ -94,6 +94,26 @@ def test_a_branch(condition: bool, expected: list[float]) -> None:
     np.testing.assert_array_equal(run("branch", np.array(condition), X), expected)
 
 
+@I.ir_module
+class ShapeAtRunTime:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), sizes: R.Tensor((2,), "int64")) -> R.Tensor(
+        "float32", ndim=2
+    ):
+        shape = R.tensor_to_shape(sizes)
+        y = R.reshape(x, shape)
+        return y
+
+
+def test_no_size_stands_for_whatever_fits() -> None:
+    x = np.zeros((2, 2), "float32")
+    evaluator = Evaluator(ShapeAtRunTime)
+    assert evaluator.run("main", [x, np.array([4, 1], "int64")]).shape == (4, 1)
+    for sizes in ([-3, 1], [4, -1]):
+        with pytest.raises(Undefined, match="a tensor of shape"):
+            evaluator.run("main", [x, np.array(sizes, "int64")])
+
+
 def test_symbolic_dimensions_come_from_the_arguments() -> None:
     result = run("symbolic", np.zeros((2, 3), "float32"))
     assert isinstance(result, np.ndarray)
