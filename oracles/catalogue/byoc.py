@@ -338,6 +338,13 @@ CONTRACTS: tuple[PassContract, ...] = (
                 'docstring: the new function is annotated with "Codegen" and "global_symbol"; '
                 "nothing is promised of their names",
             ),
+            Exemption(
+                "fixpoint",
+                "where a composite function is called elsewhere, too, the result is a module for "
+                "the pass again, and the groups are made anew under other names",
+                "docs/arch/external_library_dispatch.rst: it groups what FuseOpsByPattern made "
+                "with annotate_codegen=False; such a module has no groups yet",
+            ),
         ),
         inside=("DeadCodeElimination",),
         cost=0.5,
@@ -376,6 +383,12 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "an external function is called as the PrimFunc was, in its source text too",
                 "docstring: what matched is replaced with an ExternFunc call, which needs a name",
                 when=lambda mod, call: FIRST_MATCHED in call.expr,
+            ),
+            Exemption(
+                "fixpoint",
+                "the rest of a PrimFunc can match a pattern again",
+                "docstring: 'Split a PrimFunc into 2 parts', what matched and 'the rest of the "
+                "original PrimFunc'",
             ),
         ),
         cost=0.5,

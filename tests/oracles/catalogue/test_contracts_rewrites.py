@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from pathlib import Path
 
@@ -135,6 +136,65 @@ SPLIT = PassCall(
     imports=tensorir.IMPORTS,
 )
 REFUSE = PassCall("CombineParallelMatmul(check=lambda *_: False)")
+
+
+@I.ir_module
+class TwoSteps:
+    @T.prim_func(private=True, s_tir=True)
+    def f(A: T.Buffer((2, 3), "float32"), C: T.Buffer((2, 3), "float32")):
+        B = T.sblock_alloc_buffer((2, 3), "float32")
+        for i, j in T.grid(2, 3):
+            with T.sblock("first"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = A[v, w] + T.float32(1)
+        for i, j in T.grid(2, 3):
+            with T.sblock("second"):
+                v, w = T.axis.remap("SS", [i, j])
+                C[v, w] = B[v, w] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+        cls = TwoSteps
+        gv = R.call_tir(cls.f, (x,), out_ty=R.Tensor((2, 3), "float32"))
+        return gv
+
+
+@I.ir_module
+class CalledElsewhere:
+    @R.function(private=True)
+    def composite(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"Composite": "a.exp", "Primitive": True})
+        with R.dataflow():
+            y = R.exp(x)
+            R.output(y)
+        return y
+
+    @R.function(private=True)
+    def other(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = CalledElsewhere
+        y = cls.composite(x)
+        return y
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = CalledElsewhere
+        with R.dataflow():
+            y = cls.other(x)
+            z = cls.composite(y)
+            R.output(z)
+        return z
+
+
+@pytest.mark.parametrize(
+    ("call", "mod"), [(SPLIT, TwoSteps), (PassCall("MergeCompositeFunctions()"), CalledElsewhere)]
+)
+def test_what_matches_in_the_result_may_be_taken_out_by_a_second_run(
+    call: PassCall, mod: tvm.IRModule
+) -> None:
+    assert check(Case(mod, (call,)), oracles=["idempotent"]) == []
+    strict = dataclasses.replace(catalogue[call.name], exemptions=())
+    (violation,) = check(Case(mod, (call,)), oracles=["idempotent"], contract=strict)
+    assert violation.key == ("a second run changes the result",)
 
 
 def test_a_public_prim_func_may_become_code_that_defines_its_symbol() -> None:
