@@ -338,13 +338,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 'docstring: the new function is annotated with "Codegen" and "global_symbol"; '
                 "nothing is promised of their names",
             ),
-            Exemption(
-                "fixpoint",
-                "where a composite function is called elsewhere, too, the result is a module for "
-                "the pass again, and the groups are made anew under other names",
-                "docs/arch/external_library_dispatch.rst: it groups what FuseOpsByPattern made "
-                "with annotate_codegen=False; such a module has no groups yet",
-            ),
         ),
         inside=("DeadCodeElimination",),
         cost=0.5,
