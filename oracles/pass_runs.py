@@ -385,7 +385,7 @@ class PassRuns:
         return False
 
     def _running(self, mod: tvm.IRModule) -> list[tuple[str, tvm.IRModule]]:
-        """The passes that run when the pass raises, the innermost first, and what each was given."""
+        """The passes that run when the pass raises, the innermost first; what each was given."""
         running: list[tuple[str, tvm.IRModule]] = []
 
         @pass_instrument

@@ -129,13 +129,14 @@ def unlike(
     the modules in the record's field `like` has, or if the module of the reproducer raises in the
     same place of TVM, under the passes of the finding or under another one of the record, or has a
     cause in the types of calls in common with it. It is unlike one whose reproducer raises the same
-    in other places only, unless the record names its operator, or gives another type in another respect, or does without something that
-    the finding needs and that tells (`_needs_something_else`). Where that does not tell, and
-    what is raised is no message of a few bugs only, it is like one if it needs nothing that the
-    reproducer does without, and the reproducer shows the same, or what one open key covers as well,
-    with those attributes of operators only that it has, too; or, where the reproducer shows
-    something else, if it has all that the reproducer has. For a legalization they have an operator
-    in common, too, unless the record names that of the finding, or says that any will do.
+    in other places only, unless the record names its operator, or gives another type in another
+    respect, or does without something that the finding needs and that tells
+    (`_needs_something_else`). Where that does not tell, and what is raised is no message of a few
+    bugs only, it is like one if it needs nothing that the reproducer does without, and the
+    reproducer shows the same, or what one open key covers as well, with those attributes of
+    operators only that it has, too; or, where the reproducer shows something else, if it has all
+    that the reproducer has. For a legalization they have an operator in common, too, unless the
+    record names that of the finding, or says that any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.

@@ -155,8 +155,7 @@ class TwoSteps:
     @R.function
     def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
         cls = TwoSteps
-        gv = R.call_tir(cls.f, (x,), out_ty=R.Tensor((2, 3), "float32"))
-        return gv
+        return R.call_tir(cls.f, (x,), out_ty=R.Tensor((2, 3), "float32"))
 
 
 def test_the_rest_of_a_prim_func_may_match_again() -> None:
