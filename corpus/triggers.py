@@ -214,6 +214,17 @@ def _has_fixed_sizes(value: relax.Expr) -> bool:
     return dims is not None and all(isinstance(dim, tirx.IntImm) for dim in dims)
 
 
+def takes_more_than_there_are(mod: tvm.IRModule) -> bool:
+    """A topk asks for more elements than the axis has, as far as that is known."""
+    for call in calls_of(mod, "relax.topk"):
+        shape = getattr(call.args[0].ty, "shape", None)
+        if isinstance(shape, relax.ShapeExpr) and len(shape.values):
+            extent = shape.values[int(call.attrs.axis)]
+            if isinstance(extent, tirx.IntImm) and int(extent) < int(call.attrs.k):
+                return True
+    return False
+
+
 def shares_statements(mod: tvm.IRModule) -> bool:
     """A statement stands in two places of a PrimFunc, as UnrollLoop makes it."""
     for _, func in prim_funcs(mod):
@@ -288,6 +299,7 @@ _ALL = (
     ),
     Trigger(resizes_to_one),
     Trigger(has_lists_of_other_lengths),
+    Trigger(takes_more_than_there_are),
     Trigger(shares_statements),
 )
 

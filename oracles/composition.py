@@ -230,11 +230,11 @@ def _disable(runs: PassRuns) -> tuple[Outcome, Outcome]:
                 # It is given another module than on the walk: if it dies of that, it is to blame.
                 runs.step(call.name)
                 # Some passes are a Sequential inside, which leaves out what is disabled, too.
-                mod = runs.under(pass_, disabled)(mod)
+                mod = runs.under(pass_, disabled_pass=[disabled])(mod)
         return mod
 
     expected = runs.attempt("without a pass", kept, runs.mod)
-    whole = runs.under(tvm.transform.Sequential(runs.passes), disabled)
+    whole = runs.under(tvm.transform.Sequential(runs.passes), disabled_pass=[disabled])
     return expected, runs.attempt("disabled pass", whole, runs.mod)
 
 

@@ -169,6 +169,10 @@ class PassContract:
             return bare_call(self.name)
         return self.variants(choices, mod)
 
+    def rejects(self, error: Exception, mod: tvm.IRModule) -> bool:
+        """Whether the exception is a clean refusal of the module."""
+        return any(each.covers(error, mod) for each in self.rejections)
+
     def exemption(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> Exemption | None:
         """Why what this oracle checks is not promised for the module and arguments."""
         for each in self.exemptions:

@@ -9,13 +9,16 @@ from typing import Any, TypeAlias
 
 import tvm
 import tvm_ffi
+from tvm.ir.instrument import pass_instrument
 
 from ..compat.drift import drift_of
 from ..compat.serialization import load_json, save_json
 from . import keys, rejection
+from .catalogue import catalogue
+from .catalogue.uncovered import missing_arguments
 from .contract import Exemption, PassContract
 from .errors import NoAnswer
-from .passcall import OPT_LEVEL, PassCall, cpu, pass_context
+from .passcall import OPT_LEVEL, PassCall, bare_call, cpu, pass_context
 from .structural import checkers
 from .values.expectation import Expectations
 from .violation import Journal, Violation, abstain, silent
@@ -255,9 +258,9 @@ class PassRuns:
 
     # Ways to run
 
-    def under(self, pass_: Pass, disabled: str | None = None) -> Run:
-        """Apply this pass under the case's PassContext and target, with another pass disabled."""
-        context = pass_context(self._config, disabled_pass=[] if disabled is None else [disabled])
+    def under(self, pass_: Pass, **others: Any) -> Run:
+        """Apply this pass under the case's PassContext, with other arguments too, and target."""
+        context = pass_context(self._config, **others)
 
         def run(mod: tvm.IRModule) -> tvm.IRModule:
             with context, cpu():
@@ -339,15 +342,59 @@ class PassRuns:
             return True
         return self.direct.mark != self.given.mark
 
-    def rejected(self, error: Exception) -> bool:
-        """The exception is a clean rejection, or a reference has no answer."""
+    def rejected(self, error: Exception, mod: tvm.IRModule | None = None) -> bool:
+        """The exception is a clean rejection, or a reference has no answer.
+
+        Args:
+            mod: what the pass was given; None: the module of the case.
+        """
+        asked = self.mod if mod is None else mod
         if self.contract.universal_only and rejection.is_clean(error):
             return True
-        if rejection.lacks_function(error, self.call.expr, self.mod):
+        if rejection.lacks_function(error, self.call.expr, asked):
             return True
-        return isinstance(error, NoAnswer) or any(
-            each.covers(error, self.mod) for each in self.contract.rejections
-        )
+        if isinstance(error, NoAnswer) or self.contract.rejects(error, asked):
+            return True
+        if self.call.factory is None and not self.contract.universal_only:
+            return False
+        return self._refused_inside(error, self.given.copy() if mod is None else mod)
+
+    def _refused_inside(self, error: Exception, mod: tvm.IRModule) -> bool:
+        """A pass of TVM that runs inside of this one rejects the very module that this one was
+        given, by its own contract.
+
+        If it rejects only what this pass has made of the module, that is this pass's fault.
+        """
+        mark = Outcome(error=error).mark
+        for name, given_to_it in self._running(mod):
+            contract = catalogue.get(name)
+            if contract is None:
+                continue
+            rejects = contract.rejects(error, mod)
+            if missing_arguments(name):  # it cannot be run alone
+                if rejects and digest(given_to_it) == digest(mod):
+                    return True
+            elif rejects or contract.requires(mod) is not None:
+                alone = self.attempt(name, self.under(bare_call(name).build()), mod)
+                if alone.mark == mark:
+                    return True
+        return False
+
+    def _running(self, mod: tvm.IRModule) -> list[tuple[str, tvm.IRModule]]:
+        """The passes that run when the pass raises, the innermost first; what each was given."""
+        running: list[tuple[str, tvm.IRModule]] = []
+
+        @pass_instrument
+        class Watch:
+            def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+                running.append((str(info.name), mod))
+
+            def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
+                running.pop()
+
+        (pass_,) = self.passes
+        outcome = self.attempt("watched", self.under(pass_, instruments=[Watch()]), mod)
+        return running[::-1] if outcome.error is not None else []
 
     def exempt(self, oracle: str) -> bool:
         """The contract does not promise what this oracle checks."""

@@ -129,13 +129,14 @@ def unlike(
     the modules in the record's field `like` has, or if the module of the reproducer raises in the
     same place of TVM, under the passes of the finding or under another one of the record, or has a
     cause in the types of calls in common with it. It is unlike one whose reproducer raises the same
-    in other places only, or gives another type in another respect, or does without something that
-    the finding needs and that tells (`_needs_something_else`). Where that does not tell, and
-    what is raised is no message of a few bugs only, it is like one if it needs nothing that the
-    reproducer does without, and the reproducer shows the same, or what one open key covers as well,
-    with those attributes of operators only that it has, too; or, where the reproducer shows
-    something else, if it has all that the reproducer has. For a legalization they have an operator
-    in common, too, unless the record names that of the finding, or says that any will do.
+    in other places only, unless the record names its operator, or gives another type in another
+    respect, or does without something that the finding needs and that tells
+    (`_needs_something_else`). Where that does not tell, and what is raised is no message of a few
+    bugs only, it is like one if it needs nothing that the reproducer does without, and the
+    reproducer shows the same, or what one open key covers as well, with those attributes of
+    operators only that it has, too; or, where the reproducer shows something else, if it has all
+    that the reproducer has. For a legalization they have an operator in common, too, unless the
+    record names that of the finding, or says that any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it.
@@ -195,7 +196,10 @@ def _resembles(
     same = _same(finding, shown)
     in_place = [each for each in same if each.place == finding.violation.place]
     if finding.violation.raised is not None and same and not in_place:
-        return False
+        # Another operator raises it elsewhere, as the record may say.
+        disjoint = _legalized(mine).isdisjoint(_legalized(its))
+        if not (_of_legalization(finding) and disjoint and _named(finding, known, mine)):
+            return False
     if in_place and mine.unknowns and mine.unknowns == its.unknowns:
         return True
     if not _operators_alike(finding, known, mine, its):
@@ -276,8 +280,12 @@ def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Eviden
     ops = _legalized(its)
     if not _of_legalization(finding) or not ops or any(map(_any_operator, key)):
         return True
-    if not ops.isdisjoint(_legalized(mine)):
-        return True
+    return not ops.isdisjoint(_legalized(mine)) or _named(finding, known, mine)
+
+
+def _named(finding: Finding, known: Known, mine: Evidence) -> bool:
+    """The record says that an operator of the finding shows the bug, too."""
+    key = known.expected(finding.full_key) or ()
     said = set(re.findall(r"[\w.]*\w", " ".join((*key, known.what, *known.symptoms))))
     # Without "relax.", a name such as "negative" may be a word.
     names = {op.rpartition(".")[2] for op in _legalized(mine)}

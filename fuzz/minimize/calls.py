@@ -31,12 +31,18 @@ PLAIN = ("relax.negative", "relax.add")
 
 
 def opaque_calls(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Calls of kernels become calls of a packed function: all, then ever shorter runs of them.
+    """Calls of kernels and of functions become calls of a packed function: all, then ever shorter
+    runs of them.
 
-    Fewer calls are `OPAQUE`. Kernels that nobody calls any more are dropped by other reductions.
+    Fewer calls are `OPAQUE`, or of a GlobalVar. What nobody calls any more is dropped by other
+    reductions.
     """
-    for run in runs([hash(call) for call in calls_of(mod) if op_name(call) in OPAQUE]):
+    for run in runs([hash(call) for call in calls_of(mod) if _is_opaque(call)]):
         yield _Packed(mod, run).run
+
+
+def _is_opaque(call: relax.Call) -> bool:
+    return op_name(call) in OPAQUE or isinstance(call.op, tvm.ir.GlobalVar)
 
 
 def plain_operators(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -67,8 +73,11 @@ class _Packed(Rewriter):
     def call(self, call: relax.Call, args: list[Any]) -> Any:
         if hash(call) not in self._chosen:
             return super().call(call, args)
-        given = args[1].fields if isinstance(args[1], relax.Tuple) else [args[1]]
-        types = [self.type(ty) for ty in call.ty_args]
+        if isinstance(call.op, tvm.ir.GlobalVar):
+            given, types = args, [self.type(call.ty)]
+        else:
+            given = args[1].fields if isinstance(args[1], relax.Tuple) else [args[1]]
+            types = [self.type(ty) for ty in call.ty_args]
         return relax.Call(Op.get(PACKED), [relax.ExternFunc("f"), *given], None, types)
 
 

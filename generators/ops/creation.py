@@ -133,12 +133,14 @@ def _triangle(name: str, reference: Callable[..., Any]) -> Op:
 
 
 def _build_hamming_window(c: Choices, s: Scope) -> relax.Expr:
-    return relax_op.hamming_window(c.pick((4, 3, 8)), c.flag(), 0.54, 0.46, c.pick(FLOATS))
+    return relax_op.hamming_window(c.pick((4, 3, 8, 1)), c.flag(), 0.54, 0.46, c.pick(FLOATS))
 
 
 def _hamming_window(args: Sequence[Any], attrs: Any) -> Any:
-    """As PyTorch: a periodic window has one point more, which is left off."""
+    """As PyTorch: a periodic window has one point more, which is left off; one of size 1 is 1."""
     size, periodic, alpha, beta = args
+    if int(size) == 1:
+        return np.ones(1, _dtype(attrs))
     points = int(size) if periodic else int(size) - 1
     window = alpha - beta * np.cos(2 * np.pi * np.arange(int(size)) / points)
     return window.astype(_dtype(attrs))

@@ -173,6 +173,8 @@ def _nll_loss(args: Sequence[Any], attrs: Any) -> Any:
     _in_range(classes, batch.shape[1])
     share = np.where(ignored, 0, weights[classes])
     if str(attrs.reduction) == "mean":
+        if share.sum() == 0:
+            raise ValueError("a mean over weights that add up to 0")
         share = share / share.sum()
     result = np.zeros(batch.shape)
     np.put_along_axis(result, classes[:, None], (-share * upper)[:, None], axis=1)

@@ -377,6 +377,12 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: what matched is replaced with an ExternFunc call, which needs a name",
                 when=lambda mod, call: FIRST_MATCHED in call.expr,
             ),
+            Exemption(
+                "fixpoint",
+                "the rest of a PrimFunc can match a pattern again",
+                "docstring: 'Split a PrimFunc into 2 parts', what matched and 'the rest of the "
+                "original PrimFunc'",
+            ),
         ),
         cost=0.5,
     ),

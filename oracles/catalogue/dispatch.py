@@ -260,6 +260,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_prepacks_what_is_computed,
         looks_for=Sought(lambda mod: bool(_layout_rewriters(mod)), traits=(Trait.CALL_TIR,)),
         post=_split,
+        rejections=(
+            Rejection(
+                r"There should be (?:only one \w+|no alloc|no match) buffer in the layout rewrite",
+                "the message itself; src/s_tir/meta_schedule/postproc/rewrite_layout.cc makes "
+                "blocks that copy one buffer",
+            ),
+        ),
         exemptions=(
             DEAD_CODE,
             Exemption(

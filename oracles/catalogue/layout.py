@@ -211,7 +211,11 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_convert_layout,
         stages=(Stage.RAW,),
         looks_for=any_of(*LAYOUTS),
-        rejections=(Rejection("Unsupported initial layout", "the message itself"),),
+        rejections=(
+            Rejection(
+                "Unsupported initial layout|Only support (?:static|known) ", "the message itself"
+            ),
+        ),
         exemptions=(
             Exemption(
                 "builds",

@@ -283,7 +283,9 @@ REFUSED_OPERANDS = Rejection(
     r"layout (?:\w+ )?is not supported|^[A-Z]+\w* is not supported|not supported for \w+ op"
     r"|lead to negative output shape|[Oo]nly supports? (?:input dtype|\w+ and)"
     r"|repeat only accepts|Legalization (?:for|of) [\w -]+ is not supported yet"
-    r"|legalization requires static|the valid \w+ range is",
+    r"|legalization requires static|the valid \w+ range is"
+    # Where a dimension is symbolic, index_put refuses shapes that are the same, too.
+    r"|Cannot broadcast index shapes: (?:[][(), \d]|T\.int64\()+$",
     "the message itself, of the operator's legalization or the function in TOPI that it becomes",
 )
 """Refusals of what type inference accepts."""

@@ -65,7 +65,7 @@ def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
         return None
     outcome = runs.attempt(f"twin {twin.how}", runs.directly, other)
     if outcome.error is not None:
-        if runs.rejected(outcome.error):
+        if runs.rejected(outcome.error, other):
             return None
         return _raises(twin.how, outcome.error) if _copies_agree(runs, after) else None
     assert outcome.mod is not None

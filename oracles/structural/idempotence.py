@@ -38,7 +38,7 @@ def check(runs: PassRuns) -> Violation | None:
         return None
     again = runs.again
     if again.error is not None:
-        if runs.rejected(again.error):
+        if runs.rejected(again.error, once):
             return None
         return _of_second_run(RAISES, keys.exception(again.error))
     assert again.mod is not None

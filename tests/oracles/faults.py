@@ -134,6 +134,66 @@ def fails_a_check() -> tvm.transform.Pass:
     return _pass("FailsACheck", transform)
 
 
+# refusals of TVM's passes inside
+
+
+def runs_fuse_tir() -> tvm.transform.Pass:
+    return _pass(
+        "RunsFuseTIR",
+        tvm.transform.Sequential([relax.transform.Normalize(), relax.transform.FuseTIR()]),
+    )
+
+
+def groups_what_has_constants() -> tvm.transform.Pass:
+    """FuseTIR refuses what it makes of functions that have constants."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        grouped = {
+            gvar: func.with_attr("Primitive", True) if gvar.name_hint == "group" else func
+            for gvar, func in mod.functions_items()
+        }
+        return relax.transform.FuseTIR()(tvm.IRModule(grouped))
+
+    return _pass("GroupsWhatHasConstants", transform)
+
+
+def refuses_like_fuse_tir() -> tvm.transform.Pass:
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        raise tvm.error.InternalError("Tensor constants are not supported in primitive functions")
+
+    return _pass("RefusesLikeFuseTIR", transform)
+
+
+def differentiates() -> tvm.transform.Pass:
+    gradient = relax.transform.Gradient("main")
+    return _pass("Differentiates", lambda mod: gradient(relax.transform.Normalize()(mod)))
+
+
+def floors_and_differentiates() -> tvm.transform.Pass:
+    def floored(func: relax.Function) -> relax.Function:
+        builder = relax.BlockBuilder()
+        with builder.function("main", list(func.params)):
+            with builder.dataflow():
+                out = builder.emit_output(relax.op.floor(func.params[0]))
+            builder.emit_func_output(out)
+        return builder.get()["main"]
+
+    gradient = relax.transform.Gradient("main")
+    return _pass("FloorsAndDifferentiates", lambda mod: gradient(_with_main(mod, floored)))
+
+
+def lowers_intrinsics() -> tvm.transform.Pass:
+    return _pass("LowersIntrinsics", lambda mod: tirx.transform.LowerIntrin()(mod))
+
+
+def lowers_intrinsics_for_no_target() -> tvm.transform.Pass:
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        functions = {g: f.without_attr("target") for g, f in mod.functions_items()}
+        return tirx.transform.LowerIntrin()(tvm.IRModule(functions))
+
+    return _pass("LowersIntrinsicsForNoTarget", transform)
+
+
 # well-formed
 
 

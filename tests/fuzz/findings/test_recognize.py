@@ -265,6 +265,23 @@ def test_a_bug_that_needs_something_else_is_another_one(
     assert unlike(pool, found, [own, shipped(other)], EVERY) == (other,)
 
 
+def test_what_a_legalization_raises_is_one_bug_where_the_record_names_the_operator(
+    pool: LocalPool,
+) -> None:
+    """Another operator raises it in another place."""
+    x = relax.Var("x", relax.TensorType((1, 2, 0), "float32"))
+    g = relax.Var("g", relax.TensorType((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, g]):
+        normed = relax.op.nn.group_norm(x, g, g, num_groups=2, channel_axis=1, axes=[2])
+        builder.emit_func_output(builder.emit(normed))
+    found = finding_in(builder.get(), PassCall("LegalizeOps()"), "crash")
+    named, unnamed = shipped("norm-over-nothing"), shipped("mean-over-nothing")
+    assert named.matches(found.full_key)
+    assert unnamed.matches(found.full_key)
+    assert unlike(pool, found, [named, unnamed], EVERY) == ("mean-over-nothing",)
+
+
 def test_what_a_legalization_raises_is_one_bug_under_every_pass_that_calls_it(
     pool: LocalPool,
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tvm
 
-from relaxfuzz.fuzz.minimize.calls import opaque_calls, plain_operators
+from relaxfuzz.fuzz.minimize.calls import PACKED, opaque_calls, plain_operators
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.oracles.inspect import calls_of, op_name
 from relaxfuzz.oracles.structural.checkers import flaw
@@ -55,6 +55,34 @@ def test_a_kernel_that_is_needed_stays(written: Written) -> None:
 
     small = minimize(written(OPAQUE), calls_a_kernel, reductions=(opaque_calls,))
     assert ops(small) == ["call_tir", "call_pure_packed"]
+
+
+FUNCTION = """
+@R.function(private=True)
+def pair(x: R.Tensor((2,), "float32")) -> R.Tuple(R.Tensor((2,), "float32"), R.Shape([2])):
+    return (x, R.shape([2]))
+
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    cls = Module
+    a = cls.pair(x)
+    return a
+"""
+
+
+def test_the_function_that_is_called_does_not_matter(written: Written) -> None:
+    mod = written(FUNCTION)
+    small = minimize(mod, always, reductions=(opaque_calls,))
+    (call,) = calls_of(small)
+    assert op_name(call) == PACKED
+    assert str(call.ty) == str(mod["main"].ret_ty)
+    assert flaw(small) is None
+
+    def calls_a_function(mod: tvm.IRModule) -> bool:
+        return any(isinstance(call.op, tvm.ir.GlobalVar) for call in calls_of(mod))
+
+    kept = minimize(mod, calls_a_function, reductions=(opaque_calls,))
+    assert ops(kept) == ["None"]
 
 
 OPERATORS = """

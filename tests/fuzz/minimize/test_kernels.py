@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import tvm
 from tvm import relax, te, tirx
+from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
@@ -305,6 +306,17 @@ def test_what_is_around_stays_where_it_matters(statements: tvm.IRModule) -> None
     assert len(body(small)) < 10
     assert count(small, ir.While) == count(small, ir.For) == 1
     assert count(small, ir.IfThenElse) == 0
+
+
+def test_what_is_in_a_condition_needs_no_branch() -> None:
+    @T.prim_func(private=True)
+    def kernel(A: T.Buffer((4,), "int32"), n: T.int32):
+        if A[0] % n > 1:
+            A[1] = 2
+
+    small = reduced(tvm.IRModule({"kernel": kernel}), text_has("% n"), drop_statements, unwrap)
+    assert count(small, ir.IfThenElse) == 0
+    assert count(small, ir.Evaluate) == 1
 
 
 def test_a_block_may_go_and_its_body_stay(mod: tvm.IRModule) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from pathlib import Path
 
@@ -135,6 +136,34 @@ SPLIT = PassCall(
     imports=tensorir.IMPORTS,
 )
 REFUSE = PassCall("CombineParallelMatmul(check=lambda *_: False)")
+
+
+@I.ir_module
+class TwoSteps:
+    @T.prim_func(private=True, s_tir=True)
+    def f(A: T.Buffer((2, 3), "float32"), C: T.Buffer((2, 3), "float32")):
+        B = T.sblock_alloc_buffer((2, 3), "float32")
+        for i, j in T.grid(2, 3):
+            with T.sblock("first"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = A[v, w] + T.float32(1)
+        for i, j in T.grid(2, 3):
+            with T.sblock("second"):
+                v, w = T.axis.remap("SS", [i, j])
+                C[v, w] = B[v, w] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+        cls = TwoSteps
+        return R.call_tir(cls.f, (x,), out_ty=R.Tensor((2, 3), "float32"))
+
+
+def test_the_rest_of_a_prim_func_may_match_again() -> None:
+    case = Case(TwoSteps, (SPLIT,))
+    assert check(case, oracles=["idempotent"]) == []
+    strict = dataclasses.replace(catalogue[SPLIT.name], exemptions=())
+    (violation,) = check(case, oracles=["idempotent"], contract=strict)
+    assert violation.key == ("a second run changes the result",)
 
 
 def test_a_public_prim_func_may_become_code_that_defines_its_symbol() -> None:
