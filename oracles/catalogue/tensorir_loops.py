@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation, Sought
+from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
 from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
@@ -89,6 +89,25 @@ _OF_ARGUMENTS = (
     "docstring: 'Rewrite the pointer content type of arguments, as well as Alloc internal to the "
     "function to use the most frequently accessed type for load/store'"
 )
+
+
+_OPERATIONS = (
+    *(ir.Cast, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Min, ir.Max),
+    *(ir.LT, ir.LE, ir.GT, ir.GE, ir.EQ, ir.NE),
+)
+
+
+def _legalized(dtype: str) -> Post:
+    """Docstrings: "Legalize bf16 compute Ops", "Legalize fp8 compute Ops"."""
+
+    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+        operations = nodes_of(after, *_OPERATIONS)
+        operands = (op.value if isinstance(op, ir.Cast) else op.a for op in operations)
+        types = (str(getattr(each.ty, "dtype", each.ty)) for each in (*operations, *operands))
+        left = any(each.removeprefix("T.").startswith(dtype) for each in types)
+        return f"an operation on {dtype} is left" if left else None
+
+    return post
 
 
 def _jumps(mod: tvm.IRModule) -> bool:
@@ -306,6 +325,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=WITHOUT_BLOCKS,
         # It computes in float32, and rounds where it stores.
         relation=Relation.LOOSE,
+        post=_legalized("bfloat16"),
         cost=0.2,
     ),
     PassContract(
@@ -315,6 +335,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=WITHOUT_BLOCKS,
         relation=Relation.LOOSE,
+        post=_legalized("float8"),
         cost=0.2,
     ),
 )

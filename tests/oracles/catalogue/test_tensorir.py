@@ -107,7 +107,7 @@ def test_the_pass_does_what_it_promises(name: str) -> None:
 
 NEEDS_MORE = (
     *("s_tir.ConvertSSA", "tirx.ConvertSSA", "s_tir.CompactBufferAllocation"),
-    *("tirx.SkipAssert", "tirx.AnnotateEntryFunc"),
+    *("tirx.SkipAssert", "tirx.AnnotateEntryFunc", "tirx.FP8ComputeLegalize"),
     *(contract.name for contract in tensorir_rare.CONTRACTS),
 )
 """What no generated module breaks by itself."""
@@ -192,6 +192,25 @@ def test_an_assertion_must_go() -> None:
     call = call_of("tirx.SkipAssert", Module)
     assert CONTRACTS[call.name].post(Module, Module, call) == "an AssertStmt is left"
     assert CONTRACTS[call.name].post(Module, call.run(Module), call) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("tirx.BF16ComputeLegalize", "bfloat16"), ("tirx.FP8ComputeLegalize", "float8_e4m3fn")],
+)
+def test_nothing_may_be_computed_in_a_dtype_that_is_legalized(name: str, dtype: str) -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), dtype), B: T.Buffer((4,), dtype)):
+            for i in range(4):
+                B[i] = A[i] + A[i]
+
+    call = call_of(name, Module)
+    post = CONTRACTS[name].post
+    left = f"an operation on {dtype.partition('_')[0]} is left"
+    assert post(Module, Module, call) == left
+    assert post(Module, call.run(Module), call) is None
 
 
 def test_the_only_function_is_an_entry() -> None:
