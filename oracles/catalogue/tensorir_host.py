@@ -68,6 +68,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=in_place("tirx.transform.AnnotateEntryFunc()"),
         stages=ANYWHERE,
         post=_entry,
+        exemptions=(
+            Exemption(
+                "isolation",
+                "with another function, there is no entry point",
+                "docstring: 'Set a PrimFunc as the entry point if it is only function in "
+                "IRModule'",
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(
