@@ -72,8 +72,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             Exemption(
                 "isolation",
                 "with another function, there is no entry point",
-                "docstring: 'Set a PrimFunc as the entry point if it is only function in "
-                "IRModule'",
+                "docstring: 'Set a PrimFunc as the entry point if it is only function in IRModule'",
             ),
         ),
         cost=0.1,
@@ -113,6 +112,9 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.LowerIntrin",
         requires=with_target,
+        rejections=(
+            Rejection(r"Unsupported type in Metal", "the message names what has no such type"),
+        ),
         stages=(*between(Stage.LOOPS_LOWERED, Stage.SPLIT), *BEHIND),
         cost=0.3,
     ),

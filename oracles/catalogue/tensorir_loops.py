@@ -75,9 +75,14 @@ def _has_private(mod: tvm.IRModule) -> bool:
     return any(not is_public(func) for _, func in prim_funcs(mod))
 
 
-def _without_vectorized_loops(mod: tvm.IRModule) -> str | None:
-    """The message: "VectorizeLoop before LiftStorageAlloc"."""
-    return "vectorized loops" if any(map(is_vectorized, nodes_of(mod, ir.For))) else None
+def _with_plain_loops(mod: tvm.IRModule) -> str | None:
+    """The message: "VectorizeLoop before LiftStorageAlloc". The default pipeline of
+    tvm/s_tir/pipeline.py has InjectVirtualThread before StorageRewrite.
+    """
+    if any(map(is_vectorized, nodes_of(mod, ir.For))):
+        return "vectorized loops"
+    virtual = any(attr.attr_key == "virtual_thread" for attr in nodes_of(mod, ir.AttrStmt))
+    return "virtual threads" if virtual else None
 
 
 def _has_vectors(mod: tvm.IRModule, call: PassCall) -> bool:
@@ -261,7 +266,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.StorageRewrite",
         stages=FLAT,
-        requires=_without_vectorized_loops,
+        requires=_with_plain_loops,
         looks_for=has(ir.AllocBuffer),
         exemptions=(
             Exemption(

@@ -78,8 +78,7 @@ class Program:
             Undefined: the program does what has no meaning.
             Unsupported: lanes meet an empty buffer of the PrimFunc's own.
         """
-        if len(args) != self._arity:
-            raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
+        self.expect(args)
         with np.errstate(all="ignore"):
             try:
                 empty = any(isinstance(arg, np.ndarray) and not arg.size for arg in args)
@@ -91,6 +90,15 @@ class Program:
                 raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
             except MemoryError as error:
                 raise TooLarge(f"memory: {error}") from error
+
+    def expect(self, args: Sequence[Any]) -> None:
+        """Refuse another number of arguments than it takes.
+
+        Raises:
+            Mismatch: there are more, or fewer.
+        """
+        if len(args) != self._arity:
+            raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
 
     def _shared(self, args: Sequence[Any]) -> bool:
         """Whether a buffer that is written may lie in the memory of another one."""

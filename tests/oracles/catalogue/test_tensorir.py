@@ -221,6 +221,57 @@ def test_the_only_function_is_an_entry() -> None:
     assert post(mod, call.run(mod), call) is None
 
 
+def on_vulkan(mod: tvm.IRModule) -> tvm.IRModule:
+    target = tvm.target.Target({"kind": "vulkan"}, host="llvm")
+    return tirx.transform.BindTarget(target)(mod)
+
+
+def test_a_kernel_that_is_split_off_is_public() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            tx = T.launch_thread("threadIdx.x", 4)
+            A[tx] = T.float32(1)
+
+    mod = on_vulkan(Module)
+    split = PassCall("tirx.transform.SplitHostDevice()")
+    assert len(split.run(on_vulkan(Module)).functions) == 2
+    assert [each.title for each in check(Case(mod, (split,)), oracles=("functions",))] == []
+
+
+def test_what_a_device_has_no_type_for_may_be_refused() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float64")):
+            for i in range(4):
+                A[i] = T.erf(A[i])
+
+    target = tvm.target.Target({"kind": "metal"}, host="llvm")
+    mod = tirx.transform.BindTarget(target)(Module)
+    lowers = PassCall("tirx.transform.LowerIntrin()")
+    with pytest.raises(RuntimeError, match="Unsupported type in Metal"):
+        lowers.run(mod)
+    assert check(Case(mod, (lowers,)), oracles=("crash",)) == []
+
+
+def test_virtual_threads_come_before_storage_is_rewritten() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((8,), "float32")):
+            tx = T.launch_thread("threadIdx.x", 4)
+            with T.attr(
+                T.iter_var(T.int32(), (0, 2), "ThreadIndex", "vthread.x"), "virtual_thread", 2
+            ):
+                A[tx] = T.float32(1)
+
+    requires = CONTRACTS["tirx.StorageRewrite"].requires
+    assert requires(Module) == "virtual threads"
+    assert requires(tvm.s_tir.transform.InjectVirtualThread()(Module)) is None
+
+
 @pytest.mark.parametrize(
     "name", ["tirx.AnnotateEntryFunc", "tirx.SplitHostDevice", "dlight.ApplyDefaultSchedule"]
 )
