@@ -20,13 +20,7 @@ from .tensorir_common import (
 )
 
 BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
-"""Parameters are handles there, of which no values can be compared: structure alone is checked."""
-
-HANDLES = Exemption(
-    "values",
-    "parameters become handles",
-    "docstring of MakePackedAPI: 'generate arguments that implement the packed based TVM FFI API'",
-)
+"""Parameters are handles there, for which no arguments are drawn: structure alone is checked."""
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -129,9 +123,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="tirx.MakePackedAPI",
         requires=with_target,
         stages=(Stage.SPLIT,),
-        relation=Relation.NEW_SIGNATURE,
+        # Parameters become handles: it is called as before.
+        relation=Relation.LOWERED,
         exemptions=(
-            HANDLES,
             Exemption(
                 "attributes",
                 "the function runs on the host: its target is the host's",
