@@ -9,6 +9,7 @@ written to memory by address (`tvm_struct_set`), is not known.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Mapping
 from typing import Any
@@ -146,8 +147,9 @@ def _tensor(handle: Any) -> Any:
 
 
 def _strides(handle: Any, place: int) -> tuple[int, ...]:
-    array = _tensor(handle)
-    return tuple(stride // array.itemsize for stride in array.strides)
+    """In elements, as TVM's runtime has them: NumPy's of an empty array are 0."""
+    shape = _tensor(handle).shape
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def _dtype(handle: Any) -> tvm_ffi.dtype:

@@ -81,6 +81,19 @@ def test_a_size_is_one_of_its_tensors() -> None:
         evaluate(packed, "main", [a, b[:3]])
 
 
+def test_an_empty_tensor_has_the_strides_of_the_runtime() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((2, 0, 3), "float32"), B: T.Buffer((1,), "float32")):
+            B[0] = T.float32(1)
+
+    empty = np.zeros((2, 0, 3), "float32")
+    assert tvm.runtime.tensor(empty).strides == (0, 3, 1)
+    _, made = evaluate(advance(Module, Stage.PACKED), "main", [empty, np.zeros(1, "float32")])
+    assert made == 1
+
+
 def test_what_is_not_known_is_named() -> None:
     @I.ir_module
     class Module:
