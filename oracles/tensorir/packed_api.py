@@ -24,7 +24,7 @@ from ..errors import Undefined, Unsupported
 from ..inspect import attr, nodes
 from .intrinsics import BINARY, UNARY
 from .statements import Statements
-from .values import INDEX, Storage, Value, dtype_of
+from .values import INDEX, Storage, Value, constant, dtype_of
 
 PACKED_FUNC = 1
 """The calling convention that MakePackedAPI gives a PrimFunc."""
@@ -78,6 +78,12 @@ class Packed(Statements):
             return Value(f"moved({self.value(expr.args[0]).text})", HANDLE)
         if name == "tirx.reinterpret" and _is_handle(expr):
             return self.value(expr.args[0])
+        if name == "tirx.buffer_data":
+            return Value(self.storage(expr.args[0]).name, HANDLE)
+        if name == "tirx.TVMBackendAllocWorkspace":
+            return Value(f"alloc(({self.value(expr.args[2]).text},), uint8)", HANDLE)
+        if name == "tirx.TVMBackendFreeWorkspace":
+            return constant(0, "int32")
         if name == LLVM:
             return self._llvm(*expr.args)
         return super().call(expr)
@@ -107,6 +113,12 @@ class Packed(Statements):
             raise Unsupported(f"intrinsic {long}")
         texts = ", ".join(map(self.exact, values))
         return Value(f"{short}({texts})", values[0].dtype)
+
+    def evaluate(self, stmt: Any) -> None:
+        if getattr(getattr(stmt.value, "op", None), "name", "") == "tirx.tvm_throw_last_error":
+            self.emit("failed('the runtime reports an error')")
+        else:
+            super().evaluate(stmt)
 
     def pointed(self, data: Any) -> Storage:
         if getattr(getattr(data, "op", None), "name", "") == "tirx.buffer_data":

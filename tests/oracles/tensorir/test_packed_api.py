@@ -81,6 +81,25 @@ def test_a_size_is_one_of_its_tensors() -> None:
         evaluate(packed, "main", [a, b[:3]])
 
 
+def test_memory_of_its_own_comes_from_the_runtime() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32")):
+            C = T.alloc_buffer((300,), "float32")
+            for i in range(299):
+                C[i] = A[i] * T.float32(2)
+            for i in range(300):
+                B[i] = C[299 - i]
+
+    lowered = advance(Module, Stage.HOST_LOWERED)
+    assert "TVMBackendAllocWorkspace" in str(lowered["main"])
+    given = np.arange(300, dtype="float32")
+    _, made = evaluate(lowered, "main", [given, np.zeros(300, "float32")])
+    np.testing.assert_array_equal(made[1:], given[:299][::-1] * 2)
+    assert abs(made[0]) > 1e12
+
+
 def test_an_empty_tensor_has_the_strides_of_the_runtime() -> None:
     @I.ir_module
     class Module:
