@@ -71,7 +71,7 @@ class Packed(Statements):
     def call(self, expr: Any) -> Value:
         name = getattr(expr.op, "name", "")
         if name == FIELD:
-            return self._field(*expr.args, expr)
+            return self._field(expr)
         if name == "tirx.isnullptr":
             return Value(f"({self.value(expr.args[0]).text} is None)", "bool")
         if name == "tirx.handle_add_byte_offset":
@@ -88,8 +88,9 @@ class Packed(Statements):
             return self._llvm(*expr.args)
         return super().call(expr)
 
-    def _field(self, base: Any, index: Any, kind: Any, expr: Any) -> Value:
+    def _field(self, expr: Any) -> Value:
         """One field of an argument, or one number of a shape."""
+        base, index, kind = expr.args
         handle, place, field = self.value(base).text, int(index.value), int(kind.value)
         if field not in _FIELDS:
             raise Unsupported(f"field {field} of an argument")
