@@ -128,6 +128,22 @@ def test_what_is_not_known_is_named() -> None:
         evaluate(tirx.transform.LowerTVMBuiltin()(packed), "main", args)
 
 
+def test_kernels_are_not_read() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            tx = T.launch_thread("threadIdx.x", 4)
+            A[tx] = T.float32(1)
+
+    target = tvm.target.Target({"kind": "vulkan"}, host="llvm")
+    mod = tirx.transform.BindTarget(target)(Module)
+    for each in (tirx.transform.SplitHostDevice(), tirx.transform.MakePackedAPI()):
+        mod = each(mod)
+    with pytest.raises(Unsupported, match="__tvm_set_device"):
+        evaluate(mod, "main", [np.zeros(4, "float32")])
+
+
 def packing(name: str) -> PassCall:
     factory = f"{packed_faults.__file__}:{name}"
     return PassCall(f"{name}()", factory=factory, like="tirx.MakePackedAPI")
