@@ -141,9 +141,8 @@ DEVICE: Mapping[Stage, tuple[str, ...]] = {
         "s_tir.dlight.gpu.Reduction(), s_tir.dlight.gpu.GeneralReduction(), "
         "s_tir.dlight.gpu.Fallback())",
     ),
-    Stage.REDUCTIONS_LOWERED: ("s_tir.CanonicalizeLoop", "s_tir.LowerCrossThreadReduction"),
+    Stage.REDUCTIONS_LOWERED: TENSORIR[Stage.INIT_LOWERED],
     Stage.THREADS_LIFTED: (
-        "s_tir.LowerInitBlock",
         "s_tir.PlanAndUpdateBufferAllocationLocation",
         "s_tir.ConvertBlocksToOpaque",
         "s_tir.LiftThreadBinding",

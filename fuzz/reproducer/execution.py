@@ -144,9 +144,7 @@ def _is_same(stderr: str, finding: Finding) -> bool:
             words,
             *_,
         ) if checker in (checkers.RELAX, checkers.TENSOR_IR):
-            if words == "a type does not fit":
-                return checkers.MISFIT.match(text) is not None
-            return _alike(keys.message(text, ops=True), words)
+            return _alike(checkers.worded(text), words)
         case ("tvmscript", words):
             return scripted.parser_message(f"{kind}: {text}") == words
         case ("lowering-complete", operator, *_):

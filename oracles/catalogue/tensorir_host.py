@@ -20,13 +20,7 @@ from .tensorir_common import (
 )
 
 BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
-"""Parameters are handles there, of which no values can be compared: structure alone is checked."""
-
-HANDLES = Exemption(
-    "values",
-    "parameters become handles",
-    "docstring of MakePackedAPI: 'generate arguments that implement the packed based TVM FFI API'",
-)
+"""Parameters are handles there, for which no arguments are drawn: structure alone is checked."""
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -68,6 +62,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=in_place("tirx.transform.AnnotateEntryFunc()"),
         stages=ANYWHERE,
         post=_entry,
+        exemptions=(
+            Exemption(
+                "isolation",
+                "with another function, there is no entry point",
+                "docstring: 'Set a PrimFunc as the entry point if it is only function in IRModule'",
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -105,6 +106,9 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.LowerIntrin",
         requires=with_target,
+        rejections=(
+            Rejection(r"Unsupported type in Metal", "the message names what has no such type"),
+        ),
         stages=(*between(Stage.LOOPS_LOWERED, Stage.SPLIT), *BEHIND),
         cost=0.3,
     ),
@@ -119,9 +123,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="tirx.MakePackedAPI",
         requires=with_target,
         stages=(Stage.SPLIT,),
-        relation=Relation.NEW_SIGNATURE,
+        # Parameters become handles: it is called as before.
+        relation=Relation.LOWERED,
         exemptions=(
-            HANDLES,
             Exemption(
                 "attributes",
                 "the function runs on the host: its target is the host's",

@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation, Sought
+from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
 from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
@@ -75,9 +75,14 @@ def _has_private(mod: tvm.IRModule) -> bool:
     return any(not is_public(func) for _, func in prim_funcs(mod))
 
 
-def _without_vectorized_loops(mod: tvm.IRModule) -> str | None:
-    """The message: "VectorizeLoop before LiftStorageAlloc"."""
-    return "vectorized loops" if any(map(is_vectorized, nodes_of(mod, ir.For))) else None
+def _with_plain_loops(mod: tvm.IRModule) -> str | None:
+    """The message: "VectorizeLoop before LiftStorageAlloc". The default pipeline of
+    tvm/s_tir/pipeline.py has InjectVirtualThread before StorageRewrite.
+    """
+    if any(map(is_vectorized, nodes_of(mod, ir.For))):
+        return "vectorized loops"
+    virtual = any(attr.attr_key == "virtual_thread" for attr in nodes_of(mod, ir.AttrStmt))
+    return "virtual threads" if virtual else None
 
 
 def _has_vectors(mod: tvm.IRModule, call: PassCall) -> bool:
@@ -89,6 +94,25 @@ _OF_ARGUMENTS = (
     "docstring: 'Rewrite the pointer content type of arguments, as well as Alloc internal to the "
     "function to use the most frequently accessed type for load/store'"
 )
+
+
+_OPERATIONS = (
+    *(ir.Cast, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Min, ir.Max),
+    *(ir.LT, ir.LE, ir.GT, ir.GE, ir.EQ, ir.NE),
+)
+
+
+def _legalized(dtype: str) -> Post:
+    """Docstrings: "Legalize bf16 compute Ops", "Legalize fp8 compute Ops"."""
+
+    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+        operations = nodes_of(after, *_OPERATIONS)
+        operands = (op.value if isinstance(op, ir.Cast) else op.a for op in operations)
+        types = (str(getattr(each.ty, "dtype", each.ty)) for each in (*operations, *operands))
+        left = any(each.removeprefix("T.").startswith(dtype) for each in types)
+        return f"an operation on {dtype} is left" if left else None
+
+    return post
 
 
 def _jumps(mod: tvm.IRModule) -> bool:
@@ -242,7 +266,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.StorageRewrite",
         stages=FLAT,
-        requires=_without_vectorized_loops,
+        requires=_with_plain_loops,
         looks_for=has(ir.AllocBuffer),
         exemptions=(
             Exemption(
@@ -306,6 +330,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=WITHOUT_BLOCKS,
         # It computes in float32, and rounds where it stores.
         relation=Relation.LOOSE,
+        post=_legalized("bfloat16"),
         cost=0.2,
     ),
     PassContract(
@@ -315,6 +340,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=WITHOUT_BLOCKS,
         relation=Relation.LOOSE,
+        post=_legalized("float8"),
         cost=0.2,
     ),
 )

@@ -226,6 +226,7 @@ class Evaluator:
         if self._has_kernels:
             func = linked(func, self._mod)
         program = translate(func)
+        program.expect(args)
         for position in program.writes:
             self._refuse_constant(args[position])
         whole = [_contiguous(arg) for arg in args]

@@ -27,7 +27,7 @@ def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: Journal = s
     """
     if _faulty(mod[e.function], e.args):
         return True
-    for each, known in _steps(kind):
+    for each in _steps(kind):
         journal(each)
         splits = pass_of(each) == "tirx.SplitHostDevice"
         if splits and kind != CPU and _faulty(mod[e.function], e.args, synchronised=True):
@@ -36,7 +36,7 @@ def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: Journal = s
             mod = step(mod, each)
         except Exception:  # whatever the pass raises, it raises where it is checked, too
             return True
-        if known and _changes(mod, e):
+        if _changes(mod, e):
             return True
     return False
 
@@ -60,9 +60,8 @@ def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
     return e.differs(value) is not None
 
 
-def _steps(kind: str) -> Iterator[tuple[str, bool]]:
-    """The passes that `tirx.build` runs on all functions before it makes code of some, and whether
-    their results can be evaluated: behind the packed API they cannot.
+def _steps(kind: str) -> Iterator[str]:
+    """The passes that `tirx.build` runs on all functions before it makes code of some.
 
     On a CPU, those for the host are among them: there all functions are the host's.
     """
@@ -71,8 +70,7 @@ def _steps(kind: str) -> Iterator[tuple[str, bool]]:
         packing = between(Stage.PACKED, Stage.HOST_LOWERED)
     else:
         target = dict(TARGETS[kind])
-        yield f"tirx.BindTarget(tvm.target.Target({target!r}, host='llvm'))", True
+        yield f"tirx.BindTarget(tvm.target.Target({target!r}, host='llvm'))"
         lowering = between(Stage.REDUCTIONS_LOWERED, Stage.DEVICE_SPLIT)
         packing = (Stage.PACKED,)
-    for known, stages in ((True, lowering), (False, packing)):
-        yield from ((each, known) for stage in stages for each in steps(stage))
+    yield from (each for stage in (*lowering, *packing) for each in steps(stage))

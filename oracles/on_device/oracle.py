@@ -139,7 +139,7 @@ def _calls(kind: str, runs: PassRuns) -> dict[str, list[tuple[Expectation, Expec
     found: dict[str, list[tuple[Expectation, Expectation]]] = defaultdict(list)
     for e, side in sides(runs) if rule is not None else ():
         assert rule is not None
-        plain = rule.text(e.function) == f"actual = run({e.function!r}, args)"
+        plain = rule.otherwise(e.function) is None
         if not plain or not takes(kind, after, e.function) or (kind != CPU and _rounds(e)):
             continue
         try:

@@ -49,7 +49,7 @@ def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
     return _complaint(TENSOR_IR, ir.verify_well_formed, mod)
 
 
-MISFIT = re.compile(
+_MISFIT = re.compile(
     r"Expression of type .* cannot be assigned to a variable of type "
     r"|All information in Type annotations must be correct\."
     r"|Each Relax expression must be able to have its Type inferred\..* type mismatch",
@@ -68,23 +68,28 @@ _PLACE = re.compile(r"\sat <root>[^\s,]*")
 """Where in the module, as a path of fields."""
 
 
+def worded(complaint: str) -> str:
+    """What a checker complains of, as it stands in a key."""
+    if _MISFIT.match(complaint):
+        return "a type does not fit"
+    return keys.message(_PLACE.sub("", complaint), ops=True)
+
+
 def _complaint(
     what: str, checker: Callable[[tvm.IRModule], object], mod: tvm.IRModule
 ) -> Violation:
     try:
         checker(mod)
     except Exception as error:
-        raised = _PLACE.sub("", str(error))
+        raised = str(error)
     else:
         raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
-    misfit = MISFIT.match(raised) is not None
-    text = "a type does not fit" if misfit else keys.message(raised, ops=True)
     found = _UNDEFINED.match(raised)
     kind = _kind_of_variable(mod, found.group(1)) if found else ""
     return Violation(
-        title=f"{what}: {keys.headline(raised)}",
+        title=f"{what}: {keys.headline(_PLACE.sub('', raised))}",
         detail=f"{raised}\n\n{keys.listing(mod)}",
-        key=(what, text, kind),
+        key=(what, worded(raised), kind),
     )
 
 

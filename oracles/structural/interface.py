@@ -19,6 +19,7 @@ from ..grades.grade import Grade
 from ..inspect import attr, bindings_of, is_public
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
+from ..tensorir.threads.launch import DEVICE_KERNEL
 from ..violation import Case, Violation
 from .result_types import inferred_wrongly, says_as_much, since
 
@@ -44,6 +45,8 @@ def functions(runs: PassRuns) -> Violation | None:
             kind = type(new[name]).__name__
             if attr(new[name], "Codegen") is not None:
                 continue  # a library is to define it, under its global_symbol
+            if attr(new[name], "calling_conv") == DEVICE_KERNEL:
+                continue  # SplitHostDevice: "splits them into host and device-side PrimFuncs"
             return _violation(f"a {kind} becomes public, or a public one is added", name, after)
     return None
 

@@ -65,7 +65,7 @@ def shift(x: Any, bits: int, active: Any = True) -> Any:
     if not np.any(wrong):
         return x
     if np.any(wrong & active):
-        by = np.asarray(x)[wrong & active].flat[0]
+        by = np.broadcast_to(x, np.broadcast(x, active).shape)[wrong & active].flat[0]
         raise Undefined(f"{Behaviour.SHIFT}: of {bits} bits by {by}")
     return np.where(wrong, np.zeros_like(x), x)
 

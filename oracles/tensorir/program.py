@@ -15,6 +15,8 @@ from ..errors import Mismatch, TooLarge, Undefined
 from .dependence import Plan
 from .forms import split
 from .lanes import Lanes
+from .packed_api import NAMES as ARGUMENTS
+from .packed_api import Packed, arguments, is_packed
 from .runtime import NAMES
 from .statements import Statements
 from .threads.grid import NAMES as THREADS
@@ -35,15 +37,20 @@ class Program:
     """A PrimFunc as Python over NumPy.
 
     Attributes:
-        writes: positions of the parameters that it stores to.
+        writes: positions of the parameters that it stores to; behind the packed API, of all
+            tensors.
         text: the Python source.
     """
 
     def __init__(self, func: tirx.PrimFunc) -> None:
         self._func = func
-        self._arity = len(func.params)
+        self._packed = is_packed(func)
+        tensors = arguments(func) if self._packed else []
+        self._arity = len(tensors) if self._packed else len(func.params)
         writer: Statements
-        if is_device_code(func):
+        if self._packed:
+            writer = Packed()
+        elif is_device_code(func):
             writer = Lockstep()
         else:
             plan = Plan(func)
@@ -57,15 +64,16 @@ class Program:
                 plan = Plan(func)
             writer = Lanes(plan) if plan.sound else Statements()
         self.text = writer.function(func)
+        written = [param.__chandle__() in writer.writes for param in func.params]
         self.writes: tuple[int, ...] = tuple(
-            i for i, param in enumerate(func.params) if param.__chandle__() in writer.writes
+            i for i, each in enumerate(tensors if self._packed else written) if each
         )
         self._run = compiled(self.text)
 
     @functools.cached_property
     def _one_by_one(self) -> Callable[..., Any]:
         """For arguments that share memory, and for empty ones: lanes need an element to look at."""
-        if is_device_code(self._func):
+        if self._packed or is_device_code(self._func):
             return self._run
         return compiled(Statements().function(self._func))
 
@@ -78,8 +86,7 @@ class Program:
             Undefined: the program does what has no meaning.
             Unsupported: lanes meet an empty buffer of the PrimFunc's own.
         """
-        if len(args) != self._arity:
-            raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
+        self.expect(args)
         with np.errstate(all="ignore"):
             try:
                 empty = any(isinstance(arg, np.ndarray) and not arg.size for arg in args)
@@ -91,6 +98,15 @@ class Program:
                 raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
             except MemoryError as error:
                 raise TooLarge(f"memory: {error}") from error
+
+    def expect(self, args: Sequence[Any]) -> None:
+        """Refuse another number of arguments than it takes.
+
+        Raises:
+            Mismatch: there are more, or fewer.
+        """
+        if len(args) != self._arity:
+            raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
 
     def _shared(self, args: Sequence[Any]) -> bool:
         """Whether a buffer that is written may lie in the memory of another one."""
@@ -160,5 +176,5 @@ def _program_without_notes(key: tvm_ffi.StructuralKey) -> Program:
     return Program(key.key)
 
 
-_SPACE = {**NAMES, **THREADS}
+_SPACE = {**NAMES, **THREADS, **ARGUMENTS}
 """The global names of all programs; none of them defines one."""

@@ -28,15 +28,19 @@ class Rule:
 
     applies: Callable[[str], bool]
     """Whether it relates results of this function."""
-    text: Callable[[str], str]
+    otherwise: Callable[[str], str | None] = lambda name: None
     """Python statements that make the calls in the result which must give what the function gave.
 
-    They set `actual`, from `run` and the list `args`.
+    They set `actual`, from `run` and the list `args`. None: one call, with these arguments.
     """
     arguments: Callable[[str, list[Any]], list[Any]] | None = None
     """Which arguments to take instead of the chosen ones, in the module before; None: those."""
     sizes: Callable[[str], Mapping[str, int]] | None = None
     """Sizes of symbolic dimensions that the pass fixes, by name; None: it fixes none."""
+
+    def text(self, name: str) -> str:
+        """Python statements that make the calls in the result."""
+        return self.otherwise(name) or f"actual = run({name!r}, args)"
 
     def plan(self, name: str, args: list[Any]) -> Plan:
         """The calls of `text` for these arguments: a reproducer runs exactly the same."""
@@ -84,15 +88,8 @@ def rule(
             return None
 
 
-def _plain_call(name: str) -> str:
-    return f"actual = run({name!r}, args)"
-
-
 def _same(after: tvm.IRModule) -> Rule:
-    return Rule(
-        applies=lambda name: name in after,
-        text=_plain_call,
-    )
+    return Rule(applies=lambda name: name in after)
 
 
 def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
@@ -106,11 +103,11 @@ def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
             if str(param.name) in names and "float32" in str(getattr(param.ty, "dtype", ""))
         ]
 
-    def text(name: str) -> str:
-        changes = (f"args[{i}] = args[{i}].astype('float16')\n" for i in places(name))
-        return f"{''.join(changes)}{_plain_call(name)}"
+    def otherwise(name: str) -> str | None:
+        changes = [f"args[{i}] = args[{i}].astype('float16')\n" for i in places(name)]
+        return f"{''.join(changes)}actual = run({name!r}, args)" if changes else None
 
-    return Rule(lambda name: name in after, text)
+    return Rule(lambda name: name in after, otherwise)
 
 
 def _inputs(mod: tvm.IRModule, name: str) -> int | None:
@@ -134,28 +131,28 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
             return False  # one that was there is composed with the new one
         return _inputs(before, name) is None or transform(name) is not None
 
-    def text(name: str) -> str:
+    def otherwise(name: str) -> str | None:
         number, lift = _inputs(before, name), transform(name)
         if number is None or lift is None:
-            return _plain_call(name)
+            return None
         return (
             f"weights = run({lift!r}, [args[{number}:]])\n"
             f"actual = run({name!r}, [*args[:{number}], *weights])"
         )
 
-    return Rule(applies, text)
+    return Rule(applies, otherwise)
 
 
 def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     """`main(x, (w1, w2))` is `main(x, w1, w2)`."""
 
-    def text(name: str) -> str:
+    def otherwise(name: str) -> str | None:
         number = _inputs(before, name)
         if number is None:
-            return _plain_call(name)
+            return None
         return f"actual = run({name!r}, [*args[:{number}], args[{number}:]])"
 
-    return Rule(lambda name: name in after, text)
+    return Rule(lambda name: name in after, otherwise)
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
@@ -185,7 +182,7 @@ def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | 
     return Rule(
         applies=lambda name: name in after,
         arguments=arguments,
-        text=lambda name: f"actual = run({name!r}, [args[i] for i in {left(name)}])",
+        otherwise=lambda name: f"actual = run({name!r}, [args[i] for i in {left(name)}])",
     )
 
 
@@ -210,14 +207,14 @@ def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
     if _calls_public(before):
         return None
 
-    def text(name: str) -> str:
+    def otherwise(name: str) -> str | None:
         number = _inputs(before, name) or 0
         return (
             f"actual = run(\n    {name!r},\n    [*args[:{number}], "
             f"lambda index, param, args=args: args[{number} + index]],\n)"
         )
 
-    return Rule(lambda name: name in after, text)
+    return Rule(lambda name: name in after, otherwise)
 
 
 def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
@@ -232,7 +229,7 @@ def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
         number = _inputs(before, name)
         return len(before[name].params) if number is None else number
 
-    def text(name: str) -> str:
+    def otherwise(name: str) -> str | None:
         at = place(name)
         actual = "tuple(map(outputs.get, range(len(outputs))))" if split(name) else "outputs.get(0)"
         return (
@@ -244,7 +241,7 @@ def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
             f"actual = {actual}"
         )
 
-    return Rule(lambda name: name in after, text)
+    return Rule(lambda name: name in after, otherwise)
 
 
 def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
@@ -268,9 +265,9 @@ def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> R
             held = []
         return number, len(after[name].params) - number - len(held), held
 
-    def text(name: str) -> str:
+    def otherwise(name: str) -> str | None:
         if not name.endswith("transform_params"):
-            return _plain_call(name)
+            return None
         number, extra, held = places(name)
         return (
             "outputs = {}\n\n\n"
@@ -284,7 +281,7 @@ def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> R
             "actual = tuple(map(outputs.get, range(len(outputs))))"
         )
 
-    return Rule(lambda name: name in after, text)
+    return Rule(lambda name: name in after, otherwise)
 
 
 def _calls_public(mod: tvm.IRModule) -> bool:
@@ -295,10 +292,10 @@ def _calls_public(mod: tvm.IRModule) -> bool:
 def _workspace(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     """Functions that asked for a workspace get it as their last argument."""
 
-    def text(name: str) -> str:
+    def otherwise(name: str) -> str | None:
         if attr(before[name], "WorkspaceSize") is None:
-            return _plain_call(name)
+            return None
         size = int(after[name].params[-1].ty.shape.values[0])
         return f"actual = run({name!r}, [*args, np.zeros({size}, 'uint8')])"
 
-    return Rule(lambda name: name in after, text)
+    return Rule(lambda name: name in after, otherwise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 
 def _pass(name, transform):  # type: ignore[no-untyped-def]
@@ -112,3 +112,15 @@ def approximates() -> tvm.transform.Pass:
         return tvm.IRModule({**mod.functions, **functions}, attrs=mod.attrs)
 
     return _pass("approximates", transform)
+
+
+def defines_twice() -> tvm.transform.Pass:
+    """Adds a PrimFunc with a loop that stands in it twice."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        loop = tirx.For(tirx.Var("i", "int32"), 0, 4, tirx.ForKind.SERIAL, tirx.Evaluate(0))
+        mod = mod.clone()
+        mod["loops"] = tirx.PrimFunc([], tirx.SeqStmt([loop, loop]))
+        return mod
+
+    return _pass("defines_twice", transform)

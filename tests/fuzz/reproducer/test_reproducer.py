@@ -90,6 +90,13 @@ def test_it_needs_tvm_and_the_pass_only(pool: LocalPool, sums: str, tmp_path: Pa
     assert reproducer.fails(text, finding)
 
 
+def test_where_a_checker_complains_makes_no_difference(pool: LocalPool, sums: str) -> None:
+    finding = finding_of(pool, sums, user("defines_twice"), ("well-formed",))
+    assert "multiple definitions of variable" in finding.key[1]
+    assert "<root>" not in "".join(finding.key)
+    assert reproducer.fails(next(reproducer.texts(finding)), finding)
+
+
 def test_it_sets_the_options_of_the_context(pool: LocalPool, sums: str) -> None:
     config = {"relax.FuseOps.max_depth": 1 << 30, "relax.backend.use_cuda_graph": True}
     finding = finding_of(pool, sums, dataclasses.replace(user("marks"), config=config))

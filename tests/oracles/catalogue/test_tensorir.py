@@ -107,7 +107,7 @@ def test_the_pass_does_what_it_promises(name: str) -> None:
 
 NEEDS_MORE = (
     *("s_tir.ConvertSSA", "tirx.ConvertSSA", "s_tir.CompactBufferAllocation"),
-    *("tirx.SkipAssert", "tirx.AnnotateEntryFunc"),
+    *("tirx.SkipAssert", "tirx.AnnotateEntryFunc", "tirx.FP8ComputeLegalize"),
     *(contract.name for contract in tensorir_rare.CONTRACTS),
 )
 """What no generated module breaks by itself."""
@@ -194,12 +194,82 @@ def test_an_assertion_must_go() -> None:
     assert CONTRACTS[call.name].post(Module, call.run(Module), call) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("tirx.BF16ComputeLegalize", "bfloat16"), ("tirx.FP8ComputeLegalize", "float8_e4m3fn")],
+)
+def test_nothing_may_be_computed_in_a_dtype_that_is_legalized(name: str, dtype: str) -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), dtype), B: T.Buffer((4,), dtype)):
+            for i in range(4):
+                B[i] = A[i] + A[i]
+
+    call = call_of(name, Module)
+    post = CONTRACTS[name].post
+    left = f"an operation on {dtype.partition('_')[0]} is left"
+    assert post(Module, Module, call) == left
+    assert post(Module, call.run(Module), call) is None
+
+
 def test_the_only_function_is_an_entry() -> None:
     mod = tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(0))})
     call = call_of("tirx.AnnotateEntryFunc", mod)
     post = CONTRACTS[call.name].post
     assert post(mod, mod, call) == "the only PrimFunc is no entry point"
     assert post(mod, call.run(mod), call) is None
+
+
+def on_vulkan(mod: tvm.IRModule) -> tvm.IRModule:
+    target = tvm.target.Target({"kind": "vulkan"}, host="llvm")
+    return tirx.transform.BindTarget(target)(mod)
+
+
+def test_a_kernel_that_is_split_off_is_public() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            tx = T.launch_thread("threadIdx.x", 4)
+            A[tx] = T.float32(1)
+
+    mod = on_vulkan(Module)
+    split = PassCall("tirx.transform.SplitHostDevice()")
+    assert len(split.run(on_vulkan(Module)).functions) == 2
+    assert [each.title for each in check(Case(mod, (split,)), oracles=("functions",))] == []
+
+
+def test_what_a_device_has_no_type_for_may_be_refused() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float64")):
+            for i in range(4):
+                A[i] = T.erf(A[i])
+
+    target = tvm.target.Target({"kind": "metal"}, host="llvm")
+    mod = tirx.transform.BindTarget(target)(Module)
+    lowers = PassCall("tirx.transform.LowerIntrin()")
+    with pytest.raises(RuntimeError, match="Unsupported type in Metal"):
+        lowers.run(mod)
+    assert check(Case(mod, (lowers,)), oracles=("crash",)) == []
+
+
+def test_virtual_threads_come_before_storage_is_rewritten() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((8,), "float32")):
+            tx = T.launch_thread("threadIdx.x", 4)
+            with T.attr(
+                T.iter_var(T.int32(), (0, 2), "ThreadIndex", "vthread.x"), "virtual_thread", 2
+            ):
+                A[tx] = T.float32(1)
+
+    requires = CONTRACTS["tirx.StorageRewrite"].requires
+    assert requires(Module) == "virtual threads"
+    assert requires(tvm.s_tir.transform.InjectVirtualThread()(Module)) is None
 
 
 @pytest.mark.parametrize(

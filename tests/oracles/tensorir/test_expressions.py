@@ -204,6 +204,8 @@ def test_arithmetic_that_is_undefined() -> None:
     with pytest.raises(Undefined, match="of 32 bits by 32"):
         shift(wide, 32)
     np.testing.assert_array_equal(shift(wide, 32, np.array([True, False])), [3, 0])
+    with pytest.raises(Undefined, match="by 32"):
+        shift(32, 32, np.array([True, False]))
     with pytest.raises(Undefined, match="-1 of a dimension of 3"):
         at(-1, 3)
     with pytest.raises(Undefined, match="3 of a dimension of 3"):

@@ -1,0 +1,209 @@
+"""PrimFuncs behind the packed API: what MakePackedAPI makes of one for a host.
+
+They take one array of arguments, of which they read types, shapes and strides, and assert what the
+caller must have kept. Here the arguments are those of the PrimFunc before: a NumPy array stands
+for the `DLTensor` that describes it, on the CPU, compact, with its strides given; a Python number
+for a number. So the assertions are evaluated, too. What LowerTVMBuiltin makes of calls, which is
+written to memory by address (`tvm_struct_set`), is not known.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.target.codegen import llvm_get_intrinsic_name
+
+from ..errors import Undefined, Unsupported
+from ..inspect import attr, nodes
+from .intrinsics import BINARY, UNARY
+from .statements import Statements
+from .values import INDEX, Storage, Value, constant, dtype_of
+
+PACKED_FUNC = 1
+"""The calling convention that MakePackedAPI gives a PrimFunc."""
+
+HANDLE = "handle"
+"""In place of a dtype: the value is an array, a list of numbers, or None."""
+
+_OTHERWISE = ("round",)
+"""Intrinsics that LLVM and TensorIR define differently: LLVM rounds halves away from zero."""
+
+FIELD, LLVM = "tirx.tvm_struct_get", "tirx.call_llvm_pure_intrin"
+
+
+def is_packed(func: tirx.PrimFunc) -> bool:
+    """MakePackedAPI has run on it."""
+    return bool(attr(func, "calling_conv") == PACKED_FUNC)
+
+
+def arguments(func: tirx.PrimFunc) -> list[bool]:
+    """For each argument, whether it is a tensor."""
+    reads = [
+        call
+        for call in nodes(func, tvm.ir.Call)
+        if getattr(call.op, "name", "") == FIELD and call.args[0].same_as(func.params[1])
+    ]
+    tensors = {int(call.args[1].value) for call in reads if _is_handle(call)}
+    count = max((int(call.args[1].value) + 1 for call in reads), default=0)
+    return [place in tensors for place in range(count)]
+
+
+class Packed(Statements):
+    """Writes the text of a PrimFunc behind the packed API, in the order of its statements."""
+
+    def function(self, func: tirx.PrimFunc) -> str:
+        names = ("None", "args", "len(args)", "None")
+        for param, text in zip(func.params, names, strict=True):
+            count = text.startswith("len")
+            self.vars[param.__chandle__()] = (
+                Value(text, "int32", weak=True) if count else Value(text, HANDLE)
+            )
+        self.statement(func.body)
+        return "\n".join(["def program(left, *args):", *self.lines, ""])
+
+    def call(self, expr: Any) -> Value:
+        name = getattr(expr.op, "name", "")
+        if name == FIELD:
+            return self._field(expr)
+        if name == "tirx.isnullptr":
+            return Value(f"({self.value(expr.args[0]).text} is None)", "bool")
+        if name == "tirx.handle_add_byte_offset":
+            return Value(f"moved({self.value(expr.args[0]).text})", HANDLE)
+        if name == "tirx.reinterpret" and _is_handle(expr):
+            return self.value(expr.args[0])
+        if name == "tirx.buffer_data":
+            return Value(self.storage(expr.args[0]).name, HANDLE)
+        if name == "tirx.TVMBackendAllocWorkspace":
+            return Value(f"alloc(({self.value(expr.args[2]).text},), uint8)", HANDLE)
+        if name == "tirx.TVMBackendFreeWorkspace":
+            return constant(0, "int32")
+        if name == LLVM:
+            return self._llvm(*expr.args)
+        return super().call(expr)
+
+    def _field(self, expr: Any) -> Value:
+        """One field of an argument, or one number of a shape."""
+        base, index, kind = expr.args
+        handle, place, field = self.value(base).text, int(index.value), int(kind.value)
+        if field not in _FIELDS:
+            raise Unsupported(f"field {field} of an argument")
+        text = f"{_FIELDS[field]}({handle}, {place})"
+        if _is_handle(expr):
+            return Value(text, HANDLE)
+        dtype = dtype_of(expr.ty)
+        if dtype in INDEX:
+            return Value(f"int({text})", dtype, weak=True)
+        return Value(f"{dtype}({text})", dtype)
+
+    def _llvm(self, name: Any, *operands: Any) -> Value:
+        """An intrinsic of LLVM that computes what the one of TensorIR with its name does."""
+        long = str(llvm_get_intrinsic_name(int(name.value)))
+        short = long.removeprefix("llvm.")
+        values = [self.value(operand) for operand in operands]
+        if short == "fmuladd":
+            a, b, c = map(self.exact, values)
+            return Value(f"({a} * {b} + {c})", values[0].dtype)
+        if short not in (UNARY if len(values) == 1 else BINARY) or short in _OTHERWISE:
+            raise Unsupported(f"intrinsic {long}")
+        texts = ", ".join(map(self.exact, values))
+        return Value(f"{short}({texts})", values[0].dtype)
+
+    def evaluate(self, stmt: Any) -> None:
+        if getattr(getattr(stmt.value, "op", None), "name", "") == "tirx.tvm_throw_last_error":
+            self.emit("failed('the runtime reports an error')")
+        else:
+            super().evaluate(stmt)
+
+    def pointed(self, data: Any) -> Storage:
+        if getattr(getattr(data, "op", None), "name", "") == "tirx.buffer_data":
+            return super().pointed(data)
+        value = self.value(data)
+        if value.dtype != HANDLE:
+            raise Unsupported(f"address {data}")
+        return Storage(value.text, HANDLE, (), data)
+
+
+def _is_handle(expr: Any) -> bool:
+    return isinstance(expr.ty, tvm.ir.PointerType) or str(expr.ty.dtype) == HANDLE
+
+
+# What generated programs see
+
+
+def _item(values: Any, place: int) -> Any:
+    if values is None or not 0 <= place < len(values):
+        raise Undefined(f"a read of number {place} of the arguments, a shape or strides")
+    return values[place]
+
+
+def _type_index(args: Any, place: int) -> int:
+    """tvm/ffi/c_api.h, TVMFFITypeIndex."""
+    value = _item(args, place)
+    if isinstance(value, np.ndarray):
+        return 7  # DLTensor *
+    if isinstance(value, bool | np.bool_):
+        return 2
+    return 1 if isinstance(value, numbers.Integral) else 3
+
+
+def _tensor(handle: Any) -> Any:
+    if not isinstance(handle, np.ndarray):
+        raise Undefined("a number is read as a tensor")
+    return handle
+
+
+def _strides(handle: Any, place: int) -> tuple[int, ...]:
+    """In elements, as TVM's runtime has them: NumPy's of an empty array are 0."""
+    shape = _tensor(handle).shape
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _dtype(handle: Any) -> tvm_ffi.dtype:
+    return tvm_ffi.dtype(str(_tensor(handle).dtype))
+
+
+def moved(handle: Any) -> Any:
+    """An address further on: where a `DLTensor` lies in an object, of which there is none here."""
+    raise Unsupported("an address inside of an argument")
+
+
+_UNION = 15
+_FIELDS: Mapping[int, str] = {
+    1: "data_of",
+    2: "shape_of",
+    3: "strides_of",
+    4: "rank_of",
+    5: "code_of",
+    6: "bits_of",
+    7: "lanes_of",
+    8: "begin_of",
+    9: "device_of",
+    10: "device_type_of",
+    13: "type_index_of",
+    _UNION: "item_of",
+    17: "item_of",
+}
+"""tvm/tirx/builtin.h, TVMStructFieldKind."""
+
+NAMES: Mapping[str, Any] = {
+    "moved": moved,
+    "item_of": _item,
+    "type_index_of": _type_index,
+    "data_of": lambda handle, place: _tensor(handle),
+    "shape_of": lambda handle, place: _tensor(handle).shape,
+    "strides_of": _strides,
+    "rank_of": lambda handle, place: _tensor(handle).ndim,
+    "code_of": lambda handle, place: _dtype(handle).type_code,
+    "bits_of": lambda handle, place: _dtype(handle).bits,
+    "lanes_of": lambda handle, place: _dtype(handle).lanes,
+    "begin_of": lambda handle, place: 0,
+    "device_of": lambda handle, place: 0,
+    "device_type_of": lambda handle, place: tvm_ffi.DLDeviceType.kDLCPU,
+}

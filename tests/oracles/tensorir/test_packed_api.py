@@ -1,0 +1,162 @@
+"""PrimFuncs behind the packed API are evaluated with the arguments of the PrimFunc before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tvm
+from tvm import tirx
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+from relaxfuzz import evaluate
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.errors import Mismatch, Unsupported
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+from tests.oracles import packed_faults
+from tests.oracles.packed_faults import FAULTS, Plain, bound
+
+
+def arguments() -> list[Any]:
+    a = np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16) / 8
+    return [a, 3, np.zeros((3, 4), "float32"), 1.5, np.ones((3, 4), "float32"), True]
+
+
+@pytest.mark.parametrize("stage", [Stage.PACKED, Stage.HOST_LOWERED])
+def test_it_computes_what_compiled_code_does(stage: Stage) -> None:
+    args = arguments()
+    results = evaluate(advance(Plain, stage), "main", args)
+    given = [tvm.runtime.tensor(x) if isinstance(x, np.ndarray) else x for x in args]
+    tirx.build(Plain, target="llvm")["main"](*given)
+    compiled = [x.numpy() for x in given if isinstance(x, tvm.runtime.Tensor)]
+    for one, other in zip(results, compiled, strict=True):
+        np.testing.assert_allclose(one.astype("float32"), other.astype("float32"), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (0, np.zeros((3, 4), "float16"), "Mismatched A.dtype on argument #0"),
+        (1, 1.5, "Mismatched type on argument #1"),
+        (1, np.zeros((3, 4), "float32"), "Mismatched type on argument #1"),
+        (2, 1, "Mismatched type on argument #2"),
+        (2, np.zeros((4, 3), "float32"), r"Invalid B.shape\[0\] on argument #2"),
+        (4, np.zeros((3, 4, 1), "float32"), "Mismatched C.ndim on argument #4"),
+    ],
+)
+def test_assertions_are_evaluated(place: int, value: Any, message: str) -> None:
+    args = arguments()
+    args[place] = value
+    with pytest.raises(Mismatch, match=message):
+        evaluate(advance(Plain, Stage.PACKED), "main", args)
+
+
+def test_the_number_of_arguments_is_one_of_them() -> None:
+    packed = advance(Plain, Stage.PACKED)
+    for args in (arguments()[:-1], [*arguments(), 1]):
+        with pytest.raises(Mismatch, match=r"[Ee]xpected 6 arguments"):
+            evaluate(packed, "main", args)
+
+
+def test_a_size_is_one_of_its_tensors() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(a: T.handle, b: T.handle):
+            n = T.int64()
+            A = T.match_buffer(a, (n,), "int32")
+            B = T.match_buffer(b, (n + 1,), "int32")
+            for i in range(n):
+                B[i + 1] = A[i] * 2
+
+    packed = advance(Module, Stage.PACKED)
+    a, b = np.arange(3, dtype="int32"), np.zeros(4, "int32")
+    np.testing.assert_array_equal(evaluate(packed, "main", [a, b])[1], [0, 0, 2, 4])
+    with pytest.raises(Mismatch, match="shape"):
+        evaluate(packed, "main", [a, b[:3]])
+
+
+def test_memory_of_its_own_comes_from_the_runtime() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32")):
+            C = T.alloc_buffer((300,), "float32")
+            for i in range(299):
+                C[i] = A[i] * T.float32(2)
+            for i in range(300):
+                B[i] = C[299 - i]
+
+    lowered = advance(Module, Stage.HOST_LOWERED)
+    assert "TVMBackendAllocWorkspace" in str(lowered["main"])
+    given = np.arange(300, dtype="float32")
+    _, made = evaluate(lowered, "main", [given, np.zeros(300, "float32")])
+    np.testing.assert_array_equal(made[1:], given[:299][::-1] * 2)
+    assert abs(made[0]) > 1e12
+
+
+def test_an_empty_tensor_has_the_strides_of_the_runtime() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((2, 0, 3), "float32"), B: T.Buffer((1,), "float32")):
+            B[0] = T.float32(1)
+
+    empty = np.zeros((2, 0, 3), "float32")
+    assert tvm.runtime.tensor(empty).strides == (0, 3, 1)
+    _, made = evaluate(advance(Module, Stage.PACKED), "main", [empty, np.zeros(1, "float32")])
+    assert made == 1
+
+
+def test_what_is_not_known_is_named() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "int32")):
+            T.evaluate(T.call_packed("user.function", A.data, B.data))
+
+    packed = tirx.transform.MakePackedAPI()(bound(Module))
+    args = [np.zeros(4, "float32"), np.zeros(4, "int32")]
+    with pytest.raises(Unsupported, match=r"function user\.function"):
+        evaluate(packed, "main", args)
+    with pytest.raises(Unsupported, match=r"tvm_struct_set|packed_lowered|stack_alloca"):
+        evaluate(tirx.transform.LowerTVMBuiltin()(packed), "main", args)
+
+
+def test_kernels_are_not_read() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            tx = T.launch_thread("threadIdx.x", 4)
+            A[tx] = T.float32(1)
+
+    target = tvm.target.Target({"kind": "vulkan"}, host="llvm")
+    mod = tirx.transform.BindTarget(target)(Module)
+    for each in (tirx.transform.SplitHostDevice(), tirx.transform.MakePackedAPI()):
+        mod = each(mod)
+    with pytest.raises(Unsupported, match="__tvm_set_device"):
+        evaluate(mod, "main", [np.zeros(4, "float32")])
+
+
+def packing(name: str) -> PassCall:
+    factory = f"{packed_faults.__file__}:{name}"
+    return PassCall(f"{name}()", factory=factory, like="tirx.MakePackedAPI")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_faulty_pass_is_caught(name: str) -> None:
+    (found,) = check(Case(bound(Plain), (packing(name),)), oracles=("evaluated",))
+    assert found.oracle == "evaluated"
+
+
+@pytest.mark.parametrize("oracle", ["evaluated", "well-formed", "functions", "sanitized"])
+def test_a_right_pass_is_not_blamed(oracle: str) -> None:
+    own = check(Case(bound(Plain), (packing("packs"),)), oracles=(oracle,))
+    tvms = PassCall("tirx.transform.MakePackedAPI()")
+    assert (own, check(Case(bound(Plain), (tvms,)), oracles=(oracle,))) == ([], [])
