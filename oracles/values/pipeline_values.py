@@ -40,8 +40,8 @@ from .expectation import Expectation, executes
 from .inputs import Kind
 
 COMBINATION = "a combination of operators"
-TRIED = 30
-"""Operators tried alone at the most: each costs a build."""
+TOGETHER = 16
+"""Operators that are tried alone, in functions of one build."""
 
 MOST = 3
 """Calls in a reproducer."""
@@ -187,34 +187,49 @@ def _died(
 
 
 def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
-    """The operator that gives another result in a module of its own, on the values that it had."""
+    """The operator that gives another result in a function of its own, on values that it had."""
+    singles = list(_operators(mod, case))
+    for start in range(0, len(singles), TOGETHER):
+        cases = [single for _, single in singles[start : start + TOGETHER]]
+        together = tvm.IRModule({each.function: each.mod[each.function] for each in cases})
+        actual = execute(together, [each.plan() for each in cases], pipeline)
+        for position, (name, single) in enumerate(singles[start : start + TOGETHER]):
+            if _fails(single, [actual[position]] if isinstance(actual, list) else None, pipeline):
+                return name
+    return None
+
+
+def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expectation]]:
+    """Each operator that ran, with a call of a function of its own, whose name is its place."""
     values: dict[Any, Any] = {}
     Evaluator(mod, values.__setitem__).run(case.function, case.args)
-    tried = 0
-    for binding in bindings_of(mod):
+    for place, binding in enumerate(bindings_of(mod)):
         call = binding.value
         name = op_name(call)
         if name is None or binding.var not in values or name.removeprefix("relax.") not in table:
             continue
         single = alone(call, values)
-        if single is not None and _fails(*single, pipeline):
-            return name
-        tried += single is not None
-        if tried == TRIED:
-            break
-    return None
+        if single is None:
+            continue
+        symbol = f"f{place}"
+        function = single[0]["main"].with_attr("global_symbol", symbol)
+        only = tvm.IRModule({symbol: function})
+        try:
+            result = Evaluator(only).run(symbol, single[1])
+        except (Unsupported, Mismatch, Undefined):
+            continue
+        yield name, Expectation(only, symbol, single[1], result)
 
 
-def _fails(mod: tvm.IRModule, args: list[Any], pipeline: str) -> bool:
-    try:
-        result = Evaluator(mod).run("main", args)
-    except (Unsupported, Mismatch, Undefined):
-        return False
-    case = Expectation(mod, "main", args, result)
-    actual = execute(mod, [case.plan()], pipeline)
-    if isinstance(actual, list):
-        return case.differs(actual[0]) is not None
-    return isinstance(actual, Death)
+def _fails(case: Expectation, actual: list[Any] | None, pipeline: str) -> bool:
+    """
+    Args:
+        actual: the result in a list of one; None: what was built together ended, or was refused.
+    """
+    results = execute(case.mod, [case.plan()], pipeline) if actual is None else actual
+    if isinstance(results, list):
+        return case.differs(results[0]) is not None
+    return isinstance(results, Death)
 
 
 def _snippet(case: Case) -> str:

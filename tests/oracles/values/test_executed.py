@@ -24,6 +24,7 @@ from relaxfuzz.oracles.contract import PassContract, Relation
 from relaxfuzz.oracles.errors import Undefined
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure
+from relaxfuzz.oracles.inspect import calls_of
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.inside import parts_alone
@@ -424,6 +425,39 @@ def test_special_values_have_a_key_of_their_own(
     found = check(Case(mod, pipeline="cpu_generic"), oracles=["executed-by-pipeline"])
     assert [violation.key for violation in found] == keys
     assert all("a combination of operators" in violation.pass_name for violation in found)
+
+
+def test_of_many_operators_the_last_is_blamed_and_one_that_is_refused_hides_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The operators are built several at a time; where that fails, each by itself."""
+    count = pipeline_values.TOGETHER + 1
+
+    def many(x: relax.Expr) -> relax.Expr:
+        for _ in range(count):
+            x = relax.op.negative(x)
+        return relax.op.abs(x)
+
+    mod = over(many)
+    builds: list[int] = []
+
+    def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> Any:
+        def run(name: str, args: list[Any]) -> Any:
+            result = Evaluator(mod).run(name, args)
+            return result + 1 if calls_of(mod[name], "relax.abs") else result
+
+        builds.append(len(plans))
+        if refused and len(mod.functions) > 1:
+            return Failure("build", "InternalError", "", Violation("", "", ("",)))
+        return [plan(run) for plan in plans]
+
+    monkeypatch.setattr(pipeline_values, "execute", execute)
+    for refused in (False, True):
+        builds.clear()
+        case = Case(mod.clone(), pipeline="cpu_generic")
+        (violation,) = check(case, oracles=["executed-by-pipeline"])
+        assert violation.pass_name == "relax.abs"
+        assert (1 in builds) == refused
 
 
 def test_named_inputs_of_mixed_precision_are_cast() -> None:
