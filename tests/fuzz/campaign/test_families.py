@@ -22,7 +22,9 @@ OWN = f"{tensorir_faults.__file__}:keeps_all"
 
 def test_both_families_are_checked(pool: LocalPool) -> None:
     chosen = (Target("ToNonDataflow"), Target("tirx.RemoveNoOp"))
-    config = CampaignConfig(seed=1, modules=12, targets=chosen, modules_in_block=2)
+    config = CampaignConfig(
+        seed=1, modules=12, targets=chosen, modules_in_block=2, compositions=False
+    )
     events = list(run(config, pool))
     assert [event for event in events if isinstance(event, Fault)] == []
     finished = events[-1]
