@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import Phase, settings
 
 from relaxfuzz.compat.script import outer_frames
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 
 # The modules in tests are TVMScript: collecting the tests took three times as long.
 inspect.getouterframes = outer_frames
+
+# What explains a failure traces every line, and makes hundreds of examples after a search.
+settings.register_profile("tests", settings(), phases=set(Phase) - {Phase.explain})
+settings.load_profile("tests")
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[LocalPool]:
+    """Two workers, which survive what tests do to them."""
+    with LocalPool(2) as pool:
+        yield pool

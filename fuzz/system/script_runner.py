@@ -1,8 +1,9 @@
 """Executes Python files as `python FILE` would, without the cost of importing TVM each time.
 
-A runner is a process that has imported NumPy and TVM and nothing of ours. It forks a child for each
-file, see `sandbox`. Run as `python -m relaxfuzz.fuzz.system.script_runner`: each line on stdin is
-JSON with the file, the file for its stderr, and seconds; each line on stdout is an exit code.
+A runner is a process that has imported NumPy, TVM and TVMScript, and nothing of ours. It forks a
+child for each file, see `sandbox`. Run as `python -m relaxfuzz.fuzz.system.script_runner`: each
+line on stdin is JSON with the file, the file for its stderr, and seconds; each line on stdout is an
+exit code.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import inspect
 import json
 import os
 import queue
@@ -175,8 +177,9 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     import numpy  # noqa: F401  # what every reproducer imports
-    import tvm  # noqa: F401
+    from tvm.script import relax  # noqa: F401
 
+    inspect.stack()  # TVMScript's decorators ask for it: the first call looks at all modules
     gc.freeze()
     print(0, file=replies, flush=True)
     temporary = Path(tempfile.gettempdir())

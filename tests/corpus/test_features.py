@@ -14,7 +14,7 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.traits import Trait
 
-MODULES = 60
+MODULES = 24
 
 
 @I.ir_module

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.corpus.knowns import Known
@@ -32,12 +30,6 @@ def _jobs(record: Known) -> Iterator[Check]:
     if oracle in ORACLES and name in catalogue and record.reproducer is not None:
         module = save_json(execute(record.reproducer))
         yield Check(module=module, calls=(bare_call(name),), oracles=(oracle,))
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[LocalPool]:
-    with LocalPool(1) as made:
-        yield made
 
 
 def test_it_recognizes_its_own_reproducer(pool: LocalPool) -> None:

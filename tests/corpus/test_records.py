@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from pathlib import Path
@@ -78,9 +79,14 @@ def test_its_keys_have_no_numbers(record: Known) -> None:
             assert message(text).count("<n>") == text.count("<n>"), "no report has these words"
 
 
+@functools.cache
+def reproducers() -> set[Path]:
+    return {r.reproducer.resolve() for r in RECORDS if r.reproducer is not None}
+
+
 @pytest.mark.parametrize("path", corpus.found(), ids=lambda path: path.stem)
 def test_every_reproducer_has_a_record(path: Path) -> None:
-    assert path.resolve() in {r.reproducer.resolve() for r in RECORDS if r.reproducer is not None}
+    assert path.resolve() in reproducers()
     assert corpus.entry(path) is not None, "the record lacks fails_with"
 
 

@@ -1,25 +1,17 @@
-"""Workers, and modules for them."""
+"""Faulty passes, and a module for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
 
 PASSES = Path(__file__).with_name("passes.py")
-
-
-@pytest.fixture(scope="session")
-def pool() -> Iterator[LocalPool]:
-    """Two workers, which survive what tests do to them."""
-    with LocalPool(2) as pool:
-        yield pool
 
 
 @pytest.fixture(scope="session")

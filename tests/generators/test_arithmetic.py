@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import hypothesis
@@ -22,20 +22,29 @@ from relaxfuzz.oracles.inspect import entries, nodes
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.values.expectation import Expectations
 
-MODULES = [example(arithmetic(), 0, index) for index in range(150)]
-
-FUNCTIONS = [func for mod in MODULES for _, func in entries(mod)]
-
-
-def test_every_module_has_one_public_function() -> None:
-    assert all(map(is_well_formed, MODULES))
-    assert len(FUNCTIONS) == len(MODULES)
-    assert all(tirx.analysis.verify_ssa(func) for func in FUNCTIONS)
+Modules = Sequence[tvm.IRModule]
+Functions = Sequence[tirx.PrimFunc]
 
 
-def test_values_are_defined_and_few_overflow() -> None:
+@pytest.fixture(scope="module")
+def modules() -> Modules:
+    return [example(arithmetic(), 0, index) for index in range(150)]
+
+
+@pytest.fixture(scope="module")
+def functions(modules: Modules) -> Functions:
+    return [func for mod in modules for _, func in entries(mod)]
+
+
+def test_every_module_has_one_public_function(modules: Modules, functions: Functions) -> None:
+    assert all(map(is_well_formed, modules))
+    assert len(functions) == len(modules)
+    assert all(tirx.analysis.verify_ssa(func) for func in functions)
+
+
+def test_values_are_defined_and_few_overflow(modules: Modules) -> None:
     """Of what overflows, and of what divides by zero, the oracles say nothing."""
-    expected = [list(Expectations(mod).of("main")) for mod in MODULES[:60]]
+    expected = [list(Expectations(mod).of("main")) for mod in modules[:60]]
     assert sum(len(each) > 2 for each in expected) >= 58
     overflows = [e.overflows for each in expected for e in each]
     assert sum(overflows) < 0.1 * len(overflows)
@@ -62,11 +71,13 @@ def test_values_are_defined_and_few_overflow() -> None:
         *((kind, lambda node: True) for kind in (ir.And, ir.Or, ir.Not, ir.TensorLoad)),
     ],
 )
-def test_expressions_are_varied(kind: type[Any], which: Callable[[Any], bool]) -> None:
-    assert any(which(node) for func in FUNCTIONS for node in nodes(func, kind))
+def test_expressions_are_varied(
+    functions: Functions, kind: type[Any], which: Callable[[Any], bool]
+) -> None:
+    assert any(which(node) for func in functions for node in nodes(func, kind))
 
 
-def test_terms_come_again() -> None:
+def test_terms_come_again(functions: Functions) -> None:
     """The rules that cancel or join terms look for equal ones."""
 
     def again(store: Any) -> bool:
@@ -74,18 +85,18 @@ def test_terms_come_again() -> None:
         parts = [tvm_ffi.structural_hash(part) for each in sums for part in (each.a, each.b)]
         return len(parts) > len(set(parts))
 
-    stores = [store for func in FUNCTIONS for store in nodes(func, ir.BufferStore)]
+    stores = [store for func in functions for store in nodes(func, ir.BufferStore)]
     assert sum(map(again, stores)) > 0.1 * len(stores)
 
 
-def test_buffers_are_of_many_dtypes() -> None:
-    found = {str(param.ty.dtype) for func in FUNCTIONS for param in func.params}
+def test_buffers_are_of_many_dtypes(functions: Functions) -> None:
+    found = {str(param.ty.dtype) for func in functions for param in func.params}
     assert found >= {"int32", "int64", "bool", "uint8", "int8", "uint32", "float32"}
 
 
-def test_the_same_seed_gives_the_same_modules() -> None:
+def test_the_same_seed_gives_the_same_modules(modules: Modules) -> None:
     again = [example(arithmetic(), 0, index) for index in range(20)]
-    assert list(map(digest, again)) == list(map(digest, MODULES[:20]))
+    assert list(map(digest, again)) == list(map(digest, modules[:20]))
 
 
 def test_there_is_one_stage() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+import tvm
 from hypothesis.errors import InvalidArgument
 from tvm import tirx
 
@@ -15,45 +18,59 @@ from relaxfuzz.generators.stages import DEVICE, Stage
 from relaxfuzz.oracles.inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from relaxfuzz.oracles.pass_runs import digest
 
-MODULES = [example(kernels(), 0, index) for index in range(60)]
-
-FUNCTIONS = [func for mod in MODULES for _, func in prim_funcs(mod)]
-
-WRITTEN = [func for mod in MODULES for gvar, func in prim_funcs(mod) if gvar.name_hint == "kernel"]
-"""With threads already."""
+Modules = Sequence[tvm.IRModule]
+Functions = Sequence[tirx.PrimFunc]
 
 
-def test_every_module_is_well_formed_and_most_are_not_scheduled() -> None:
-    assert all(map(is_well_formed, MODULES))
-    assert sum(map(is_bound_to_threads, FUNCTIONS)) == len(WRITTEN)
+@pytest.fixture(scope="module")
+def modules() -> Modules:
+    return [example(kernels(), 0, index) for index in range(60)]
 
 
-def test_all_functions_of_a_module_are_for_one_device() -> None:
+@pytest.fixture(scope="module")
+def functions(modules: Modules) -> Functions:
+    return [func for mod in modules for _, func in prim_funcs(mod)]
+
+
+@pytest.fixture(scope="module")
+def written(modules: Modules) -> Functions:
+    """With threads already."""
+    return [func for mod in modules for gvar, func in prim_funcs(mod) if gvar.name_hint == "kernel"]
+
+
+def test_every_module_is_well_formed_and_most_are_not_scheduled(
+    modules: Modules, functions: Functions, written: Functions
+) -> None:
+    assert all(map(is_well_formed, modules))
+    assert sum(map(is_bound_to_threads, functions)) == len(written)
+
+
+def test_all_functions_of_a_module_are_for_one_device(modules: Modules) -> None:
     kinds = [
-        {str(attr(func, "target").kind.name) for _, func in prim_funcs(mod)} for mod in MODULES
+        {str(attr(func, "target").kind.name) for _, func in prim_funcs(mod)} for mod in modules
     ]
     devices = [each - {"llvm"} for each in kinds]  # what computes sizes runs on the host
     assert all(len(each) <= 1 for each in devices)
     assert set().union(*devices) == {str(target["kind"]) for target in TARGETS.values()}
 
 
-def test_sizes_are_around_those_of_tiles() -> None:
+def test_sizes_are_around_those_of_tiles(functions: Functions) -> None:
     dims = {
         dim.value
-        for func in FUNCTIONS
+        for func in functions
         for loop in nodes(func, ir.For)
         if isinstance(dim := loop.extent, tirx.IntImm)
     }
     assert len(dims.intersection(SIZES)) > len(SIZES) // 2
 
 
-def test_the_same_seed_gives_the_same_modules() -> None:
-    assert digest(example(kernels(), 0, 3)) == digest(MODULES[3])
+def test_the_same_seed_gives_the_same_modules(modules: Modules) -> None:
+    assert digest(example(kernels(), 0, 3)) == digest(modules[3])
 
 
-def test_most_modules_come_to_the_end() -> None:
+def test_most_modules_come_to_the_end(modules: Modules) -> None:
     ends = 0
-    for mod in MODULES[:12]:
+    for mod in modules[:12]:
         try:
             done = stages.advance(mod, Stage.DEVICE_SPLIT)
         except Exception:  # a bug of a pass on the way
@@ -62,11 +79,11 @@ def test_most_modules_come_to_the_end() -> None:
     assert ends > 6
 
 
-def test_some_are_written_with_their_threads_and_exchange_values() -> None:
-    assert WRITTEN
-    scopes = {str(a.buffer.scope()) for func in WRITTEN for a in nodes(func, ir.AllocBuffer)}
+def test_some_are_written_with_their_threads_and_exchange_values(written: Functions) -> None:
+    assert written
+    scopes = {str(a.buffer.scope()) for func in written for a in nodes(func, ir.AllocBuffer)}
     assert "shared" in scopes
-    assert all(is_bound_to_threads(func) for func in WRITTEN)
+    assert all(is_bound_to_threads(func) for func in written)
 
 
 def test_scheduled_kernels_are_bound_to_threads() -> None:

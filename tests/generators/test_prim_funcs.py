@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import hypothesis
@@ -24,32 +24,41 @@ from relaxfuzz.oracles.values.expectation import Expectations
 
 COUNT = 300
 
-MODULES = [example(prim_funcs(), 0, index) for index in range(COUNT)]
-
-FUNCTIONS = [func for mod in MODULES for _, func in entries(mod)]
-
-
-def test_both_checkers_accept_every_module() -> None:
-    assert all(map(is_well_formed, MODULES))
-    assert all(tirx.analysis.verify_ssa(func) for func in FUNCTIONS)
+Modules = Sequence[tvm.IRModule]
+Functions = Sequence[tirx.PrimFunc]
 
 
-def test_every_function_is_public() -> None:
-    assert all(len(mod.functions) == len(list(entries(mod))) > 0 for mod in MODULES)
+@pytest.fixture(scope="module")
+def modules() -> Modules:
+    return [example(prim_funcs(), 0, index) for index in range(COUNT)]
 
 
-def test_half_are_legalized() -> None:
-    written = [mod for mod in MODULES if "main" in {g.name_hint for g in mod.functions}]
+@pytest.fixture(scope="module")
+def functions(modules: Modules) -> Functions:
+    return [func for mod in modules for _, func in entries(mod)]
+
+
+def test_both_checkers_accept_every_module(modules: Modules, functions: Functions) -> None:
+    assert all(map(is_well_formed, modules))
+    assert all(tirx.analysis.verify_ssa(func) for func in functions)
+
+
+def test_every_function_is_public(modules: Modules) -> None:
+    assert all(len(mod.functions) == len(list(entries(mod))) > 0 for mod in modules)
+
+
+def test_half_are_legalized(modules: Modules) -> None:
+    written = [mod for mod in modules if "main" in {g.name_hint for g in mod.functions}]
     assert COUNT // 3 < len(written) < 2 * COUNT // 3
 
 
-def test_nearly_all_are_defined_for_ordinary_arguments() -> None:
+def test_nearly_all_are_defined_for_ordinary_arguments(modules: Modules) -> None:
     known = 0
-    for mod in MODULES[:60]:
+    for mod in modules[:60]:
         expected = Expectations(mod)
         for gvar, _ in entries(mod):
             known += any(True for _ in expected.of(str(gvar.name_hint)))
-    assert known > 0.9 * sum(len(mod.functions) for mod in MODULES[:60])
+    assert known > 0.9 * sum(len(mod.functions) for mod in modules[:60])
 
 
 def _loop(kind: Any) -> Callable[[Any], bool]:
@@ -83,18 +92,20 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.assume"),
     ],
 )
-def test_modules_are_varied(kind: type[Any], which: Callable[[Any], bool]) -> None:
-    assert any(which(node) for func in FUNCTIONS for node in nodes(func, kind))
+def test_modules_are_varied(
+    functions: Functions, kind: type[Any], which: Callable[[Any], bool]
+) -> None:
+    assert any(which(node) for func in functions for node in nodes(func, kind))
 
 
-def test_buffers_are_of_all_dtypes() -> None:
-    found = {str(p.ty.dtype) for f in FUNCTIONS for p in f.params if hasattr(p.ty, "shape")}
+def test_buffers_are_of_all_dtypes(functions: Functions) -> None:
+    found = {str(p.ty.dtype) for f in functions for p in f.params if hasattr(p.ty, "shape")}
     assert found >= {"float32", "float16", "float64", "bfloat16", "int8", "uint8", "int64", "bool"}
 
 
-def test_the_same_seed_gives_the_same_modules() -> None:
+def test_the_same_seed_gives_the_same_modules(modules: Modules) -> None:
     again = [example(prim_funcs(), 0, index) for index in range(20)]
-    assert list(map(digest, again)) == list(map(digest, MODULES[:20]))
+    assert list(map(digest, again)) == list(map(digest, modules[:20]))
 
 
 def test_modules_have_the_dtype_that_is_asked_for() -> None:
@@ -146,7 +157,7 @@ def test_each_stage_is_of_one_family() -> None:
     assert last_step(Stage.OPAQUE) == STEPS[Stage.OPAQUE][-1]
 
 
-def test_the_stages_of_tensorir_are_those_of_tvms_pipeline() -> None:
+def test_the_stages_of_tensorir_are_those_of_tvms_pipeline(modules: Modules) -> None:
     """In the order in which `tirx.build` runs them; between releases, passes change modules."""
     ran: list[str] = []
 
@@ -156,7 +167,7 @@ def test_the_stages_of_tensorir_are_those_of_tvms_pipeline() -> None:
             ran.append(str(info.name).rpartition(".")[2])
 
     with tvm.transform.PassContext(instruments=[Observer()]):
-        tvm.compile(MODULES[0], "llvm")
+        tvm.compile(modules[0], "llvm")
     names = [stages.pass_of(name) for stage in TENSORIR for name in stages.steps(stage)]
     steps = [name.rpartition(".")[2] for name in names]
     left = iter(ran)

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -41,12 +41,6 @@ class Module:
     def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
         return x
 """
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[LocalPool]:
-    with LocalPool(1) as made:
-        yield made
 
 
 def module(value: Callable[[relax.Var], relax.Expr] = relax.op.exp) -> tvm.IRModule:

@@ -6,7 +6,6 @@ import resource
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,12 +28,6 @@ File = tuple[str, bytes]
 LONGEST = 1500
 """Characters of a refusal, paths included."""
 SECONDS = 20.0
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[LocalPool]:
-    with LocalPool(1) as made:
-        yield made
 
 
 @dataclass

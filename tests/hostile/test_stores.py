@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -410,12 +410,6 @@ def test_reading_executes_nothing(store: Path, finding: Finding, tmp_path: Path)
 
 
 # Findings, replayed
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[LocalPool]:
-    with LocalPool(1) as made:
-        yield made
 
 
 def call(**changes: object) -> dict[str, object]:

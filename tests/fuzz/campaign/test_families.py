@@ -20,24 +20,24 @@ from tests.oracles import tensorir_faults
 OWN = f"{tensorir_faults.__file__}:keeps_all"
 
 
-def test_both_families_are_checked() -> None:
+def test_both_families_are_checked(pool: LocalPool) -> None:
     chosen = (Target("ToNonDataflow"), Target("tirx.RemoveNoOp"))
-    config = CampaignConfig(seed=1, modules=12, targets=chosen, modules_in_block=2)
-    with LocalPool(1) as pool:
-        events = list(run(config, pool))
+    config = CampaignConfig(
+        seed=1, modules=12, targets=chosen, modules_in_block=2, compositions=False
+    )
+    events = list(run(config, pool))
     assert [event for event in events if isinstance(event, Fault)] == []
     finished = events[-1]
     assert isinstance(finished, Finished)
     assert all(finished.stats[target.label].checks > 2 for target in chosen)
 
 
-def test_a_sample_is_executed_on_a_device() -> None:
+def test_a_sample_is_executed_on_a_device(pool: LocalPool) -> None:
     chosen = (Target("tirx.StmtSimplify"), Target("s_tir.StmtSimplify"))
     config = CampaignConfig(
-        seed=1, modules=32, targets=chosen, modules_in_block=8, device="llvm", compositions=False
+        seed=1, modules=12, targets=chosen, modules_in_block=6, device="llvm", compositions=False
     )
-    with LocalPool(1) as pool:
-        events = list(run(config, pool))
+    events = list(run(config, pool))
     assert [event for event in events if isinstance(event, Fault)] == []
     finished = events[-1]
     assert isinstance(finished, Finished)

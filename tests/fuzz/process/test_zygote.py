@@ -66,8 +66,9 @@ class Replies:
                 return reply
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_pool() -> Iterator[LocalPool]:
+    """One worker, for jobs that are killed from outside; other jobs are not disturbed."""
     with LocalPool(1) as pool:
         yield pool
 

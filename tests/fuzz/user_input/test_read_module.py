@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,6 @@ def mod(tmp_path_factory: pytest.TempPathFactory) -> tvm.IRModule:
     path = tmp_path_factory.mktemp("script") / "script.py"
     path.write_text(SCRIPT)
     return execute(path)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[LocalPool]:
-    with LocalPool(1) as made:
-        yield made
 
 
 def write(folder: Path, text: str, name: str = "user_module.py") -> Path:

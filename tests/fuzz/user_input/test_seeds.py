@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +33,6 @@ def text():
 def fails():
     raise ValueError("out of cheese")
 """
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[LocalPool]:
-    with LocalPool(1) as made:
-        yield made
 
 
 @pytest.fixture

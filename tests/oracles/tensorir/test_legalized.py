@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -115,13 +114,17 @@ def size_of(dim: Any, sizes: dict[int, int]) -> int:
     return size
 
 
-def programs() -> Iterator[tuple[str, tirx.PrimFunc, Program]]:
+@functools.cache
+def programs() -> list[tuple[str, tirx.PrimFunc, Program]]:
+    """All PrimFuncs that can be translated."""
+    found = []
     for name, func in prim_funcs().items():
         try:
-            yield name, func, translate(func)
+            found.append((name, func, translate(func)))
         except Unsupported as error:
             if "handle" not in str(error):
                 raise
+    return found
 
 
 def outcome(run: Any, args: list[Any]) -> str:

@@ -59,18 +59,28 @@ def strange() -> tvm.IRModule:
     return Module
 
 
-def detours(steps: int = 60) -> tvm.IRModule:
-    """Many bindings, so that many rewrites are made somewhere."""
+def detours(steps: int = 60, first: int = 0) -> tvm.IRModule:
+    """Many bindings, so that many rewrites are made somewhere; the names decide which."""
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((2, 3, 4), "float32"))
     with builder.function("main", [x]):
         with builder.dataflow():
             value = x
-            for number in range(steps):
+            for number in range(first, first + steps):
                 value = builder.emit(relax.op.negative(value), f"step_{number}")
             value = builder.emit_output(value)
         builder.emit_func_output(value)
     return builder.finalize()
+
+
+def joins() -> tvm.IRModule:
+    """Four rewrites: two join tensors, one transposes."""
+    return detours(12)
+
+
+def choices() -> tvm.IRModule:
+    """Four rewrites: one chooses by a condition, one flips."""
+    return detours(13, first=32)
 
 
 def _changing(name: str, op: str, change: Callable[[Any, Any], relax.Expr]) -> Pass:
@@ -165,10 +175,10 @@ FAULTS: tuple[tuple[str, Callable[[], Pass], Callable[[], tvm.IRModule], str, st
     ("static-twin", swaps_where_shapes_are_static, symbolic, "SwapsStatic", "relax.subtract"),
     ("static-twin", swaps_where_shapes_are_symbolic, strange, "relax.subtract", "relax.subtract"),
     ("batch-permutation", mixes_the_batch, strange, "relax.nn.relu", "relax.nn.relu"),
-    ("rewritten-twin", reverses_concat, detours, "ReversesConcat", "then concat"),
-    ("rewritten-twin", forgets_one_of_two_flips, detours, "OneFlip", "flip twice"),
-    ("rewritten-twin", takes_the_wrong_operand, detours, "WrongOperand", "where the condition"),
-    ("rewritten-twin", transposes_with_the_inverse, detours, "SkipsTranspose", "permute_dims"),
+    ("rewritten-twin", reverses_concat, joins, "ReversesConcat", "then concat"),
+    ("rewritten-twin", forgets_one_of_two_flips, choices, "OneFlip", "flip twice"),
+    ("rewritten-twin", takes_the_wrong_operand, choices, "WrongOperand", "where the condition"),
+    ("rewritten-twin", transposes_with_the_inverse, joins, "SkipsTranspose", "permute_dims"),
 )
 """Oracle, pass that it must catch, module that shows it, who is blamed, what the key names."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def install(monkeypatch: pytest.MonkeyPatch, factory: Callable[[], tvm.transform
     )
 
 
+@functools.cache  # several faults are shown by one module
+def assert_silent(oracle: str, module: Callable[[], tvm.IRModule]) -> None:
+    """Nothing is wrong with TVM's own pipeline."""
+    case = Case(module(), pipeline="default")
+    assert check(case, oracles=[oracle]) == []
+    run_snippet(oracle, case)
+
+
 @pytest.mark.parametrize(
     ("oracle", "factory", "module", "blamed", "part_of_key"),
     faults.FAULTS,
@@ -49,10 +58,8 @@ def test_the_fault_is_caught(
     blamed: str,
     part_of_key: str,
 ) -> None:
+    assert_silent(oracle, module)
     case = Case(module(), pipeline="default")
-    assert check(case, oracles=[oracle]) == []
-    run_snippet(oracle, case)
-
     install(monkeypatch, factory)
     (violation,) = check(case, oracles=[oracle])
     assert (violation.oracle, violation.pass_name) == (oracle, blamed)
