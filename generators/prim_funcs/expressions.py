@@ -243,18 +243,19 @@ def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
 
 def _widened(e: Expressions, dtype: str, depth: int) -> Expr:
     """Computed in a wider dtype than its operands have, as sums of products are."""
-    inside = _NARROWER.get(dtype, dtype)
+    inside = NARROWER.get(dtype, dtype)
     a, b = e.cast(e.value(inside, depth), dtype), e.cast(e.leaf(inside), dtype)
     return a + b if e._choices.flag() else a * b
 
 
-_NARROWER = {
+NARROWER = {
     "int64": "int32",
     "int32": "int8",
     "int16": "int8",
     "float64": "float32",
     "float32": "float16",
 }
+"""Whose sums and products are computed in a wider dtype."""
 
 
 def _quotient(e: Expressions, dtype: str, depth: int) -> Expr:
