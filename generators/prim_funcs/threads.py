@@ -116,7 +116,7 @@ def _launched(c: Choices, grid: _Grid, dtype: str, given: tirx.Buffer, out: tirx
         item = item if vx is None else item * grid.virtual + vx
         made = Kernel(dtype, tx, ty, grid.columns, grid.rows, vx, item, given, out, [])
         _exchanged(c, made)
-        for _ in range(1 + c.below(3)):
+        for _ in range(1 + c.below(4)):
             c.pick(_STEPS if vx is None else _VIRTUAL)(c, made)
 
 
@@ -200,13 +200,15 @@ Step = Callable[[Choices, Kernel], None]
 
 _STEPS: tuple[Step, ...] = (
     _exchanged,
+    _exchanged,
+    _again,
+    _again,
+    _again,
     _first_row,
     _one_of_several,
     _moving,
     _decided,
     _registers,
-    _again,
-    _again,
 )
 
 _VIRTUAL: tuple[Step, ...] = (_registers,)
