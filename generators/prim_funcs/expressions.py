@@ -285,6 +285,15 @@ def _negative(e: Expressions, dtype: str, depth: int) -> Expr:
     return divide(value, const(e._choices.pick((-2, -3)), dtype))
 
 
+def _of_clipped(e: Expressions, dtype: str, depth: int) -> Expr:
+    """A quotient or a remainder of what is bounded on one side alone."""
+    clip, limit = e._choices.pick(((tirx.max, -3), (tirx.min, 3), (tirx.max, -100), (tirx.max, 0)))
+    limit = abs(limit) if dtype.startswith("u") else limit
+    divide = e._choices.pick((tirx.floordiv, tirx.floormod, tirx.truncdiv, tirx.truncmod))
+    clipped = clip(e.value(dtype, depth), const(limit, dtype))
+    return divide(clipped, const(e._choices.pick((3, 2, 5)), dtype))
+
+
 def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
     """Of unsigned numbers what they differ in: a difference below 0 has no meaning."""
     a, b = e.value(dtype, depth), e.leaf(dtype)
@@ -325,4 +334,6 @@ _INTEGRAL: tuple[Operation, ...] = (
     _binary(tirx.bitwise_xor),
     _quotient,
     _negative,
+    _of_clipped,
+    _of_clipped,
 )
