@@ -53,7 +53,9 @@ def _bound(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None
     if not c.flag(0.3):
         builder.buffer_store(task.target, e.value(task.dtype), at)
         return
-    with builder.If(e.cast(var, "bool")):
+    # TVM makes no block with a condition on an unsigned number that has a name: it negates it.
+    unsigned = task.dtype.startswith("u")
+    with builder.If(e.cast(e.cast(var, "int32") if unsigned else var, "bool")):
         with builder.Then():
             builder.buffer_store(task.target, e.value(task.dtype), at)
         # The caller's element may stay.
