@@ -68,6 +68,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=in_place("tirx.transform.AnnotateEntryFunc()"),
         stages=ANYWHERE,
         post=_entry,
+        exemptions=(
+            Exemption(
+                "isolation",
+                "whether a function is the entry depends on whether there are others",
+                "docstring: 'Set a PrimFunc as the entry point if it is only function in IRModule'",
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(
