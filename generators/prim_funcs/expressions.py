@@ -243,18 +243,19 @@ def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
 
 def _widened(e: Expressions, dtype: str, depth: int) -> Expr:
     """Computed in a wider dtype than its operands have, as sums of products are."""
-    inside = _NARROWER.get(dtype, dtype)
+    inside = NARROWER.get(dtype, dtype)
     a, b = e.cast(e.value(inside, depth), dtype), e.cast(e.leaf(inside), dtype)
     return a + b if e._choices.flag() else a * b
 
 
-_NARROWER = {
+NARROWER = {
     "int64": "int32",
     "int32": "int8",
     "int16": "int8",
     "float64": "float32",
     "float32": "float16",
 }
+"""Whose sums and products are computed in a wider dtype."""
 
 
 def _quotient(e: Expressions, dtype: str, depth: int) -> Expr:
@@ -282,6 +283,15 @@ def _negative(e: Expressions, dtype: str, depth: int) -> Expr:
         value = tirx.floormod(value, const(6, dtype))
     divide = e._choices.pick((tirx.floordiv, tirx.truncdiv, tirx.floormod, tirx.truncmod))
     return divide(value, const(e._choices.pick((-2, -3)), dtype))
+
+
+def _of_clipped(e: Expressions, dtype: str, depth: int) -> Expr:
+    """A quotient or a remainder of what is bounded on one side alone."""
+    clip, limit = e._choices.pick(((tirx.max, -3), (tirx.min, 3), (tirx.max, -100), (tirx.max, 0)))
+    limit = abs(limit) if dtype.startswith("u") else limit
+    divide = e._choices.pick((tirx.floordiv, tirx.floormod, tirx.truncdiv, tirx.truncmod))
+    clipped = clip(e.value(dtype, depth), const(limit, dtype))
+    return divide(clipped, const(e._choices.pick((3, 2, 5)), dtype))
 
 
 def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
@@ -324,4 +334,6 @@ _INTEGRAL: tuple[Operation, ...] = (
     _binary(tirx.bitwise_xor),
     _quotient,
     _negative,
+    _of_clipped,
+    _of_clipped,
 )

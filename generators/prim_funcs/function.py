@@ -10,7 +10,7 @@ from tvm.script.ir_builder import tirx as builder
 
 from ..choices import Choices
 from ..values import Dim
-from .expressions import FLOATS, INTEGERS
+from .expressions import FLOATS, INTEGERS, NARROWER
 from .nests import nest
 from .task import Task
 
@@ -30,6 +30,11 @@ ELEMENTWISE = 0.1
 """The chance that a function is marked as elementwise, as AnnotateTIROpPattern does it."""
 SYMBOLIC = 0.25
 """The chance that a function has symbolic dimensions."""
+WIDENING = 0.25
+"""The chance that a function computes in a wider dtype than its operands have."""
+CHAINED = 0.3
+"""The chance that each buffer of the function's own is like the first, and needed until the next
+one is written: what fusion makes of layers of a network, and what memory is shared in."""
 
 
 def prim_func(
@@ -42,7 +47,9 @@ def prim_func(
         dtypes: of most of its buffers; none: mostly float32.
     """
     c = Choices(header)
-    usual = c.pick(list(dtypes) if dtypes else ("float32", "float32", *DTYPES))
+    # What TVM simplifies are integers.
+    usual = c.pick(list(dtypes) if dtypes else ("float32", "float32", *DTYPES, "int32", "int64"))
+    given = NARROWER.get(usual, usual) if c.flag(WIDENING) else usual
     index = c.pick(("int32", "int64"))
     sizes = _sizes(c)
     if any(not isinstance(size, int) for size in sizes):
@@ -51,7 +58,7 @@ def prim_func(
     with IRBuilder() as ib, builder.prim_func(s_tir=blocks):
         builder.func_name(name)
         readable = [
-            builder.arg(letter, _parameter(c, _shape(c, sizes), _dtype(c, usual)))
+            builder.arg(letter, _parameter(c, _shape(c, sizes), _dtype(c, given)))
             for letter in "ABC"[: 1 + c.pick((0, 1, 0, 2))]
         ]
         scalars = []
@@ -66,21 +73,23 @@ def prim_func(
         if c.flag(ELEMENTWISE):
             builder.func_attr({"op_pattern": 0})
         # What no parameter has, nobody knows.
-        given = {hash(dim) for buffer in (*readable, *outputs) for dim in buffer.ty.shape}
-        known = [size for size in sizes if isinstance(size, int) or hash(size) in given] or [4]
+        dims = {hash(dim) for buffer in (*readable, *outputs) for dim in buffer.ty.shape}
+        known = [size for size in sizes if isinstance(size, int) or hash(size) in dims] or [4]
         between = len(bodies) - len(outputs)
+        chained = c.flag(CHAINED)
         for number, body in enumerate(bodies):
             b = Choices(body)
-            if number < between:
-                target = _allocated(b, _shape(b, known), _dtype(b, usual), blocks=blocks)
-                IRBuilder.name("DEF"[number], target)
-            else:
+            if number >= between:
                 target = outputs[number - between]
+            else:
+                like = Choices(bodies[0]) if chained else b
+                target = _allocated(like, _shape(like, known), _dtype(like, usual), blocks=blocks)
+                IRBuilder.name("DEFGH"[number], target)
             # An output may also be updated.
             updated = number >= between and b.flag(0.1)
             output = number >= between
             nest(b, Task(target, [target] * updated + readable, scalars, index, blocks, output))
-            readable.append(target)
+            readable = [target] if chained else [*readable, target]
     return ib.get().with_attr("global_symbol", name)
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tvm
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
+from tvm import tirx
 
 from ..modules import ir_modules
 from ..stages import DEVICE, Stage
 from . import SMALL, at_stage, legalized, stage_among
-from .threads import BYTES, kernel
+from .reductions import BYTES as REDUCTION
+from .reductions import reduction
+from .threads import BYTES as KERNEL
+from .threads import kernel
 
 TARGETS: Mapping[str, Mapping[str, Any]] = {
     "cuda": {
@@ -43,8 +48,8 @@ def kernels(
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of public PrimFuncs that are bound to a target.
 
-    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. One in five is
-    a kernel as people write it, whose threads are bound already.
+    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. One in four is
+    a reduction in TE, one in eight a kernel as people write it, whose threads are bound already.
 
     Args:
         stage: how far the modules have come on their way through `tirx.build` for a device; see
@@ -66,7 +71,10 @@ def kernels(
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
         legalized(ir_modules(**relax)),
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
-        _written(st.binary(min_size=BYTES, max_size=BYTES)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _reduction(numbers)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _reduction(numbers)),
+        legalized(ir_modules(**relax)),
+        _made(st.binary(min_size=KERNEL, max_size=KERNEL), kernel),
     ).filter(lambda mod: mod is not None)
     names = st.sampled_from(list(TARGETS) if target is None else [target])
     modules = _bound(funcs, names)
@@ -74,8 +82,17 @@ def kernels(
 
 
 @st.composite
-def _written(draw: st.DrawFn, data: st.SearchStrategy[bytes]) -> tvm.IRModule:
-    return tvm.IRModule({"kernel": kernel(draw(data))})
+def _made(
+    draw: st.DrawFn, data: st.SearchStrategy[bytes], make: Callable[[bytes], tirx.PrimFunc]
+) -> tvm.IRModule:
+    func = make(draw(data))
+    return tvm.IRModule({func.attrs["global_symbol"]: func})
+
+
+def _reduction(numbers: Sequence[float]) -> Callable[[bytes], tirx.PrimFunc]:
+    """Reductions over dimensions of these sizes."""
+    sizes = [size for number in numbers if 0 < (size := int(number)) <= max(SIZES)]
+    return functools.partial(reduction, sizes=sizes or SIZES)
 
 
 @st.composite

@@ -98,12 +98,7 @@ def _split(c: Choices, task: Task) -> None:
     which = c.below(len(dims))
     factor = c.pick(FACTORS)
     size = task.number(dims[which])
-    outer: Dim = (
-        math.ceil(dims[which] / factor)
-        if isinstance(dims[which], int)
-        else tirx.floordiv(size + task.number(factor - 1), task.number(factor))
-    )
-    extents = [*dims[:which], outer, factor, *dims[which + 1 :]]
+    extents = [*dims[:which], _tiles(task, dims[which], factor), factor, *dims[which + 1 :]]
     plain = c.flag(0.7)
     with loops(c, task, extents, plain) as variables, builder.sblock("tiled"):
         spread = variables[which] * task.number(factor) + variables[which + 1]
@@ -237,6 +232,34 @@ def _guarded(c: Choices, task: Task) -> None:
     return None
 
 
+def _tiled(c: Choices, task: Task) -> None:
+    """Tiles of the first dimension that reach beyond it, with a guard inside: as loops are split
+    where no block has a predicate. The index may have a name."""
+    dims = task.dims
+    if not dims:
+        return _plain(c, task)
+    factor = c.pick(FACTORS)
+    # More tiles than needed are what is left of several splits that do not divide one another.
+    tiles = _tiles(task, dims[0], factor, c.pick((0, 1, 0, 2)))
+    plain = c.flag(0.7)
+    with loops(c, task, [tiles, factor, *dims[1:]], plain) as variables:
+        row = variables[0] * task.number(factor) + variables[1]
+        if c.flag(0.4):
+            row = builder.Bind(row)
+        inside = row < task.number(dims[0])
+        at = [row, *variables[2:]]
+        with builder.If(tirx.likely(inside) if c.flag() else inside), builder.Then():
+            element(c, task, axes_of(at, dims), at, plain)
+    return None
+
+
+def _tiles(task: Task, size: Dim, factor: int, more: int = 0) -> Dim:
+    """How many tiles a dimension has, and some more."""
+    if isinstance(size, int):
+        return math.ceil(size / factor) + more
+    return tirx.floordiv(size + task.number(factor - 1), task.number(factor)) + task.number(more)
+
+
 Nest = Callable[[Choices, Task], None]
 
 _IN_BLOCKS: tuple[Nest, ...] = (
@@ -250,6 +273,7 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     _opaque,
     _plain,
     _guarded,
+    _tiled,
     _matched,
     carried,
     staged,
@@ -257,4 +281,14 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     padded,
 )
 
-_PLAIN: tuple[Nest, ...] = (_plain, _plain, _guarded, _plain, carried, staged, counted, padded)
+_PLAIN: tuple[Nest, ...] = (
+    _plain,
+    _plain,
+    _guarded,
+    _tiled,
+    _plain,
+    carried,
+    staged,
+    counted,
+    padded,
+)

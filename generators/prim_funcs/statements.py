@@ -11,6 +11,7 @@ from tvm.script.ir_builder import tirx as builder
 
 from ...compat import ir
 from ..choices import Choices
+from ..values import Dim
 from .expressions import Axis, Expr, const
 from .task import REDUCED, Task, counter, own_buffer, total
 
@@ -45,10 +46,22 @@ def _either(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> Non
 
 
 def _bound(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A value with a name, which may decide on the element."""
     e = task.expressions(c, axes)
     var = builder.Bind(e.value(task.dtype, 1))
     e.scalars.append(var)
-    builder.buffer_store(task.target, e.value(task.dtype), at)
+    if not c.flag(0.3):
+        builder.buffer_store(task.target, e.value(task.dtype), at)
+        return
+    # TVM makes no block with a condition on an unsigned number that has a name: it negates it.
+    unsigned = task.dtype.startswith("u")
+    with builder.If(e.cast(e.cast(var, "int32") if unsigned else var, "bool")):
+        with builder.Then():
+            builder.buffer_store(task.target, e.value(task.dtype), at)
+        # The caller's element may stay.
+        if not (task.output and c.flag(0.6)):
+            with builder.Else():
+                builder.buffer_store(task.target, e.value(task.dtype, 1), at)
 
 
 def _accumulated(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
@@ -148,6 +161,21 @@ def _jumping(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> No
         builder.buffer_store(task.target, total(old, inner.value(task.dtype, 1), task.dtype), at)
 
 
+def _alone(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A loop over updates of the element, of which one does something else before: the first, the
+    last, or one that there may not be."""
+    e = task.expressions(c, axes)
+    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+    count: Dim = c.pick((*REDUCED, *(axis.extent for axis in axes)))
+    points = (0, 2, 5) if not isinstance(count, int) else (0, max(count - 1, 0), count, 2)
+    with builder.serial(task.number(0), task.number(count)) as k:
+        inner = task.expressions(c, [*axes, Axis(k, count)])
+        with builder.If(ir.EQ(k, task.number(c.pick(points)))), builder.Then():
+            builder.buffer_store(task.target, inner.value(task.dtype, 1), at)
+        old = task.target[tuple(at)]
+        builder.buffer_store(task.target, total(old, inner.leaf(task.dtype), task.dtype), at)
+
+
 def _assumed(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
     """What is assumed of the axes holds: TVM may use it."""
     for axis in axes[:1]:
@@ -189,6 +217,7 @@ _STATEMENTS: tuple[Statement, ...] = (
     _accumulated,
     _while,
     _jumping,
+    _alone,
     _accumulated,
     _collected,
     _assumed,

@@ -14,8 +14,10 @@ from ...compat import ir
 from ..choices import Choices
 from .expressions import Expr, const
 
-BYTES = 24
-"""For one kernel."""
+BYTES = 48
+"""For one function."""
+SEVERAL = 0.3
+"""The chance that a function has two kernels."""
 
 DTYPES = ("float32", "int32")
 
@@ -37,6 +39,8 @@ class Kernel:
     """The element of each thread and virtual thread in a buffer of the caller's."""
     given: tirx.Buffer
     out: tirx.Buffer
+    filled: list[tirx.Buffer]
+    """Memory of the block, an element for each thread, that an earlier step has filled."""
 
     @property
     def own(self) -> Expr:
@@ -68,26 +72,52 @@ def kernel(data: bytes) -> tirx.PrimFunc:
     """The public PrimFunc that these bytes stand for."""
     c = Choices(data)
     dtype = c.pick(DTYPES)
-    blocks, columns, rows = c.pick((1, 2)), c.pick((32, 16, 64)), c.pick((1, 2, 4))
-    virtual = 2 if c.flag(0.3) else 1
-    size = blocks * rows * columns * virtual
+    grids = [_Grid.drawn(c) for _ in range(1 + c.flag(SEVERAL))]
     with IRBuilder() as ib, builder.prim_func():
         builder.func_name("kernel")
-        given = builder.arg("A", builder.buffer((size,), dtype))
-        out = builder.arg("B", builder.buffer((size,), dtype))
+        buffers = [
+            [builder.arg(name, builder.buffer((grid.size,), dtype)) for name in names]
+            for grid, names in zip(grids, ("AB", "CD"), strict=False)
+        ]
         builder.func_attr({"tirx.noalias": True, "tirx.is_scheduled": True})
-        with ExitStack() as frames:
-            bx = _bound(frames, blocks, "blockIdx.x")
-            ty = _bound(frames, rows, "threadIdx.y") if rows > 1 else tirx.IntImm("int32", 0)
-            tx = _bound(frames, columns, "threadIdx.x")
-            vx = _bound(frames, virtual, "vthread.x") if virtual > 1 else None
-            item = (bx * rows + ty) * columns + tx
-            item = item if vx is None else item * virtual + vx
-            made = Kernel(dtype, tx, ty, columns, rows, vx, item, given, out)
-            _exchanged(c, made)
-            for _ in range(1 + c.below(2)):
-                c.pick(_VIRTUAL if virtual > 1 else _STEPS)(c, made)
+        for grid, (given, out) in zip(grids, buffers, strict=True):
+            _launched(c, grid, dtype, given, out)
     return ib.get().with_attr("global_symbol", "kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The extents of the thread axes of a kernel."""
+
+    blocks: int
+    columns: int
+    rows: int
+    virtual: int
+
+    @classmethod
+    def drawn(cls, c: Choices) -> _Grid:
+        blocks, columns, rows = c.pick((1, 2)), c.pick((32, 16, 64)), c.pick((1, 2, 4))
+        return cls(blocks, columns, rows, 2 if c.flag(0.3) else 1)
+
+    @property
+    def size(self) -> int:
+        """Of a buffer with an element for each thread."""
+        return self.blocks * self.rows * self.columns * self.virtual
+
+
+def _launched(c: Choices, grid: _Grid, dtype: str, given: tirx.Buffer, out: tirx.Buffer) -> None:
+    with ExitStack() as frames:
+        bx = _bound(frames, grid.blocks, "blockIdx.x")
+        one_row = grid.rows == 1
+        ty = tirx.IntImm("int32", 0) if one_row else _bound(frames, grid.rows, "threadIdx.y")
+        tx = _bound(frames, grid.columns, "threadIdx.x")
+        vx = _bound(frames, grid.virtual, "vthread.x") if grid.virtual > 1 else None
+        item = (bx * grid.rows + ty) * grid.columns + tx
+        item = item if vx is None else item * grid.virtual + vx
+        made = Kernel(dtype, tx, ty, grid.columns, grid.rows, vx, item, given, out, [])
+        _exchanged(c, made)
+        for _ in range(1 + c.below(4)):
+            c.pick(_STEPS if vx is None else _VIRTUAL)(c, made)
 
 
 def _bound(frames: ExitStack, extent: int, tag: str) -> Expr:
@@ -100,9 +130,18 @@ def _exchanged(c: Choices, k: Kernel) -> None:
     """Each thread reads what another one has written."""
     s = k.shared(k.threads)
     builder.buffer_store(s, k.value, [k.own])
+    builder.buffer_store(k.out, s[_other(c, k)], [k.item])
+    k.filled.append(s)
+
+
+def _other(c: Choices, k: Kernel) -> Expr:
     size = k.threads
-    other = c.pick((size - 1 - k.own, tirx.floormod(k.own + 1, size), k.own))
-    builder.buffer_store(k.out, s[other], [k.item])
+    return c.pick((size - 1 - k.own, tirx.floormod(k.own + 1, size), k.own))
+
+
+def _again(c: Choices, k: Kernel) -> None:
+    """What an earlier step has written is read once more, as tiles are that are used twice."""
+    k.add(c.pick(k.filled)[_other(c, k)])
 
 
 def _first_row(c: Choices, k: Kernel) -> None:
@@ -140,6 +179,7 @@ def _decided(c: Choices, k: Kernel) -> None:
     builder.buffer_store(s, k.value, [k.own])
     with builder.If(s[k.threads - 1 - k.own] > const(1, k.dtype)), builder.Then():
         k.add(const(1, k.dtype))
+    k.filled.append(s)
 
 
 def _registers(c: Choices, k: Kernel) -> None:
@@ -158,6 +198,17 @@ def _registers(c: Choices, k: Kernel) -> None:
 
 Step = Callable[[Choices, Kernel], None]
 
-_STEPS: tuple[Step, ...] = (_exchanged, _first_row, _one_of_several, _moving, _decided, _registers)
+_STEPS: tuple[Step, ...] = (
+    _exchanged,
+    _exchanged,
+    _again,
+    _again,
+    _again,
+    _first_row,
+    _one_of_several,
+    _moving,
+    _decided,
+    _registers,
+)
 
 _VIRTUAL: tuple[Step, ...] = (_registers,)

@@ -22,7 +22,7 @@ from ...compat.drift import Drift, drift_of
 from ...generators.values import elements, static_product
 from .. import keys
 from ..errors import Unsupported
-from ..inspect import nodes, prim_funcs, relax_functions
+from ..inspect import attr, nodes, prim_funcs, relax_functions
 from ..violation import Violation, omit
 from . import kernels
 from .fork import HANG, LATE, allow, in_fork
@@ -125,12 +125,12 @@ def execute(
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
         Death where the process dies; None where nothing is known, since the time was too short,
-        a second attempt ended otherwise, or a value belongs on another device than the CPU.
+        a second attempt ended otherwise, or a value or a PrimFunc is for another device.
 
     Raises:
         Drift: this TVM lacks what relaxfuzz needs to build and run a module.
     """
-    if plans and not all(map(_is_cpu, nodes(mod, ir.VDevice))):
+    if plans and not all(map(_is_cpu, _targets(mod))):
         omit("values in the VM: it has no device but the CPU, and the module places some elsewhere")
         return None
     linker()  # once, before the forks
@@ -201,8 +201,15 @@ def carried_out(
     return [value for _, value in steps[2:]]
 
 
-def _is_cpu(device: ir.VDevice) -> bool:
-    return int(device.target.get_target_device_type()) == int(tvm.cpu().dlpack_device_type())
+def _targets(mod: tvm.IRModule) -> Iterator[Any]:
+    """What values are placed on, and what PrimFuncs are bound to."""
+    yield from (device.target for device in nodes(mod, ir.VDevice))
+    bound = (attr(func, "target") for _, func in prim_funcs(mod))
+    yield from (target for target in bound if target is not None)
+
+
+def _is_cpu(target: Any) -> bool:
+    return int(target.get_target_device_type()) == int(tvm.cpu().dlpack_device_type())
 
 
 MANY = 5_000_000

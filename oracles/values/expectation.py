@@ -255,6 +255,10 @@ class Expectations:
             for expectation in self.of(str(gvar.name_hint), rule, kinds)
         ]
 
+    def again(self, name: str, rule: Rule, kind: Kind) -> Expectation | None:
+        """A call with other numbers of a kind than `of` gives; None where it is not defined."""
+        return self._drawn(name, rule, kind, list(Kind).index(kind) + TRIES * len(Kind))
+
     def why_not(self, name: str) -> str | None:
         """Why there are no calls of a function that was asked for; None: no reason is known."""
         return next((why for (other, _), why in self._why_not.items() if other == name), None)

@@ -39,6 +39,7 @@ class Kind(enum.StrEnum):
     SPECIAL = "special values"  # NaN, infinities, -0.0, extremes among whole numbers
     ENDS = "ends of the dtypes"  # the largest and least integers; floats next to 0
     PRECISION = "integers that floats round"  # those from which on a float does not hold them all
+    NEGATIVE = "negative numbers"  # in [-3, -1], of which a 0 that fills up is the maximum
 
 
 EXTREMES = (Kind.ENDS, Kind.PRECISION)
@@ -186,6 +187,8 @@ class _Drawing:
                 return "rng.integers(-1, 2, shape)"
             case Kind.POSITIVE:
                 return "rng.integers(1, 4, shape)"
+            case Kind.NEGATIVE:
+                return "rng.integers(-3, 0, shape)"
             case Kind.ENDS:
                 info = ml_dtypes.finfo(dtype)
                 least = [float(info.smallest_subnormal), float(info.tiny), float(info.eps), 0.0, 1]
@@ -223,6 +226,8 @@ class _Drawing:
         match self._kind:
             case Kind.POSITIVE:
                 return "rng.integers(1, 4, shape)"
+            case Kind.NEGATIVE if signed:
+                return "rng.integers(-3, 0, shape)"
             case Kind.FRACTION if dtype.itemsize == 8:
                 # Neighbours that are equal in float32.
                 signs = "rng.choice([-1, 1], shape) * " if signed else ""

@@ -77,6 +77,17 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
         abstain(why)
 
 
+def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectation] | None:
+    """The two sides of the same call with other numbers of the same kind; None where there are
+    none."""
+    rule, after = rule_of(runs), runs.direct.mod
+    other = None if rule is None else runs.given.expectations.again(e.function, rule, e.kind)
+    if rule is None or after is None or other is None:
+        return None
+    plan = functools.partial(rule.plan, e.function)
+    return other, Expectation(after, e.function, other.args, None, e.kind, plan, wraps=True)
+
+
 def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
     """All kinds of arguments; in the many checks of a campaign two of them, by module.
 

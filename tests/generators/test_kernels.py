@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
 import pytest
 import tvm
@@ -14,6 +15,8 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.prim_funcs.kernels import SIZES, TARGETS, kernels
+from relaxfuzz.generators.prim_funcs.reductions import BYTES, reduction
+from relaxfuzz.generators.prim_funcs.threads import kernel
 from relaxfuzz.generators.stages import DEVICE, Stage
 from relaxfuzz.oracles.inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from relaxfuzz.oracles.pass_runs import digest
@@ -84,6 +87,50 @@ def test_some_are_written_with_their_threads_and_exchange_values(written: Functi
     scopes = {str(a.buffer.scope()) for func in written for a in nodes(func, ir.AllocBuffer)}
     assert "shared" in scopes
     assert all(is_bound_to_threads(func) for func in written)
+
+
+def test_some_functions_have_several_kernels_of_different_extents() -> None:
+    extents = [
+        {int(loop.extent) for loop in nodes(func, ir.For) if _tag(loop) == "threadIdx.x"}
+        for func in (kernel(Random(seed).randbytes(48)) for seed in range(20))
+    ]
+    assert any(len(each) > 1 for each in extents)
+
+
+def _tag(loop: ir.For) -> str:
+    return "" if loop.thread_binding is None else str(loop.thread_binding.thread_tag)
+
+
+def test_some_memory_in_common_is_read_after_other_memory_has_been_filled() -> None:
+    assert any(_outlives(kernel(Random(seed).randbytes(48))) for seed in range(40))
+
+
+def _outlives(func: tirx.PrimFunc) -> bool:
+    order = [
+        node.buffer if isinstance(node, ir.BufferStore) else ir.tensor_of(node)
+        for node in nodes(func, ir.BufferStore, ir.TensorLoad)
+    ]
+    shared = [hash(buffer) for buffer in order if buffer.scope() == "shared"]
+    return any(
+        later in shared[:at] and later != shared[at - 1] for at, later in enumerate(shared) if at
+    )
+
+
+def test_reductions_add_up_in_a_wider_dtype_and_have_steps_around_them(
+    modules: Modules,
+) -> None:
+    found = [reduction(Random(seed).randbytes(BYTES), SIZES) for seed in range(60)]
+    assert all(is_well_formed(tvm.IRModule({"reduction": func})) for func in found)
+    blocks = {len(nodes(func, ir.SBlock)) - 1 for func in found}
+    assert blocks == {1, 2, 3}
+    dtypes = {
+        (str(ir.tensor_of(block.reads[0]).ty.dtype), str(block.body.buffer.ty.dtype))
+        for func in found
+        for block in nodes(func, ir.SBlock)
+        if block.init is not None
+    }
+    assert {("float16", "float32"), ("int8", "int32")} <= dtypes
+    assert any("reduction" in {str(g.name_hint) for g in mod.functions} for mod in modules)
 
 
 def test_scheduled_kernels_are_bound_to_threads() -> None:

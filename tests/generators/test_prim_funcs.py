@@ -90,12 +90,62 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (ir.For, lambda loop: not isinstance(loop.min, tirx.IntImm)),
         (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.break_loop"),
         (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.assume"),
+        (ir.For, lambda loop: _is_guarded_tile(loop)),
+        (ir.For, lambda loop: _does_something_once(loop)),
+        (ir.SeqStmt, lambda seq: _decides_by_name(seq)),
     ],
 )
 def test_modules_are_varied(
     functions: Functions, kind: type[Any], which: Callable[[Any], bool]
 ) -> None:
     assert any(which(node) for func in functions for node in nodes(func, kind))
+
+
+def _is_guarded_tile(loop: Any) -> bool:
+    """A loop around nothing but a guard on a multiple of one variable and another one."""
+    guard = loop.body.condition if isinstance(loop.body, ir.IfThenElse) else None
+    row = guard.a if isinstance(guard, ir.LT) else None
+    return isinstance(row, ir.Add) and isinstance(row.a, ir.Mul)
+
+
+def _does_something_once(loop: Any) -> bool:
+    """The first statement is for an iteration that the loop may not have."""
+    first = loop.body.seq[0] if isinstance(loop.body, ir.SeqStmt) else None
+    once = first.condition if isinstance(first, ir.IfThenElse) else None
+    if not isinstance(once, ir.EQ) or not once.a.same_as(loop.loop_var):
+        return False
+    number = getattr(once.b, "value", None)
+    return number is not None and getattr(loop.extent, "value", 0) <= number
+
+
+def _decides_by_name(seq: Any) -> bool:
+    """A binding, and then a condition on it."""
+    bind, after = seq.seq[0], seq.seq[1]
+    if not isinstance(bind, ir.Bind) or not isinstance(after, ir.IfThenElse):
+        return False
+    return any(var.same_as(bind.var) for var in nodes(after.condition, tirx.Var))
+
+
+def test_some_functions_have_buffers_of_one_type_that_are_needed_one_after_the_other(
+    functions: Functions,
+) -> None:
+    owned = [
+        [str(buffer.ty) for block in nodes(func, ir.SBlock) for buffer in block.alloc_buffers]
+        for func in functions
+    ]
+    assert any(len(types) > 2 and len(set(types)) == 1 for types in owned)
+
+
+def test_some_functions_compute_in_a_wider_dtype_than_they_are_given(
+    functions: Functions,
+) -> None:
+    wider = {("int32", "int64"), ("int8", "int32"), ("float16", "float32")}
+    found = set()
+    for func in functions:
+        dtypes = [str(p.ty.dtype) for p in func.params if hasattr(p.ty, "shape")]
+        if func.attrs["global_symbol"] in ("main", "other"):
+            found.add((dtypes[0], dtypes[-1]))
+    assert wider <= found
 
 
 def test_buffers_are_of_all_dtypes(functions: Functions) -> None:

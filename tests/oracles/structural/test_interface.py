@@ -7,11 +7,14 @@ import tvm
 from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
+from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural import interface
+from relaxfuzz.oracles.violation import Case
 
 
 @I.ir_module
@@ -77,3 +80,24 @@ def test_each_field_of_a_result_may_say_the_same_or_more() -> None:
     vague, precise = returning([limited], None), returning([n], [n])
     assert interface.contradiction(vague, precise) is None
     assert interface.contradiction(precise, vague) == interface.LESS_KNOWN
+
+
+def test_only_kernels_that_the_host_launches_may_be_added() -> None:
+    @T.prim_func(s_tir=True)
+    def on_threads(A: T.Buffer((32,), "float32")):
+        T.func_attr({"global_symbol": "on_threads"})
+        tx = T.launch_thread("threadIdx.x", 32)
+        A[tx] = T.float32(0)
+
+    mod = tirx.transform.BindTarget(tvm.target.Target({"kind": "vulkan"}, host="llvm"))(
+        tvm.IRModule({"on_threads": on_threads})
+    )
+    call = PassCall("tirx.transform.SplitHostDevice()")
+    assert len(call.build()(tvm.IRModule(dict(mod.functions_items()))).functions) == 2
+    assert check(Case(mod, (call,)), oracles=["functions"]) == []
+    after = mod.clone()
+    after["added"] = on_threads.with_attr("global_symbol", "added")
+    runs = PassRuns(mod, (call,), PassContract(name="adds"), seen=Outcome(after))
+    found = interface.functions(runs)
+    assert found is not None
+    assert "a public one is added" in found.title

@@ -62,7 +62,12 @@ def test_the_same_draw_gives_the_same(kind: Kind) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "low", "high"),
-    [(Kind.WHOLE, -3, 3), (Kind.POSITIVE, 1, 3), (Kind.FRACTION, -0.875, 0.875)],
+    [
+        (Kind.WHOLE, -3, 3),
+        (Kind.POSITIVE, 1, 3),
+        (Kind.NEGATIVE, -3, -1),
+        (Kind.FRACTION, -0.875, 0.875),
+    ],
 )
 def test_floats_are_small_multiples_of_an_eighth(kind: Kind, low: float, high: float) -> None:
     (x,) = draw("floats", kind)
