@@ -65,11 +65,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         exemptions=(
             Exemption(
                 "isolation",
-<<<<<<< HEAD
                 "with another function, there is no entry point",
-=======
-                "whether a function is the entry depends on whether there are others",
->>>>>>> 590bd28504290b187814ac4374cf6ca91b193e8f
                 "docstring: 'Set a PrimFunc as the entry point if it is only function in IRModule'",
             ),
         ),

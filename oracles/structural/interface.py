@@ -26,10 +26,6 @@ from .result_types import inferred_wrongly, says_as_much, since
 SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
 SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
 
-KERNEL = 2
-"""The calling convention of what the host launches on a device: docstring of
-tvm.tirx.build.split_host_device_mods, 'Device kernel functions: use `calling_conv: 2`'."""
-
 LESS_KNOWN = "less is known of the result of a public function"
 
 
@@ -49,13 +45,8 @@ def functions(runs: PassRuns) -> Violation | None:
             kind = type(new[name]).__name__
             if attr(new[name], "Codegen") is not None:
                 continue  # a library is to define it, under its global_symbol
-<<<<<<< HEAD
             if attr(new[name], "calling_conv") == DEVICE_KERNEL:
                 continue  # SplitHostDevice: "splits them into host and device-side PrimFuncs"
-=======
-            if attr(new[name], "calling_conv") == KERNEL:
-                continue
->>>>>>> 590bd28504290b187814ac4374cf6ca91b193e8f
             return _violation(f"a {kind} becomes public, or a public one is added", name, after)
     return None
 
