@@ -176,6 +176,13 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message itself, a TypeError on a primitive function with another parameter",
             ),
             Rejection(
+                "FuseTIR expects all Tensor parameters have a known shape", "the message itself"
+            ),
+            Rejection(
+                "Only call_tir and call_tir_inplace are supported in primitive function",
+                "the message itself, on an operator that LegalizeOps has not lowered",
+            ),
+            Rejection(
                 r"Only schedulable functions \(whose body is the root block\) can be fused",
                 "the message itself, on a PrimFunc without a root block",
             ),

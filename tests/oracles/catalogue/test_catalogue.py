@@ -111,6 +111,22 @@ class WithoutRootBlock:
         return R.call_tir(cls.nothing, (x,), out_ty=R.Tensor((2,), "float32"))
 
 
+@I.ir_module
+class WithoutCallTIR:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"Primitive": True})
+        return R.negative(x)
+
+
+@I.ir_module
+class OfUnknownShape:
+    @R.function
+    def main(x: R.Tensor("float32", ndim=1)) -> R.Tensor("float32", ndim=1):
+        R.func_attr({"Primitive": True})
+        return x
+
+
 @pytest.mark.parametrize(
     ("mod", "text"),
     [
@@ -121,6 +137,8 @@ class WithoutRootBlock:
         (kernel_layout(), "Gradient('main')"),
         (GroupOfFunction, "FuseTIR()"),
         (WithoutRootBlock, "FuseTIR()"),
+        (WithoutCallTIR, "FuseTIR()"),
+        (OfUnknownShape, "FuseTIR()"),
     ],
 )
 def test_what_is_refused_in_words_is_no_bug(mod: tvm.IRModule, text: str) -> None:
