@@ -176,9 +176,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message itself, a TypeError on a primitive function with another parameter",
             ),
             Rejection(
-                "FuseTIR expects all Tensor parameters have a known shape", "the message itself"
-            ),
-            Rejection(
                 "Only call_tir and call_tir_inplace are supported in primitive function",
                 "the message itself, on an operator that LegalizeOps has not lowered",
             ),

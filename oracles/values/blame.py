@@ -161,10 +161,21 @@ def _is_of(ty: relax.Type, value: Any) -> bool:
 
 
 def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None) -> bool:
-    """Given a tolerance, floats of another dtype are no difference."""
+    """Given a tolerance, floats of another dtype are no difference. Nor is another layout."""
     if tolerance is not None:
         made = [(kind, _as_precise(other, value)) for kind, other in made]
-    return any(difference(value, other, tolerance=tolerance) is None for _, other in made)
+    return any(
+        difference(*_in_one_layout(value, other), tolerance=tolerance) is None for _, other in made
+    )
+
+
+def _in_one_layout(value: Any, other: Any) -> tuple[Any, Any]:
+    """Two tensors of one size but different shapes: their elements in order, else as they are."""
+    if not all(isinstance(one, np.ndarray) for one in (value, other)):
+        return value, other
+    if value.shape == other.shape or value.size != other.size:
+        return value, other
+    return np.sort(value, axis=None), np.sort(other, axis=None)
 
 
 def _as_precise(value: Any, like: Any) -> Any:

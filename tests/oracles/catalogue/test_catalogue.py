@@ -119,14 +119,6 @@ class WithoutCallTIR:
         return R.negative(x)
 
 
-@I.ir_module
-class OfUnknownShape:
-    @R.function
-    def main(x: R.Tensor("float32", ndim=1)) -> R.Tensor("float32", ndim=1):
-        R.func_attr({"Primitive": True})
-        return x
-
-
 @pytest.mark.parametrize(
     ("mod", "text"),
     [
@@ -138,7 +130,6 @@ class OfUnknownShape:
         (GroupOfFunction, "FuseTIR()"),
         (WithoutRootBlock, "FuseTIR()"),
         (WithoutCallTIR, "FuseTIR()"),
-        (OfUnknownShape, "FuseTIR()"),
     ],
 )
 def test_what_is_refused_in_words_is_no_bug(mod: tvm.IRModule, text: str) -> None:

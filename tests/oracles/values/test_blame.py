@@ -54,6 +54,19 @@ def test_variables_of_one_name_are_all_looked_at(after: tuple[Step, ...], blamed
     assert first_difference(expectation(doubled, relax.op.sum), expectation(*after)) == blamed
 
 
+def column(*elements: float) -> Step:
+    shown = np.array(elements, "float32").reshape(-1, 1)
+    return lambda value: relax.op.negative(relax.const(-shown))
+
+
+@pytest.mark.parametrize(
+    ("made", "blamed"), [(column(6, 2, 4), "relax.sum"), (column(6, 2, 5), "relax.add")]
+)
+def test_the_same_elements_in_another_layout_are_no_difference(made: Step, blamed: str) -> None:
+    after = expectation(made, relax.op.max)
+    assert first_difference(expectation(doubled, relax.op.sum), after) == blamed
+
+
 @pytest.mark.parametrize(("indexing", "op"), [("xy", "relax.meshgrid"), ("ij", None)])
 def test_what_is_inferred_is_compared(indexing: str, op: str | None) -> None:
     def grid(value: relax.Expr) -> relax.Expr:
