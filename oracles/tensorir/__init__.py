@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .program import STEPS, Program, translate
-from .sanitizer import SMALL, sanitize
-from .sanitizer_runtime import Fault
+from .sanitizer.run import SMALL, sanitize
+from .sanitizer.runtime import Fault
 from .threads.linked import linked
 
 __all__ = ["SMALL", "STEPS", "Fault", "Program", "linked", "sanitize", "translate"]

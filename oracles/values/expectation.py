@@ -20,7 +20,7 @@ from ..execute import Failure, Plan
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
 from ..tensorir import SMALL, sanitize, translate
-from ..tensorir.sanitizer_runtime import OVERFLOW
+from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..violation import omit
 from .comparison import difference, exact, finite, leaves, perturbed
 from .inputs import EXTREMES, TRIES, Kind, drawn

@@ -44,9 +44,9 @@ class Kind(enum.StrEnum):
 
 EXTREMES = (Kind.ENDS, Kind.PRECISION)
 
-TRIES = 7
+TRIES = 8
 """Draws of extremes, until for one of them the function is defined: all integer tensors are extreme
-in the first one, one of two in turn in the others."""
+in the first one, at one end in the second one of ends, and one of two in turn in the others."""
 
 NEUTRAL = ((1, 0), (0,), (1, -1))
 """What the other tensors are made of then: numbers that hardly change sums or products."""
@@ -208,8 +208,11 @@ class _Drawing:
         self._integer_tensors += 1
         info = np.iinfo(dtype)
         least, most = int(info.min), int(info.max)
-        turn, second = divmod(max(0, self._seed // len(Kind) - 1), 2)
-        if self._seed >= len(Kind) and self._integer_tensors % 2 == second:
+        draw = self._seed // len(Kind)
+        if self._kind is Kind.ENDS and draw == 1:
+            return [most, most - 1]  # of one sign: differences stay inside, and sums do not
+        turn, second = divmod(max(0, draw - (2 if self._kind is Kind.ENDS else 1)), 2)
+        if draw > 0 and self._integer_tensors % 2 == second:
             row = NEUTRAL[-1 if self._kind is Kind.PRECISION else turn % len(NEUTRAL)]
             return [x for x in row if x >= least]
         if self._kind is Kind.PRECISION:
@@ -217,7 +220,7 @@ class _Drawing:
             return [x for y in beyond for x in (y, -y) if least <= x <= most] or [most]
         # With the neutral numbers of the same turn most sums and products stay inside.
         ends = ((most, most - 1), (least, most), (most, least + 1))
-        return [least, most] if self._seed < len(Kind) else list(ends[turn % len(ends)])
+        return [least, most] if draw == 0 else list(ends[turn % len(ends)])
 
     def _integers(self, dtype: Any, bound: Any) -> str:
         if bound is not None:

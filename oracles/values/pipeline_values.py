@@ -29,7 +29,7 @@ from ..inspect import (
 from ..oracle import Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, given
 from ..passcall import PassCall
-from ..tensorir.sanitizer_runtime import UNWRITTEN
+from ..tensorir.sanitizer.runtime import UNWRITTEN
 from ..text.short_value_checks import against_numpy
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text

@@ -28,7 +28,7 @@ from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, Fault, sanitize, translate
 from ..tensorir.data import depends_on_data
-from ..tensorir.sanitizer_runtime import (
+from ..tensorir.sanitizer.runtime import (
     ALIASED,
     READ_OUTSIDE,
     UNINITIALISED,

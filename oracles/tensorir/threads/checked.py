@@ -10,7 +10,7 @@ from tvm import tirx
 from ....compat import ir
 from ...errors import Unsupported
 from ...inspect import attr
-from ..sanitizer_text import Sited
+from ..sanitizer.text import Sited
 from ..values import Storage, Value, width_of
 from .lockstep import Lockstep, shared
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import Undefined
 from ..intrinsics import divisor, shift
-from ..sanitizer_runtime import (
+from ..sanitizer.runtime import (
     CONVERSION,
     DIVERGENT,
     DIVISION,

@@ -16,7 +16,7 @@ from ....compat import ir
 from ....compat.structural import structural_equal, structural_map
 from ...errors import Unsupported
 from ...inspect import attr, nodes
-from ..sanitizer_races import variables
+from ..sanitizer.races import variables
 from ..statements import REDUCE
 
 EXTENTS = ("thread_extent", "virtual_thread")

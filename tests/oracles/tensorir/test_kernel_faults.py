@@ -11,8 +11,8 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz.oracles.tensorir import Fault, sanitize
-from relaxfuzz.oracles.tensorir.sanitizer import checked_run
-from relaxfuzz.oracles.tensorir.sanitizer_runtime import (
+from relaxfuzz.oracles.tensorir.sanitizer.run import checked_run
+from relaxfuzz.oracles.tensorir.sanitizer.runtime import (
     CONVERSION,
     DIVERGENT,
     DIVISION,

@@ -22,8 +22,8 @@ from relaxfuzz.generators.scope import Scope
 from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.tensorir import Fault, sanitize, translate
-from relaxfuzz.oracles.tensorir.sanitizer import checked_run
-from relaxfuzz.oracles.tensorir.sanitizer_runtime import (
+from relaxfuzz.oracles.tensorir.sanitizer.run import checked_run
+from relaxfuzz.oracles.tensorir.sanitizer.runtime import (
     ALIASED,
     CONVERSION,
     DIVISION,

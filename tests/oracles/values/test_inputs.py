@@ -104,12 +104,20 @@ def test_whole_tensors_of_ends() -> None:
     assert 0 < np.abs(f[f != 0]).min() < np.finfo("float32").tiny
 
 
-def test_in_turn_one_tensor_is_extreme() -> None:
+def test_then_all_are_at_one_end() -> None:
+    """Their sums overflow, and their differences do not."""
     x, y, z = draw("whole", Kind.ENDS, len(Kind))
+    assert set(x) == {2**63 - 1, 2**63 - 2}
+    assert set(y) == {126, 127}
+    assert set(z) == {254, 255}
+
+
+def test_in_turn_one_tensor_is_extreme() -> None:
+    x, y, z = draw("whole", Kind.ENDS, 2 * len(Kind))
     assert set(x) == {2**63 - 1, 2**63 - 2}
     assert set(y) == {0, 1}
     assert set(z) == {254, 255}
-    x, y, _ = draw("whole", Kind.ENDS, 2 * len(Kind))
+    x, y, _ = draw("whole", Kind.ENDS, 3 * len(Kind))
     assert set(x) == {0, 1}
     assert set(y) == {126, 127}
 

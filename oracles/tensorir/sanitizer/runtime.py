@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .runtime import NAMES as PLAIN
+from ..runtime import NAMES as PLAIN
 
 READ_OUTSIDE = "read outside"
 WRITE_OUTSIDE = "write outside"

@@ -8,7 +8,7 @@ What counts as a fault, and by which rule:
 - A read of unwritten memory: of buffers that the PrimFunc allocates, and of the
   parameters that the caller names as outputs, which `call_tir` allocates. All of an output must be
   written.
-- A race: see `sanitizer_races`.
+- A race: see `races`.
 - Parameters that share memory, where one of them is written and the attribute `tirx.noalias`
   promises that they do not.
 - Arithmetic that LLVM has no result for: integers divided by zero, a shift by the width or more,
@@ -30,16 +30,16 @@ import tvm
 import tvm_ffi
 from tvm import tirx
 
-from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from .dependence import Plan
-from .program import STEPS
-from .sanitizer_runtime import ALIASED, NAMES, UNWRITTEN, Fault, Found
-from .sanitizer_text import Checked, Sited
-from .threads.checked import CheckedThreads
-from .threads.checks import NAMES as CHECKS
-from .threads.grid import NAMES as GRID
-from .threads.launch import is_device_code, is_synchronised
-from .threads.linked import linked
+from ...errors import Mismatch, TooLarge, Undefined, Unsupported
+from ..dependence import Plan
+from ..program import STEPS
+from ..threads.checked import CheckedThreads
+from ..threads.checks import NAMES as CHECKS
+from ..threads.grid import NAMES as GRID
+from ..threads.launch import is_device_code, is_synchronised
+from ..threads.linked import linked
+from .runtime import ALIASED, NAMES, UNWRITTEN, Fault, Found
+from .text import Checked, Sited
 
 CACHE = 4096
 """Checked programs that are kept."""

@@ -16,7 +16,7 @@ import tvm
 import tvm_ffi
 from tvm import tirx
 
-from ...compat import ir
+from ....compat import ir
 
 SPATIAL = 0
 """The type of an iteration variable of a block whose iterations are independent."""

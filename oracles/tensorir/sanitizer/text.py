@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from tvm import tirx
 
-from ...compat import ir
-from ..errors import Unsupported
-from .dependence import Plan
-from .expressions import Operation
-from .sanitizer_races import SPATIAL, conflicts, spatial, unordered, variables
-from .statements import REDUCE, Statements
-from .values import INDEX, Storage, Value, dtype_of, is_float
+from ....compat import ir
+from ...errors import Unsupported
+from ..dependence import Plan
+from ..expressions import Operation
+from ..statements import REDUCE, Statements
+from ..values import INDEX, Storage, Value, dtype_of, is_float
+from .races import SPATIAL, conflicts, spatial, unordered, variables
 
 PER_STEP = 64
 """Elements of an allocation that count as one step."""
