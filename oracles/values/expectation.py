@@ -279,6 +279,9 @@ class Expectations:
 
     def _made(self, name: str, rule: Rule | None, kind: Kind) -> Expectation | None:
         """The first draw for which the function is defined."""
+        if self._always_too_large(name):
+            self._too_large.add((name, kind))
+            return None
         first = list(Kind).index(kind)
         for turn in range(TRIES if kind in EXTREMES else 1):
             made = self._drawn(name, rule, kind, first + turn * len(Kind))
@@ -320,6 +323,15 @@ class Expectations:
         made = Expectation(self._mod, name, args, result, kind)
         made.finite = usual
         return made
+
+    def _always_too_large(self, name: str) -> bool:
+        """A PrimFunc of tensors of fixed sizes was too large: other elements change little."""
+        func = self._mod[name]
+        if all(other != name for other, _ in self._too_large):
+            return False
+        if not isinstance(func, tirx.PrimFunc) or _has_symbolic_sizes(func):
+            return False
+        return all(isinstance(param.ty, tirx.BufferType) for param in func.params)
 
     def _all_nonfinite(self, name: str) -> bool:
         """Every operator on the way has a reference that is defined for NaN and infinity.

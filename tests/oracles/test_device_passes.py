@@ -62,6 +62,17 @@ def test_every_access_is_made_by_threads() -> None:
     assert found == "a kernel stores outside of its threads"
 
 
+def test_a_kernel_that_does_nothing_needs_no_threads() -> None:
+    post = catalogue["s_tir.DefaultGPUSchedule"].post
+    default = PassCall("s_tir.transform.DefaultGPUSchedule()")
+    empty = tirx.PrimFunc([], tirx.Evaluate(0)).with_attrs(
+        {"global_symbol": "empty", "target": tvm.target.Target("vulkan")}
+    )
+    assert post(tvm.IRModule(), tvm.IRModule({"empty": empty}), default) is None
+    mod = example(kernels(target="vulkan"), 0, 1)
+    assert post(mod, mod, default) == "a kernel is not bound to threads"
+
+
 @I.ir_module
 class Conditional:
     @T.prim_func(private=True, s_tir=True)

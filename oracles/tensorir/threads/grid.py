@@ -18,6 +18,9 @@ from ..runtime import CHUNK, MEMORY, poison
 PER_STEP = 100
 """Lanes that count as one iteration."""
 
+CALLS = 8
+"""What an iteration of all lanes counts for besides: each operation in it is a call of NumPy's."""
+
 AXES = ("z", "y", "x")
 """The axes of blocks and threads, the slowest first."""
 
@@ -34,6 +37,8 @@ class Grid:
         virtual: virtual threads in a block.
         weight: steps that one iteration of all lanes takes.
     """
+
+    calls = CALLS
 
     def __init__(self, extents: Mapping[str, int], held: int) -> None:
         """Args: the extents by tag, and how many scalars each thread holds in memory, about."""
@@ -66,7 +71,7 @@ class Grid:
             self.first = first
             self.blocks = min(self._at_once, self._all - first)
             self.size = self.blocks * self._in_block
-            self.weight = 1 + self.size // PER_STEP
+            self.weight = self.calls + self.size // PER_STEP
             self.lane = np.arange(self.size)
             self.group = self.lane // self._in_block
             self.copy = self.lane // self.threads

@@ -11,7 +11,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.errors import Unsupported
+from relaxfuzz.oracles.errors import TooLarge, Unsupported
 from relaxfuzz.oracles.evaluate import evaluate
 from relaxfuzz.oracles.tensorir import translate
 
@@ -227,3 +227,19 @@ def test_the_host_launches_kernels_of_the_module() -> None:
     np.testing.assert_array_equal(evaluate(split, "main", [x]), 2 * x)
     with pytest.raises(Unsupported, match=r"call_ffi_kernel|double_kernel"):
         translate(split["double"])
+
+
+@T.prim_func(private=True, s_tir=True)
+def repeated(A: T.Buffer((4,), "float32"), count: T.int32):
+    tx = T.launch_thread("threadIdx.x", 4)
+    for _ in range(count):
+        A[tx] = A[tx] * T.float32(0.5) + T.float32(1)
+
+
+def test_few_threads_take_long_for_many_iterations() -> None:
+    own = numbers(4)
+    translate(repeated)(own, 1000)
+    np.testing.assert_allclose(own, 2)
+    # A step of few lanes costs what some ten iterations of a Python loop do.
+    with pytest.raises(TooLarge):
+        translate(repeated)(numbers(4), 500_000)

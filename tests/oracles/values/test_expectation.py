@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from tvm import relax
+import tvm
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.values import expectation, inputs
+from relaxfuzz.oracles.values.expectation import Expectation, Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import LOOSE
 
@@ -67,3 +71,31 @@ def test_a_sum_near_zero_is_off_by_as_much_as_its_summands() -> None:
     assert e.differs(x @ w + 0.5) is not None
     assert e.differs(x @ w + 0.5, LOOSE) is None
     assert e.differs(x @ w + 500, LOOSE) is not None
+
+
+@T.prim_func(s_tir=True)
+def endless(A: T.Buffer((2,), "float32")):
+    for _ in range(1 << 40):
+        A[0] = A[0] * T.float32(0.5) + A[1]
+
+
+@T.prim_func(s_tir=True)
+def counted(A: T.Buffer((2,), "float32"), count: T.int32):
+    for _ in range((1 << 40) + count):
+        A[0] = A[0] * T.float32(0.5) + A[1]
+
+
+@pytest.mark.parametrize(("func", "once"), [(endless, True), (counted, False)])
+def test_what_is_too_large_is_not_tried_with_other_elements(
+    func: tirx.PrimFunc, once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Kind] = []
+
+    def drawn(func: tirx.PrimFunc, kind: Kind, *rest: Any) -> list[Any]:
+        tried.append(kind)
+        return inputs.drawn(func, kind, *rest)
+
+    monkeypatch.setattr(expectation, "drawn", drawn)
+    mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    assert list(Expectations(mod).of("main")) == []
+    assert (len(tried) == 1) is once
