@@ -52,8 +52,8 @@ def reduction(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
 
 def _named(value: Value, shape: Sequence[int], dtype: str) -> Value:
     """What is reduced is computed by a block of its own."""
-    made = te.compute(shape, lambda *i: value(*i) * tirx.const(2, dtype), name="scaled")
-    return lambda *i: made(*i)
+    made: Value = te.compute(shape, lambda *i: value(*i) * tirx.const(2, dtype), name="scaled")
+    return made
 
 
 def _followed(c: Choices, total: te.Tensor, value: Value, narrow: str, length: int) -> te.Tensor:

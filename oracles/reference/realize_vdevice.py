@@ -276,12 +276,6 @@ def _has_tensors(var: relax.Var) -> bool:
     return isinstance(var.ty, relax.TensorType | relax.TupleType)
 
 
-def _names_function(ty: relax.Type) -> bool:
-    if isinstance(ty, relax.TupleType):
-        return any(map(_names_function, ty.fields))
-    return isinstance(ty, relax.FuncType)
-
-
 def _device(expr: relax.Expr) -> ir.VDevice | None:
     return expr.ty.vdevice if isinstance(expr.ty, relax.TensorType) else None
 
@@ -408,7 +402,9 @@ class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
         op = self.visit_expr(call.op)
         given = [self.visit_expr(arg) for arg in call.args]
         for before, after in zip(call.args, given, strict=True):
-            if _names_function(before.ty) and not tvm_ffi.structural_equal(before.ty, after.ty):
+            if nodes(before.ty, relax.FuncType) and not tvm_ffi.structural_equal(
+                before.ty, after.ty
+            ):
                 raise NoAnswer(f"No document defines the type of {before}, a function as a value")
         args = [_there(arg, ty) for arg, ty in zip(given, op.ty.params, strict=True)]
         if op.same_as(call.op) and all(map(tvm_ffi.Object.same_as, args, call.args)):

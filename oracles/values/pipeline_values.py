@@ -190,11 +190,17 @@ def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
     """The operator that gives another result in a function of its own, on values that it had."""
     singles = list(_operators(mod, case))
     for start in range(0, len(singles), TOGETHER):
-        cases = [single for _, single in singles[start : start + TOGETHER]]
-        together = tvm.IRModule({each.function: each.mod[each.function] for each in cases})
-        actual = execute(together, [each.plan() for each in cases], pipeline)
-        for position, (name, single) in enumerate(singles[start : start + TOGETHER]):
-            if _fails(single, [actual[position]] if isinstance(actual, list) else None, pipeline):
+        batch = singles[start : start + TOGETHER]
+        together = tvm.IRModule({each.function: each.mod[each.function] for _, each in batch})
+        results = execute(together, [each.plan() for _, each in batch], pipeline)
+        for place, (name, single) in enumerate(batch):
+            if isinstance(results, list):
+                own: Any = results[place : place + 1]
+            else:  # one of them ended it, or was refused
+                own = execute(single.mod, [single.plan()], pipeline)
+            if isinstance(own, Death) or (
+                isinstance(own, list) and single.differs(own[0]) is not None
+            ):
                 return name
     return None
 
@@ -219,17 +225,6 @@ def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expe
         except (Unsupported, Mismatch, Undefined):
             continue
         yield name, Expectation(only, symbol, single[1], result)
-
-
-def _fails(case: Expectation, actual: list[Any] | None, pipeline: str) -> bool:
-    """
-    Args:
-        actual: the result in a list of one; None: what was built together ended, or was refused.
-    """
-    results = execute(case.mod, [case.plan()], pipeline) if actual is None else actual
-    if isinstance(results, list):
-        return case.differs(results[0]) is not None
-    return isinstance(results, Death)
 
 
 def _snippet(case: Case) -> str:

@@ -63,14 +63,13 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
         if not rule.applies(name) or expected.reached(name) <= kept:
             continue
         runs.step("evaluate")
-        plan = functools.partial(rule.plan, name)
         for e in itertools.islice(expected.of(name, rule, kinds), most):
             # With less precision, NaN and infinities come and go, and extremes are rounded.
             if runs.contract.relation is not Relation.LOOSE or (
                 e.kind not in (Kind.SPECIAL, *EXTREMES) and e.finite
             ):
                 found = True
-                yield e, Expectation(after, name, e.args, None, e.kind, plan, wraps=True)
+                yield e, _in_result(after, rule, e)
                 runs.step("evaluate")
         why = expected.why_not(name) or why
     if not found:
@@ -84,8 +83,13 @@ def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectatio
     other = None if rule is None else runs.given.expectations.again(e.function, rule, e.kind)
     if rule is None or after is None or other is None:
         return None
+    return other, _in_result(after, rule, other)
+
+
+def _in_result(after: tvm.IRModule, rule: Rule, e: Expectation) -> Expectation:
+    """What the calls of the result give, which must be the same."""
     plan = functools.partial(rule.plan, e.function)
-    return other, Expectation(after, e.function, other.args, None, e.kind, plan, wraps=True)
+    return Expectation(after, e.function, e.args, None, e.kind, plan, wraps=True)
 
 
 def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
