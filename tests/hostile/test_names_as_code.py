@@ -19,8 +19,8 @@ from relaxfuzz.generators.source import to_source
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.inspect import prim_funcs
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.tensorir import sanitizer
 from relaxfuzz.oracles.tensorir.program import Program
+from relaxfuzz.oracles.tensorir.sanitizer.run import Mode
 from relaxfuzz.oracles.violation import Violation
 
 from . import bases
@@ -107,7 +107,7 @@ def programs(mod: tvm.IRModule) -> Iterator[str]:
     for _, func in prim_funcs(mod):
         with contextlib.suppress(Unsupported):  # a function of that name
             yield Program(func).text
-            yield sanitizer._Program(func, sanitizer.Mode(frozenset(), False, False)).text
+            yield Mode(frozenset(), False, False).writer(func).function(func)
     yield from reproducer.texts(finding(save_json(mod), TEXTS[0]), reproducer.Form.TVMSCRIPT)
 
 
