@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 from pathlib import Path
 
 LONGEST = 500
@@ -16,17 +15,17 @@ LONGEST_LINE = 2_000
 LONGEST_TEXT = 24_000
 """Characters of a foreign text of several lines."""
 
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of Unicode: control, format (which can reverse the direction of writing), surrogates,
-and separators of lines."""
-
 
 class _Escapes(dict[int, str]):
-    """What is shown for a code point; filled as characters are met."""
+    """What is shown for a code point; filled as characters are met.
+
+    Escaped is what `str.isprintable` says no to: control and format characters (which can reverse
+    the direction of writing), surrogates, unassigned code points, separators other than a space.
+    """
 
     def __missing__(self, code: int) -> str:
         shown = char = chr(code)
-        if char not in "\t\n" and unicodedata.category(char) in _HIDDEN:
+        if char not in "\t\n" and not char.isprintable():
             shown = char.encode("unicode_escape", "surrogatepass").decode("ascii")
         self[code] = shown
         return shown

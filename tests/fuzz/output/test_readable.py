@@ -17,6 +17,7 @@ from relaxfuzz.fuzz.output.readable import LONGEST_TEXT, readable, shortened, vi
         ("a\r\nb\x00\x7f", "a\\r\nb\\x00\\x7f"),
         ("a\u202eb\u2066c\u200b", "a\\u202eb\\u2066c\\u200b"),
         ("\x9b \ud800 \u2028", "\\x9b \\ud800 \\u2028"),
+        ("\u0378 \ue000 \xa0", "\\u0378 \\ue000 \\xa0"),
     ],
 )
 def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
