@@ -171,6 +171,15 @@ class Lanes(Masked):
             return
         self.emit("if left < 0: too_large()")
 
+    def count(self, iterations: str) -> None:
+        """An iteration inside of lanes does its work for each of them."""
+        counts = [lane.count for lane in self._open]
+        if all(map(str.isdecimal, counts)):
+            weight = str(math.prod(map(int, counts)) // PER_STEP + 1)
+        else:
+            weight = f"({' * '.join(counts)} // {PER_STEP} + 1)"
+        super().count(iterations if weight == "1" else f"{iterations} * {weight}")
+
     def initial(self, stmt: Any) -> None:
         reducing = [lane for lane in self._open if lane.reduces]
         if not reducing:

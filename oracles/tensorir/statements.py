@@ -167,7 +167,7 @@ class Statements(Expressions):
         step = constant(1, begin.dtype) if stmt.step is None else self.value(stmt.step)
         if step.literal is None or step.literal <= 0:
             raise Unsupported(f"loop with step {step.text}")
-        self.count(extent)
+        self.count(extent.text)
         name = self.fresh("i")
         end = added(begin, extent)
         stride = "" if step.literal == 1 else f", {step.text}"
@@ -176,14 +176,14 @@ class Statements(Expressions):
             self.vars[stmt.loop_var.__chandle__()] = _iteration(name, begin, extent, end)
             self.statement(stmt.body)
 
-    def count(self, extent: Value) -> None:
+    def count(self, iterations: str) -> None:
         """Charge the budget of iterations."""
-        self.emit(f"left -= {extent.text}")
+        self.emit(f"left -= {iterations}")
         self.emit("if left < 0: too_large()")
 
     def while_(self, stmt: Any) -> None:
         with self.block(f"while {self.value(stmt.condition).text}:"):
-            self.count(constant(1, "int64"))
+            self.count("1")
             self.statement(stmt.body)
 
     def condition(self, stmt: Any) -> None:

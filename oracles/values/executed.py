@@ -78,7 +78,7 @@ def _calls(runs: PassRuns) -> tuple[list[Expectation], list[Expectation]]:
     rule, after = rule_of(runs), runs.direct.mod
     if rule is None or after is None:
         return [], []
-    expected, plan = runs.given.expectations.all(rule), rule.plan
+    expected, plan = runs.given.expectations.all(rule, journal=runs.step), rule.plan
     return expected, [
         Expectation(after, e.function, e.args, None, e.kind, functools.partial(plan, e.function))
         for e in expected

@@ -21,7 +21,7 @@ from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
 from ..tensorir import SMALL, sanitize, translate
 from ..tensorir.sanitizer.runtime import OVERFLOW
-from ..violation import omit
+from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
 from .inputs import EXTREMES, TRIES, Kind, drawn
 from .relations import Rule
@@ -219,6 +219,7 @@ class Expectations:
         name: str,
         rule: Rule | None = None,
         kinds: Sequence[Kind] = tuple(Kind),
+        journal: Journal = silent,
     ) -> Iterator[Expectation]:
         """Calls of a function that the evaluator knows.
 
@@ -227,32 +228,36 @@ class Expectations:
         Args:
             rule: may choose other arguments.
             kinds: of arguments, in the order in which they are tried.
+            journal: is told before each evaluation.
         """
         own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
         for kind in kinds:
             if own:
-                made = self._made(name, rule, kind)
+                made = self._made(name, rule, kind, journal)
             else:
                 if (name, kind) not in self._known:
-                    self._known[name, kind] = self._made(name, rule, kind)
+                    self._known[name, kind] = self._made(name, rule, kind, journal)
                 made = self._known[name, kind]
             if made is not None:
                 yield made
             elif (name, kind) in self._too_large:
                 omit("values in NumPy")
 
-    def all(self, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN) -> list[Expectation]:
+    def all(
+        self, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN, journal: Journal = silent
+    ) -> list[Expectation]:
         """Calls of the functions that CPU builds are expected to run.
 
         Args:
             rule: may choose other arguments, and leave functions out.
             kinds: of arguments.
+            journal: is told before each evaluation.
         """
         return [
             expectation
             for gvar, func in entries(self._mod)
             if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
-            for expectation in self.of(str(gvar.name_hint), rule, kinds)
+            for expectation in self.of(str(gvar.name_hint), rule, kinds, journal)
         ]
 
     def again(self, name: str, rule: Rule, kind: Kind) -> Expectation | None:
@@ -277,13 +282,16 @@ class Expectations:
             self._reached[name] = frozenset(found)
         return self._reached[name]
 
-    def _made(self, name: str, rule: Rule | None, kind: Kind) -> Expectation | None:
+    def _made(
+        self, name: str, rule: Rule | None, kind: Kind, journal: Journal
+    ) -> Expectation | None:
         """The first draw for which the function is defined."""
         if self._always_too_large(name):
             self._too_large.add((name, kind))
             return None
         first = list(Kind).index(kind)
         for turn in range(TRIES if kind in EXTREMES else 1):
+            journal("evaluate")
             made = self._drawn(name, rule, kind, first + turn * len(Kind))
             if made is not None:
                 return made

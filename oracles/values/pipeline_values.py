@@ -98,7 +98,7 @@ def outcomes(
         abstain("a PrimFunc is bound to the threads of a device: it is no code for the CPU")
         return [], None
     known = given(mod)
-    expected = known.expectations.all(kinds=tuple(Kind))
+    expected = known.expectations.all(kinds=tuple(Kind), journal=journal)
     if expected and (pipeline, mode) not in known.executed:
         journal(f"execute as {mode}")
         plans = [e.plan() for e in expected]

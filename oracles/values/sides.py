@@ -62,15 +62,11 @@ def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
         name = str(gvar.name_hint)
         if not rule.applies(name) or expected.reached(name) <= kept:
             continue
-        runs.step("evaluate")
-        for e in itertools.islice(expected.of(name, rule, kinds), most):
-            # With less precision, NaN and infinities come and go, and extremes are rounded.
-            if runs.contract.relation is not Relation.LOOSE or (
-                e.kind not in (Kind.SPECIAL, *EXTREMES) and e.finite
-            ):
+        for e in itertools.islice(expected.of(name, rule, kinds, runs.step), most):
+            if _comparable(runs, e):
                 found = True
+                runs.step("evaluate the result")
                 yield e, _in_result(after, rule, e)
-                runs.step("evaluate")
         why = expected.why_not(name) or why
     if not found:
         abstain(why)
@@ -80,10 +76,21 @@ def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectatio
     """The two sides of the same call with other numbers of the same kind; None where there are
     none."""
     rule, after = rule_of(runs), runs.direct.mod
-    other = None if rule is None else runs.given.expectations.again(e.function, rule, e.kind)
-    if rule is None or after is None or other is None:
+    if rule is None or after is None:
         return None
+    runs.step("evaluate again")
+    other = runs.given.expectations.again(e.function, rule, e.kind)
+    if other is None or not _comparable(runs, other):
+        return None
+    runs.step("evaluate the result")
     return other, _in_result(after, rule, other)
+
+
+def _comparable(runs: PassRuns, e: Expectation) -> bool:
+    """With less precision, NaN and infinities come and go, and extremes are rounded."""
+    return runs.contract.relation is not Relation.LOOSE or (
+        e.kind not in (Kind.SPECIAL, *EXTREMES) and e.finite
+    )
 
 
 def _in_result(after: tvm.IRModule, rule: Rule, e: Expectation) -> Expectation:

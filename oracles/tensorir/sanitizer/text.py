@@ -141,9 +141,9 @@ class Checked(Sited):
 
     # Steps
 
-    def count(self, extent: Value) -> None:
+    def count(self, iterations: str) -> None:
         self._charge = self.fresh("w")
-        self.emit(f"left -= {extent.text} * {self._charge}")
+        self.emit(f"left -= {iterations} * {self._charge}")
         self.emit("if left < 0: too_large()")
 
     @contextmanager

@@ -92,7 +92,7 @@ class Lockstep(Masked):
         self.emit(f"{first}, {end} = own({begin.text}), own({last.text})")
         active = "" if self.mask is None else f", {self.mask}"
         with self.block(f"for {name} in range(lowest({first}{active}), highest({end}{active})):"):
-            self.count(constant(1, "int64"))
+            self.count("1")
             self.vars[stmt.loop_var.__chandle__()] = Value(name, begin.dtype, weak=True)
             inside = f"({first} <= {name}) & ({name} < {end})"
             with self.guarded(Value(inside, "bool", lanes=True)):
@@ -165,11 +165,11 @@ class Lockstep(Masked):
         used |= {store.buffer.__chandle__() for store in nodes(stmt, ir.BufferStore)}
         return [buffer for handle, buffer in self.waiting.items() if handle in used]
 
-    def count(self, extent: Value) -> None:
+    def count(self, iterations: str) -> None:
         if self.kernel is None:
-            super().count(extent)
+            super().count(iterations)
             return
-        self.emit(f"left -= {extent.text} * {self.kernel.grid}.weight")
+        self.emit(f"left -= {iterations} * {self.kernel.grid}.weight")
         self.emit("if left < 0: too_large()")
 
     def attribute(self, stmt: Any) -> None:
@@ -203,7 +203,7 @@ class Lockstep(Masked):
             f"{name} = own({self.decision(condition).text})" + (f" & {outer}" if outer else "")
         )
         with self.block(f"while {name}.any():"):
-            self.count(constant(1, "int64"))
+            self.count("1")
             self.mask = name
             self.statement(stmt.body)
             self.emit(f"{name} = {name} & {self.decision(self.value(stmt.condition)).text}")

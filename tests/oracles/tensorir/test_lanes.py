@@ -447,6 +447,20 @@ def test_too_many_lanes() -> None:
 
 
 @T.prim_func
+def many_iterations_of_lanes(A: T.Buffer((20000,), "float32"), B: T.Buffer((20000,), "float32")):
+    for i, k in T.grid(20000, 20000):
+        if k == 0:
+            B[i] = T.float32(0)
+        B[i] = B[i] + A[i]
+
+
+def test_an_iteration_of_many_lanes_costs_more_than_one() -> None:
+    a = np.zeros(20000, "float32")
+    with pytest.raises(TooLarge):
+        translate(many_iterations_of_lanes)(a, a.copy())
+
+
+@T.prim_func
 def reads_after_end(A: T.Buffer((4,), "float32"), B: T.Buffer((5,), "float32")):
     for i in range(5):
         B[i] = A[i]
