@@ -25,6 +25,7 @@ from ...oracles.metamorphic.scripted import TVMSCRIPT
 from ...oracles.passcall import bare_call
 from ...oracles.pipelines import PIPELINES
 from ...oracles.structural import interface
+from ...oracles.tiers import ORACLES
 from ...oracles.violation import Violation
 from ..minimize.calls import PACKED
 from ..process.executor import Executor, JobFailed, check, check_reproducers
@@ -104,18 +105,24 @@ def _by_type(finding: Finding, knowns: Iterable[Known]) -> Known | None:
 def _of_first_pass(executor: Executor, finding: Finding, knowns: Iterable[Known]) -> Known | None:
     """The known bug that the first of several passes shows on the module, which a later one meets.
 
-    The list has no pass that the finding does not need.
+    The list has no pass that the finding does not need. The oracles that are asked are those that
+    report the known bugs of the first pass.
     """
     if len(finding.calls) < 2:
         return None
-    violations = check(executor, Check(module=finding.module, calls=finding.calls[:1]))
+    first = finding.calls[:1]
+    of_first = [
+        known
+        for known in knowns
+        if first[0].name in known.passes and known.name not in finding.unlike
+    ]
+    keys = [key for known in of_first for key in known.keys if key[1] == first[0].name]
+    oracles = tuple(sorted({key[0] for key in keys} & ORACLES.keys()))
+    if not oracles:
+        return None
+    violations = check(executor, Check(module=finding.module, calls=first, oracles=oracles))
     return next(
-        (
-            known
-            for known in knowns
-            if known.name not in finding.unlike
-            if any(known.matches(each.full_key) for each in violations)
-        ),
+        (known for known in of_first if any(known.matches(one.full_key) for one in violations)),
         None,
     )
 

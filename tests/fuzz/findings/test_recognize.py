@@ -541,6 +541,29 @@ def test_what_the_first_pass_does_known_wrong_a_later_one_meets(
     assert recognized(pool, dataclasses.replace(listed, calls=harmless), [one]).known is None
 
 
+@I.ir_module
+class Bound:
+    @R.function(private=True)
+    def weighted(
+        x: R.Tensor((2,), "float32"), w: R.Tensor((2,), "float32"), b: R.Tensor((2,), "float32")
+    ):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        return Bound.weighted(x, x, x)
+
+
+def test_the_first_pass_is_asked_by_the_oracles_that_know_its_bugs(pool: LocalPool) -> None:
+    """No structural oracle sees that BindParams leaves the callers as they are."""
+    weights = PassCall("BindParams('weighted', {'w': np.ones((3, 3)).astype('float32')})")
+    calls = (weights, PassCall("FuseTIR()"))
+    violation = check(Case(Bound, calls))[0]
+    found = Finding(violation=violation, module=save_json(Bound), versions=versions(), calls=calls)
+    one = shipped("bind-params-stale-callers")
+    assert recognized(pool, found, [one]).known == one.name
+
+
 def test_what_a_pass_does_to_many_modules_is_no_known_bug(
     pool: LocalPool, finding: Finding, tmp_path: Path
 ) -> None:
