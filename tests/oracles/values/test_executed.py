@@ -460,6 +460,27 @@ def test_of_many_operators_the_last_is_blamed_and_one_that_is_refused_hides_none
         assert (1 in builds) == refused
 
 
+@pytest.mark.parametrize(("group", "count"), [(True, 0), (False, 1)])
+def test_a_group_may_become_private(
+    monkeypatch: pytest.MonkeyPatch, *, group: bool, count: int
+) -> None:
+    """FuseTIR makes a private PrimFunc of a group; any other public function has to stay."""
+    mod = over(relax.op.negative)
+    (gvar,) = mod.get_global_vars()
+    if group:
+        mod[gvar] = mod[gvar].with_attr("Primitive", True)
+    else:
+
+        def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> Any:
+            error = AttributeError("Module has no function 'main'")
+            lost = Violation(str(error), "", (str(error),))
+            return [Failure("run", "AttributeError", str(error), lost) for _ in plans]
+
+        monkeypatch.setattr(pipeline_values, "execute", execute)
+    found = check(Case(mod, pipeline="cpu_generic"), oracles=["executed-by-pipeline"])
+    assert len(found) == count
+
+
 def test_named_inputs_of_mixed_precision_are_cast() -> None:
     call = PassCall("ToMixedPrecision(fp16_input_names=['y'])")
     whole = Case(faults.module(), (call,))
