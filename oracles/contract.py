@@ -14,6 +14,7 @@ from ..generators.stages import RELAX, Stage
 from ..generators.traits import Trait
 from . import keys
 from .passcall import PassCall, bare_call
+from .text.frames import frames_of
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
 """Chooses arguments that fit the module; None where it offers none (no parameter to bind)."""
@@ -94,7 +95,7 @@ class Rejection:
             bool(re.search(self.pattern, keys.text_of(error)))
             and (
                 not self.function
-                or any(re.search(self.function, frame.name) for frame in keys.frames_of(error))
+                or any(re.search(self.function, frame.name) for frame in frames_of(error))
             )
             and (self.when is None or self.when(error, mod))
         )

@@ -15,6 +15,7 @@ import tvm
 from tvm.error import InternalError
 
 from . import keys
+from .text.frames import frames_of
 
 _UNSUPPORTED = re.compile(
     r"\b(?:un(?:supported|implemented)|only (?:\w+ )?(?:support|handle|accept|work)"
@@ -34,7 +35,7 @@ _OTHERS = re.compile(r"/relax/op/|/tvm/topi/|/(?:src|tvm)/te/|/src/ffi/|tvm[-_]f
 
 def is_clean(error: Exception) -> bool:
     """The exception names what the pass does not support, or what it requires."""
-    frames = keys.frames_of(error)
+    frames = frames_of(error)
     text = keys.explanation(keys.text_of(error))
     if not frames or not text or not isinstance(error, RuntimeError | ValueError | TypeError):
         return False

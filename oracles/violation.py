@@ -43,6 +43,8 @@ class Raised:
     """File and function of the innermost frame that belongs to some operators only."""
     caller: str = ""
     """`file:line` of the innermost frame of Python that is not of TVM."""
+    analysis: str = ""
+    """What TVM's arithmetic was doing, if that raised; see `frames.analysis`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ import tomlkit
 from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
 from ...corpus.knowns import known as record_in
 from ...oracles import KEY_FORMAT
+from ...oracles.catalogue import catalogue
 from ...oracles.passcall import PassCall, is_users
 from ...oracles.violation import Violation
 from ..campaign.events import Finished
@@ -31,6 +32,9 @@ from .pattern import elements
 from .replay import Item, Outcome, Status, items, replay
 from .rules import is_of_users_pass
 from .store import file_name
+
+ARITHMETIC = tuple(name for name in catalogue if name.startswith("arith."))
+"""Functions of TVM's arithmetic that are checked as passes are."""
 
 USERS = Path("relaxfuzz-known")
 """The user's own knowns, in the folder that relaxfuzz is run in."""
@@ -171,11 +175,18 @@ class Expected:
 
 
 def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
-    """The finding's own key; what a legalization raises, LegalizeOps reports too."""
+    """The finding's own key; what a legalization raises, LegalizeOps reports too, and what TVM's
+    arithmetic raises, one of its own functions does.
+    """
     yield finding.full_key
     error = finding.violation.raised
-    if error is not None and error.legalizes and finding.pass_name != "LegalizeOps":
+    if error is None:
+        return
+    if error.legalizes and finding.pass_name != "LegalizeOps":
         yield finding.oracle, "LegalizeOps", *finding.key
+    if error.analysis and finding.pass_name not in ARITHMETIC:
+        for name in ARITHMETIC:
+            yield finding.oracle, name, *finding.key
 
 
 @dataclass(frozen=True, slots=True)

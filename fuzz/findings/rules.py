@@ -101,6 +101,13 @@ def legalization(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
         yield error.kind, error.text or finding.violation.place, error.legalization
 
 
+def arithmetic(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
+    """TVM's arithmetic raises in one way, whatever pass has called it."""
+    error = finding.violation.raised
+    if error is not None and error.analysis:
+        yield error.kind, error.text, error.analysis
+
+
 def not_known(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     """The pass is given calls of unknown shape, dtype or type, whichever operator they call.
 
@@ -244,6 +251,11 @@ RULES: tuple[Rule, ...] = (
         "legalization",
         "the same function of a legalization raises the same, whatever pass calls it",
         legalization,
+    ),
+    Rule(
+        "arithmetic",
+        "the same function of TVM's arithmetic raises the same, whatever pass calls it",
+        arithmetic,
     ),
     Rule(
         "not-known",

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import tvm
 from tvm import relax
+from tvm.script import ir as I
+from tvm.script import tirx as T
 
 from relaxfuzz import corpus
 from relaxfuzz.compat.release import versions
@@ -21,6 +23,7 @@ from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.findings.dedup import by_row, crosscheck, place
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.rules import RULES
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
@@ -164,6 +167,23 @@ def rewriting(expr: str, *, deeper: bool = False) -> Finding:
     return finding(builder.get(), expr, "crash")
 
 
+@I.ir_module
+class Compared:
+    """The Analyzer subtracts the sides of the comparison, and 0 - 2 is no unsigned number."""
+
+    @T.prim_func
+    def main():
+        T.evaluate(T.LT(T.uint32(0), T.uint32(2)))
+
+
+@I.ir_module
+class Guarded:
+    @T.prim_func
+    def main(A: T.Buffer((1,), "uint32")):
+        if T.LT(T.uint32(0), T.uint32(2)):
+            A[0] = T.uint32(0)
+
+
 SAME: dict[str, list[Callable[[], Pair]]] = {
     "legalization": [
         lambda: (norm("FoldConstant()"), norm("LegalizeOps()")),
@@ -171,6 +191,12 @@ SAME: dict[str, list[Callable[[], Pair]]] = {
         lambda: (
             finding(resize(2, (1, 1)), "FoldConstant()", "crash"),
             finding(resize(3, (1, 1, 1)), "LegalizeOps()", "crash"),
+        ),
+    ],
+    "arithmetic": [
+        lambda: (
+            finding(Compared, "s_tir.transform.StmtSimplify()", "crash"),
+            finding(Guarded, "s_tir.transform.CompactBufferAllocation()", "crash"),
         ),
     ],
     "not-known": [
@@ -243,6 +269,17 @@ def test_one_bug_is_one_row(rule: str, pair: Callable[[], Pair], tmp_path: Path)
 def test_two_bugs_are_two_rows(pair: Callable[[], Pair], tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         assert rows(store, *pair()) == [1, 1]
+
+
+def test_what_arithmetic_raises_is_known_whatever_pass_calls_it() -> None:
+    expected = Choice().load(versions()["tvm"])
+    for mod in (Compared, Guarded):
+        found = finding(mod, "s_tir.transform.StmtSimplify()", "crash")
+        names = [known.name for known in expected.of(found)]
+        assert "arith-fold-unsigned-difference" in names
+        assert found.violation.raised is not None
+        plain = dataclasses.replace(found.violation.raised, analysis="")
+        assert not expected.of(changed(found, raised=plain))
 
 
 def test_the_line_that_raises_is_an_accident(tmp_path: Path) -> None:
