@@ -23,7 +23,7 @@ from ...compat import ir
 from ..composition import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..grades.grade import Grade
-from ..inspect import nodes, prim_funcs
+from ..inspect import attr, nodes, prim_funcs
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, Fault, sanitize, translate
@@ -82,7 +82,7 @@ def sanitized(runs: PassRuns) -> Violation | None:
         # A pass that legalizes makes each PrimFunc of one operator, and names it after that:
         # another operator is another bug. What others put together bears names by accident.
         legal = runs.contract.lowers
-        what += f" by function {_family(found.name)}" if legal else " by a new PrimFunc"
+        what += f" by function {_family(found)}" if legal else " by a new PrimFunc"
     detail = (
         f"{found.name}: {fault.kind}: {fault.buffer}{list(fault.index)}, a buffer of shape "
         f"{fault.shape}, in\n  {fault.statement.strip()}\n"
@@ -91,11 +91,15 @@ def sanitized(runs: PassRuns) -> Violation | None:
     return Violation.titled(what, detail)
 
 
-def _family(name: str) -> str:
-    """A PrimFunc's name without numbers; "fused" for what FuseOps has put together."""
-    if name.startswith("fused_"):
+def _family(found: Found) -> str:
+    """The name of the PrimFunc without numbers, and without the kind of target that LegalizeOps
+    appends for a virtual device; "fused" for what FuseOps has put together.
+    """
+    if found.name.startswith("fused_"):
         return "fused"
-    return re.sub(r"_?\d+", "", name)
+    target = attr(found.func, "target")
+    name = re.sub(r"_?\d+", "", found.name)
+    return name if target is None else name.removesuffix(f"_{target.kind.name}")
 
 
 def find(runs: PassRuns) -> Found | None:

@@ -184,3 +184,23 @@ def test_views_of_dtypes_that_numpy_gives_no_buffer_of() -> None:
     assert memory.astype("float32").tolist() == [1, 7, 3, 4]
     with pytest.raises(Undefined, match="leaves its memory"):
         runtime.view(memory, np.dtype("bfloat16"), (4,), (), 1)
+
+
+@I.ir_module
+class OnDevice:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm")]})
+
+    @R.function
+    def main(
+        g: R.Tensor((2, 2), "float32", "llvm"), x: R.Tensor((2, 2), "float32", "llvm")
+    ) -> R.Tensor((2, 2), "float32", "llvm"):
+        gv: R.Tensor((2, 2), "float32", "llvm") = R.grad.take_backward(
+            g, x, R.const([1, 1], "int64"), axis=-1
+        )
+        return gv
+
+
+def test_the_kind_of_target_is_no_part_of_an_operators_name() -> None:
+    """LegalizeOps appends it to the names of functions for a virtual device."""
+    (violation,) = check(Case(OnDevice, (PassCall("LegalizeOps()"),)), oracles=["sanitized"])
+    assert violation.key == ("read outside by function take_backward",)
