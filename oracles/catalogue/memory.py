@@ -25,6 +25,22 @@ KILLS = frozenset(("relax.memory.kill_tensor", "relax.memory.kill_storage", "rel
 VIEWS = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"))
 
 
+RETAINING = frozenset(
+    f"vm.builtin.{name}"
+    for name in ("copy", "ensure_zero_offset", "make_tuple", "reshape", "tuple_getitem")
+)
+"""Packed functions of the runtime whose results lie in the memory of their arguments."""
+
+
+def _retained(mod: tvm.IRModule, call: PassCall) -> bool:
+    """A packed function is called that keeps the memory of its arguments."""
+    return any(
+        str(node.global_symbol) in RETAINING
+        for _, func in relax_functions(mod)
+        for node in nodes(func, relax.ExternFunc)
+    )
+
+
 def killed(mod: tvm.IRModule, call: PassCall | None = None) -> bool:
     """What a variable holds ends at a kill: a later use, right everywhere else, has no meaning."""
     return not KILLS.isdisjoint(ops_used(mod))
@@ -249,6 +265,13 @@ CONTRACTS: tuple[PassContract, ...] = (
                     attr(func, "relax.memory_plan_dynamic_func_output") is not None
                     for _, func in relax_functions(mod)
                 ),
+            ),
+            Exemption(
+                "values",
+                "memory that a packed function keeps a hold of is reused",
+                "src/relax/transform/static_plan_block_memory.cc: 'It assumes external function "
+                "calls via 'call_packed' do not retain memory from the arguments'",
+                when=_retained,
             ),
         ),
         cost=0.3,

@@ -396,6 +396,16 @@ def test_a_public_layout_rewrite_stays_beside_its_parts() -> None:
     assert not when(mod, call)
 
 
+@pytest.mark.parametrize(("packed", "exempt"), [("copy", True), ("shape_of", False)])
+def test_memory_that_a_packed_function_keeps_may_be_reused(packed: str, *, exempt: bool) -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    kept = relax.op.call_pure_packed(f"vm.builtin.{packed}", x, ty_args=[x.ty])
+    mod = tvm.IRModule({"main": relax.Function([x], relax.SeqExpr([], kept), x.ty)})
+    planned = PassCall("StaticPlanBlockMemory()")
+    found = catalogue[planned.name].exemption("values", mod, planned)
+    assert (found is not None) == exempt
+
+
 @I.ir_module
 class Twice:
     @T.prim_func(private=True, s_tir=True)
