@@ -170,8 +170,11 @@ def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None)
 
 
 def _in_one_layout(value: Any, other: Any) -> tuple[Any, Any]:
-    """Two tensors of one size but different shapes: their elements in order, else as they are."""
-    if not all(isinstance(one, np.ndarray) for one in (value, other)):
+    """Two images of one size but different shapes: their elements in order, else as they are.
+
+    A tensor of fewer than three dimensions has no layout, as one that was flattened.
+    """
+    if not all(isinstance(one, np.ndarray) and one.ndim > 2 for one in (value, other)):
         return value, other
     if value.shape == other.shape or value.size != other.size:
         return value, other

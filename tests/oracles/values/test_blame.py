@@ -54,17 +54,23 @@ def test_variables_of_one_name_are_all_looked_at(after: tuple[Step, ...], blamed
     assert first_difference(expectation(doubled, relax.op.sum), expectation(*after)) == blamed
 
 
-def column(*elements: float) -> Step:
-    shown = np.array(elements, "float32").reshape(-1, 1)
+def image(shape: tuple[int, ...], *elements: float) -> Step:
+    shown = np.array(elements, "float32").reshape(shape)
     return lambda value: relax.op.negative(relax.const(-shown))
 
 
 @pytest.mark.parametrize(
-    ("made", "blamed"), [(column(6, 2, 4), "relax.sum"), (column(6, 2, 5), "relax.add")]
+    ("made", "blamed"),
+    [
+        (image((1, 3, 1), 2, 4, 6), "relax.sum"),
+        (image((1, 3, 1), 2, 4, 5), "relax.negative"),
+        (image((3,), 4, 2, 6), "relax.negative"),
+    ],
+    ids=["another layout", "other elements", "flattened"],
 )
 def test_the_same_elements_in_another_layout_are_no_difference(made: Step, blamed: str) -> None:
-    after = expectation(made, relax.op.max)
-    assert first_difference(expectation(doubled, relax.op.sum), after) == blamed
+    before = expectation(image((1, 1, 3), 2, 4, 6), relax.op.sum)
+    assert first_difference(before, expectation(made, relax.op.max)) == blamed
 
 
 @pytest.mark.parametrize(("indexing", "op"), [("xy", "relax.meshgrid"), ("ij", None)])
