@@ -29,6 +29,9 @@ TRANSPARENT = (
 
 JUMPS = {"tirx.break_loop": "break", "tirx.continue_loop": "continue"}
 
+USUAL = 24
+"""Operations of an expression that takes no longer than a few iterations."""
+
 REDUCE = 2
 """The type of an iteration variable of a block that a reduction runs over."""
 
@@ -181,6 +184,12 @@ class Statements(Expressions):
         self.emit(f"left -= {iterations}")
         self.emit("if left < 0: too_large()")
 
+    def charge(self, value: Value) -> None:
+        """Charge the budget for an expression that takes much longer than an iteration does."""
+        operations = value.text.count("(")
+        if operations > USUAL:
+            self.count(str(operations // 2))
+
     def while_(self, stmt: Any) -> None:
         with self.block(f"while {self.value(stmt.condition).text}:"):
             self.count("1")
@@ -309,6 +318,7 @@ class Statements(Expressions):
         """Note a store of this value."""
         if value.dtype != storage.dtype:
             raise Unsupported(f"store of {value.dtype} to {buffer.name} of {storage.dtype}")
+        self.charge(value)
         self.written(buffer.__chandle__())
 
     def written(self, handle: int) -> None:

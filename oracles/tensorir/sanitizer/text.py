@@ -146,6 +146,9 @@ class Checked(Sited):
         self.emit(f"left -= {iterations} * {self._charge}")
         self.emit("if left < 0: too_large()")
 
+    def charge(self, value: Value) -> None:
+        """Its accesses are charged."""
+
     @contextmanager
     def _weighed(self) -> Iterator[None]:
         """Steps of one iteration: itself and the accesses that are not in an inner loop."""

@@ -460,6 +460,23 @@ def test_an_iteration_of_many_lanes_costs_more_than_one() -> None:
         translate(many_iterations_of_lanes)(a, a.copy())
 
 
+def long(value: Any) -> Any:
+    for _ in range(60):
+        value = value + T.float32(1)
+    return T.sqrt(value)
+
+
+@T.prim_func
+def long_expression(A: T.Buffer((2,), "float32")):
+    for _ in range(100000):
+        A[0] = long(A[0])
+
+
+def test_a_long_expression_costs_more_than_an_iteration() -> None:
+    with pytest.raises(TooLarge):
+        translate(long_expression)(np.zeros(2, "float32"))
+
+
 @T.prim_func
 def reads_after_end(A: T.Buffer((4,), "float32"), B: T.Buffer((5,), "float32")):
     for i in range(5):
