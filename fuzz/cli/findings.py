@@ -55,7 +55,10 @@ def list_findings(
         typer.Option(metavar="WORD", help="Only with this verdict; may be repeated."),
     ] = None,
     new: Annotated[
-        bool, typer.Option("--new", help="Only rows without a verdict that are no known bugs.")
+        bool,
+        typer.Option(
+            "--new", help="Only rows without a verdict that are no known bugs, not even perhaps."
+        ),
     ] = False,
     grade: Annotated[
         Grade, typer.Option(metavar="A|B|C", help="Only rows of this grade and graver ones.")

@@ -91,6 +91,11 @@ class Finding:
     """Known bugs whose key it has, and nothing else of them: it is none of these."""
 
     @property
+    def maybe(self) -> tuple[str, ...]:
+        """The known bugs that it may be, or whose key it has."""
+        return self.perhaps + self.unlike
+
+    @property
     def of_known(self) -> Iterator[str]:
         """What it has in common with known bugs, one sentence for each way."""
         if self.perhaps:

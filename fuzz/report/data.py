@@ -142,7 +142,15 @@ class Entry:
             return f"gone: {self.seen.gone_on}"
         if self.knowns:
             return f"known: {self.knowns[0].name}"
-        return "back" if self.seen.is_back else "new"
+        if self.seen.is_back:
+            return "back"
+        return f"perhaps known: {self.maybe[0]}" if self.maybe else "new"
+
+    @property
+    def maybe(self) -> tuple[str, ...]:
+        """The known bugs that it may be, where each of its findings may be one."""
+        each = [finding.maybe for finding in self.findings]
+        return each[0] if all(each) and each else ()
 
     @property
     def is_open(self) -> bool:
@@ -318,7 +326,12 @@ def gather(store: Store, expected: Expected) -> Report:
     entries = entries_of_rows(store, expected, runs)
     entries += _only_counted(runs, expected, {k.name for entry in entries for k in entry.knowns})
     order = list(State)
-    entries.sort(key=lambda e: (order.index(e.state), e.grade, e.passes, e.oracles, e.title, e.id))
+    entries.sort(
+        key=lambda e: (
+            *(order.index(e.state), bool(e.maybe), e.grade),
+            *(e.passes, e.oracles, e.title, e.id),
+        )
+    )
     return Report(
         folder=store.folder,
         tvm=expected.version,

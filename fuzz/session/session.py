@@ -251,6 +251,8 @@ class Session:
         self.print_faults()
         findings = {finding.id: finding for finding in self.triage.published}
         rows = by_row(self.store, findings.values())
+        new = [each for each in rows.values() if not all(one.maybe for one in each)]
+        doubtful = [each for each in rows.values() if all(one.maybe for one in each)]
         if self.output.as_json:
             for known, reports in self.expected.reports.items():
                 event = {"event": "known", "name": known.name, "what": known.what}
@@ -261,6 +263,7 @@ class Session:
                 "checks": checks,
                 "seconds": round(seconds, 1),
                 "findings": len(rows),
+                "perhaps_known": len(doubtful),
                 "reports": len(findings),
                 "knowns": len(self.expected.reports),
                 "known_reports": self.expected.total,
@@ -269,12 +272,17 @@ class Session:
             self.output.emit(summary)
         else:
             console = results()
-            if rows:
-                findings_table(console, [self._cells(*members) for members in rows.values()])
-                console.print()
+            for heading, some in (("", new), ("Perhaps known bugs, in other words:", doubtful)):
+                if some:
+                    if heading:
+                        console.print(heading)
+                    findings_table(console, [self._cells(*members) for members in some])
+                    console.print()
             found = counted(len(rows), "finding")
             if len(findings) > len(rows):
                 found += f" ({counted(len(findings), 'report')})"
+            if doubtful:
+                found += f", {len(doubtful)} of them perhaps known bugs,"
             console.print(self._sentence(found, modules, checks, seconds))
         return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in rows.values()))
 

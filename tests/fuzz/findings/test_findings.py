@@ -100,6 +100,21 @@ def test_one_bug_is_one_row(out: Path, findings: list[Finding]) -> None:
     assert f"{findings[2].title}"[:30] in table.output
 
 
+def test_what_may_be_known_is_told_behind_what_is_new(
+    tmp_path: Path, findings: list[Finding]
+) -> None:
+    unknown = findings[2]
+    fused = (PassCall("FuseOps()"),)
+    doubtful = changed(unknown, title="other", key=("other",), pass_name="FuseOps", calls=fused)
+    folder = tmp_path / "doubtful"
+    with Store(folder) as store:
+        store.put(dataclasses.replace(doubtful, unlike=("some-bug",)))
+        store.put(unknown)
+    states = [row["status"] for row in listed(folder)]
+    assert states == ["new", "perhaps known: some-bug"]
+    assert [row["status"] for row in listed(folder, "--new")] == ["new"]
+
+
 def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
     own = findings[2].id
     relaxfuzz("verdict", own, "wontfix", "--out", out)
