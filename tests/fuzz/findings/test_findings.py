@@ -24,7 +24,7 @@ from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
-from relaxfuzz.oracles.violation import Case, silent
+from relaxfuzz.oracles.violation import Case, Violation, silent
 from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -105,10 +105,11 @@ def test_what_may_be_known_is_told_behind_what_is_new(
 ) -> None:
     unknown = findings[2]
     fused = (PassCall("FuseOps()"),)
-    doubtful = changed(unknown, title="other", key=("other",), pass_name="FuseOps", calls=fused)
+    other = Violation("other", "", ("other",), oracle="crash", pass_name="FuseOps")
+    doubtful = dataclasses.replace(unknown, violation=other, calls=fused, unlike=("some-bug",))
     folder = tmp_path / "doubtful"
     with Store(folder) as store:
-        store.put(dataclasses.replace(doubtful, unlike=("some-bug",)))
+        store.put(doubtful)
         store.put(unknown)
     states = [row["status"] for row in listed(folder)]
     assert states == ["new", "perhaps known: some-bug"]
