@@ -32,9 +32,14 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     shift, turn = phase % 2, phase // 2
     places = (np.arange(value.size) >> shift) + shift + turn
     signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
-    unit = float(ml_dtypes.finfo(value.dtype).eps)
+    info = ml_dtypes.finfo(value.dtype)
+    unit = float(info.eps)
     step = 4 * (max(unit, float(ml_dtypes.finfo(np.float16).eps)) if coarse else unit)
-    moved = value.astype("float64") * (1 + step * signs)
+    exact = value.astype("float64")
+    # Units of subnormal numbers are all of one size; zero stays zero.
+    least = np.where(exact == 0, 0.0, 4 * float(info.smallest_subnormal))
+    size = np.where(np.isfinite(exact), np.maximum(step * np.abs(exact), least), 0.0)
+    moved = exact + signs * size
     if (
         coarse
         and (np.abs(moved[np.isfinite(moved)]) > float(ml_dtypes.finfo(np.float16).max)).any()

@@ -94,3 +94,10 @@ def test_finite() -> None:
     assert finite((array(1.0), array(1, dtype="int8"), finite))  # a function is no number
     assert not finite((array(1.0), array(np.inf)))
     assert not finite(array(np.nan, dtype=ml_dtypes.bfloat16))
+
+
+def test_perturbed_moves_subnormal_numbers_and_leaves_zeros_and_infinities() -> None:
+    value = array(1.4e-45, -1.2e-38, 0.0, np.inf, -np.inf)
+    moved = perturbed(value)
+    assert (moved[:2] != value[:2]).all()
+    np.testing.assert_array_equal(moved[2:], value[2:])
