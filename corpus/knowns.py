@@ -119,7 +119,7 @@ class Lookup:
         self._exact: dict[Key, list[Known]] = defaultdict(list)
         for known in self.knowns:
             for key in known.keys:
-                self._exact[tuple(map(_general, key))].append(known)
+                self._exact[_canonical(key)].append(known)
         self._open = [
             known
             for known in self.knowns
@@ -128,7 +128,7 @@ class Lookup:
 
     def of(self, key: Key) -> tuple[Known, ...]:
         """The bugs that a report may come from: several where they share its key."""
-        found = self._exact.get(tuple(map(_general, key)), [])
+        found = self._exact.get(_canonical(key), [])
         more = [known for known in self._open if known.matches(key)]
         return (*found, *(known for known in more if known not in found))
 
@@ -274,7 +274,21 @@ def _texts(name: str, value: object, least: int = 0) -> tuple[str, ...]:
 
 
 def _alike(expected: Key, key: Key) -> bool:
+    expected, key = _flaw(expected), _flaw(key)
     return len(expected) == len(key) and all(map(_part_alike, expected, key))
+
+
+def _canonical(key: Key) -> Key:
+    """What is the same for all keys that are alike, unless one is open."""
+    return tuple(map(_general, _flaw(key)))
+
+
+def _flaw(key: Key) -> Key:
+    """The key without what follows the checker's words of a DataflowVar that leaves its block: in
+    what it is used there is up to the walk, too.
+    """
+    at = next((i for i, part in enumerate(key, 1) if _OUTSIDE.match(part)), len(key))
+    return key[:at]
 
 
 def _is_among(part: str, elements: frozenset[str]) -> bool:

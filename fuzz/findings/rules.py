@@ -54,8 +54,11 @@ LEGALIZERS = tuple(name for name in catalogue if "LegalizeOps" in {name, *parts(
 """Passes that call the legalizations of operators; what is wrong with these shows in both."""
 
 
-OWN_PLACE = re.compile(r"relax/transform/(?!utils|legalize_ops/)")
-"""A place in the source of TVM's passes themselves."""
+_REWRITING = re.compile(r"relax/ir/dataflow_")
+"""A place in the source of the rewriting by patterns, which several passes call."""
+
+OWN_PLACE = re.compile(rf"relax/transform/(?!utils|legalize_ops/)|{_REWRITING.pattern}")
+"""A place in the source of TVM's passes themselves, or of the rewriting by patterns."""
 
 
 def worded(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
@@ -83,7 +86,8 @@ def raised(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
 
 
 def shared(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
-    """What several passes call, a pattern matcher, raises on modules that look the same.
+    """What several passes call, a pattern matcher, raises on modules that look the same, or in one
+    place of its own.
 
     The frame that calls it may be of C++, with no place at all, or of Python. A place in a pass's
     own source is that pass's own bug, and so is a call of a legalization that it should not make.
@@ -92,6 +96,8 @@ def shared(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     own = re.search(r"relax/(?:transform|training|backend)/", finding.violation.place)
     if error is not None and own is None and not error.legalizes:
         yield error.kind, error.text, evidence.pattern
+        if _REWRITING.search(finding.violation.place):
+            yield error.kind, error.text, finding.violation.place
 
 
 def legalization(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
@@ -275,7 +281,7 @@ RULES: tuple[Rule, ...] = (
     # These look at the whole module: later than those that look at the violation.
     Rule(
         "shared",
-        "what several passes call raises the same on modules that look the same",
+        "what several passes call raises the same, in one place or on modules that look the same",
         shared,
     ),
     Rule(

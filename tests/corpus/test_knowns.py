@@ -102,6 +102,20 @@ def test_how_a_printed_expression_is_made_up_is_no_part_of_a_key(
     assert Lookup([one], "0.27.0.post1").of(key) == ((one,) if matches else ())
 
 
+@pytest.mark.parametrize(
+    ("want", "got", "matches"),
+    [("DataflowVar <name> is used outside DataflowBlock.", "DataflowVar <name> is not defined.", 1),
+     ("Var <name> is not defined.", "Var <name> is not defined.", 0)],
+)  # fmt: skip
+def test_where_a_variable_that_leaves_its_block_is_used_is_no_part_of_a_key(
+    tmp_path: Path, want: str, got: str, matches: int
+) -> None:
+    one = made(tmp_path, f'keys = [["well-formed", "FuseOps", "ill-formed", "{want}", ""]]')
+    key = ("well-formed", "FuseOps", "ill-formed", got, "value")
+    assert one.matches(key) is bool(matches)
+    assert Lookup([one], "0.27.0.post1").of(key) == (one,) * matches
+
+
 def test_a_message_that_is_cut_may_go_on_anyhow(tmp_path: Path) -> None:
     head = "the loop over <node> of " + "a" * 160
     assert len(head) < LONGEST_MESSAGE

@@ -15,6 +15,7 @@ import pytest
 import tvm
 from tvm import relax
 from tvm.script import ir as I
+from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz import corpus
@@ -184,6 +185,38 @@ class Guarded:
             A[0] = T.uint32(0)
 
 
+@I.ir_module
+class Reshaped:
+    """A match in a block that binds a recursive function: the rewriter sorts it after itself."""
+
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")):
+        y = R.reshape(R.reshape(x, (4,)), (2, 2))
+
+        @R.function
+        def loop(a: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
+            return loop(a)
+
+        return loop(y)
+
+
+@I.ir_module
+class Multiplied:
+    @R.function
+    def main(
+        x: R.Tensor((1, 8), "float32"),
+        w: R.Tensor((8, 8), "float32"),
+        v: R.Tensor((8, 8), "float32"),
+    ):
+        y = R.matmul(x, R.matmul(w, v))
+
+        @R.function
+        def loop(a: R.Tensor((1, 8), "float32")) -> R.Tensor((1, 8), "float32"):
+            return loop(a)
+
+        return loop(y)
+
+
 SAME: dict[str, list[Callable[[], Pair]]] = {
     "legalization": [
         lambda: (norm("FoldConstant()"), norm("LegalizeOps()")),
@@ -212,6 +245,10 @@ SAME: dict[str, list[Callable[[], Pair]]] = {
     "shared": [
         lambda: (rewriting("FoldBatchnormToConv2D()"), rewriting("OptimizeLayoutTransform()")),
         lambda: (rewriting("FoldBatchnormToConv2D()"), rewriting("ReorderTakeAfterMatmul()")),
+        lambda: (
+            finding(Reshaped, "RemoveRedundantReshape()", "crash"),
+            finding(Multiplied, "AdjustMatmulOrder()", "crash"),
+        ),
     ],
     "format": [
         lambda: (unreadable("json"), unreadable("tvmscript")),
