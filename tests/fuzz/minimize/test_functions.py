@@ -226,11 +226,15 @@ def test_a_local_function_goes_in_line(written: Written) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "shape"),
-    [("(n, m)", "n, m"), ("(m, n)", "m, n"), ("(n + 1, m)", "n + T.int64(1), m")],
+    ("sizes", "shape"),
+    [
+        (("n", "m"), "n, m"),
+        (("m", "n"), "m, n"),
+        (("n + 1", "m"), "n + T.int64(1), m"),
+    ],
 )
 def test_a_local_function_shares_symbolic_dimensions_with_what_is_around_it(
-    written: Written, size: str, shape: str
+    written: Written, sizes: tuple[str, str], shape: str
 ) -> None:
     """What stands for a dimension in the local function is told in those of the function around it.
 
@@ -238,8 +242,7 @@ def test_a_local_function_shares_symbolic_dimensions_with_what_is_around_it(
     """
     mod = written(f"""
     @R.function
-    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor({size.replace("(", '("', 1)
-        .replace(", ", '", "').replace(")", '")')}, "float32")):
+    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor({sizes}, "float32")):
         n = T.int64()
         m = T.int64()
 
