@@ -30,7 +30,7 @@ class Change:
     """What to change. Variables, blocks and sequences are named by the hashes of their nodes."""
 
     uses: dict[int, Any] = field(default_factory=dict)
-    """An expression without calls to use instead of a variable."""
+    """An expression without calls to use instead of a variable, in old variables."""
     dropped: set[int] = field(default_factory=set)
     """Variables whose bindings are dropped."""
     values: dict[int, Any] = field(default_factory=dict)
@@ -81,7 +81,8 @@ class _Changer(Rewriter):
         )
 
     def params(self, func: relax.Function) -> list[Any]:
-        self.vars.update(self._change.uses)
+        uses = self._change.uses.items()
+        self.vars |= {key: self.expr(e) for key, e in uses if key not in self._change.dropped}
         self._sites |= {site.key: site for site in sites_of(func)}
         return [*func.params, *self._change.params.get(self.name, [])]
 
@@ -109,7 +110,10 @@ class _Changer(Rewriter):
         key = hash(binding.var)
         if key in self._change.inlined:
             self.vars[key] = self._inlined(self._change.inlined[key])
-        elif key not in self._change.dropped:
+        elif key in self._change.dropped:
+            if key in self._change.uses:
+                self.vars[key] = self.expr(self._change.uses[key])
+        else:
             same = self._is_unaffected(key)
             value = self._change.values.get(key)
             self.write(binding if same else self.rewritten_binding(binding, value))
@@ -123,7 +127,9 @@ class _Changer(Rewriter):
 
     def _inlined(self, inline: Inline) -> Any:
         dataflow = self.blocks[-1][0]
-        self.vars |= {key: self.expr(value) for key, value in inline.uses.items()}
+        # Outside, the symbolic variables of a local function may stand for something else.
+        outer = self.vars
+        self.vars = outer | {key: self.expr(value) for key, value in inline.uses.items()}
         before, self._copies = self._copies, self._copies or inline.copy
         self.forget()
         for block in inline.seq.blocks:
@@ -133,7 +139,7 @@ class _Changer(Rewriter):
             else:
                 self.block(block)
         result = self.expr(inline.seq.body)
-        self._copies = before
+        self._copies, self.vars = before, outer
         self.forget()
         if not dataflow:
             self.blocks.append((False, []))

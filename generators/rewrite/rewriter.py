@@ -55,7 +55,8 @@ class Rewriter:
     Attributes:
         name: the function of the module that is being rewritten.
         gvars: the new GlobalVars, by name, of functions whose type changed.
-        vars: what replaces a variable of the old function, by the variable's hash.
+        vars: what replaces a variable of the old function, by the variable's hash. It is in new
+            variables: a symbolic one may be old and new, and stand for another one in each.
         blocks: the blocks of the innermost sequence, as far as they are written.
     """
 
@@ -175,7 +176,7 @@ class Rewriter:
     # What hooks use
 
     def replace(self, var: Any, value: Any) -> None:
-        """From here on `value` is used instead of the variable."""
+        """From here on `value`, in new variables, is used instead of the variable."""
         self.vars[hash(var)] = value
 
     def renewed(self, var: Any, ty: Any) -> Any:
@@ -384,9 +385,8 @@ class Rewriter:
     def expr(self, expr: Any) -> Any:
         """An expression in new variables."""
         if isinstance(expr, tvm.ir.Var):
-            while isinstance(expr, tvm.ir.Var) and hash(expr) in self.vars:
-                expr = self.vars[hash(expr)]
-            return self.prim_expr(expr) if isinstance(expr, tvm.ir.Var) else self.expr(expr)
+            expr = self.vars.get(hash(expr), expr)
+            return self.dim(expr) if isinstance(expr.ty, PrimType) else expr
         match expr:
             case GlobalVar():
                 return self.gvars.get(str(expr.name_hint), expr)
@@ -446,8 +446,8 @@ class Rewriter:
         if not isinstance(expr.ty, PrimType):
             return expr
         if isinstance(expr, tvm.ir.Var):
-            expr = self.vars.get(hash(expr), expr)
-        elif self.vars and not isinstance(expr, tirx.IntImm):
+            return self.expr(expr)
+        if self.vars and not isinstance(expr, tirx.IntImm):
             new = {old: self.vars[old] for old in used_vars([expr]) if old in self.vars}
             if not all(isinstance(var.ty, PrimType) for var in new.values()):
                 raise CannotRewrite(f"{expr} is computed from what is no number any more")

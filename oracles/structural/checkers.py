@@ -31,7 +31,9 @@ def input_flaw(mod: tvm.IRModule) -> Violation | None:
 
     It is ill-formed, or wrong in what the checkers of TVM do not look at.
     """
-    return flaw(mod) or calls_flaw(mod) or branches_flaw(mod) or devices_flaw(mod)
+    return (
+        flaw(mod) or calls_flaw(mod) or branches_flaw(mod) or casts_flaw(mod) or devices_flaw(mod)
+    )
 
 
 def relax_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -182,6 +184,32 @@ def branches_flaw(mod: tvm.IRModule) -> Violation | None:
                         f"it is said to give {said}, and gives {value}\n\n{keys.listing(mod)}",
                     )
     return None
+
+
+def casts_flaw(mod: tvm.IRModule) -> Violation | None:
+    """A match_cast to a type that its value cannot have: of a float32 tensor to one of int64.
+
+    TVM's checker takes it; what makes bindings refuses it, for the parser too: 'It is impossible to
+    match cast any value into the target ty' (src/relax/ir/block_builder.cc, EmitMatchCast).
+    """
+    cast = next(iter(impossible_casts(mod)), None)
+    if cast is None:
+        return None
+    return Violation.titled(
+        "ill-formed: a match_cast is to a type that its value cannot have",
+        f"{str(cast.var.name)!r} is to be {cast.ty}, and its value is {cast.value.ty}\n\n"
+        f"{keys.listing(mod)}",
+    )
+
+
+def impossible_casts(mod: tvm.IRModule) -> list[relax.MatchCast]:
+    """Those to a type that their values cannot have."""
+    return [cast for cast in nodes(mod, relax.MatchCast) if not may_be(cast.value.ty, cast.ty)]
+
+
+def may_be(ty: relax.Type, other: relax.Type) -> bool:
+    """A value of the one type may have the other one too."""
+    return bool(type_base_check(ty, other) != BaseCheckResult.FAIL_L0)
 
 
 def devices_flaw(mod: tvm.IRModule) -> Violation | None:

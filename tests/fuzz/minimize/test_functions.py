@@ -225,6 +225,48 @@ def test_a_local_function_goes_in_line(written: Written) -> None:
     assert ops_used(small) == {"relax.abs", "relax.add"}
 
 
+@pytest.mark.parametrize(
+    ("sizes", "shape"),
+    [
+        (("n", "m"), "n, m"),
+        (("m", "n"), "m, n"),
+        (("n + 1", "m"), "n + T.int64(1), m"),
+    ],
+)
+def test_a_local_function_shares_symbolic_dimensions_with_what_is_around_it(
+    written: Written, sizes: tuple[str, str], shape: str
+) -> None:
+    """What stands for a dimension in the local function is told in those of the function around it.
+
+    One may stand for itself, or two for each other; behind the call each is itself again.
+    """
+    mod = written(f"""
+    @R.function
+    def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor({sizes}, "float32")):
+        n = T.int64()
+        m = T.int64()
+
+        @R.function
+        def inner(v: R.Tensor((n, m), "float32")) -> R.Tensor((n, m), "float32"):
+            p = R.reshape(v, R.shape([n, m]))
+            q = R.strided_slice(p, (0, 1), (0, 0), (n, m))
+            return q
+
+        a = inner(y)
+        b = R.reshape(x, R.shape([n, m]))
+        return (a, b)
+    """)
+    (edit,) = inline_local_functions(mod)
+    small = edit()
+    assert small is not None
+    assert flaw(small) is None
+    p, q, b = bindings_of(small)
+    ends = q.value.args[3].fields
+    assert ", ".join(map(str, p.value.args[1].values)) == shape
+    assert ", ".join(map(str, ends)) == shape
+    assert ", ".join(map(str, b.value.args[1].values)) == "n, m"
+
+
 def test_a_local_function_that_is_more_than_called_stays(written: Written) -> None:
     mod = written("""
     @R.function

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import tvm
 from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.minimize.reduction import Edit, EditId
@@ -18,8 +20,8 @@ from relaxfuzz.fuzz.minimize.reductions import REDUCTIONS
 from relaxfuzz.fuzz.minimize.search import Candidate, Search, digest, make, minimize, search
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.generators.modules import ir_modules
-from relaxfuzz.oracles.inspect import bindings_of, ops_used
-from relaxfuzz.oracles.structural.checkers import flaw
+from relaxfuzz.oracles.inspect import bindings_of, nodes, ops_used
+from relaxfuzz.oracles.structural.checkers import flaw, impossible_casts
 
 SCRIPT = """
 from tvm.script import ir as I, relax as R, tirx as T
@@ -149,6 +151,25 @@ def test_only_well_formed_candidates_are_asked_about(mod: tvm.IRModule) -> None:
     assert minimize(mod, is_interesting).same_as(mod)
     assert asked
     assert [problem for candidate in asked if (problem := flaw(candidate))] == []
+
+
+def test_no_candidate_has_a_match_cast_to_a_type_that_its_value_cannot_have() -> None:
+    """The operand of the match_cast could be the float32 tensor that eye_like was made from."""
+
+    @I.ir_module
+    class Cast:
+        @R.function
+        def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor("float64", ndim=2):
+            eye = R.eye_like(x, dtype="float64")
+            cast = R.match_cast(eye, R.Tensor("float64", ndim=2))
+            return cast  # noqa: RET504  # a match_cast is no expression
+
+    edits = (edit for reduction in REDUCTIONS for edit in reduction(Cast))
+    edited = [made for edit in edits if (made := edit()) is not None]
+    candidates = [candidate.mod for candidate in Search().candidates(Cast)]
+    assert any(map(impossible_casts, edited))
+    assert any(nodes(candidate, relax.MatchCast) for candidate in candidates)
+    assert not any(map(impossible_casts, candidates))
 
 
 def test_what_tvm_saves_but_does_not_load_is_no_candidate(mod: tvm.IRModule) -> None:

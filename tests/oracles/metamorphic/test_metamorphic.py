@@ -144,6 +144,51 @@ def test_a_pass_is_blamed_for_what_the_parser_refuses_where_types_are_wrong(
 
 
 @I.ir_module
+class Cast:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor((3,), "float32"):
+        cast = R.match_cast(x, R.Tensor((3,), "float32"))
+        return cast  # noqa: RET504  # a match_cast is no expression
+
+
+@I.ir_module
+class EyeCast:
+    """LegalizeOps gives eye_like the dtype of its operand."""
+
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor("float64", ndim=2):
+        eye = R.eye_like(x, dtype="float64")
+        cast = R.match_cast(eye, R.Tensor("float64", ndim=2))
+        return cast  # noqa: RET504  # a match_cast is no expression
+
+
+def test_the_pass_is_blamed_for_a_match_cast_whose_value_it_gives_another_type() -> None:
+    legalize = Case(EyeCast, (PassCall("LegalizeOps()"),))
+    (violation,) = check(legalize, oracles=["tvmscript"])
+    assert violation.pass_name == "LegalizeOps"
+    assert "impossible to match cast" in violation.title
+
+
+def test_nothing_is_promised_for_what_no_pass_has_made_impossible() -> None:
+    legalized = relax.transform.LegalizeOps()(EyeCast)
+    assert scripted.impossible_casts(legalized)
+    calls = (PassCall("ConvertToDataflow(min_size=1)"),)
+    assert check(Case(legalized, calls), oracles=["tvmscript"]) == []
+
+
+def test_a_pass_may_find_out_that_a_match_cast_fails() -> None:
+    binds = PassCall("BindSymbolicVars({'n': 2})")
+    assert scripted.impossible_casts(relax.transform.BindSymbolicVars({"n": 2})(Cast))
+    assert check(Case(Cast, (binds,)), oracles=["tvmscript"]) == []
+
+
+def test_the_script_form_of_a_possible_match_cast_may_fail() -> None:
+    call = PassCall("leaves_a_bare_range()", factory=f"{FILE}:leaves_a_bare_range")
+    (violation,) = check(Case(Cast, (call,)), oracles=["tvmscript"])
+    assert violation.pass_name == "TVMScript"
+
+
+@I.ir_module
 class Blocks:
     @T.prim_func(private=True, s_tir=True)
     def kernel(A: T.Buffer((4,), "float32")):

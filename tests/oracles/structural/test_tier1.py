@@ -517,3 +517,45 @@ def test_nothing_is_promised_for_a_branch_of_a_type_that_its_value_need_not_have
     found = checkers.input_flaw(mod)
     assert found is not None
     assert found.title.startswith("ill-formed: the type of a branch says more")
+
+
+def casting(value: relax.Type, ty: relax.Type) -> tvm.IRModule:
+    """The parameter of this type is cast to the other one, with no builder that may refuse it."""
+    x, cast = relax.Var("x", value), relax.Var("cast", ty)
+    body = relax.SeqExpr([relax.BindingBlock([relax.MatchCast(cast, x, ty)])], cast)
+    relax.expr._update_type(body, ty)
+    return tvm.IRModule({"main": relax.Function([x], body, ty)})
+
+
+FLOATS = relax.TensorType((2,), "float32")
+
+
+@pytest.mark.parametrize(
+    ("value", "ty", "possible"),
+    [
+        (FLOATS, relax.TensorType((2,), "int64"), False),
+        (FLOATS, relax.TensorType((3,), "float32"), False),
+        (FLOATS, relax.ShapeType([2]), False),
+        (FLOATS, relax.TensorType(None, "float32", ndim=1), True),
+        (relax.TensorType(None, None, ndim=1), FLOATS, True),
+        (relax.TensorType((tirx.Var("n", "int64"),), "float32"), FLOATS, True),
+        (relax.AnyType(), FLOATS, True),
+    ],
+)
+def test_nothing_is_promised_for_a_match_cast_to_a_type_that_its_value_cannot_have(
+    value: relax.Type, ty: relax.Type, possible: bool
+) -> None:
+    """It is what `BlockBuilder.match_cast` refuses."""
+    mod = casting(value, ty)
+    assert checkers.flaw(mod) is None
+    found = checkers.input_flaw(mod)
+    assert (found is None) == possible
+    assert found is None or found.title.startswith("ill-formed: a match_cast is to a type")
+    builder, x = relax.BlockBuilder(), relax.Var("x", value)
+    with builder.function("main", [x]):
+        if possible:
+            builder.match_cast(x, ty)
+        else:
+            with pytest.raises(tvm.error.InternalError, match="impossible to match cast"):
+                builder.match_cast(x, ty)
+        builder.emit_func_output(x)
