@@ -64,8 +64,11 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _repeatable(binding: relax.Binding) -> bool:
+    """With an operand of no type, such as a variable for null, type inference checks nothing."""
     op = _record(getattr(binding, "value", None))
-    return op is not None and op.pure and attributes not in op.deadly
+    if op is None or not op.pure or attributes in op.deadly:
+        return False
+    return not any(isinstance(arg.ty, relax.AnyType) for arg in binding.value.args)
 
 
 def _record(call: relax.Expr | None) -> Op | None:

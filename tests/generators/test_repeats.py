@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tvm
 import tvm_ffi
 from tvm import relax
 
@@ -47,3 +48,21 @@ def test_a_call_may_come_with_another_text() -> None:
     again = scope.bound()[-1].value
     assert again.op.name == "relax.take"  # the only call with attributes
     assert str(again.attrs.mode) not in ("", str(scope.bound()[1].value.attrs.mode))
+
+
+def test_what_type_inference_cannot_check_gets_no_other_operand() -> None:
+    """It does not know that the variable is null, and takes a view of any tensor."""
+    viewed = set()
+    for change in range(256):
+        scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
+        scope.dataflow(True)
+        scope.fresh(Choices(b""), (3,), "float32")
+        x = scope.fresh(Choices(b""), (8, 3), "float32")
+        null = scope.bind(relax.op.null_value())
+        operands = [x.expr, relax.ShapeExpr([7, 3]), null, relax.prim_value(12)]
+        scope.bind(relax.Call(tvm.ir.Op.get("relax.memory.view"), operands))
+        repeat(Choices(bytes((0, change, change))), scope, (), ())
+        viewed |= {
+            str(b.value.args[0].name) for b in scope.bound() if "view" in str(b.value.op.name)
+        }
+    assert viewed == {str(x.expr.name)}
