@@ -1,5 +1,7 @@
 # s_tir.LiftThreadBinding: two loops over the threads of one axis, with variables of int32 and int64
 
+import os
+
 import tvm
 from tvm import s_tir
 from tvm.script import ir as I
@@ -18,6 +20,6 @@ class mod:
 
 
 if __name__ == "__main__":
+    os.environ["TVM_BACKTRACE"] = "1"
     after = s_tir.transform.LiftThreadBinding()(mod)
-    again = tvm.script.from_source(after.script())
-    tvm.ir.assert_structural_equal(again, after)
+    tvm.ir.assert_structural_equal(tvm.script.from_source(after.script(show_meta=True)), after)

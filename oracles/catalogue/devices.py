@@ -134,10 +134,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         rejections=(
             Rejection(
                 "requires all the reduction-related loops to be the deepest",
-                "the message itself, of src/s_tir/transform/lower_cross_thread_reduction.cc. A loop "
-                "of one iteration, as DLight puts it around the block, is no longer one of them when "
-                "StmtSimplify has dropped its variable from the axes; behind DLight, no pass of a "
-                "pipeline does so",
+                "the message itself, of src/s_tir/transform/lower_cross_thread_reduction.cc. "
+                "DLight puts a loop around the block. If it has one iteration, StmtSimplify drops its "
+                "variable from the axes; TVM's pipelines simplify later",
                 when=_has_idle_loops,
             ),
         ),
