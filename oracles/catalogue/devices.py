@@ -135,8 +135,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             Rejection(
                 "requires all the reduction-related loops to be the deepest",
                 "the message itself, of src/s_tir/transform/lower_cross_thread_reduction.cc. "
-                "DLight puts a loop around the block. If it has one iteration, StmtSimplify drops its "
-                "variable from the axes; TVM's pipelines simplify later",
+                "DLight puts a loop around the block. If it has one iteration, StmtSimplify drops "
+                "its variable from the axes; TVM's pipelines simplify later",
                 when=_has_idle_loops,
             ),
         ),
