@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import tvm
 from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.tensorir import Fault, sanitize
 from relaxfuzz.oracles.tensorir.sanitizer.run import checked_run
 from relaxfuzz.oracles.tensorir.sanitizer.runtime import (
@@ -479,37 +477,3 @@ def test_a_kernel_that_is_split_from_the_host_has_its_barriers() -> None:
     synchronised = tvm.s_tir.transform.ThreadSync("shared")(Module)
     split = tirx.transform.SplitHostDevice()(synchronised)
     assert sanitize(split["main"], args, outputs=[1], module=split) is None
-
-
-@T.prim_func(private=True, s_tir=True)
-def sorts(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
-    T.evaluate(
-        T.call_packed(
-            "tvm.contrib.sort.argsort",
-            T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(8), 0, 1, T.float32(0), 0),
-            T.tvm_stack_make_array(B.data, T.tvm_stack_make_shape(8), 0, 1, 0, 0),
-            0,
-            True,
-        )
-    )
-
-
-@T.prim_func(private=True, s_tir=True)
-def sorts_in_a_kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
-    for _ in T.thread_binding(1, thread="threadIdx.x"):
-        T.evaluate(
-            T.call_packed(
-                "tvm.contrib.sort.argsort",
-                T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(8), 0, 1, T.float32(0), 0),
-                T.tvm_stack_make_array(B.data, T.tvm_stack_make_shape(8), 0, 1, 0, 0),
-                0,
-                True,
-            )
-        )
-
-
-def test_what_a_function_of_the_host_does_to_the_memory_of_kernels_is_not_known() -> None:
-    args = [floats(8), np.zeros(8, "int32")]
-    clean(sorts, *args)
-    with pytest.raises(Unsupported, match=r"function tvm\.contrib\.sort\.argsort next to kernels"):
-        sanitize(sorts_in_a_kernel, args, outputs=[1])
