@@ -184,6 +184,8 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"{_MARK}(?: (?:[-+*/%]|//|[<>]=?|[=!]=) {_MARK})+", "<node>"),
         (r"[\[(][\w\s,*+/<>-]*[,<][\w\s,*+/<>-]*[\])]", "<list>"),
         (r"\b([Aa]rgument) <list> ", r"\1 <name> "),
+        # The checker of TensorIR writes where a variable is used, or was defined, behind its name.
+        (r"\b(undefined variable) \S+", r"\1 <name>"),
         (
             r"\b((?:[Dd]ataflow)?[Vv]ar|[Gg]lobalVar|[Vv]ariable|[Ff]unction|[Pp]aram(?:eter)?|[Bb]uffer|"
             r"[Aa]rgument|[Ll]ayout|[LR]HS(?: of)?)\s+"

@@ -11,6 +11,7 @@ from ...generators.stages import DEVICE, Stage, expression
 from ..contract import PassContract, Rejection
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
+from ..tensorir.sanitizer.races import variables
 from ..tensorir.threads.launch import Disagreement
 from ..tensorir.threads.limits import over_limits
 from .common import one_of
@@ -102,6 +103,16 @@ def _is_bound(loop: ir.For) -> bool:
     return bool(loop.kind == ir.ForKind.THREAD_BINDING)
 
 
+def _has_idle_loops(error: Exception, mod: tvm.IRModule) -> bool:
+    """A loop of one iteration whose variable nothing uses."""
+    return any(
+        getattr(loop.extent, "value", None) == 1
+        and loop.loop_var.__chandle__() not in variables(loop.body)
+        for _, func in prim_funcs(mod)
+        for loop in nodes(func, ir.For)
+    )
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="dlight.ApplyDefaultSchedule",
@@ -120,6 +131,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.LowerCrossThreadReduction",
         stages=(Stage.SCHEDULED,),
         looks_for=has(ir.For, _is_bound),
+        rejections=(
+            Rejection(
+                "requires all the reduction-related loops to be the deepest",
+                "the message itself, of src/s_tir/transform/lower_cross_thread_reduction.cc. "
+                "DLight puts a loop around the block. If it has one iteration, StmtSimplify drops "
+                "its variable from the axes; TVM's pipelines simplify later",
+                when=_has_idle_loops,
+            ),
+        ),
         cost=0.3,
     ),
     PassContract(

@@ -89,3 +89,49 @@ def test_a_barrier_that_not_all_threads_reach_is_refused() -> None:
     with pytest.raises(tvm.error.InternalError, match="Cannot insert syncs inside condition"):
         case.calls[0].run(case.mod)
     assert check(case, oracles=["crash"]) == []
+
+
+@I.ir_module(s_tir=True)
+class Reduced:
+    """DLight's schedule of a reduction, in short, with one iteration for each thread."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((1,), "float32")):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            for r in range(1):
+                with T.sblock("total"):
+                    k = T.axis.reduce(32, r * 32 + tx)
+                    T.reads(A[k])
+                    T.writes(B[0])
+                    with T.init():
+                        B[0] = T.float32(0)
+                    B[0] = B[0] + A[k]
+
+
+@I.ir_module(s_tir=True)
+class Repeated:
+    """The block is executed by each thread twice."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((1,), "float32")):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            for _ in range(2):
+                with T.sblock("total"):
+                    k = T.axis.reduce(32, tx)
+                    T.reads(A[k])
+                    T.writes(B[0])
+                    with T.init():
+                        B[0] = T.float32(0)
+                    B[0] = B[0] + A[k]
+
+
+def test_a_reduction_around_an_idle_loop_is_refused() -> None:
+    lowering = PassCall("s_tir.transform.LowerCrossThreadReduction()")
+    assert check(Case(Reduced, (lowering,)), oracles=["crash"]) == []
+    assert "tvm_thread_allreduce" in str(lowering.run(Reduced))
+    simplified = tirx.transform.StmtSimplify()(Reduced)
+    with pytest.raises(ValueError, match="to be the deepest"):
+        lowering.run(simplified)
+    assert check(Case(simplified, (lowering,)), oracles=["crash"]) == []
+    (found,) = check(Case(Repeated, (lowering,)), oracles=["crash"])
+    assert "to be the deepest" in found.detail

@@ -113,6 +113,14 @@ SAME = [
         "Function has multiple symbolic variables with the name k, all of them named k",
     ),
     ("the layout is ABC, not NCHW", "the layout is ABCD, not NCW"),
+    (
+        "Invalid use of undefined variable count  While this variable was previously defined",
+        "Invalid use of undefined variable blockIdx.x  While this variable was previously defined",
+    ),
+    (
+        "Invalid use of undefined variable size",
+        "Invalid use of undefined variable cse_v1",
+    ),
     # The messages of TVM 0.26 for the same bugs: classes have moved, or have another name.
     (
         "Cannot treat type `ir.GenericConst` as type `ir.Var`",

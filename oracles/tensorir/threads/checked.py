@@ -130,6 +130,10 @@ class CheckedThreads(Sited, Lockstep):
         access = self._access(storage, exprs, self.indices(storage, exprs))
         self.emit(f"{self._grid}.write({access}, {self.exact(value)})")
 
+    def packed(self, name: str, args: Sequence[Any]) -> None:
+        """What it reads and writes is not noted: of memory, threads alone are followed."""
+        raise Unsupported(f"function {name} next to kernels")
+
     # What threads do together
 
     def barrier(self, scope: str) -> None:

@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.oracles.errors import TooLarge, Unsupported
 from relaxfuzz.oracles.evaluate import evaluate
-from relaxfuzz.oracles.tensorir import translate
+from relaxfuzz.oracles.tensorir import sanitize, translate
 
 
 def numbers(*shape: int, dtype: str = "float32") -> np.ndarray[Any, Any]:
@@ -243,3 +243,37 @@ def test_few_threads_take_long_for_many_iterations() -> None:
     # A step of few lanes costs what some ten iterations of a Python loop do.
     with pytest.raises(TooLarge):
         translate(repeated)(numbers(4), 500_000)
+
+
+@T.prim_func(private=True, s_tir=True)
+def sorts(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
+    T.evaluate(
+        T.call_packed(
+            "tvm.contrib.sort.argsort",
+            T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(8), 0, 1, T.float32(0), 0),
+            T.tvm_stack_make_array(B.data, T.tvm_stack_make_shape(8), 0, 1, 0, 0),
+            0,
+            True,
+        )
+    )
+
+
+@T.prim_func(private=True, s_tir=True)
+def sorts_in_a_kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
+    for _ in T.thread_binding(1, thread="threadIdx.x"):
+        T.evaluate(
+            T.call_packed(
+                "tvm.contrib.sort.argsort",
+                T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(8), 0, 1, T.float32(0), 0),
+                T.tvm_stack_make_array(B.data, T.tvm_stack_make_shape(8), 0, 1, 0, 0),
+                0,
+                True,
+            )
+        )
+
+
+def test_what_a_function_of_the_host_does_to_the_memory_of_kernels_is_not_known() -> None:
+    args = [numbers(8), np.zeros(8, "int32")]
+    assert sanitize(sorts, args, outputs=[1]) is None
+    with pytest.raises(Unsupported, match=r"function tvm\.contrib\.sort\.argsort next to kernels"):
+        sanitize(sorts_in_a_kernel, args, outputs=[1])
