@@ -22,6 +22,7 @@ from ...corpus.knowns import known as record_in
 from ...oracles import KEY_FORMAT
 from ...oracles.catalogue import catalogue
 from ...oracles.passcall import PassCall, is_users
+from ...oracles.structural import crash, idempotence, well_formed
 from ...oracles.violation import Violation
 from ..campaign.events import Finished
 from ..process.targets import Target
@@ -35,6 +36,12 @@ from .store import file_name
 
 ARITHMETIC = tuple(name for name in catalogue if name.startswith("arith."))
 """Functions of TVM's arithmetic that are checked as passes are."""
+
+_SECOND_RUN = {
+    idempotence.RAISES: crash.ORACLE.name,
+    idempotence.BROKEN: well_formed.ORACLE.name,
+}
+"""The oracle that says of a first run what `idempotent` says of a second one."""
 
 USERS = Path("relaxfuzz-known")
 """The user's own knowns, in the folder that relaxfuzz is run in."""
@@ -175,10 +182,14 @@ class Expected:
 
 
 def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
-    """The finding's own key; what a legalization raises, LegalizeOps reports too, and what TVM's
-    arithmetic raises, one of its own functions does.
+    """The finding's own key; what a second run raises or breaks, the first does on another module;
+    what a legalization raises, LegalizeOps reports too, and what TVM's arithmetic raises, one of
+    its own functions does.
     """
     yield finding.full_key
+    if finding.oracle == idempotence.ORACLE.name and finding.key[0] in _SECOND_RUN:
+        what, *key = finding.key
+        yield _SECOND_RUN[what], finding.pass_name, *key
     error = finding.violation.raised
     if error is None:
         return

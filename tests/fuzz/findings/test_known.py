@@ -126,6 +126,24 @@ def test_what_a_legalization_raises_is_known_whatever_pass_calls_it(tmp_path: Pa
     assert not Expected([known(file)], [], HERE).take(users)
 
 
+@pytest.mark.parametrize(
+    ("oracle", "what"),
+    [("crash", "a second run raises"), ("well-formed", "the result of a second run")],
+)
+def test_what_goes_wrong_in_a_second_run_is_known_of_the_first(
+    tmp_path: Path, oracle: str, what: str
+) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(
+        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\n'
+        f'keys = [["{oracle}", "FuseOps", "ValueError", "no"]]'
+    )
+    again = changed(finding(key=(what, "ValueError", "no")), oracle="idempotent")
+    assert Expected([known(file)], [], HERE).take(again)
+    other = changed(finding(key=("a second run changes the result",)), oracle="idempotent")
+    assert not Expected([known(file)], [], HERE).take(other)
+
+
 def test_every_pass_of_the_catalogue_is_one_of_tvms(tmp_path: Path) -> None:
     one = made(tmp_path)
     for name in catalogue:
