@@ -96,6 +96,12 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
     return rows
 
 
+def maybe_known(row: Iterable[Finding]) -> tuple[str, ...]:
+    """The known bugs that a bug may be, by its first finding, where each of them may be one."""
+    each = [finding.maybe for finding in row]
+    return each[0] if each and all(each) else ()
+
+
 def gravest(row: Iterable[Finding]) -> Grade:
     """The grade of a bug: the best that any of its findings shows."""
     return min(finding.grade for finding in row)

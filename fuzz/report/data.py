@@ -18,7 +18,7 @@ from ...corpus.grades import grade as grade_of
 from ...corpus.knowns import Known
 from ...corpus.reading import LONGEST_GENERATED, read_text
 from ...oracles.grades.grade import Grade
-from ..findings.dedup import by_row
+from ..findings.dedup import by_row, maybe_known
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
 from ..findings.rows import Row
@@ -149,8 +149,7 @@ class Entry:
     @property
     def maybe(self) -> tuple[str, ...]:
         """The known bugs that it may be, where each of its findings may be one."""
-        each = [finding.maybe for finding in self.findings]
-        return each[0] if all(each) and each else ()
+        return maybe_known(self.findings)
 
     @property
     def is_open(self) -> bool:

@@ -21,7 +21,7 @@ from ..campaign.triage import Triage
 from ..cluster.code import Code
 from ..cluster.connection import connect
 from ..cluster.where import Where
-from ..findings.dedup import by_row, gravest
+from ..findings.dedup import by_row, gravest, maybe_known
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import (
     NO_LONGER,
@@ -251,8 +251,8 @@ class Session:
         self.print_faults()
         findings = {finding.id: finding for finding in self.triage.published}
         rows = by_row(self.store, findings.values())
-        new = [each for each in rows.values() if not all(one.maybe for one in each)]
-        doubtful = [each for each in rows.values() if all(one.maybe for one in each)]
+        new = [each for each in rows.values() if not maybe_known(each)]
+        doubtful = [each for each in rows.values() if maybe_known(each)]
         if self.output.as_json:
             for known, reports in self.expected.reports.items():
                 event = {"event": "known", "name": known.name, "what": known.what}

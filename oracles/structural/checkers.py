@@ -204,7 +204,8 @@ def casts_flaw(mod: tvm.IRModule) -> Violation | None:
 
 def impossible_casts(mod: tvm.IRModule) -> list[relax.MatchCast]:
     """Those to a type that their values cannot have."""
-    return [cast for cast in nodes(mod, relax.MatchCast) if not may_be(cast.value.ty, cast.ty)]
+    casts = nodes([func for _, func in relax_functions(mod)], relax.MatchCast)
+    return [cast for cast in casts if not may_be(cast.value.ty, cast.ty)]
 
 
 def may_be(ty: relax.Type, other: relax.Type) -> bool:

@@ -5,6 +5,7 @@ The operator is blamed, for its legalization, its code or its description, never
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -75,15 +76,16 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
         return _not_built(mod, actual)
     if actual is None:
         return None  # it takes too long
+    left_to_chance = functools.cache(functools.partial(_left_to_chance, mod))
     for e, value, wrong in _wrong(mod, expected, actual, pipeline):
-        if e.kind is Kind.EMPTY and _left_to_chance(mod):
+        if e.kind is Kind.EMPTY and left_to_chance():
             continue
         if _made_private(mod, pipeline, value):
             continue
         culprit = _culprit(mod, e, pipeline)
         if isinstance(value, Failure):
             violation = _raised(e, value)
-        elif culprit is None and _left_to_chance(mod):
+        elif culprit is None and left_to_chance():
             continue  # a branch may hinge on it
         elif culprit is None and _has_nonfinite(e.args):
             continue  # x - x is 0: rewrite_simplify.cc, 'do not preserve NaN/Inf' of the inputs

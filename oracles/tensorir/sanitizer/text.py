@@ -143,8 +143,7 @@ class Checked(Sited):
 
     def count(self, iterations: str) -> None:
         self._charge = self.fresh("w")
-        self.emit(f"left -= {iterations} * {self._charge}")
-        self.emit("if left < 0: too_large()")
+        super().count(f"{iterations} * {self._charge}")
 
     def charge(self, value: Value) -> None:
         """Its accesses are charged."""

@@ -166,11 +166,9 @@ class Lockstep(Masked):
         return [buffer for handle, buffer in self.waiting.items() if handle in used]
 
     def count(self, iterations: str) -> None:
-        if self.kernel is None:
-            super().count(iterations)
-            return
-        self.emit(f"left -= {iterations} * {self.kernel.grid}.weight")
-        self.emit("if left < 0: too_large()")
+        if self.kernel is not None:
+            iterations = f"{iterations} * {self.kernel.grid}.weight"
+        super().count(iterations)
 
     def attribute(self, stmt: Any) -> None:
         if tag(stmt) is not None:

@@ -245,31 +245,22 @@ def test_few_threads_take_long_for_many_iterations() -> None:
         translate(repeated)(numbers(4), 500_000)
 
 
+def sort(a: Any, b: Any) -> Any:
+    shape = T.tvm_stack_make_shape(8)
+    floats = T.tvm_stack_make_array(a.data, shape, 0, 1, T.float32(0), 0)
+    integers = T.tvm_stack_make_array(b.data, shape, 0, 1, 0, 0)
+    return T.call_packed("tvm.contrib.sort.argsort", floats, integers, 0, True)
+
+
 @T.prim_func(private=True, s_tir=True)
 def sorts(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
-    T.evaluate(
-        T.call_packed(
-            "tvm.contrib.sort.argsort",
-            T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(8), 0, 1, T.float32(0), 0),
-            T.tvm_stack_make_array(B.data, T.tvm_stack_make_shape(8), 0, 1, 0, 0),
-            0,
-            True,
-        )
-    )
+    T.evaluate(sort(A, B))
 
 
 @T.prim_func(private=True, s_tir=True)
 def sorts_in_a_kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
     for _ in T.thread_binding(1, thread="threadIdx.x"):
-        T.evaluate(
-            T.call_packed(
-                "tvm.contrib.sort.argsort",
-                T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(8), 0, 1, T.float32(0), 0),
-                T.tvm_stack_make_array(B.data, T.tvm_stack_make_shape(8), 0, 1, 0, 0),
-                0,
-                True,
-            )
-        )
+        T.evaluate(sort(A, B))
 
 
 def test_what_a_function_of_the_host_does_to_the_memory_of_kernels_is_not_known() -> None:
