@@ -23,6 +23,7 @@ from ...oracles import KEY_FORMAT
 from ...oracles.catalogue import catalogue
 from ...oracles.passcall import PassCall, is_users
 from ...oracles.structural import crash, idempotence, well_formed
+from ...oracles.values import evaluated, executed, pipeline_values
 from ...oracles.violation import Violation
 from ..campaign.events import Finished
 from ..process.targets import Target
@@ -42,6 +43,8 @@ _SECOND_RUN = {
     idempotence.BROKEN: well_formed.ORACLE.name,
 }
 """The oracle that says of a first run what `idempotent` says of a second one."""
+
+_OF_VALUES = (evaluated.ORACLE.name, executed.ORACLE.name)
 
 USERS = Path("relaxfuzz-known")
 """The user's own knowns, in the folder that relaxfuzz is run in."""
@@ -183,10 +186,15 @@ class Expected:
 
 def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
     """The finding's own key; what a second run raises or breaks, the first does on another module;
-    what a legalization raises, LegalizeOps reports too, and what TVM's arithmetic raises, one of
-    its own functions does.
+    what LegalizeOps makes of an operator is as wrong when a pipeline has compiled it; what a legalization raises, LegalizeOps reports too, and what TVM's arithmetic
+    raises, one of its own functions does.
     """
     yield finding.full_key
+    if finding.oracle == pipeline_values.ORACLE.name and len(finding.key) == 1:
+        for oracle in _OF_VALUES:
+            yield oracle, "LegalizeOps", *finding.key, finding.pass_name
+    elif finding.oracle in _OF_VALUES and finding.pass_name == "LegalizeOps":
+        yield pipeline_values.ORACLE.name, finding.key[-1], *finding.key[:-1]
     if finding.oracle == idempotence.ORACLE.name and finding.key[0] in _SECOND_RUN:
         what, *key = finding.key
         yield _SECOND_RUN[what], finding.pass_name, *key

@@ -58,7 +58,8 @@ def recognized(executor: Executor, finding: Finding, knowns: Collection[Known]) 
     shows what the record says: of the same pass, or of another one that raises the same. It is one,
     too, if the reproducer raises the same in the same place of a pass's own source, under a pass of
     the finding or of the record. Of a list of passes that all are needed, it is one if the first of
-    them shows it. It may be one if only the module of the reproducer shows the same.
+    them shows it. It may be one if only the module of the reproducer shows the same, or if that is
+    made of the same as the finding's and fails in another way.
 
     Args:
         finding: with its evidence.
@@ -88,6 +89,9 @@ def recognized(executor: Executor, finding: Finding, knowns: Collection[Known]) 
         )
     if found is not None:
         return dataclasses.replace(finding, known=found.name, perhaps=())
+    alike = [known for known, one in zip(suspects, shown, strict=True) if _fails_too(finding, one)]
+    if len(alike) <= FEW:
+        perhaps += [known for known in alike if known not in perhaps]
     return dataclasses.replace(finding, perhaps=tuple(known.name for known in perhaps))
 
 
@@ -438,6 +442,22 @@ def reproduced(
 def _shows(finding: Finding, shown: Reproduced) -> bool:
     """The module of a reproducer shows the finding's violation, or has a cause in common."""
     return bool(_same(finding, shown)) or _has_cause_of(finding, shown, RULES)
+
+
+def _fails_too(finding: Finding, shown: Reproduced) -> bool:
+    """The module of a reproducer is made of the same as the finding's, and the same oracle reports
+    something else of it.
+
+    That says little of modules of one operator, which may have several bugs, unless types of both
+    leave open what a legalization must know.
+    """
+    mine, its = finding.evidence, shown.evidence
+    if mine is None or its is None or not shown.violations or not finding.reduced:
+        return False
+    if (mine.ops, mine.parts) != (its.ops, its.parts):
+        return False
+    needs_more_than_one = len(mine.ops) + len(mine.parts) > 1
+    return needs_more_than_one or bool(mine.unknowns and mine.unknowns == its.unknowns)
 
 
 def _has_cause_of(finding: Finding, shown: Reproduced, rules: Iterable[Rule]) -> bool:

@@ -144,6 +144,24 @@ def test_what_goes_wrong_in_a_second_run_is_known_of_the_first(
     assert not Expected([known(file)], [], HERE).take(other)
 
 
+@pytest.mark.parametrize("legalized", [True, False])
+def test_what_an_operator_is_legalized_to_is_as_wrong_when_it_is_compiled(
+    tmp_path: Path, legalized: bool
+) -> None:
+    before = ("evaluated", "LegalizeOps", "values", "relax.topk")
+    after = ("executed-by-pipeline", "relax.topk", "values")
+    recorded, found = (before, after) if legalized else (after, before)
+    file = tmp_path / "x.toml"
+    file.write_text(
+        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\nkeys = [{list(recorded)}]'
+    )
+    oracle, blamed, *key = found
+    same = changed(finding(key=tuple(key)), oracle=oracle, pass_name=blamed)
+    assert Expected([known(file)], [], HERE).take(same)
+    other = changed(same, key=("shape", *key[1:]))
+    assert not Expected([known(file)], [], HERE).take(other)
+
+
 def test_every_pass_of_the_catalogue_is_one_of_tvms(tmp_path: Path) -> None:
     one = made(tmp_path)
     for name in catalogue:

@@ -526,6 +526,59 @@ def test_two_passes_that_fail_on_one_module_have_a_bug_each(
     assert (compared.known, compared.perhaps) == (None, (other,))
 
 
+@I.ir_module
+class UnknownDtypes:
+    @R.function
+    def main(x: R.Tensor((2, 2)), y: R.Tensor((2, 1))) -> R.Tensor((2, 1), "int64"):
+        return R.multinomial_from_uniform(x, y, R.const([[1], [1]], "int64"), dtype="int64")
+
+
+@I.ir_module
+class OneGroup:
+    @R.function
+    def main(
+        x: R.Tensor((2, 4, 2, 2), "float32"),
+        y: R.Tensor((4, 4, 1, 1), "float32"),
+        z: R.Tensor((4,), "float32"),
+    ):
+        with R.dataflow():
+            lv = R.nn.conv2d(x, y)
+            gv = R.nn.group_norm(lv, z, z, num_groups=1, channel_axis=1, axes=[2, 3])
+            R.output(gv)
+        return gv
+
+
+@pytest.mark.parametrize(
+    ("mod", "call", "name"),
+    [
+        (
+            UnknownDtypes,
+            PassCall("relax.backend.DispatchSampling()"),
+            "dispatch-sampling-unknown-dtype",
+        ),
+        (
+            OneGroup,
+            PassCall('ConvertLayout({"relax.nn.conv2d": ["NCHW4c", "OIHW4o"]})'),
+            "convert-layout-packed-group-norm",
+        ),
+    ],
+)
+def test_it_may_be_one_that_makes_something_else_fail_on_a_module_of_the_same(
+    pool: LocalPool, mod: tvm.IRModule, call: PassCall, name: str
+) -> None:
+    found, one = finding_in(mod, call, "crash"), shipped(name)
+    assert not one.matches(found.full_key)
+    compared = recognized(pool, found, [one])
+    assert (compared.known, compared.perhaps) == (None, (name,))
+
+
+def test_an_operator_may_have_several_bugs(pool: LocalPool) -> None:
+    one, other = shipped("take-nan-of-integers"), shipped("take-nan-without-axis")
+    assert one.reproducer is not None
+    found = finding_in(execute(one.reproducer), PassCall("LegalizeOps()"), "crash")
+    assert recognized(pool, found, [other]) == found
+
+
 def test_what_the_first_pass_does_known_wrong_a_later_one_meets(
     pool: LocalPool, finding: Finding, tmp_path: Path
 ) -> None:
