@@ -42,7 +42,7 @@ ANYTHING = "…"
 _REQUIRED = ("what", "key_format", "keys", "tvm")
 _OPTIONAL = (
     *("verdict", "note", "promise", "source", "root_cause", "symptoms"),
-    *("fails_with", "reproducer", "upstream", "trigger", "like"),
+    *("fails_with", "reproducer", "upstream", "thread", "trigger", "like"),
 )
 
 
@@ -63,6 +63,8 @@ class Known:
     """The file of the same name beside the record, if the field is missing."""
     upstream: tuple[str, ...] = ()
     """Links to issues and pull requests of TVM."""
+    thread: str | None = None
+    """What they say and how they stand, or that TVM's tracker has none, and when it was searched."""
     trigger: str | None = None
     """A function of `triggers.TRIGGERS`: true for the modules on which the bug shows."""
     like: tuple[frozenset[str], ...] = ()
@@ -204,6 +206,7 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
         fails_with=_optional("fails_with", fields),
         reproducer=_reproducer(path, fields),
         upstream=_texts("upstream", fields.get("upstream", [])),
+        thread=_optional("thread", fields),
         trigger=_trigger(fields),
         like=tuple(
             frozenset(_texts("each of like", each, least=1))

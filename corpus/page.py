@@ -122,6 +122,8 @@ def _bug(bug: Known) -> Iterator[str]:
     yield f"- F{str(bug.tvm)[1:]}"
     if bug.upstream:
         yield f"- Upstream: {', '.join(f'<{link}>' for link in bug.upstream)}"
+    if bug.thread:
+        yield f"- TVM's tracker: {_text(bug.thread)}"
     files = [bug.path] if bug.reproducer is None else [bug.reproducer, bug.path]
     yield f"- {', '.join(map(_link, files))}"
 

@@ -247,6 +247,7 @@ def known(
                 "passes": sorted(each.passes),
                 "keys": each.keys,
                 "upstream": each.upstream,
+                "thread": each.thread,
                 "reproducer": None if each.reproducer is None else str(each.reproducer),
                 "file": str(each.path),
             }

@@ -31,6 +31,7 @@ def test_a_file(tmp_path: Path) -> None:
 keys = [["crash", "FuseOps", "ValueError", "no"], ["segfault", "FuseTIR"]]
 reproducer = "x.py"
 upstream = ["https://one"]
+thread = "open: a maintainer asks for a fix"
 """,
     )
     assert (one.name, one.what) == ("x", "it is wrong")
@@ -38,6 +39,7 @@ upstream = ["https://one"]
     assert one.tvm.fails_on == ("0.26.0", "0.27.0.post1")
     assert one.reproducer == tmp_path / "x.py"
     assert one.upstream == ("https://one",)
+    assert one.thread == "open: a maintainer asks for a fix"
     assert knowns(tmp_path) == (one,)
 
 
