@@ -64,7 +64,7 @@ class Known:
     upstream: tuple[str, ...] = ()
     """Links to issues and pull requests of TVM."""
     thread: str | None = None
-    """What they say and how they stand, or that TVM's tracker has none, and when it was searched."""
+    """What they say and how they stand, or that TVM's tracker has none, and when that was."""
     trigger: str | None = None
     """A function of `triggers.TRIGGERS`: true for the modules on which the bug shows."""
     like: tuple[frozenset[str], ...] = ()

@@ -23,7 +23,7 @@ from ...oracles import KEY_FORMAT
 from ...oracles.catalogue import catalogue
 from ...oracles.passcall import PassCall, is_users
 from ...oracles.structural import crash, idempotence, well_formed
-from ...oracles.values import evaluated, executed, pipeline_values
+from ...oracles.values import effects, evaluated, executed, pipeline_values
 from ...oracles.violation import Violation
 from ..campaign.events import Finished
 from ..process.targets import Target
@@ -185,16 +185,14 @@ class Expected:
 
 
 def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
-    """The finding's own key; what a second run raises or breaks, the first does on another module;
-    what LegalizeOps makes of an operator is as wrong when a pipeline has compiled it; what a legalization raises, LegalizeOps reports too, and what TVM's arithmetic
-    raises, one of its own functions does.
+    """The finding's own key, and those of a cause that shows there in another way.
+
+    What a second run raises or breaks, the first does on another module; what a legalization
+    raises, LegalizeOps reports too, and what TVM's arithmetic raises, one of its own functions
+    does.
     """
     yield finding.full_key
-    if finding.oracle == pipeline_values.ORACLE.name and len(finding.key) == 1:
-        for oracle in _OF_VALUES:
-            yield oracle, "LegalizeOps", *finding.key, finding.pass_name
-    elif finding.oracle in _OF_VALUES and finding.pass_name == "LegalizeOps":
-        yield pipeline_values.ORACLE.name, finding.key[-1], *finding.key[:-1]
+    yield from _wrong_values(finding)
     if finding.oracle == idempotence.ORACLE.name and finding.key[0] in _SECOND_RUN:
         what, *key = finding.key
         yield _SECOND_RUN[what], finding.pass_name, *key
@@ -206,6 +204,26 @@ def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
     if error.analysis and finding.pass_name not in ARITHMETIC:
         for name in ARITHMETIC:
             yield finding.oracle, name, *finding.key
+
+
+def _wrong_values(finding: Finding) -> Iterator[tuple[str, ...]]:
+    """The keys by which other oracles report that the result of an operator is wrong.
+
+    Wrong values are wrong in the arguments of an effect, too, and what LegalizeOps makes of an
+    operator is as wrong when a pipeline has compiled it.
+    """
+    oracle, key = finding.oracle, finding.key
+    if oracle == pipeline_values.ORACLE.name and len(key) == 1:
+        for other in _OF_VALUES:
+            yield other, "LegalizeOps", *key, finding.pass_name
+    if len(key) != 2 or oracle not in (*_OF_VALUES, effects.ORACLE.name):
+        return
+    kind, operator = key
+    if oracle == effects.ORACLE.name:
+        kind = "values"
+        yield evaluated.ORACLE.name, finding.pass_name, kind, operator
+    if finding.pass_name == "LegalizeOps":
+        yield pipeline_values.ORACLE.name, operator, kind
 
 
 @dataclass(frozen=True, slots=True)

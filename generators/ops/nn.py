@@ -100,14 +100,20 @@ def _build_prelu(c: Choices, s: Scope) -> relax.Expr:
 
 def _prelu(args: Sequence[Any], attrs: Any) -> Any:
     x, alpha = args
-    return np.where(x > 0, x, x * _along(alpha, x.ndim, [int(attrs.axis)])).astype(x.dtype)
+    return np.where(x > 0, x, x * _along(alpha, x, [int(attrs.axis)])).astype(x.dtype)
 
 
-def _along(weight: Any, ndim: int, axes: Sequence[int]) -> Any:
-    """The weight, whose dims are these axes of the data, ready to broadcast with the data."""
-    shape, places = [1] * ndim, [axis % ndim for axis in axes]
-    for axis, size in zip(places, weight.shape, strict=True):
-        shape[axis] = size
+def _along(weight: Any, x: Any, axes: Sequence[int]) -> Any:
+    """The weight, whose dims are these axes of the data, ready to broadcast with the data.
+
+    Raises:
+        ValueError: it has other sizes. Type inference takes a symbolic one, which may be 1.
+    """
+    places = [axis % x.ndim for axis in axes]
+    sizes = tuple(x.shape[axis] for axis in places)
+    if weight.shape != sizes:
+        raise ValueError(f"Expected a weight of shape {sizes} but got {weight.shape}")
+    shape = [size if axis in places else 1 for axis, size in enumerate(x.shape)]
     return weight.transpose(np.argsort(places)).reshape(shape)
 
 
@@ -143,9 +149,9 @@ def _standardized(x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
 
 def _scaled(x: Any, gamma: Any, beta: Any, axes: Sequence[int], attrs: Any) -> Any:
     if attrs.scale:
-        x = x * _along(gamma, x.ndim, axes)
+        x = x * _along(gamma, x, axes)
     if attrs.center:
-        x = x + _along(beta, x.ndim, axes)
+        x = x + _along(beta, x, axes)
     return x
 
 
@@ -196,7 +202,7 @@ def _rms_norm(args: Sequence[Any], attrs: Any) -> Any:
     x, weight = args
     axes = tuple(int(axis) for axis in attrs.axes)
     square = np.mean(x * x, axis=axes, keepdims=True)
-    return x / np.sqrt(square + x.dtype.type(attrs.epsilon)) * _along(weight, x.ndim, axes)
+    return x / np.sqrt(square + x.dtype.type(attrs.epsilon)) * _along(weight, x, axes)
 
 
 def _build_group_norm(c: Choices, s: Scope) -> relax.Expr:
@@ -299,8 +305,8 @@ def _batch_norm(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _normalized(x: Any, mean: Any, variance: Any, axis: int, epsilon: float) -> Any:
-    deviation = np.sqrt(_along(variance, x.ndim, [axis]) + x.dtype.type(epsilon))
-    return (x - _along(mean, x.ndim, [axis])) / deviation
+    deviation = np.sqrt(_along(variance, x, [axis]) + x.dtype.type(epsilon))
+    return (x - _along(mean, x, [axis])) / deviation
 
 
 # Attention

@@ -286,9 +286,11 @@ def parallel_matmuls() -> tuple[object, object]:
             return {}
         if len({str(ty.dtype) for ty in types}) > 1:
             return {}
-        width = types[1].shape[1]
+        inner, width = types[1].shape
         if not all(isinstance(ty.shape[1], tvm.tirx.IntImm) for ty in types[1:3]):
             return {}
+        if str(inner) != str(types[2].shape[0]):
+            return {}  # the result of `concat` would have an unknown shape
         product = relax.op.matmul(found[x], relax.op.concat(given, 1))
         parts = relax.op.split(product, [int(width)], 1)
         return {found[each]: relax.TupleGetItem(parts, i) for i, each in enumerate(products)}

@@ -27,17 +27,32 @@ def first_difference(
 ) -> str:
     """The operator of the module before whose result is the first to differ.
 
-    Variables are compared by their names as long as the pass keeps these; where it gives one name
-    to several, with each of them. A value that is found under another name is only renamed. Where
-    no variable differs, it is the operator that computes the part of the result that differs.
+    Where no variable differs, it is the operator that computes the part of the result that differs.
     Where the result uses a tensor after an update in place, who has made it is an accident.
+
+    Args:
+        tolerance: see `first_variable`.
+    """
+    if after.misuses:
+        return IN_PLACE
+    found = first_variable(before, after, tolerance)
+    if found is not None:
+        return found
+    return _computes(before.mod, before.function, _path(before.result, after.result, tolerance))
+
+
+def first_variable(
+    before: Expectation, after: Expectation, tolerance: Tolerance | None = None
+) -> str | None:
+    """The operator whose result is bound to the first variable that differs.
+
+    Variables are compared by their names as long as the pass keeps these; where it gives one name
+    to several, with each of them. A value that is found under another name is only renamed.
 
     Args:
         tolerance: given for a pass that computes in another precision: on the way to the result,
             floats of another dtype are no difference.
     """
-    if after.misuses:
-        return IN_PLACE
     old = {name: made[0] for name, made in _trace(before).items() if len(made) == 1}
     new = _trace(after)
     for name, made in new.items():
@@ -45,7 +60,7 @@ def first_difference(
             continue
         if not any(_found(old[name][1], others, tolerance) for others in new.values()):
             return old[name][0]
-    return _computes(before.mod, before.function, _path(before.result, after.result, tolerance))
+    return None
 
 
 def mistyped(e: Expectation) -> str | None:

@@ -26,6 +26,7 @@ from ..text.standalone import standalone
 from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, built_text, literal
 from ..violation import Case, Violation, abstain
+from . import blame
 from .comparison import difference
 from .evaluated import Verdict, vote
 from .expectation import Expectation
@@ -101,7 +102,13 @@ def check(runs: PassRuns) -> Violation | None:
             f"{found.before.function}: {what}\n"
             f"expected the calls {_names(found.before)} but got {_names(found.after)}"
         )
-        return Violation.titled(what, detail)
+        where = None
+        if found.what == OTHER:
+            where = blame.first_variable(found.before, found.after, tolerance_of(runs))
+        if where is None:
+            return Violation.titled(what, detail)
+        title = f"{what}, starting with the result of {where}"
+        return Violation(title, detail, (what, where))
     return None
 
 

@@ -96,6 +96,28 @@ def test_a_rule_changes_the_module_and_keeps_its_values(rule: Rule) -> None:
     assert list(check(Case(Model, (call,)), oracles=oracles)) == []
 
 
+@I.ir_module
+class OtherInner:
+    @R.function
+    def main(
+        x: R.Tensor((2, 2), "float32"),
+        v: R.Tensor((2, 3), "float32"),
+        w: R.Tensor(("n", 3), "float32"),
+    ):
+        with R.dataflow():
+            left = R.matmul(x, v)
+            right = R.matmul(x, w)
+            gv = (left, right)
+            R.output(gv)
+        return gv
+
+
+def test_a_rule_gives_what_has_the_type_of_what_was_there() -> None:
+    """The weights fit side by side only where n is 2, and their concatenation has no known shape."""
+    (rule,) = (rule for rule in CONTEXTS if rule.name == "parallel_matmuls")
+    assert list(check(Case(OtherInner, (made(rule),)))) == []
+
+
 def test_rules_name_operators() -> None:
     assert {op for rule in RULES for op in rule.chain} <= set(table)
 

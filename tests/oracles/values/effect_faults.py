@@ -115,6 +115,17 @@ def prints_something_else() -> Any:
     return _changing("PrintsSomethingElse", change)
 
 
+def computes_something_else() -> Any:
+    """The first variable is a negation, whatever it was."""
+
+    def change(bindings: Bindings) -> Bindings:
+        first = bindings[0]
+        value = relax.op.negative(first.value.args[0])
+        return [relax.VarBinding(first.var, value), *bindings[1:]]
+
+    return _changing("ComputesSomethingElse", change)
+
+
 def prints_later() -> Any:
     """Not a fault: the order of effects is the same."""
 

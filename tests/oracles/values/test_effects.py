@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 from relaxfuzz import evaluate
 from relaxfuzz.oracles.check import check
@@ -34,6 +36,20 @@ def test_a_fault_is_caught(factory: Any) -> None:
     assert violation.key == (faults.FAULTS[factory],)
     with pytest.raises(AssertionError):
         run_snippet("effects", case(factory), ours=factory in faults.OURS)
+
+
+@I.ir_module
+class Printed:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        a = R.exp(x)
+        _ = R.print(a, format="a is {}")
+        return x
+
+
+def test_the_operator_is_named_whose_wrong_result_an_effect_is_given() -> None:
+    (violation,) = check(case(faults.computes_something_else, Printed), oracles=["effects"])
+    assert violation.key[1:] == ("relax.exp",)
 
 
 @pytest.mark.parametrize("factory", faults.FAULTS, ids=lambda factory: factory.__name__)
