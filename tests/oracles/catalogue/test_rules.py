@@ -113,7 +113,7 @@ class OtherInner:
 
 
 def test_a_rule_gives_what_has_the_type_of_what_was_there() -> None:
-    """The weights fit side by side only where n is 2, and their concatenation has no known shape."""
+    """The weights fit side by side only where n is 2: TVM infers no shape of both together."""
     (rule,) = (rule for rule in CONTEXTS if rule.name == "parallel_matmuls")
     assert list(check(Case(OtherInner, (made(rule),)))) == []
 
