@@ -61,6 +61,10 @@ def example(strategy: SearchStrategy[T], seed: int, index: int) -> T:
                 return data.draw(strategy)
         except (StopTest, UnsatisfiedAssumption):
             continue
+        except Exception as error:
+            # Hypothesis adds the strategy, which is a thousand lines long.
+            error.__notes__ = [f"while generating example {index} of seed {seed}"]
+            raise
     raise NoExample(
         f"Expected an example within {ATTEMPTS} attempts, got none: {seed=}, {index=}, {strategy!r}"
     )

@@ -238,7 +238,9 @@ class Builder:
                 aim = self._known_goal(operands, given, number) if number else None
                 aim = goal if at == 0 and goal is not None else aim
                 if isinstance(tree, Node):
+                    device = s.device
                     value = self._operand(tree, c, request, aim, spine=spine and at == 0)
+                    s.device = device  # that of the operands before this one
                     known.update(self.names)
                 elif plan.equal and at == 1 and lhs is not None and request.fits(lhs):
                     value = lhs
@@ -250,7 +252,7 @@ class Builder:
             if value is not None and self._alive(value):
                 if request.fits(value):
                     return value
-                if value.vdevice is not None:
+                if value.vdevice is not None and not final:
                     s.device = value.vdevice  # whatever is computed with it lives there
             if not final:
                 raise Misfit

@@ -13,7 +13,7 @@ from tvm.relax.analysis import BaseCheckResult, type_base_check
 
 from ...compat import ir
 from .. import keys
-from ..inspect import attr, calls_of, global_vars, nodes, relax_functions
+from ..inspect import attr, calls_of, global_vars, nodes, relax_functions, tensor_types
 from ..violation import Violation
 
 RELAX = "ill-formed"
@@ -32,7 +32,12 @@ def input_flaw(mod: tvm.IRModule) -> Violation | None:
     It is ill-formed, or wrong in what the checkers of TVM do not look at.
     """
     return (
-        flaw(mod) or calls_flaw(mod) or branches_flaw(mod) or casts_flaw(mod) or devices_flaw(mod)
+        flaw(mod)
+        or sizes_flaw(mod)
+        or calls_flaw(mod)
+        or branches_flaw(mod)
+        or casts_flaw(mod)
+        or devices_flaw(mod)
     )
 
 
@@ -132,6 +137,20 @@ def names_flaw(mod: tvm.IRModule) -> Violation | None:
                 f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{keys.listing(mod)}",
             )
     return _dangling(mod, functions)
+
+
+def sizes_flaw(mod: tvm.IRModule) -> Violation | None:
+    """A parameter of a size below 0, which no argument has."""
+    for gvar, func in relax_functions(mod):
+        for param in func.params:
+            for ty in tensor_types(param.ty):
+                dims = ty.shape if isinstance(ty.shape, relax.ShapeExpr) else ()
+                if any(isinstance(dim, tvm.tirx.IntImm) and dim.value < 0 for dim in dims):
+                    return Violation.titled(
+                        "ill-formed: a parameter has a size below 0",
+                        f"{param.name} of {gvar.name_hint!r} is {ty}\n\n{keys.listing(mod)}",
+                    )
+    return None
 
 
 def calls_flaw(mod: tvm.IRModule) -> Violation | None:

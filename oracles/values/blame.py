@@ -139,7 +139,8 @@ def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
     values = _values(e)
     kinds: dict[Any, str] = {}
     for binding in bindings_of(e.mod):
-        kinds[binding.var] = kind_of(binding.value)
+        value = binding.value
+        kinds[binding.var] = kinds.get(value) or kind_of(value)  # another name for a variable
         if (out := _written(binding.value)) in kinds:
             kinds[out] = kinds[binding.var]
     named = Counter(str(var.name) for var in kinds)

@@ -6,6 +6,7 @@ import pytest
 import tvm
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.rules import exponentials
@@ -44,9 +45,45 @@ class TanOfIntegers:
         return z
 
 
+@I.ir_module
+class PublicGroup:
+    """As a group, it may become a private PrimFunc, without the parameter that it does not use."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def nothing(out: T.Buffer((T.int64(2),), "float32")):
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            T.evaluate(0)
+
+    @R.function
+    def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        R.func_attr({"Primitive": True})
+        cls = PublicGroup
+        gv = R.call_tir(cls.nothing, R.tuple(), out_ty=R.Tensor((2,), "float32"))
+        return gv
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        cls = PublicGroup
+        gv: R.Tensor((2,), "float32") = cls.f(x)
+        return gv
+
+
+@I.ir_module
+class NegativeSize:
+    """No argument has this shape."""
+
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32"), y: R.Tensor((-1,), "float32")):
+        return R.grad.nll_loss_backward(y, x, R.const([1, 1], "int64"))
+
+
 @pytest.mark.parametrize(
     ("mod", "name", "oracle"),
     [
+        (PublicGroup, "FuseTIR", "evaluated"),
+        (NegativeSize, "LegalizeOps", "crash"),
         (UnusedStorage, "KillAfterLastUse", "postcondition"),
         (TanOfIntegers, "InlinePrivateFunctions", "crash"),
     ],

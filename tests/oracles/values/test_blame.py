@@ -54,6 +54,14 @@ def test_variables_of_one_name_are_all_looked_at(after: tuple[Step, ...], blamed
     assert first_difference(expectation(doubled, relax.op.sum), expectation(*after)) == blamed
 
 
+def named_again(value: relax.Expr) -> relax.Expr:
+    return value
+
+
+def test_another_name_for_a_variable_is_what_the_variable_is() -> None:
+    assert first_difference(expectation(doubled, named_again), expectation(squared)) == "relax.add"
+
+
 def image(shape: tuple[int, ...], *elements: float) -> Step:
     shown = np.array(elements, "float32").reshape(shape)
     return lambda value: relax.op.negative(relax.const(-shown))
