@@ -245,6 +245,12 @@ def inside(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
             yield finding.oracle, pass_name, *finding.key, place, *evidence.ops
 
 
+def dies(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
+    """A process ends on modules that are made of the same, whichever pass of TVM's runs there."""
+    if finding.oracle not in ORACLES and not is_of_users_pass(finding):
+        yield finding.oracle, *evidence.ops, *evidence.parts
+
+
 def aspects(finding: Finding) -> Aspect:
     """What the oracle that found it looks at."""
     oracle = ORACLES.get(finding.oracle)  # the end of a process has none
@@ -308,6 +314,12 @@ RULES: tuple[Rule, ...] = (
         "symptoms",
         "each one's module shows the other's violation, too",
         symptoms,
+        sure=False,
+    ),
+    Rule(
+        "dies",
+        "each one's module ends the process of the other's pass, too",
+        dies,
         sure=False,
     ),
     Rule(

@@ -27,6 +27,8 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.rules import RULES
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.executor import check as check_in_child
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
@@ -378,6 +380,48 @@ def test_oracles_that_ask_something_else_are_no_suspects() -> None:
     mutated = kept("update-vdevice-misses-types")
     call = "UpdateVDevice(relax.VDevice('llvm', 2, 'shared'), 0)"
     assert not causes("symptoms", finding(mutated, call, "mutation"))
+
+
+@I.ir_module
+class Branches:
+    """Rewriting by patterns forgets the shape of `z`, which type inference then dereferences."""
+
+    @R.function
+    def main(x: R.Tensor((2, "n", "n"), "float32"), y: R.Tensor((), "float32")):
+        n = T.int64()
+        if y:
+            z: R.Tensor((2, n, n), "float32") = x
+        else:
+            w: R.Tensor((2, n, n), "float32") = R.negative(x)
+            z: R.Tensor((2, n, n), "float32") = w
+        one, threshold = R.const(1, "int64"), R.const(1.0, "float32")
+        return R.vision.all_class_non_max_suppression(
+            x, z, one, threshold, threshold, output_format="onnx"
+        )
+
+
+def dead(pool: LocalPool, mod: tvm.IRModule, call: str) -> Finding:
+    calls = (PassCall(call),)
+    (violation,) = check_in_child(pool, Check(module=save_json(mod), calls=calls))
+    assert violation.oracle == "segfault"
+    return Finding(
+        violation=violation,
+        module=save_json(mod),
+        calls=calls,
+        versions=versions(),
+        confirmed=True,
+        reduced=True,
+        evidence=evidence_of(mod, silent, whole=False),
+    )
+
+
+def test_deaths_of_several_passes_are_one_bug_if_each_module_ends_both(pool: LocalPool) -> None:
+    passes = ("ExpandMatmulOfSum()", "RemoveRedundantReshape()")
+    one, other = (dead(pool, Branches, name) for name in passes)
+    assert common("dies", one, other)
+    assert crosscheck(pool, one, other)
+    harmless = dataclasses.replace(other, calls=(PassCall("DeadCodeElimination()"),))
+    assert not crosscheck(pool, one, harmless)
 
 
 def test_rules_look_at_deaths_too() -> None:

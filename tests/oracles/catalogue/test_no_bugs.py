@@ -60,8 +60,7 @@ class PublicGroup:
     def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
         R.func_attr({"Primitive": True})
         cls = PublicGroup
-        gv = R.call_tir(cls.nothing, R.tuple(), out_ty=R.Tensor((2,), "float32"))
-        return gv
+        return R.call_tir(cls.nothing, R.tuple(), out_ty=R.Tensor((2,), "float32"))
 
     @R.function
     def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
