@@ -109,11 +109,11 @@ SPECIMENS = (
         make=legalize_ops,
         family=Family.CORRECT,
         what="Refuses modules with a call that no later pass lowers. Its kernels are TVM's "
-        "own, with their faults, so what they compute is not asked.",
+        "own, with their faults, so what they compute, and of which type, is not asked.",
         models="the reference pass of LegalizeOps",
         like="LegalizeOps",
         stages=(),
-        exempt=("sanitized", "values"),
+        exempt=("sanitized", "signature", "values"),
     ),
     *(
         Specimen(
