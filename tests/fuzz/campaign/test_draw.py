@@ -54,6 +54,13 @@ def test_errors_of_the_strategy_come_through() -> None:
         example(st.integers(0, 9).map(lambda n: 1 // 0), 1, 2)
 
 
+def test_an_error_says_which_example_was_being_made() -> None:
+    """And not what Hypothesis prints of the strategy, which may be a thousand lines."""
+    with pytest.raises(ZeroDivisionError) as caught:
+        example(DIGITS.map(lambda digits: 1 // 0), 7, 12)
+    assert caught.value.__notes__ == ["while generating example 12 of seed 7"]
+
+
 def drawn(program: str, folder: Path, **environment: str) -> str:
     """What a program prints in a process of its own, which has this module's `DIGITS`."""
     before = (
