@@ -127,13 +127,13 @@ def _totals(detections: Sequence[Detection]) -> dict[str, object]:
     faulty = [d for d in detections if d.specimen.family is not Family.CORRECT]
     correct = [d for d in detections if d.specimen.family is Family.CORRECT]
     found = [d for d in faulty if d.right]
+    seconds = sorted(d.seconds for d in found)
     return {
         "faulty": len(faulty),
         "found": len(found),
         "median_modules": statistics.median([d.modules for d in found]) if found else None,
-        "median_seconds": round(statistics.median([d.seconds for d in found]), 2)
-        if found
-        else None,
+        "median_seconds": round(statistics.median(seconds), 2) if found else None,
+        "p90_seconds": round(seconds[9 * len(found) // 10], 2) if found else None,
         "rows": round(statistics.mean([d.rows for d in found]), 2) if found else None,
         "most_rows": max((d.rows for d in found), default=None),
         "correct": len(correct),
@@ -164,8 +164,10 @@ def _print(detections: Sequence[Detection], *, rows: bool) -> None:
     Console(width=None if sys.stdout.isatty() else 200).print(table)
     totals = _totals(detections)
     each = f" in {totals['rows']} rows each, at most {totals['most_rows']}" if rows else ""
+    if totals["found"]:
+        each += f", half of them in {totals['median_seconds']}s, 90 % in {totals['p90_seconds']}s"
     print(
-        f"{totals['found']} of {totals['faulty']} faults found{each}, "
+        f"{totals['found']} of {totals['faulty']} faults found{each}; "
         f"{totals['false_alarms']} false alarms on {totals['correct']} correct passes"
     )
 

@@ -86,7 +86,9 @@ def test_the_table(tmp_path: Path, json_wanted: bool) -> None:
         assert correct["oracle"] is None
         assert summary["event"] == "summary"
         assert (summary["found"], summary["false_alarms"]) == (1, 0)
+        assert summary["median_seconds"] == summary["p90_seconds"] == faulty["seconds"]
     else:
         assert FAULTY.name in result.stdout
         assert FAULTY.models in result.stdout
-        assert "1 of 1 faults found, 0 false alarms on 1 correct passes" in result.stdout
+        assert "1 of 1 faults found, half of them in " in result.stdout
+        assert "; 0 false alarms on 1 correct passes" in result.stdout
