@@ -75,7 +75,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
 def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
     """Dimensions of one parameter become plain whatever the others are: all of them, then each.
 
-    Fewer dimensions of parameters are others than 2.
+    Fewer dimensions of parameters are others than 2 and variables.
     """
     if any(True for _ in _dims_of_kernels(mod)):
         return  # the sizes of their buffers are fixed
@@ -94,7 +94,7 @@ def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _is_special(dim: Any) -> bool:
-    return isinstance(dim, tirx.IntImm) and dim.value != PLAIN
+    return dim.value != PLAIN if isinstance(dim, tirx.IntImm) else not isinstance(dim, tvm.ir.Var)
 
 
 def _weight(size: int) -> int:
