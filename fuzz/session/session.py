@@ -123,7 +123,7 @@ class Session:
         return self.interrupt.stop.is_set() or self.lost is not None
 
     def fault(self, text: str) -> None:
-        """Print an error of the harness, for which a check could not be made; the session goes on."""
+        """Print an error of the harness, for which a check could not be made, and go on."""
         self.faults.append(text)
         self._print_fault(text)
 
