@@ -13,7 +13,7 @@ from relaxfuzz.fuzz.minimize.calls import opaque_calls, without_gradients
 from relaxfuzz.fuzz.minimize.plainness import Plainness
 from relaxfuzz.fuzz.minimize.reduction import Edit, Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.fuzz.minimize.shapes import plain_params, static_dims
+from relaxfuzz.fuzz.minimize.shapes import plain_params, shrink_dims, static_dims
 from relaxfuzz.fuzz.minimize.signatures import bind_numbers
 from relaxfuzz.fuzz.minimize.types import infer_annotations, known_types, plain_dtypes
 from relaxfuzz.generators.traits import Trait
@@ -135,6 +135,20 @@ def main(f: R.Callable((R.Tensor((2,), "float32"),), R.Tensor((2,), "float32"), 
 """
 
 
+EMPTY = """
+@T.prim_func(private=True)
+def kernel(X: T.Buffer((T.int64(0), T.int64(1)), "float32"),
+           Y: T.Buffer((T.int64(0), T.int64(1)), "float32")):
+    T.evaluate(0)
+
+@R.function
+def main(x: R.Tensor((0, 1), "float32")):
+    cls = Module
+    y = R.call_tir(cls.kernel, (x,), out_ty=R.Tensor((0, 1), "float32"))
+    return y
+"""
+
+
 def is_pure(mod: tvm.IRModule) -> bool:
     return bool(mod["main"].is_pure)
 
@@ -162,8 +176,9 @@ def first_is_unknown(mod: tvm.IRModule) -> bool:
         (SHAPE, known_types, is_pure, {Trait.INCOMPLETE_TYPES, UNKNOWN_RANK}, ()),
         (DTYPE, plain_dtypes, is_unsigned, {Trait.DTYPES}, ()),
         (GRADIENT, without_gradients, calls_a_kernel, {Trait.CALL_TIR_WITH_GRAD}, ()),
+        (EMPTY, shrink_dims, calls_a_kernel, {Trait.ZERO_SIZE}, ()),
     ],
-    ids=["numbers", "composite", "cast", "packed", "shape", "dtype", "gradient"],
+    ids=["numbers", "composite", "cast", "packed", "shape", "dtype", "gradient", "empty"],
 )
 def test_what_is_rare_goes_where_nothing_needs_it(
     body: str,
