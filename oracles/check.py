@@ -160,14 +160,11 @@ def _one(
         skips=composition.documented(call),
         known=known,
     )
-    violations = list(_asked(chosen, runs))
-    first = next((v.oracle for v in violations if not ORACLES[v.oracle].independent), None)
-    if first is None:
-        violations += _asked([each for each in later if _worthwhile(each, runs)], runs)
-    else:
-        _pass_over(later, first)
-    if not violations and evaluated.ORACLE in later and _brings_code(runs):
-        violations += _asked((executed.ORACLE,), runs)
+    explained: dict[int, str] = {}
+    violations = list(_asked(chosen, runs, explained))
+    violations += _asked([each for each in later if _worthwhile(each, runs)], runs, explained)
+    if evaluated.ORACLE in later and _brings_code(runs):
+        violations += _asked((executed.ORACLE,), runs, explained)
     if watch is not None:
         watch(runs)
     if runs.lacking and not violations:
@@ -192,10 +189,21 @@ def _brings_code(runs: PassRuns) -> bool:
     )
 
 
-def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
+def _asked(
+    oracles: Sequence[Oracle], runs: PassRuns, explained: dict[int, str]
+) -> Iterator[Violation]:
+    """What is wrong in the opinion of these oracles.
+
+    Args:
+        explained: by tier of oracles that are not asked, the oracle whose violation explains what
+            they would report; those that these find are added.
+    """
     off = availability.current().oracles
-    for number, oracle in enumerate(oracles, 1):
+    for oracle in oracles:
         asking(oracle.name)
+        if oracle.tier in explained:
+            _abstain_for(explained[oracle.tier])
+            continue
         if oracle.name in off:
             abstain(off[oracle.name])
             continue
@@ -216,9 +224,8 @@ def _asked(oracles: Sequence[Oracle], runs: PassRuns) -> Iterator[Violation]:
         culprit = _culprit(oracle, runs) if violations else ""
         for violation in violations:
             yield violation.blame(oracle.name, culprit)
-        if violations and oracle.ends:
-            _pass_over(oracles[number:], oracle.name)
-            return
+        for tier in oracle.explains if violations else ():
+            explained.setdefault(tier, oracle.name)
 
 
 def _culprit(oracle: Oracle, runs: PassRuns) -> str:
@@ -235,7 +242,11 @@ def _pass_over(oracles: Sequence[Oracle], first: str) -> None:
     """Oracles that are not asked because of what another one has found."""
     for oracle in oracles:
         asking(oracle.name)
-        abstain(f"not asked, for '{first}' has found something")
+        _abstain_for(first)
+
+
+def _abstain_for(first: str) -> None:
+    abstain(f"not asked, for '{first}' has found something")
 
 
 def narrow(case: Case, violation: Violation) -> Case:

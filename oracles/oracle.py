@@ -42,6 +42,12 @@ class Aspect(enum.Flag):
 
 NOTHING = Aspect(0)
 
+ALL = frozenset({1, 2, 3, 4})
+"""The tiers of oracles: structural, metamorphic, of values that are evaluated, and executed."""
+
+TWINS = frozenset({2})
+"""The tier of oracles that compare runs of a pass on modules that mean the same."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
@@ -101,12 +107,13 @@ class Oracle:
     """It is about whole builds: asked of pipelines, never of a single pass."""
     universal: bool = False
     """Every pass keeps the promise, whatever it is for: asked of passes without a contract, too."""
-    independent: bool = False
-    """What it finds explains no violation of another oracle: the others are asked all the same."""
+    explains: frozenset[int] = ALL
+    """The tiers whose oracles would report consequences of this violation: those that are behind
+    it are not asked. Of a result that is not there, is ill-formed or is called in another way,
+    nothing else means anything; where only a form is missed, twins differ for it, and values do
+    not; what a second run does explains nothing of the first."""
     on_request: bool = False
     """It needs a device, or else what not every machine has: asked only where somebody names it."""
-    ends: bool = True
-    """What later oracles would report is a consequence of this violation: they are not asked."""
     looks_at: Aspect = NOTHING
     """Deduplication puts violations of the same aspect in one row; see `findings.rules`."""
 

@@ -223,6 +223,8 @@ class PassRuns:
         self.passes = [] if seen is not None else [call.build() for call in calls]
         self.asked: list[str] = []
         """The oracles that were, by name."""
+        self._rejections: dict[tuple[int, int], tuple[bool, Exception, tvm.IRModule | None]] = {}
+        """By addresses of an exception and of a module, both kept alive: the answer."""
         self.lacking: list[str] = []
         """What the installed TVM lacks, so that an oracle could not answer."""
         self._journal = journal
@@ -348,6 +350,12 @@ class PassRuns:
         Args:
             mod: what the pass was given; None: the module of the case.
         """
+        asked = id(error), id(mod)
+        if asked not in self._rejections:  # several oracles ask, and the answer may take runs
+            self._rejections[asked] = self._rejects(error, mod), error, mod
+        return self._rejections[asked][0]
+
+    def _rejects(self, error: Exception, mod: tvm.IRModule | None) -> bool:
         asked = self.mod if mod is None else mod
         if self.contract.universal_only and rejection.is_clean(error):
             return True

@@ -57,6 +57,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     types.drop_devices,
     types.plain_dtypes,
     types.known_types,
+    signatures.bind_numbers,
     types.tensor_params,
     types.infer_annotations,
     # No kernel has to be reduced that nobody calls any more.
@@ -79,6 +80,7 @@ REDUCTIONS: tuple[Reduction, ...] = (
     kernels_buffers.shrink_buffers,
     kernels_bodies.simplify_expressions,
     # No smaller, but plainer; each of many small things is a try.
+    calls.without_gradients,
     calls.plain_operators,
     shapes.plain_params,
     attributes.default_attributes,

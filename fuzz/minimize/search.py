@@ -16,6 +16,7 @@ import tvm
 from ...compat.serialization import load_json, save_json
 from ...oracles.pass_runs import given
 from ...oracles.structural import checkers
+from .plainness import Plainness
 from .reduction import FIRST, Edit, EditId, Reduction
 from .reductions import REDUCTIONS
 
@@ -78,7 +79,9 @@ class Search:
     """Called when an edit or reduction raises; None: the search raises RuntimeError."""
 
     def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
-        """What the edits make of a module, without what is ill-formed or was there before."""
+        """What the edits make of a module, without what is ill-formed, was there before, or is no
+        smaller while more is rare in it: the plainest of equally small modules is kept."""
+        kept = Plainness(mod)
         for edit_id, edit in self._edits(mod):
             self.before(edit_id)
             try:
@@ -100,7 +103,9 @@ class Search:
                 continue
             # Its text need not be taken down again before each run of a pass.
             flaw = given(copy, partial(load_json, module)).flaw
-            if flaw is None or flaw.key == self.flaw:
+            if flaw is not None and flaw.key != self.flaw:
+                continue
+            if not Plainness(copy).loses_to(kept):
                 yield Candidate(module, copy, edit_id)
 
     def after_edit(self, edit_id: EditId) -> Search:

@@ -9,11 +9,11 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
-from ...generators.rewrite.dims import Resized, dims, sizes_of, symbols
+from ...generators.rewrite.dims import Resized, dims, does_nothing, sizes_of, symbols
 from ...generators.rewrite.nodes import references
 from ...generators.rewrite.rewriter import Rewriter
-from ...oracles.inspect import relax_functions
-from .kernels import buffer_types
+from ...oracles.inspect import nodes, relax_functions
+from .kernels import kernels
 from .reduction import Edit
 
 PLAIN = 2
@@ -63,7 +63,8 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
         halves = {size: size // 2 for size in large if size % 2 == 0}
         if len(halves) > 1:
             yield Resized(mod, sizes=halves).run
-    in_kernels = {int(dim.value) for dim in _dims_of_kernels(mod) if isinstance(dim, tirx.IntImm)}
+    busy = [func.ty for func in kernels(mod).values() if not does_nothing(func)]
+    in_kernels = {int(dim.value) for dim in _dims_of(*busy) if isinstance(dim, tirx.IntImm)}
     for size in sizes:
         if size < PLAIN and size in in_kernels:
             continue  # all over the loops and indices of its PrimFuncs
@@ -75,7 +76,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
 def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
     """Dimensions of one parameter become plain whatever the others are: all of them, then each.
 
-    Fewer dimensions of parameters are others than 2.
+    Fewer dimensions of parameters are others than 2 and variables.
     """
     if any(True for _ in _dims_of_kernels(mod)):
         return  # the sizes of their buffers are fixed
@@ -94,7 +95,7 @@ def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _is_special(dim: Any) -> bool:
-    return isinstance(dim, tirx.IntImm) and dim.value != PLAIN
+    return dim.value != PLAIN if isinstance(dim, tirx.IntImm) else not isinstance(dim, tvm.ir.Var)
 
 
 def _weight(size: int) -> int:
@@ -137,9 +138,14 @@ def _first_var(dim: Any) -> Any:
 
 
 def _dims_of_kernels(mod: tvm.IRModule) -> Iterator[Any]:
-    for tensor in buffer_types(mod):
-        if isinstance(tensor.shape, relax.ShapeExpr):
-            yield from tensor.shape.values
+    return _dims_of(*(func.ty for func in kernels(mod).values()))
+
+
+def _dims_of(*types: Any) -> Iterator[Any]:
+    for ty in types:
+        for tensor in nodes(ty, relax.TensorType):
+            if isinstance(tensor.shape, relax.ShapeExpr):
+                yield from tensor.shape.values
 
 
 def _composite(mod: tvm.IRModule) -> list[Any]:

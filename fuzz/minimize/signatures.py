@@ -9,7 +9,7 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import GlobalVar, PrimType
 
 from ...generators.rewrite.change import Change
@@ -18,6 +18,7 @@ from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...generators.rewrite.scopes import Site, sites_of
 from ...oracles.inspect import nodes, relax_functions
 from .reduction import Edit, grouped, runs
+from .shapes import PLAIN
 
 
 def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -31,6 +32,23 @@ def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
     ]
     for run in runs(unused):
         yield _WithoutParams(mod, run).run
+
+
+def bind_numbers(mod: tvm.IRModule) -> Iterator[Edit]:
+    """A number in place of parameters that are numbers: all of them, then ever shorter runs.
+
+    Fewer parameters are numbers.
+    """
+    rigid = _not_only_called(mod)
+    numbers = [
+        (str(gvar.name_hint), place)
+        for gvar, func in relax_functions(mod)
+        if gvar.name_hint not in rigid
+        for place, param in enumerate(func.params)
+        if isinstance(param.ty, PrimType)
+    ]
+    for run in runs(numbers):
+        yield _NumbersBound(mod, run).run
 
 
 def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -180,6 +198,14 @@ class _WithoutParams(_Signature):
     def params(self, func: relax.Function) -> list[Any]:
         places = self._places.get(self.name, set())
         return [self.defined(p) for place, p in enumerate(func.params) if place not in places]
+
+
+class _NumbersBound(_WithoutParams):
+    def params(self, func: relax.Function) -> list[Any]:
+        for place in self._places.get(self.name, ()):
+            param = func.params[place]
+            self.replace(param, tirx.const(PLAIN, str(param.ty.dtype)))
+        return super().params(func)
 
 
 class _SplitTuples(_Signature):

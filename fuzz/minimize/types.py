@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from ...compat.structural import structural_map
 from ...generators.ops import table
 from ...generators.rewrite.nodes import rebuilt
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
-from ...oracles.inspect import nodes, op_name, relax_functions
+from ...oracles.grades.rare import USUAL_DTYPES
+from ...oracles.inspect import calls_of, nodes, op_name, relax_functions
 from .kernels import buffer_types
 from .reduction import Edit, runs
 
@@ -25,7 +27,7 @@ PLAIN = "float32"
 """The dtype of a tensor where it does not matter."""
 
 ORDER = (PLAIN, "int64", "int32", "bool")
-"""From plain to special; all other dtypes come after these."""
+"""From plain to special; all other dtypes come after these, those that are rare last."""
 
 
 INDICES = ("int64", "int32", "bool")
@@ -54,21 +56,28 @@ def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Tensors of unknown shape or dtype become known ones: all, then shapes, dtypes, functions.
+    """Tensors of unknown shape or dtype become known ones, and shapes of unknown rank: all, then
+    shapes, dtypes, functions, parameters, and what calls are declared to return.
 
     Fewer types are incomplete. A shape is tried whose axes are told apart, then one that fits its
     own transpose: what is added to it, say, may have to.
     """
-    if not any(map(_open, _tensors(mod))):
-        return
-    names = [str(g.name_hint) for g, f in relax_functions(mod)]
+    params = {
+        str(gvar.name_hint): [hash(param) for param in func.params if _has_open(param.ty)]
+        for gvar, func in relax_functions(mod)
+    }
+    every = [param for some in params.values() for param in some]
+    calls = [hash(call) for call in calls_of(mod) if any(map(_has_open, call.ty_args))]
     for sizes in ((2, 3, 2, 2, 2, 2), (2,) * 6):
-        yield _Complete(mod, names, sizes, True).run
-        yield _Complete(mod, names, sizes, False).run
-        if len(names) > 1:
-            for name in names:
-                yield _Complete(mod, [name], sizes, True).run
-    yield _Complete(mod, names, None, True).run
+        owners = [every, *(params.values() if len(params) > 1 else ())]
+        owners += [[one] for one in (*(every if len(every) > 1 else ()), *calls)]
+        for chosen in owners:
+            if chosen:
+                yield _Complete(mod, chosen, sizes, True).run
+        if every:
+            yield _Complete(mod, every, sizes, False).run
+    if every:
+        yield _Complete(mod, every, None, True).run
 
 
 def tensor_params(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -89,7 +98,7 @@ def tensor_params(mod: tvm.IRModule) -> Iterator[Edit]:
 def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
     """Variables and results have the types of their values: all, then ever shorter runs of them.
 
-    Fewer annotations are weaker than the inferred type.
+    Fewer annotations, and types that a match_cast casts to, are weaker than the inferred type.
     """
     weak = [
         hash(owner)
@@ -118,17 +127,25 @@ def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _plainer(dtype: str, in_kernels: bool) -> list[str]:
-    plainer = [new for new in ORDER[:3] if _rank(new) < _rank(dtype)]
+    usual = sorted(new for new in USUAL_DTYPES.difference(ORDER) if _kind(new) == _kind(dtype))
+    plainer = [new for new in (*ORDER[:3], *usual) if _rank(new) < _rank(dtype)]
     if not in_kernels:
         return plainer
     # Their arithmetic is not inferred anew, and their indices have some of these types too.
     if dtype in INDICES:
         return []
-    return [new for new in plainer if (new == PLAIN) == ("float" in dtype)]
+    return [new for new in plainer if ("float" in new) == ("float" in dtype)]
 
 
 def _rank(dtype: str) -> int:
-    return ORDER.index(dtype) if dtype in ORDER else len(ORDER)
+    if dtype in ORDER:
+        return ORDER.index(dtype)
+    return len(ORDER) + (dtype not in USUAL_DTYPES)
+
+
+def _kind(dtype: str) -> str:
+    """Its name up to the number of bits."""
+    return "".join(takewhile(str.isalpha, dtype))
 
 
 class _WithoutDevices(Rewriter):
@@ -156,25 +173,35 @@ class _Complete(Rewriter):
     infers_all = True
 
     def __init__(
-        self, mod: tvm.IRModule, names: Collection[str], sizes: Sequence[int] | None, dtypes: bool
+        self, mod: tvm.IRModule, owners: Iterable[int], sizes: Sequence[int] | None, dtypes: bool
     ) -> None:
         """
         Args:
+            owners: parameters, and calls for what they are declared to return.
             sizes: of the axes, first to last; None: shapes stay unknown.
         """
         super().__init__(mod)
-        self._names = names
+        self._owners = frozenset(owners)
         self._sizes = sizes
         self._dtypes = dtypes
 
     def params(self, func: relax.Function) -> list[Any]:
-        if self.name not in self._names:
-            return super().params(func)
-        return [self.defined(param, self._completed(param.ty)) for param in func.params]
+        return [
+            self.defined(param, self._completed(param.ty) if hash(param) in self._owners else None)
+            for param in func.params
+        ]
+
+    def call(self, call: relax.Call, args: list[Any]) -> Any:
+        if hash(call) in self._owners:
+            types = [self._completed(ty) for ty in call.ty_args]
+            call = relax.Call(call.op, call.args, call.attrs, types)
+        return super().call(call, args)
 
     def _completed(self, ty: Any) -> Any:
         if isinstance(ty, tvm.ir.TupleType):
             return tvm.ir.TupleType([self._completed(field) for field in ty.fields])
+        if isinstance(ty, relax.ShapeType) and ty.ndim < 0 and self._sizes is not None:
+            return relax.ShapeType(self._sizes[:2])
         if not isinstance(ty, relax.TensorType):
             return ty
         shape, dtype = ty.shape, ty.dtype
@@ -213,6 +240,13 @@ class _Inferred(Rewriter):
 
     def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
         return now if hash(owner) in self._owners else super().annotation(owner, old, before, now)
+
+    def rewritten_binding(self, binding: Any, value: Any = None) -> Any:
+        made = super().rewritten_binding(binding, value)
+        if isinstance(made, relax.MatchCast) and hash(binding.var) in self._owners:
+            known = made.value.ty
+            return relax.MatchCast(self.defined(binding.var, known), made.value, known)
+        return made
 
 
 class _Cast(Rewriter):
@@ -297,6 +331,13 @@ def _tensor(ty: relax.TensorType, shape: Any, dtype: Any, vdevice: Any = None) -
     return relax.TensorType(shape, dtype, vdevice, ndim=-1 if shape is not None else ty.ndim)
 
 
+def _has_open(ty: Any) -> bool:
+    """A tensor in it has no shape or no dtype, or a shape no rank."""
+    return any(map(_open, nodes(ty, relax.TensorType))) or any(
+        shape.ndim < 0 for shape in nodes(ty, relax.ShapeType)
+    )
+
+
 def _open(ty: relax.TensorType) -> bool:
     return ty.shape is None or ty.dtype is None
 
@@ -309,6 +350,9 @@ def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
     for _, func in relax_functions(mod):
         for binding in nodes(func, relax.VarBinding):
             yield binding.var, binding.var.ty, binding.value.ty
+        for cast in nodes(func, relax.MatchCast):
+            if _has_open(cast.ty) and not _has_open(cast.value.ty):
+                yield cast.var, cast.ty, cast.value.ty
         for function in nodes(func, relax.Function):
             yield function, function.ret_ty, function.body.ty
 

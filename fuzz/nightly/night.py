@@ -308,7 +308,7 @@ class _Phases:
             try:
                 write_whole(path, form(report))
             except Exception:  # the findings of the night are printed all the same
-                self._session.fault(f"no report in {path}:\n{traceback.format_exc()}")
+                self._session.no_report(f"no report in {path}:\n{traceback.format_exc()}")
                 continue
             self._print(f"report: {path}", {"event": "report", "path": str(path)})
         self._print(f"disk: {use}", {"event": "disk", **plain(use)})
@@ -370,7 +370,7 @@ class _Phases:
             console.print(self._sentence(new, seen, run, report), soft_wrap=True)
         least = self._plan.settings.fail_on
         fails = any(entry.grade.reaches(least) for entry in new)
-        return 3 if run.faults else made.exit_code(new=fails or bool(self._night.back))
+        return made.exit_code(new=fails or bool(self._night.back), earlier=run.faults)
 
     def _cells(self, entry: Entry) -> Cells:
         shown = entry.evidence[0]

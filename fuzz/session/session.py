@@ -102,6 +102,8 @@ class Session:
         self.expected = expected
         self.faults: list[str] = []
         """Errors of the harness itself, for which a check could not be made."""
+        self.unwritten: list[str] = []
+        """Errors of the harness itself, for which a report could not be written."""
         self.user_errors: dict[str, None] = {}
         """Why passes of the user's can no longer be loaded."""
         self.versions = versions()
@@ -121,8 +123,16 @@ class Session:
         return self.interrupt.stop.is_set() or self.lost is not None
 
     def fault(self, text: str) -> None:
-        """Print an error of the harness; the session continues."""
+        """Print an error of the harness, for which a check could not be made, and go on."""
         self.faults.append(text)
+        self._print_fault(text)
+
+    def no_report(self, text: str) -> None:
+        """Print an error of the harness, for which a report could not be written."""
+        self.unwritten.append(text)
+        self._print_fault(text)
+
+    def _print_fault(self, text: str) -> None:
         self.display.line(f"fault of relaxfuzz: {text}", style="bold red")
         if self.output.as_json:
             self.output.emit({"event": "fault", "text": text})
@@ -286,16 +296,23 @@ class Session:
             console.print(self._sentence(found, modules, checks, seconds))
         return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in rows.values()))
 
-    def exit_code(self, *, new: bool) -> int:
-        """The exit code: a check that could not be made, an error of the user, or new findings.
+    def exit_code(self, *, new: bool, earlier: Sequence[str] = ()) -> int:
+        """The exit code: a check that could not be made, an error of the user, new findings, or a
+        report that could not be written.
 
         A fault of relaxfuzz with a finding that is kept does not count.
+
+        Args:
+            new: there are findings that fail.
+            earlier: faults, for which a check could not be made, of sessions that this one resumes.
         """
-        if self.faults or self.lost is not None:
+        if self.faults or earlier or self.lost is not None:
             return 3
         if self.user_errors:
             return 2
-        return 1 if new else 0
+        if new:
+            return 1
+        return 3 if self.unwritten else 0
 
     def workers_summary(self) -> dict[str, object]:
         """The part of the JSON summary about the workers."""

@@ -14,7 +14,7 @@ from tvm.ir import Op, PrimType
 
 from ...compat import ir
 from ...compat.structural import structural_map
-from .nodes import rebuilt
+from .nodes import all_same, rebuilt
 from .rewriter import CannotRewrite, Rewriter
 
 _LEAST = 2
@@ -46,6 +46,11 @@ def _allocates(call: relax.Call) -> bool:
 def sizes_of(mod: tvm.IRModule) -> Counter[int]:
     """The static dimensions, and how often each size occurs."""
     return Counter(int(dim.value) for dim in dims(mod) if isinstance(dim, tirx.IntImm))
+
+
+def does_nothing(func: tirx.PrimFunc) -> bool:
+    """The body is `T.evaluate(0)`: nobody but the callers knows the sizes of its buffers."""
+    return isinstance(func.body, ir.Evaluate) and isinstance(func.body.value, tirx.IntImm)
 
 
 def symbols(mod: tvm.IRModule) -> list[str]:
@@ -120,11 +125,25 @@ class Resized(Rewriter):
         return ir.GenericConst(tvm.runtime.tensor(data), ty)
 
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
+        if does_nothing(func):
+            params = [self._buffer(param) for param in func.params]
+            return func if all_same(params, func.params) else rebuilt(func, params=params)
         # Numbers below 2 mean many things besides dimensions.
         if not any(size >= _LEAST for size in self._sizes):
             return func
         new = structural_map(func, (tirx.IntImm, self._size_in_prim_func))
         return rebuilt(new)  # by its constructor, which derives its type
+
+    def _buffer(self, param: Any) -> Any:
+        ty = param.ty
+        if not isinstance(ty, tirx.BufferType):
+            return param
+        shape = [self._size(dim) if isinstance(dim, tirx.IntImm) else dim for dim in ty.shape]
+        if all_same(shape, ty.shape):
+            return param
+        layout = None if ty.layout is None else "default"
+        scope = str(ty.storage_scope)
+        return tirx.decl_buffer(shape, ty.dtype.dtype, str(param.name), scope=scope, layout=layout)
 
     def _size(self, dim: Any) -> Any:
         new = self._sizes.get(int(dim.value))

@@ -290,7 +290,7 @@ ORACLE = Oracle(
     grade=Grade.B,
     grade_of={ACCEPTED: Grade.C},
     cost=75.0,
-    independent=True,
+    explains=frozenset(),
     thorough=True,
     promise="A module that breaks a rule of well-formedness is refused, by the checker or by the "
     "pass, with an error; so are calls without a type, and arguments of types that a function "

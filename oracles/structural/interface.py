@@ -17,7 +17,7 @@ from .. import keys
 from ..contract import Relation
 from ..grades.grade import Grade
 from ..inspect import attr, bindings_of, is_public
-from ..oracle import Aspect, Oracle
+from ..oracle import ALL, TWINS, Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir.threads.launch import DEVICE_KERNEL
 from ..violation import Case, Violation
@@ -320,7 +320,7 @@ FUNCTIONS = Oracle(
     snippet=_PUBLIC
     + 'assert set(before) == set(after), f"public functions: {set(before)} -> {set(after)}"',
     brief=_brief_functions,
-    ends=False,
+    explains=ALL - {1},
 )
 
 SIGNATURE = Oracle(
@@ -351,7 +351,7 @@ for name, func in before.items():
     assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"
 """,
     brief=_brief_signature,
-    ends=False,
+    explains=ALL - {1},
 )
 
 ATTRIBUTES = Oracle(
@@ -380,5 +380,5 @@ for key, value in mod.global_infos.items():
     tvm.ir.assert_structural_equal(value, result.global_infos[key], map_free_vars=True)
 """,
     brief=_brief_attributes,
-    ends=False,
+    explains=TWINS,
 )

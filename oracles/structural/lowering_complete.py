@@ -143,6 +143,5 @@ ORACLE = Oracle(
     check=check,
     snippet=_snippet,
     brief=_brief,
-    ends=False,
-    independent=True,
+    explains=frozenset(),
 )

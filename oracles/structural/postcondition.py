@@ -11,7 +11,7 @@ from .. import keys
 from ..composition import contract_of
 from ..contract import no_post
 from ..grades.grade import Grade
-from ..oracle import Aspect, Oracle
+from ..oracle import TWINS, Aspect, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..text.scripted import scripted
 from ..text.standalone import standalone
@@ -105,5 +105,5 @@ ORACLE = Oracle(
     check=check,
     snippet=_snippet,
     brief=_brief,
-    ends=False,
+    explains=TWINS,
 )

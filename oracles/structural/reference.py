@@ -15,7 +15,7 @@ from ..contract import Reference
 from ..errors import NoAnswer
 from ..grades.grade import Grade
 from ..inspect import is_public
-from ..oracle import Half, Halves, Oracle
+from ..oracle import TWINS, Aspect, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
@@ -187,10 +187,13 @@ ORACLE = Oracle(
     name="reference",
     tier=1,
     grade=Grade.B,
+    looks_at=Aspect.RESULT,
     promise="The pass does what an independent implementation of its documentation does.",
     source="the docstring of the pass and what its reference in oracles/reference quotes",
     check=check,
     snippet=_snippet,
     brief=_brief,
     halves=_halves,
+    # What the pass left undone, its second run does.
+    explains=TWINS | {1},
 )

@@ -17,6 +17,9 @@ from .values import Storage, Value, subscript
 PER_STEP = 100
 """Lanes that count as one iteration."""
 
+FEW = 100
+"""So many iterations cost nothing worth counting where they run once."""
+
 PER_MATMUL = 2000
 """Lanes of a contraction of dtypes in `FAST` that count as one iteration."""
 
@@ -84,6 +87,13 @@ class Masked(Statements):
         return super().bind(var, value)
 
 
+def _weight(counts: Sequence[str], per_step: int) -> str:
+    """The text of the number of iterations that lanes count as, with so many at each loop."""
+    if all(map(str.isdecimal, counts)):
+        return str(math.prod(map(int, counts)) // per_step + 1)
+    return f"({' * '.join(counts)} // {per_step} + 1)"
+
+
 class Lanes(Masked):
     """Writes the text of one PrimFunc.
 
@@ -126,7 +136,7 @@ class Lanes(Masked):
             count = len(range(0, size, step))
             lanes = math.prod(map(int, outer)) * count
             if whole or lanes * loop.inner <= CHUNK:
-                self._charge(loop, str(lanes))
+                self._charge(loop, [*outer, str(count)])
                 part = f"{first}:{first + size}{':' + str(step) if stride else ''}"
                 line = len(self.lines)
                 self.emit(f"{name} = span({first}, {first + size}, {loop.height}, {dtype}{stride})")
@@ -137,7 +147,7 @@ class Lanes(Masked):
         if whole and first is not None and first >= 0 and step == 1:
             end = extent.text if first == 0 else f"{first} + {extent.text}"
             with self.block(f"if {extent.text} > 0:"):
-                self._charge(loop, " * ".join([*outer, f"({extent.text})"]))
+                self._charge(loop, [*outer, f"({extent.text})"])
                 self.emit(f"{name} = span({first}, {end}, {loop.height}, {dtype})")
                 self._run(stmt, loop, name, begin, f"{first}:{end}", f"({extent.text})")
             return
@@ -146,7 +156,7 @@ class Lanes(Masked):
             f"{begin.text}, {begin.text} + {extent.text}, {loop.height}, {dtype}, {inner}{stride}"
         )
         with self.block(f"for {name}, {name}p, {name}n in chunks({args}):"):
-            self._charge(loop, " * ".join([*outer, f"{name}n"]))
+            self._charge(loop, [*outer, f"{name}n"])
             start = Value(f"{name}p.start", begin.dtype, weak=True)
             self._run(stmt, loop, name, start, f"{name}p", f"{name}n")
 
@@ -157,27 +167,18 @@ class Lanes(Masked):
         self.statement(stmt.body)
         self._open.pop()
 
-    def _charge(self, loop: Loop, lanes: str) -> None:
-        """Charge the budget for lanes, at the innermost loop."""
+    def _charge(self, loop: Loop, counts: Sequence[str]) -> None:
+        """Charge the budget for lanes, at the innermost loop; not for few that run once."""
         if loop.height > 1:
             return
         fast = loop.contraction is not None and loop.contraction.dtype in FAST
-        per_step = PER_MATMUL if fast else PER_STEP
-        if not lanes.isdecimal():
-            self.emit(f"left -= {lanes} // {per_step} + 1")
-        elif self.depth > 1 or int(lanes) > PER_STEP * PER_STEP:
-            self.emit(f"left -= {int(lanes) // per_step + 1}")
-        else:
-            return
-        self.emit("if left < 0: too_large()")
+        weight = _weight(counts, PER_MATMUL if fast else PER_STEP)
+        if self.depth > 1 or not weight.isdecimal() or int(weight) > FEW:
+            super().count(weight)
 
     def count(self, iterations: str) -> None:
         """An iteration inside of lanes does its work for each of them."""
-        counts = [lane.count for lane in self._open]
-        if all(map(str.isdecimal, counts)):
-            weight = str(math.prod(map(int, counts)) // PER_STEP + 1)
-        else:
-            weight = f"({' * '.join(counts)} // {PER_STEP} + 1)"
+        weight = _weight([lane.count for lane in self._open], PER_STEP)
         super().count(iterations if weight == "1" else f"{iterations} * {weight}")
 
     def initial(self, stmt: Any) -> None:

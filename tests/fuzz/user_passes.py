@@ -60,6 +60,28 @@ def marks() -> tvm.transform.Pass:
     return _pass("marks", transform)
 
 
+def subtracts() -> tvm.transform.Pass:
+    """Should drop dead code: makes a difference of a sum, and leaves the sum behind."""
+
+    @relax.expr_functor.mutator
+    class Subtracts(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            call = self.visit_expr_post_order(call)
+            if call.op == tvm.ir.Op.get("relax.add"):
+                self.builder_.emit(call)
+                return relax.op.subtract(*call.args)
+            return call
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        done = mod.clone()
+        for gvar, func in mod.functions_items():
+            if isinstance(func, relax.Function):
+                done[gvar] = Subtracts(mod).visit_expr(func)
+        return done
+
+    return _pass("subtracts", transform)
+
+
 @tvm.transform.module_pass(opt_level=0)
 class Grows:
     """Not idempotent either; named by its class, or by the pass."""

@@ -11,6 +11,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.contract import PassContract, Reference
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
 
@@ -133,3 +134,18 @@ def test_it_does_not_excuse_what_the_pass_has_done(factory: str, mod: tvm.IRModu
 def test_where_nothing_is_refused_nothing_is_excused(factory: str, mod: tvm.IRModule) -> None:
     PassCall(f"{factory}()", factory=f"{FILE}:{factory}").run(mod)
     assert crashes(factory, mod) == []
+
+
+def test_several_oracles_ask_once() -> None:
+    """The pass that raises runs again to see what runs inside of it: once for both oracles."""
+    factory = "runs_fuse_tir"
+    call = PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+    contract = PassContract(
+        name=factory,
+        variants=lambda choices, mod: call,
+        reference=Reference(make=PassCall.build, unique=False),
+    )
+    steps: list[str] = []
+    assert check(Case(grouped(), (call,)), contract=contract, journal=steps.append) == []
+    assert steps.count("reference") == 1
+    assert steps.count("watched") == 1

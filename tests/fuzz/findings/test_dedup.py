@@ -19,11 +19,13 @@ from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import source_of
-from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.check import VALUES, check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case, silent
 
 LEGALIZE = PassCall("LegalizeOps()")
+
+USER = Path(__file__).parents[1] / "user_passes.py"
 
 
 def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
@@ -90,3 +92,36 @@ def test_what_no_evidence_can_be_taken_of_is_reported_all_the_same(
     # Both the finding and the fault are reported.
     assert len(reported) == 1
     assert "not this one" in worker.faults[0]
+
+
+def test_a_wrong_value_is_shown_before_the_post_condition_that_is_missed_with_it(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            output = builder.emit_output(relax.op.exp(builder.emit(relax.op.add(x, x))))
+        builder.emit_func_output(output)
+    text = save_json(builder.get())
+    call = PassCall("subtracts()", factory=f"{USER}:subtracts", like="DeadCodeElimination")
+    found = check(Case(builder.get(), (call,)), besides=VALUES)
+    assert [each.oracle for each in found] == ["postcondition", "evaluated"]
+    findings = [
+        Finding(
+            violation=violation,
+            module=text,
+            source=source_of(text),
+            versions=versions(),
+            calls=(call,),
+        )
+        for violation in found
+    ]
+    with Store(tmp_path) as store:
+        worker = Triage(store, pool, lambda finding: None)
+        for finding in findings:
+            worker.add(finding)
+        worker.drain(60, lambda: None)
+        assert worker.faults == []
+        (row,) = by_row(store, worker.published).values()
+        assert [each.oracle for each in row] == ["evaluated", "postcondition"]

@@ -376,6 +376,14 @@ def test_suspects_are_one_bug_if_each_shows_the_other(pool: LocalPool) -> None:
     assert not crosscheck(pool, impure, forced)
 
 
+def test_another_result_than_the_reference_is_a_wrong_result() -> None:
+    """So are wrong values, which come of the same mistake."""
+    captured = kept("realize-vdevice-captured-together")
+    assert causes("symptoms", finding(captured, "RealizeVDevice()", "reference")) == {
+        ("RealizeVDevice", "result")
+    }
+
+
 def test_oracles_that_ask_something_else_are_no_suspects() -> None:
     mutated = kept("update-vdevice-misses-types")
     call = "UpdateVDevice(relax.VDevice('llvm', 2, 'shared'), 0)"

@@ -65,11 +65,12 @@ def attributes(mod: tvm.IRModule) -> set[str]:
     return {str(name) for owner in owners for name in dict(owner.attrs or {})} - {"global_symbol"}
 
 
-def test_all_attributes_go(written: Written) -> None:
+def test_all_attributes_go_but_what_keeps_a_module_plain(written: Written) -> None:
+    """A local function without Composite is a closure, and those are rare."""
     mod = written(BODY)
     assert len(attributes(mod)) == 8
     small = minimize(mod, always, reductions=(drop_attributes,))
-    assert attributes(small) == set()
+    assert attributes(small) == {"Composite"}
     assert is_public(small["main"])
 
 

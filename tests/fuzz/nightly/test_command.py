@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from relaxfuzz.fuzz.campaign import triage
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.nightly import night as nightly
 from relaxfuzz.fuzz.nightly.config import Nightly, load
 from relaxfuzz.fuzz.system.lock import alone
 
@@ -135,6 +137,25 @@ def test_what_is_of_a_lower_grade_does_not_fail(first: Night, tmp_path: Path) ->
     (tmp_path / "nightly.toml").write_text(settings.replace('bisect = ["bare"]', ""))
     once = night(tmp_path, "--modules", str(modules), "--seed", "0")
     assert (once.code, list(once.summary["grades"].values())) == (0, ["C"])
+
+
+def test_a_fault_eats_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The finding is not reduced and no report is written, but the finding is there."""
+
+    def broken(*arguments: object, **options: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(triage, "minimized", broken)
+    monkeypatch.setattr(nightly, "writer", lambda form: broken)
+    (tmp_path / "mine.py").write_text(USER.read_text())
+    settings = SETTINGS.replace('corpus = ["bugs"]\nbisect = ["bare"]', "")
+    (tmp_path / "nightly.toml").write_text(settings)
+    once = night(tmp_path, "--modules", "5000", "--until-first")
+    assert once.code == 1
+    assert len(once.summary["new"]) == 1  # type: ignore[arg-type]  # a list, from JSON
+    texts = [str(event["text"]) for event in once.of("fault")]
+    assert len(texts) == 4, "of the reduction and of three reports"
+    assert sum(text.startswith("no report in") for text in texts) == 3
 
 
 @pytest.mark.session
