@@ -22,7 +22,7 @@ from ...oracles.grades.rare import rare
 from ...oracles.inspect import bindings_of, has_op_attr, op_name
 from ...oracles.structural.lowering_gaps import unknown
 from ...oracles.violation import Journal
-from .pattern import parts, pattern
+from .pattern import ARITHMETIC, PRIM_FUNC, parts, pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,24 @@ class Evidence:
     raises."""
     rare: tuple[str, ...] = ()
     """What keeps the module from being plain, which the grade depends on; see `grades.rare`."""
+
+    @property
+    def operators(self) -> set[str]:
+        """The operators that are called, the compiler's own among them."""
+        return {*self.ops, *(part for part in self.parts if part.startswith("relax."))}
+
+    @property
+    def legalized(self) -> set[str]:
+        """Those of the model, and those of the compiler that have a legalization."""
+        return {op for op in self.operators if op in self.ops or has_op_attr(op, "FLegalize")}
+
+    @property
+    def arithmetic(self) -> set[str]:
+        """The classes of arithmetic in a module of PrimFuncs; none for modules of Relax."""
+        lines = self.pattern.splitlines()
+        if not all(line.startswith(PRIM_FUNC) for line in lines):
+            return set()
+        return {word for line in lines for word in line.split() if word in ARITHMETIC}
 
 
 def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence:

@@ -20,7 +20,6 @@ from ...corpus.reading import read_text
 from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.grades.rare import UNKNOWN_RANK
-from ...oracles.inspect import has_op_attr
 from ...oracles.metamorphic.scripted import TVMSCRIPT
 from ...oracles.passcall import bare_call
 from ...oracles.pipelines import PIPELINES
@@ -36,7 +35,7 @@ from .confirm import DEATHS
 from .dedup import causes
 from .evidence import Evidence
 from .finding import Finding
-from .pattern import ARITHMETIC, PRIM_FUNC, elements
+from .pattern import elements
 from .rules import LEGALIZERS, OWN_PLACE, RULES, Rule, not_known, other_type
 
 MOST = 32
@@ -208,7 +207,7 @@ def _resembles(
     in_place = [each for each in same if each.place == finding.violation.place]
     if finding.violation.raised is not None and same and not in_place:
         # Another operator raises it elsewhere, as the record may say.
-        disjoint = _legalized(mine).isdisjoint(_legalized(its))
+        disjoint = mine.legalized.isdisjoint(its.legalized)
         if not (_of_legalization(finding) and disjoint and _named(finding, known, mine)):
             return False
     if in_place and mine.unknowns and mine.unknowns == its.unknowns:
@@ -218,7 +217,7 @@ def _resembles(
     if telling:
         return not same or _attributes_alike(executor, finding, known, its)
     # The operators that are legalized have been compared.
-    others = {*_legalized(mine), *_legalized(its)} if _of_legalization(finding) else set()
+    others = {*mine.legalized, *its.legalized} if _of_legalization(finding) else set()
     my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others
     if not same and (its_parts <= my_parts or not _same_to(known, finding, shown)):
         return its_parts <= my_parts
@@ -237,7 +236,7 @@ def _needs_something_else(finding: Finding, shown: Reproduced) -> bool:
         return False
     if _OPEN.intersection(mine.rare) and not _OPEN.intersection(its.rare):
         return True
-    arithmetic, others = _arithmetic(mine), _arithmetic(its)
+    arithmetic, others = mine.arithmetic, its.arithmetic
     if arithmetic - others and others - arithmetic:
         return True
     if finding.violation.raised is None or OWN_PLACE.search(finding.violation.place):
@@ -247,14 +246,6 @@ def _needs_something_else(finding: Finding, shown: Reproduced) -> bool:
 
 _OPEN = frozenset({Trait.INCOMPLETE_TYPES, UNKNOWN_RANK})
 """What is rare of modules whose types leave something open."""
-
-
-def _arithmetic(evidence: Evidence) -> set[str]:
-    """The classes of arithmetic in a module of PrimFuncs; none for modules of Relax."""
-    lines = evidence.pattern.splitlines()
-    if not all(line.startswith(PRIM_FUNC) for line in lines):
-        return set()
-    return {word for line in lines for word in line.split() if word in ARITHMETIC}
 
 
 def _retypes_otherwise(mine: Evidence, its: Evidence) -> bool:
@@ -288,10 +279,10 @@ caller's fault."""
 def _operators_alike(finding: Finding, known: Known, mine: Evidence, its: Evidence) -> bool:
     """A legalization is of one operator: they have one in common, or the record says which."""
     key = known.expected(finding.full_key) or ()
-    ops = _legalized(its)
+    ops = its.legalized
     if not _of_legalization(finding) or not ops or any(map(_any_operator, key)):
         return True
-    return not ops.isdisjoint(_legalized(mine)) or _named(finding, known, mine)
+    return not ops.isdisjoint(mine.legalized) or _named(finding, known, mine)
 
 
 def _named(finding: Finding, known: Known, mine: Evidence) -> bool:
@@ -299,8 +290,8 @@ def _named(finding: Finding, known: Known, mine: Evidence) -> bool:
     key = known.expected(finding.full_key) or ()
     said = set(re.findall(r"[\w.]*\w", " ".join((*key, known.what, *known.symptoms))))
     # Without "relax.", a name such as "negative" may be a word.
-    names = {op.rpartition(".")[2] for op in _legalized(mine)}
-    return not said.isdisjoint({*_legalized(mine), *(n for n in names if re.search(r"[_\d]", n))})
+    names = {op.rpartition(".")[2] for op in mine.legalized}
+    return not said.isdisjoint({*mine.legalized, *(n for n in names if re.search(r"[_\d]", n))})
 
 
 def _of_legalization(finding: Finding) -> bool:
@@ -313,16 +304,6 @@ def _any_operator(part: str) -> bool:
     """A part of a record's key stands for operators by the beginning of their names."""
     name = part.removesuffix(ANYTHING)
     return name != part and (not name or re.search(r"\brelax\.[\w.]*$", name) is not None)
-
-
-def _legalized(evidence: Evidence) -> set[str]:
-    """Those of the model, and those of the compiler that have a legalization."""
-    return {op for op in _operators(evidence) if op in evidence.ops or has_op_attr(op, "FLegalize")}
-
-
-def _operators(evidence: Evidence) -> set[str]:
-    """The operators that are called, the compiler's own among them."""
-    return {*evidence.ops, *(part for part in evidence.parts if part.startswith("relax."))}
 
 
 def _attributes_alike(executor: Executor, finding: Finding, known: Known, its: Evidence) -> bool:
@@ -392,7 +373,7 @@ def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
     operators are among its operators.
     """
     mine = {finding.pass_name, *parts(finding.pass_name), *(call.name for call in finding.calls)}
-    ops = set() if finding.evidence is None else _operators(finding.evidence)
+    ops = set() if finding.evidence is None else finding.evidence.operators
     if finding.pass_name.startswith("relax."):
         ops.add(finding.pass_name)
     scores: dict[str, tuple[int, Known]] = {}

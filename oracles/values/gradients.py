@@ -109,7 +109,7 @@ def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
         try:
             # Off the whole numbers, where most kinks are.
             args = [_moved(arg, rng) for arg in drawn(mod[name], kind, 1)]
-            _, found = Evaluator(mod).run(f"{name}_adjoint", args)
+            _, found = _evaluated(mod, f"{name}_adjoint", args)
         except (Unsupported, Mismatch, Undefined):
             continue
         for param, gradient in enumerate(found):
@@ -121,6 +121,14 @@ def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
                 yield Slope(param, args, direction, slope, along(gradient, direction))
 
 
+def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> Any:
+    evaluator = Evaluator(mod)
+    result = evaluator.run(name, args)
+    if evaluator.misused:
+        raise Undefined("a tensor is needed after it was updated in place")
+    return result
+
+
 def _slope(
     mod: tvm.IRModule, name: str, index: int, args: list[Any], param: int, direction: Any
 ) -> float | None:
@@ -129,7 +137,7 @@ def _slope(
     def at(step: float) -> float:
         moved = [*args]
         moved[param] = shifted(args[param], direction, step)
-        result = Evaluator(mod).run(name, moved)
+        result = _evaluated(mod, name, moved)
         return float(result[index] if isinstance(result, tuple) else result)
 
     try:
