@@ -1,4 +1,4 @@
-# LegalizeOps: the operator has no legalization, and no pass of the default pipeline takes it away
+# LegalizeOps: builtin.stop_lift_params has no legalization, and no pass of the default pipeline takes it away
 
 import tvm
 from tvm import relax

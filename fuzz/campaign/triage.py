@@ -15,12 +15,12 @@ from functools import partial
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
-from ..findings.audits import Audits
+from ..findings.audits import Auditor, Audits
 from ..findings.confirm import PATIENT, again, exhibit, otherwise, take_evidence
 from ..findings.dedup import place
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
-from ..findings.recognize import recognized, unlike
+from ..findings.recognize import recognized
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
@@ -40,8 +40,9 @@ STUCK_SECONDS = 180.0
 """After the time for reduction: if nothing is finished for so long, the rest stays pending."""
 
 CONFIRM, REDUCE, DEFERRED, AUDIT = range(4)
-"""Priorities of the queue: confirm first, reduce next, then what was deferred; last, while the
-campaign runs, look whether reports with the key of a known bug are reports of it."""
+"""Priorities of the queue: confirm first, reduce next, then what was deferred; last, look whether
+reports with the key of a known bug are reports of it. What was deferred waits until the first
+report of each known bug was looked at."""
 
 STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage", AUDIT: "audit"}
 """The name of what fails where no step of it does."""
@@ -90,7 +91,8 @@ class Triage:
         """Rows of which a finding was published."""
         self._known_rows: set[str] = set()
         """Rows that are known bugs in other words."""
-        self._audits = Audits()
+        self.audits = Audits()
+        """Reports of known bugs: the first of each is audited, of others as many as time allows."""
         self._deferred: list[tuple[Finding, State]] = []
         """Not fully reduced while the campaign ran, and where the reduction continues."""
         self._lock = threading.Lock()
@@ -104,8 +106,8 @@ class Triage:
 
     @property
     def pending(self) -> int:
-        """Findings that are not finished; those that wait for an audit may be left."""
-        return self._queue.unfinished_tasks + len(self._deferred)
+        """Findings that are not finished."""
+        return max(0, self._left - self.audits.running)
 
     @property
     def unchecked(self) -> list[str]:
@@ -141,31 +143,28 @@ class Triage:
         """Count a known bug; add anything else. Whether it is known.
 
         Args:
-            audit: look, while the campaign runs, whether the report is one of the known bug.
+            audit: look whether the report is one of the known bug, if it is the first of that, or
+                as time allows.
         """
-        known = self.expected is not None and self.expected.take(finding)
-        if not known:
+        if self.expected is None or not self.expected.take(finding):
             self.add(finding)
-        elif audit:
-            self._await_audit(finding)
-        return known
-
-    def _await_audit(self, finding: Finding) -> None:
-        assert self.expected is not None, "it is a known bug"
-        with self._lock:
-            if finding.id in self._seen:
-                return
-            self._seen.add(finding.id)
-        self._audits.add(finding, self.expected.of(finding))
+            return False
+        if audit and self._see(finding):
+            self.audits.add(finding, self.expected.of(finding))
+        return True
 
     def add(self, finding: Finding) -> None:
         """Take an unconfirmed violation; the same one only once."""
+        if self._see(finding):
+            self.store.pend(finding)
+            self._enqueue(CONFIRM, finding)
+
+    def _see(self, finding: Finding) -> bool:
+        """Whether it is seen for the first time."""
         with self._lock:
-            if finding.id in self._seen:
-                return
+            new = finding.id not in self._seen
             self._seen.add(finding.id)
-        self.store.pend(finding)
-        self._enqueue(CONFIRM, finding)
+            return new
 
     def take_up(self, passes: Collection[str] | None = None) -> None:
         """Add what earlier sessions left pending in the store, if it is of the installed TVM.
@@ -200,39 +199,60 @@ class Triage:
                 self._rows.add(row)
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
-        """Finish all that is pending; after `seconds` nothing more is reduced.
+        """Finish all that is pending; after `seconds` nothing more is reduced or audited.
 
-        What then takes longer than `STUCK_SECONDS` stays pending in the store, as far as it got.
+        The first report of each known bug is audited first, if it is not yet. What takes longer
+        than `STUCK_SECONDS` after that time stays pending in the store, as far as it got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
         Raises:
             DiskFailure: see `check`.
         """
-        self._audits.clear()
-        with self._lock:
-            self._deadline = time.monotonic() + seconds
-            for finding, state in self._deferred:
-                self._enqueue(DEFERRED, finding, state)
-            self._deferred.clear()
+        until = time.monotonic() + seconds
+        self.audits.only_firsts()
         self._start_threads(self._executor.workers)
-        left, latest = self.pending, self._deadline
         try:
-            while self.pending and not self._stop:
-                tick()
-                self.check()
-                time.sleep(0.1)
+            while self.audits.sure and not self._is_over(until):
+                self._wait(tick)
+            self._begin_to_end(until)
+            left, latest = self._left, until
+            while self._left and not self._stop:
+                self._wait(tick)
                 now = time.monotonic()
-                if self.pending != left:
-                    left, latest = self.pending, max(now, self._deadline)
+                if self._left != left:
+                    left, latest = self._left, max(now, self._deadline or now)
                 elif now > latest + STUCK_SECONDS:
                     break
         finally:
             self.stop()
-        if not self.pending:
+        if not self._left:
             for thread in self._threads:
                 thread.join()
         self.check()
+
+    @property
+    def _left(self) -> int:
+        """All that is not finished."""
+        return self._queue.unfinished_tasks + len(self._deferred)
+
+    def _is_over(self, until: float) -> bool:
+        return self._stop or self._deadline is not None or time.monotonic() >= until
+
+    def _wait(self, tick: Callable[[], None]) -> None:
+        tick()
+        self.check()
+        time.sleep(0.1)
+
+    def _begin_to_end(self, until: float) -> None:
+        """Begin no more audits, and reduce what was deferred, until then at the latest."""
+        self.audits.clear()
+        with self._lock:
+            if self._deadline is None:
+                self._deadline = until
+            for finding, state in self._deferred:
+                self._enqueue(DEFERRED, finding, state)
+            self._deferred.clear()
 
     def check(self) -> None:
         """Raise what ended a thread.
@@ -266,7 +286,7 @@ class Triage:
                 priority, _, finding, state = self._queue.get(timeout=0.2)
             except queue.Empty:
                 if self._deadline is None:
-                    self._audits.take(self._executor.workers, partial(self._enqueue, AUDIT))
+                    self.audits.take(self._executor.workers, partial(self._enqueue, AUDIT))
                 continue
             try:
                 with watched(tempfile.gettempdir()):
@@ -284,7 +304,7 @@ class Triage:
             if priority == CONFIRM:
                 self._confirm(finding)
             elif priority == AUDIT:
-                self._audit(finding)
+                self._audit(finding, state)
             else:
                 self._finish(finding, state)
         except (UserError, BadPass) as error:
@@ -342,27 +362,15 @@ class Triage:
         self.report(found)
         return True
 
-    def _audit(self, finding: Finding) -> None:
+    def _audit(self, report: Finding, state: State | None) -> None:
         """Publish a report that has the key of a known bug, and nothing else of it."""
-        if self._deadline is not None:  # the campaign is over, and the user waits
-            return
-        violation = again(self._executor, finding, finding.module)
-        if violation is None:
-            return
-        finding = dataclasses.replace(finding, violation=violation)
-        result = self._minimized(finding, None)
-        if result is None or not result.finding.reduced or self.expected is None:
-            return
-        smaller = result.finding
-        evidence = take_evidence(self._executor, smaller)
-        smaller = dataclasses.replace(smaller, evidence=evidence)
-        knowns = self.expected.of(smaller)
-        names = unlike(self._executor, smaller, knowns, self.expected.knowns)
-        smaller = dataclasses.replace(smaller, unlike=names)
-        if names and not self.expected.of(smaller):
-            smaller = self._with_source(dataclasses.replace(smaller, confirmed=True))
-            self.store.put(smaller)
-            self._finish(smaller, None)
+        assert self.expected is not None, "it is a known bug"
+        auditor = Auditor(self._executor, self.expected, self.audits)
+        other = auditor.audit(report, state, partial(self._minimized, most=REDUCE_SECONDS))
+        if other is not None:
+            other = self._with_source(dataclasses.replace(other, confirmed=True))
+            self.store.put(other)
+            self._finish(other, None)
 
     def _reduce(self, confirmed: Finding) -> None:
         self._enqueue(REDUCE, confirmed)
@@ -418,9 +426,11 @@ class Triage:
             finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
         return finding  # noqa: RET504  # a step swallows exceptions
 
-    def _minimized(self, finding: Finding, state: State | None) -> Minimized | None:
+    def _minimized(
+        self, finding: Finding, state: State | None, most: float = MOST_SECONDS
+    ) -> Minimized | None:
         """The reduced finding; None where no time is left."""
-        deadline = time.monotonic() + self._reduction_time()
+        deadline = time.monotonic() + min(most, self._reduction_time())
         if time.monotonic() >= deadline:
             return None
         result = minimized(

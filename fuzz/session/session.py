@@ -176,14 +176,23 @@ class Session:
         """Let the triage finish, and show its progress."""
         if self.interrupt.stop.is_set():
             seconds = 0.0
-        if self.triage.pending:
-            more = f" and reduce, for up to {duration(seconds)} more" if seconds else ""
-            self.display.line(f"{counted(self.triage.pending, 'finding')} to confirm{more}")
+        triage = self.triage
+        todo = []
+        if triage.pending:
+            what = "to confirm and reduce" if seconds else "to confirm"
+            todo.append(f"{counted(triage.pending, 'finding')} {what}")
+        if triage.audits.sure and seconds:
+            todo.append(f"{counted(triage.audits.sure, 'report')} of known bugs to audit")
+        if todo:
+            more = f", for up to {duration(seconds)} more" if seconds else ""
+            self.display.line(f"{', '.join(todo)}{more}")
 
         def tick() -> None:
+            audits = triage.audits.sure
             self.display.progress(
-                f"{counted(self.triage.pending, 'finding')} to confirm and reduce, "
-                f"{len(self.triage.published)} done"
+                f"{counted(triage.pending, 'finding')} to confirm and reduce, "
+                f"{len(triage.published)} done"
+                + (f", {counted(audits, 'report')} of known bugs to audit" if audits else "")
             )
             if self.interrupt.now.is_set():
                 raise KeyboardInterrupt
@@ -194,6 +203,9 @@ class Session:
             self.triage.drain(seconds, tick)
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
+        if names := triage.audits.unaudited:
+            text = f"{counted(len(names), 'known bug')} met, of which no report was audited"
+            self.output.line(text, {"event": "unaudited", "names": names})
         for text in self.triage.user_errors:
             self.user_error(text)
 

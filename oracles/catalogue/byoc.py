@@ -11,6 +11,7 @@ from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Reference, Sought
 from ..inspect import (
     attr,
+    bindings_of,
     calls_of,
     nodes,
     ops_used,
@@ -206,8 +207,7 @@ REGISTER = (
 
 
 def _run_codegen(c: Choices, mod: tvm.IRModule) -> PassCall:
-    found = {str(codegen) for _, func in named_functions(mod) if (codegen := _codegen(func))}
-    backends = sorted(found) or ["dnnl"]
+    backends = sorted({str(_codegen(func)) for func in _of_codegens(mod)}) or ["dnnl"]
     entries = [name for name, func in named_functions(mod) if not _offloaded(func)]
     call = spelled(
         "RunCodegen",
@@ -223,11 +223,15 @@ def _codegen(func: relax.Function) -> object:
     return attr(func, "Codegen")
 
 
-def _without_codegens(mod: tvm.IRModule) -> str | None:
-    found = [func for _, func in relax_functions(mod) if _codegen(func) is not None]
-    if found and all(attr(func, "global_symbol") is not None for func in found):
+def _of_codegens(mod: tvm.IRModule) -> list[relax.Function]:
+    """The functions with an annotated codegen, local ones among them."""
+    return [func for func in nodes(mod, relax.Function) if _codegen(func) is not None]
+
+
+def _without_symbol(mod: tvm.IRModule) -> str | None:
+    if all(attr(func, "global_symbol") is not None for func in _of_codegens(mod)):
         return None
-    return "no function with an annotated codegen and global symbol (docstring)"
+    return "a function with an annotated codegen has no global symbol (docstring)"
 
 
 def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -241,7 +245,29 @@ def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
         callee = isinstance(call_node.op, ir.GlobalVar) and functions.get(call_node.op.name_hint)
         if callee and _codegen(callee) is not None:
             return "a function with an annotated codegen is still called"
+    return None if _of_codegens(before) else _more(before, after)
+
+
+def _more(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
+    """What a module without a codegen has more than before: it can but lose its dead code."""
+    if not _attributes(after) <= _attributes(before):
+        return "there is no codegen, and the module gets an attribute"
+    old = {gvar.name_hint: func for gvar, func in before.functions_items()}
+    if not {gvar.name_hint for gvar, _ in after.functions_items()} <= old.keys():
+        return "there is no codegen, and a function is new"
+    for gvar, func in relax_functions(after):
+        left = map(_bound, bindings_of(old[gvar.name_hint]))
+        if not all(_bound(binding) in left for binding in bindings_of(func)):
+            return "there is no codegen, and a function has other bindings than before"
     return None
+
+
+def _attributes(mod: tvm.IRModule) -> set[str]:
+    return set() if mod.attrs is None else set(map(str, mod.attrs.keys()))
+
+
+def _bound(binding: relax.Binding) -> tuple[type, str]:
+    return type(binding), kind(binding.value)
 
 
 # SplitCallTIRByPattern
@@ -346,14 +372,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="RunCodegen",
         variants=_run_codegen,
         stages=HIGH_LEVEL,
-        requires=_without_codegens,
-        looks_for=Sought(lambda mod: _without_codegens(mod) is None, traits=(Trait.CODEGEN,)),
+        requires=_without_symbol,
+        looks_for=Sought(lambda mod: bool(_of_codegens(mod)), traits=(Trait.CODEGEN,)),
         post=_compiled,
         exemptions=(
             Exemption(
                 "functions",
                 "the functions of a codegen become runtime modules",
                 "docstring: produces the runtime::Module with an annotated codegen",
+                lambda mod, call: bool(_of_codegens(mod)),
             ),
             DEAD_CODE,
         ),

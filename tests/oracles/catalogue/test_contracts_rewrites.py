@@ -198,6 +198,37 @@ def test_a_function_with_a_codegen_may_be_a_value() -> None:
     assert catalogue[GENERATE.name].post(Given, GENERATE.run(Given), GENERATE) is None
 
 
+@I.ir_module
+class Unused:
+    """Dead code, which RunCodegen takes away inside."""
+
+    @R.function(private=True)
+    def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.exp(x)
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        with R.dataflow():
+            _y = R.exp(x)
+            z = R.negative(x)
+            R.output(z)
+        return z
+
+
+def test_what_changes_a_module_without_a_codegen_is_caught() -> None:
+    contract = catalogue[GENERATE.name]
+    assert check(Case(Unused, (GENERATE,)), oracles=["postcondition"]) == []
+    faulty = PassCall("offloads()", factory=f"{Path(__file__)}:offloads")
+    (violation,) = check(Case(Unused, (faulty,)), oracles=["postcondition"], contract=contract)
+    assert violation.title == "there is no codegen, and a function has other bindings than before"
+
+
+def test_a_codegen_needs_a_symbol() -> None:
+    nameless = {name: Given[name].without_attr("global_symbol") for name in ("main", "outside")}
+    problem = catalogue[GENERATE.name].requires(tvm.IRModule(nameless))
+    assert problem == "a function with an annotated codegen has no global symbol (docstring)"
+
+
 REFUSED = {
     "LegalizeOps()": lambda x: relax.op.image.resize2d(x, (2, 2), layout="CNWH"),
     "FoldConstant()": lambda x: relax.op.nn.conv2d(x, x, dilation=4),
@@ -245,6 +276,22 @@ def codeless() -> tvm.transform.Pass:
     return tvm.transform.module_pass(transform, opt_level=0, name="codeless")
 
 
+def offloads() -> tvm.transform.Pass:
+    """Calls a library for every call of an operator, whatever is annotated."""
+
+    @relax.expr_functor.mutator
+    class Offloaded(relax.PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            return relax.op.call_dps_packed("library", (*call.args,), call.ty)
+
+    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        return tvm.IRModule(
+            {gvar: Offloaded(mod).visit_expr(func) for gvar, func in mod.functions_items()}
+        )
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="offloads")
+
+
 def changed_attribute(mod: tvm.IRModule, codegen: str) -> tvm.IRModule:
     """The module with another Codegen attribute on its offloaded functions."""
     changed = {}
@@ -281,6 +328,9 @@ FAULTS = [
     (ANNOTATE, Operators, changed_attribute(CODEGENS, "cutlass"), "of another codegen"),
     (PassCall("MergeCompositeFunctions()"), COMPOSITES, COMPOSITES, "outside of all Codegen"),
     (GENERATE, CODEGENS, CODEGENS, "is still called"),
+    (GENERATE, Operators, Operators.with_attr("external_mods", []), "gets an attribute"),
+    (GENERATE, Operators, COMPOSITES, "a function is new"),
+    (GENERATE, Operators, tvm.IRModule({"main": Scalar["main"]}), "other bindings than before"),
     (PassCall("Gradient('main')"), Scalar, Scalar, "there is no adjoint function"),
     (
         PassCall("Gradient('main')"),
@@ -334,6 +384,9 @@ RIGHT = [
     (ANNOTATE, Operators),
     (PassCall("MergeCompositeFunctions()"), COMPOSITES),
     (GENERATE, CODEGENS),
+    (GENERATE, Operators),
+    (GENERATE, COMPOSITES),
+    (GENERATE, Unused),
     (PassCall("Gradient('main')"), Scalar),
     (PassCall("Gradient('main')"), Placed),
     (PassCall("ToMixedPrecision()"), Operators),

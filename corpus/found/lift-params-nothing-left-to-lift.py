@@ -1,4 +1,4 @@
-# LiftTransformParams: the second run canonicalizes what the first has left: an alias in the shared transform_params, and other bindings
+# LiftTransformParams: a second run finds nothing left to lift and changes the module all the same: an alias in the shared transform_params goes
 
 import tvm
 from tvm import relax
