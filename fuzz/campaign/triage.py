@@ -201,8 +201,8 @@ class Triage:
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
         """Finish all that is pending; after `seconds` nothing more is reduced or audited.
 
-        The first report of each known bug is audited first, if it is not yet. What takes longer
-        than `STUCK_SECONDS` after that time stays pending in the store, as far as it got.
+        The first report of each known bug is audited first, if it is not yet, in at most half of
+        the time: new findings are reduced in the rest. What takes longer than `STUCK_SECONDS` after that time stays pending in the store, as far as it got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
@@ -213,7 +213,7 @@ class Triage:
         self.audits.only_firsts()
         self._start_threads(self._executor.workers)
         try:
-            while self.audits.sure and not self._is_over(until):
+            while self.audits.sure and not self._is_over(until - seconds / 2):
                 self._wait(tick)
             self._begin_to_end(until)
             left, latest = self._left, until

@@ -22,9 +22,9 @@ from .known import Expected
 from .recognize import unlike
 
 SECONDS = 3.0
-SHARE = 0.05
-"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far; but
-the first of a known bug is taken at any time."""
+SHARE, FIRSTS_SHARE = 0.05, 0.2
+"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far. As
+long as the first of a known bug waits, it is more, and after the campaign nothing limits these."""
 
 MOST_WAITING = 200
 """Each report waits with its module; most campaigns meet fewer. The first of each always wait."""
@@ -69,6 +69,7 @@ class Audits:
         self._number = itertools.count()
         self._began = time.monotonic()
         self._taken = 0
+        self._ended = False
         self._lock = threading.Lock()
 
     @property
@@ -116,7 +117,8 @@ class Audits:
             spent = (time.monotonic() - self._began) * workers
             if not self._waiting:
                 return
-            if self._waiting[0].firsts or self._taken * SECONDS <= SHARE * spent:
+            share = FIRSTS_SHARE if self._waiting[0].firsts else SHARE
+            if self._ended or self._taken * SECONDS <= share * spent:
                 report = heapq.heappop(self._waiting)
                 self._taken += 1
                 self._given[report.finding.id] = report
@@ -152,6 +154,7 @@ class Audits:
     def only_firsts(self) -> None:
         """The campaign is over: of those that wait, only the first of known bugs are left."""
         with self._lock:
+            self._ended = True
             self._waiting = [each for each in self._waiting if each.firsts]
             heapq.heapify(self._waiting)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -66,13 +67,30 @@ def test_those_without_a_place_are_of_one(tmp_path: Path) -> None:
     assert taken(waiting) == ["first", "at a place", "second"]
 
 
-def test_audits_take_a_share_of_the_time_but_for_the_first_of_each_bug(tmp_path: Path) -> None:
+def test_audits_take_a_share_of_the_time_and_first_ones_a_larger_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, two = made(tmp_path, "one"), made(tmp_path, "two")
     waiting = Audits()
+    began = time.monotonic()
     for text in ("first", "second"):
         waiting.add(report(text), [one])
     waiting.add(report("another bug"), [two])
-    assert taken(waiting) == ["first", "another bug"]  # for the second a minute has to pass
+    assert taken(waiting) == ["first"]
+    after = began + 1.1 * audits.SECONDS / audits.FIRSTS_SHARE
+    monkeypatch.setattr(audits.time, "monotonic", lambda: after)
+    assert taken(waiting) == ["another bug"]
+    after = began + 2.2 * audits.SECONDS / audits.SHARE
+    assert taken(waiting) == ["second"]
+
+
+def test_after_the_campaign_nothing_limits_first_ones(tmp_path: Path) -> None:
+    waiting = Audits()
+    for name in ("one", "two", "three"):
+        waiting.add(report(name), [made(tmp_path, name)])
+    assert taken(waiting) == ["one"]
+    waiting.only_firsts()
+    assert taken(waiting) == ["two", "three"]
 
 
 @pytest.mark.usefixtures("free")
