@@ -77,6 +77,8 @@ class Given:
         self.mark = mark
         self.executed: dict[tuple[str, str], Any] = {}
         """By pipeline and mode: what came of the calls of `expectations` in the VM."""
+        self.latest: str | None = None
+        """The deep content, as it was taken down last to be compared."""
         self._again = again
         self._text: str | None = None
         self._derived: dict[Hashable, tuple[tvm.IRModule | None, int | None]] = {}
@@ -217,8 +219,15 @@ class PassRuns:
         self.given = given(mod) if known is None else known
         if not alone:
             self.given.note()
-        self.before = save_json(keys.comparable(mod)) if self.sampled and not alone else None
-        """The deep content just before the runs, where it is to be compared."""
+        self.before: str | None = None
+        """The deep content before the runs, where it is to be compared."""
+        self.just_taken = False
+        """It was taken down just before them, not after those of an earlier check."""
+        if self.sampled and not alone:
+            self.just_taken = self.given.latest is None
+            if self.given.latest is None:
+                self.given.latest = save_json(keys.comparable(mod))
+            self.before = self.given.latest
         self._seen = seen
         self.passes = [] if seen is not None else [call.build() for call in calls]
         self.asked: list[str] = []
