@@ -247,7 +247,8 @@ def _sound(
         there = functions.get(gvar.name_hint)
         if there is None or not there.same_as(gvar):
             return {}
-    return mod.functions
+    sound: Mapping[GlobalVar, tvm.ir.BaseFunc] = mod.functions
+    return sound
 
 
 def _dangling(
