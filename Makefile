@@ -29,7 +29,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-profile bench-minimize bench-cluster build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-profile bench-minimize bench-cluster bench-versus build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -93,6 +93,10 @@ bench: $(INSTALLED)
 bench-profile: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m bench.profile
+
+# The campaigns of two checkouts, in turn: make bench-versus OLD=../before VERSUS='--rounds 4'
+bench-versus: $(INSTALLED)
+	$(BIN)/python -m bench.versus $(OLD) $(VERSUS)
 
 # MODULES=archive.tar.xz adds the largest modules of an archive of TVM JSON.
 bench-minimize: $(INSTALLED)

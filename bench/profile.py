@@ -31,7 +31,7 @@ Frame = tuple[str, str]
 PARTS: Mapping[str, tuple[Frame, ...]] = {
     "TVM's passes": (("Pass.__call__", "tvm/ir/transform.py"),),
     "generation": (("example", "relaxfuzz/fuzz/campaign/draw.py"),),
-    "advancing to a stage": (("advance", "relaxfuzz/generators/stages.py"),),
+    "advancing to a stage": (("step", "relaxfuzz/generators/stages.py"),),
     "modules made again": (("regenerated", "relaxfuzz/fuzz/process/block.py"),),
     "evaluation": (("Evaluator.run", "relaxfuzz/oracles/evaluate/evaluator.py"),),
     "evaluation of PrimFuncs": (
@@ -58,7 +58,14 @@ PARTS: Mapping[str, tuple[Frame, ...]] = {
         ("parse", "tvm/script/parser/core/entry.py"),
     ),
     "pipelines and sequences": (("_composed", "relaxfuzz/oracles/check.py"),),
+    "choice of each pass": (("_Run._prepare", "relaxfuzz/fuzz/process/block.py"),),
     "reports": (("_Run._report", "relaxfuzz/fuzz/process/block.py"),),
+    "messages and journal": (
+        ("Context.report", "relaxfuzz/fuzz/process/jobs.py"),
+        ("Journal.position", "relaxfuzz/fuzz/process/journal.py"),
+        ("Journal.step", "relaxfuzz/fuzz/process/journal.py"),
+        ("Journal.guard", "relaxfuzz/fuzz/process/journal.py"),
+    ),
 }
 
 _FRAME = re.compile(r"(?P<function>.+) \((?P<file>[^()]+?)(:\d+)?\)")

@@ -20,7 +20,7 @@ from .contract import Exemption, PassContract
 from .errors import NoAnswer
 from .passcall import OPT_LEVEL, PassCall, bare_call, cpu, pass_context
 from .structural import checkers
-from .values.expectation import Expectations
+from .values.expectation import Expectation, Expectations
 from .violation import Journal, Violation, abstain, silent
 
 Pass: TypeAlias = tvm.transform.Pass
@@ -77,6 +77,8 @@ class Given:
         self.mark = mark
         self.executed: dict[tuple[str, str], Any] = {}
         """By pipeline and mode: what came of the calls of `expectations` in the VM."""
+        self.latest: str | None = None
+        """The deep content, as it was taken down last to be compared with what it is later."""
         self._again = again
         self._text: str | None = None
         self._derived: dict[Hashable, tuple[tvm.IRModule | None, int | None]] = {}
@@ -102,18 +104,20 @@ class Given:
 
         It is that of the module before the runs, if `note` was called then.
         """
-        if self._text is None and self._again is not None:
-            try:
-                made = self._again()
-            except MemoryError:
-                raise
-            except Exception:  # FuseTIR fails now and then, for some orders of addresses
-                made = None
-            if made is not None and digest(made) == self.mark:
-                self._text = save_json(keys.comparable(made))
+        if self._text is None and (made := self._made_again()) is not None:
+            self._text = save_json(keys.comparable(made))
         if self._text is None:
             self._text = save_json(keys.comparable(self.mod))
         return self._text
+
+    def _made_again(self) -> tvm.IRModule | None:
+        try:
+            made = None if self._again is None else self._again()
+        except MemoryError:
+            raise
+        except Exception:  # FuseTIR fails now and then, for some orders of addresses
+            return None
+        return made if made is not None and digest(made) == self.mark else None
 
     @functools.cached_property
     def flaw(self) -> Violation | None:
@@ -142,6 +146,11 @@ class Given:
     def copy(self) -> tvm.IRModule:
         """A module that shares no node with the original."""
         return load_json(self.text)
+
+    def anew(self) -> tvm.IRModule:
+        """The same; made as the original was where that is known, since loading fills in what may
+        be missing from a module."""
+        return self._made_again() or self.copy()
 
 
 _last: Given | None = None
@@ -217,8 +226,17 @@ class PassRuns:
         self.given = given(mod) if known is None else known
         if not alone:
             self.given.note()
-        self.before = save_json(keys.comparable(mod)) if self.sampled and not alone else None
-        """The deep content just before the runs, where it is to be compared."""
+        self.before: str | None = None
+        """The deep content before the runs, where it is to be compared."""
+        self.just_taken = False
+        """It was taken down just before them, not after those of an earlier check."""
+        if self.sampled and not alone:
+            self.just_taken = self.given.latest is None or not self.given.fleeting
+            if self.just_taken:
+                self.given.latest = save_json(keys.comparable(mod))
+            self.before = self.given.latest
+        self.other_sides: dict[Expectation, Expectation] = {}
+        """By call of the module: the call of the result that must give the same."""
         self._seen = seen
         self.passes = [] if seen is not None else [call.build() for call in calls]
         self.asked: list[str] = []

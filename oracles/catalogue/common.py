@@ -74,6 +74,7 @@ def all_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
     )
 
 
+@functools.cache  # to find the end of a function, inspect reads its source token by token
 def definition(function: Callable[..., Any]) -> str:
     """The source of a function, among the statements that an expression of a pass needs."""
     return f"\n\n{inspect.getsource(function)}"

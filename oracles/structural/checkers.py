@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import tvm
 import tvm_ffi
@@ -126,8 +126,12 @@ def _operands(node: relax.SeqExpr | relax.Tuple | relax.Call) -> Iterable[relax.
     return operands
 
 
-def names_flaw(mod: tvm.IRModule) -> Violation | None:
-    """What is wrong with global_symbols, or with uses of GlobalVars, also in PrimFuncs."""
+def names_flaw(mod: tvm.IRModule, sound: tvm.IRModule | None = None) -> Violation | None:
+    """What is wrong with global_symbols, or with uses of GlobalVars, also in PrimFuncs.
+
+    Args:
+        sound: a module in which nothing is: what `mod` shares with it is not looked at again.
+    """
     functions = {gvar.name_hint: gvar for gvar in mod.functions}
     for gvar, func in mod.functions_items():
         symbol = attr(func, "global_symbol")
@@ -136,7 +140,7 @@ def names_flaw(mod: tvm.IRModule) -> Violation | None:
                 f"ill-formed: the global_symbol of a {type(func).__name__} is not its GlobalVar",
                 f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{keys.listing(mod)}",
             )
-    return _dangling(mod, functions)
+    return _dangling(mod, functions, {} if sound is None else _sound(sound, functions))
 
 
 def sizes_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -254,8 +258,26 @@ def devices_flaw(mod: tvm.IRModule) -> Violation | None:
     )
 
 
-def _dangling(mod: tvm.IRModule, functions: dict[str, GlobalVar]) -> Violation | None:
+def _sound(
+    mod: tvm.IRModule, functions: dict[str, GlobalVar]
+) -> Mapping[GlobalVar, tvm.ir.BaseFunc]:
+    """The functions of a sound module, where all of its GlobalVars are among these."""
+    for gvar in mod.functions:
+        there = functions.get(gvar.name_hint)
+        if there is None or not there.same_as(gvar):
+            return {}
+    sound: Mapping[GlobalVar, tvm.ir.BaseFunc] = mod.functions
+    return sound
+
+
+def _dangling(
+    mod: tvm.IRModule,
+    functions: dict[str, GlobalVar],
+    sound: Mapping[GlobalVar, tvm.ir.BaseFunc],
+) -> Violation | None:
     for gvar, func in mod.functions_items():
+        if gvar in sound and sound[gvar].same_as(func):
+            continue
         for used in global_vars(func):
             defined = functions.get(used.name_hint)
             if defined is None or not defined.same_as(used):

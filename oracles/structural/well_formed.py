@@ -23,7 +23,11 @@ def check(runs: PassRuns) -> Violation | None:
     if result is None:
         return None
     known = _same_prim_funcs(runs.mod, result) and runs.intact
-    found = relax_flaw(result) or (None if known else tensor_ir_flaw(result)) or names_flaw(result)
+    found = (
+        relax_flaw(result)
+        or (None if known else tensor_ir_flaw(result))
+        or names_flaw(result, runs.mod if known else None)
+    )
     return None if found is None else _inside(runs) or found
 
 

@@ -229,7 +229,7 @@ def differences(runs: PassRuns) -> Iterator[Difference]:
 def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> Difference | None:
     side.result = REFUSED
     try:
-        side.result = side.evaluate()
+        side.result = side.value()
     except Unsupported as error:
         if isinstance(error, TooLarge):
             omit("values in NumPy")

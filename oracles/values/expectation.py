@@ -67,6 +67,7 @@ class Expectation:
         self.kind = kind
         self._plan = plan
         self.wraps = wraps
+        self._value: tuple[Any, Exception | None] | None = None
 
     def plan(self, args: list[Any] | None = None) -> Plan:
         """The call itself, with copies of the arguments: it may write into them.
@@ -89,6 +90,32 @@ class Expectation:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
         """
         return self.plan(args)(Evaluator(self.mod, wraps=self.wraps, **options).run)
+
+    def run(self, prim: Callable[[tirx.PrimFunc, list[Any], list[int]], Any] | None = None) -> Any:
+        """What `value` gives, evaluated now.
+
+        Args:
+            prim: sees each call of a PrimFunc, see `Evaluator`, and gives what its translation
+                does.
+        """
+        try:
+            self._value = self.evaluate(prim=prim), None
+        except (Unsupported, Mismatch, Undefined) as error:
+            self._value = None, error
+        return self.value()
+
+    def value(self) -> Any:
+        """What the call gives in NumPy, evaluated once for all that ask.
+
+        Raises:
+            Unsupported, Mismatch, Undefined: see `Evaluator.run`.
+        """
+        if self._value is None:
+            return self.run()
+        value, error = self._value
+        if error is not None:
+            raise error
+        return value
 
     @functools.cached_property
     def arbitrary(self) -> bool:

@@ -161,7 +161,7 @@ def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) 
         return translate(func)(*args)
 
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
-        e.evaluate(prim=prim)
+        e.run(prim)
     return found[0] if found else None
 
 

@@ -26,15 +26,17 @@ def test_shares_count_what_is_on_the_stack() -> None:
             f"{WORKER}{ORACLE.format('check', 'structural/crash.py')}{PASS} 3",
             f"{WORKER}{ORACLE.format('evaluated', 'values/evaluated.py')} 1",
             f"{WORKER};example (relaxfuzz/fuzz/campaign/draw.py:50) 1",
+            f"{WORKER};step (relaxfuzz/generators/stages.py:257){PASS} 1",
             f"{WORKER};in_fork (relaxfuzz/oracles/execute/fork.py:65) 100",
             'process 7:"python";main (relaxfuzz/fuzz/process/worker.py:140);minimize (x.py:1) 2',
             'process 8:"python";main (relaxfuzz/fuzz/process/zygote.py:419) 4',
         ]
     )
-    assert shares["processes"] == {"checks": 5, "triage": 2, "driver and zygote": 4}
-    assert shares["parts"]["TVM's passes"] == 3 / 5
-    assert shares["parts"]["generation"] == 1 / 5
-    assert shares["oracles"] == {"crash": 3 / 5, "evaluated": 1 / 5}
+    assert shares["processes"] == {"checks": 6, "triage": 2, "driver and zygote": 4}
+    assert shares["parts"]["TVM's passes"] == 4 / 6
+    assert shares["parts"]["advancing to a stage"] == 1 / 6
+    assert shares["parts"]["generation"] == 1 / 6
+    assert shares["oracles"] == {"crash": 3 / 6, "evaluated": 1 / 6}
 
 
 def test_shares_are_shown_beside_the_last_ones() -> None:

@@ -15,7 +15,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.compat.drift import Drift
-from relaxfuzz.oracles import composition
+from relaxfuzz.oracles import composition, pass_runs
 from relaxfuzz.oracles.check import UnknownOracle, check, narrow
 from relaxfuzz.oracles.contract import Exemption, PassContract, Rejection, Relation
 from relaxfuzz.oracles.pass_runs import PassRuns, given
@@ -168,16 +168,65 @@ def test_both_orders_of_direct_and_sequential_occur() -> None:
     assert orders == {"direct", "Sequential"}
 
 
-def test_a_change_that_no_hash_covers_is_seen_where_it_is_looked_for() -> None:
-    def untyped() -> tvm.IRModule:
-        loose = tvm.ir.GlobalVar("loose")
-        functions = dict(module().functions_items())
-        return tvm.IRModule({loose: tirx.PrimFunc([], ir.Evaluate(0)), **functions})
+def untyped() -> tvm.IRModule:
+    loose = tvm.ir.GlobalVar("loose")
+    functions = dict(module().functions_items())
+    return tvm.IRModule({loose: tirx.PrimFunc([], ir.Evaluate(0)), **functions})
 
+
+def test_a_change_that_no_hash_covers_is_seen_where_it_is_looked_for() -> None:
     case = Case(untyped(), (user("fills_in_a_type"),))
     (violation,) = check(case, oracles=["mutation"])
     assert violation.title == "the input module is changed in place, in names or annotations"
     assert check(Case(untyped(), (user("copies"),)), oracles=["mutation"]) == []
+
+
+def test_only_the_pass_that_makes_such_a_change_is_blamed() -> None:
+    def changes(mod: tvm.IRModule, factory: str) -> bool:
+        return bool(check(Case(mod, (user(factory),)), oracles=["mutation"]))
+
+    mod = untyped()
+    record = given(mod, untyped)
+    assert not changes(mod, "copies")
+    user("fills_in_a_type").run(mod)  # nobody looks
+    assert not changes(mod, "copies")
+    assert given(mod) is record
+    other = untyped()
+    given(other, untyped)
+    assert not changes(other, "copies")
+    assert changes(other, "fills_in_a_type")
+    assert not changes(other, "copies")
+
+
+def test_the_content_is_taken_down_once_for_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tvm.IRModule] = []
+    save = pass_runs.save_json
+
+    def counted(mod: tvm.IRModule) -> str:
+        taken.append(mod)
+        return save(mod)
+
+    monkeypatch.setattr(pass_runs, "save_json", counted)
+    mod = module()
+    given(mod, module)
+    for factory in ("copies", "marks", "copies"):
+        assert check(Case(mod, (user(factory),)), oracles=["mutation"]) == []
+    assert len(taken) == 1
+
+
+def test_what_a_module_shares_with_a_sound_one_is_not_walked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walked: list[object] = []
+    monkeypatch.setattr(checkers, "global_vars", lambda func: walked.append(func) or [])
+    sound = untyped()
+    added = {tvm.ir.GlobalVar("added"): tirx.PrimFunc([], ir.Evaluate(0))}
+    assert checkers.names_flaw(tvm.IRModule({**sound.functions, **added}), sound) is None
+    assert len(walked) == 1
+    # What a function of it uses may be what is missing.
+    rest = [pair for pair in sound.functions_items() if pair[0].name_hint != "loose"]
+    assert checkers.names_flaw(tvm.IRModule({**dict(rest), **added}), sound) is None
+    assert len(walked) == 3
 
 
 # Several passes

@@ -83,6 +83,24 @@ def test_a_correct_pass_is_left_alone() -> None:
     assert check(case(faults.goes_backwards), oracles=["sanitized", "evaluated"]) == []
 
 
+def test_the_result_is_evaluated_once_for_both_oracles(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[tvm.IRModule] = []
+    run = Evaluator.run
+
+    def counted(self: Evaluator, *args: Any) -> Any:
+        evaluated.append(self._mod)
+        return run(self, *args)
+
+    monkeypatch.setattr(Evaluator, "run", counted)
+    whole = case(faults.goes_backwards)
+    results: list[PassRuns] = []
+    assert check(whole, besides=["sanitized", "evaluated"], watch=results.append) == []
+    (runs,) = results
+    assert runs.direct.mod is not None
+    calls = [mod for mod in evaluated if mod.same_as(runs.direct.mod)]
+    assert len(calls) == len(runs.other_sides) > 0
+
+
 def test_arguments_that_look_like_fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(monkeypatch, faults.goes_backwards, [FULL, INSIDE]) is None
     fault = found(monkeypatch, faults.reads_what_nobody_wrote, [FULL, INSIDE])
