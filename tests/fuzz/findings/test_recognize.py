@@ -624,12 +624,13 @@ class OneGroup:
     ],
 )
 def test_it_may_be_one_that_makes_something_else_fail_on_a_module_of_the_same(
-    pool: LocalPool, mod: tvm.IRModule, call: PassCall, name: str
+    pool: LocalPool, tmp_path: Path, mod: tvm.IRModule, call: PassCall, name: str
 ) -> None:
-    found, one = finding_in(mod, call, "crash"), shipped(name)
-    assert not one.matches(found.full_key)
+    found = finding_in(mod, call, "crash")
+    key = f"['crash', '{call.name}', 'ValueError', 'something else']"
+    one = record(tmp_path, key, SHIPPED / f"{name}.py")
     compared = recognized(pool, found, [one])
-    assert (compared.known, compared.perhaps) == (None, (name,))
+    assert (compared.known, compared.perhaps) == (None, ("recorded",))
 
 
 def test_an_operator_may_have_several_bugs(pool: LocalPool) -> None:
