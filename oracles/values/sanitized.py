@@ -6,7 +6,6 @@ sanitizer, on the arguments that they get when the module is evaluated.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 from collections import OrderedDict
@@ -24,17 +23,20 @@ from ..composition import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..grades.grade import Grade
 from ..inspect import attr, nodes, prim_funcs
+from ..keys import headline
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
-from ..tensorir import SMALL, Fault, sanitize, translate
+from ..tensorir import SMALL, Fault, has_kernels, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
 from ..tensorir.sanitizer.runtime import (
     ALIASED,
+    RACE,
     READ_OUTSIDE,
     UNINITIALISED,
     UNWRITTEN,
     WRITE_OUTSIDE,
 )
+from ..tensorir.threads.launch import is_synchronised
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
@@ -57,6 +59,13 @@ class Found:
     args: list[Any]
     outputs: list[int]
     """Positions of the arguments to which nobody had written."""
+    split: bool
+    """Its kernels are split from the host, and stand in it again."""
+
+    @property
+    def synchronised(self) -> bool:
+        """It races, and counts as synchronised because its kernels are split from the host."""
+        return self.split and self.fault.kind == RACE
 
     @property
     def kind(self) -> str:
@@ -110,16 +119,21 @@ def find(runs: PassRuns) -> Found | None:
     if not (new := _new(runs.mod, after)):
         abstain("the result has no new PrimFunc")
         return None
+    watch = _Watch(new)
     for e, side in sides(runs):
-        found = _first(side, new)
+        found = watch.first(side)
         if found is None:
             continue
-        again = _first(side, new, afresh=True)
+        again = watch.first(side, afresh=True)
         if again is None or again.fault != found.fault:
             continue
         if found.fault.kind == UNINITIALISED and e.arbitrary:
             continue  # an operator of the module reads it
-        return found if _first(e, _all(runs.mod), afresh=True) is None else None
+        # What is split from the host counts as synchronised, so it does before, too: to put
+        # barriers into it is not up to whoever splits it.
+        before = _Watch(_all(runs.mod), synchronised=found.synchronised or None)
+        return found if before.first(e, afresh=True) is None else None
+    watch.conclude()
     return None
 
 
@@ -129,13 +143,24 @@ def _all(mod: tvm.IRModule) -> dict[int, str]:
 
 
 def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
-    """The PrimFuncs of the result that are not in the module before, names aside."""
-    known = _all(before)
-    fresh = [(gvar, func) for gvar, func in prim_funcs(after) if hash(func) not in known]
+    """The PrimFuncs of the result that are not in the module before, names aside.
+
+    Kernels belong to the PrimFunc that launches them, even if they are split from it.
+    """
+    if has_kernels(after):
+        fresh = [(gvar, func, linked(func, after)) for gvar, func in prim_funcs(after)]
+    else:
+        known = _all(before)
+        fresh = [(gv, func, func) for gv, func in prim_funcs(after) if hash(func) not in known]
     if not fresh:
         return {}
-    meanings = {_meaning(func) for _, func in prim_funcs(before)}
-    return {hash(f): str(gvar.name_hint) for gvar, f in fresh if _meaning(f) not in meanings}
+    old = (func for _, func in prim_funcs(before))
+    meanings = set(map(_meaning, (linked(f, before) for f in old) if has_kernels(before) else old))
+    return {
+        hash(func): str(gvar.name_hint)
+        for gvar, func, whole in fresh
+        if _meaning(whole) not in meanings
+    }
 
 
 def _meaning(func: tirx.PrimFunc) -> int:
@@ -149,39 +174,72 @@ _clean: OrderedDict[tuple[Any, ...], None] = OrderedDict()
 """What has shown no fault: PrimFuncs and all that their faults may depend on."""
 
 
-def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) -> Found | None:
-    """The first fault of the watched PrimFuncs when the call is evaluated."""
-    found: list[Found] = []
+class _Watch:
+    """PrimFuncs whose calls are sanitized.
 
-    def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
-        if not found and hash(func) in watched:
-            fault = _fault(func, args, outputs, afresh=afresh)
-            if fault is not None:
-                found.append(Found(fault, watched[hash(func)], func, copies(args), outputs))
-        return translate(func)(*args)
+    Args:
+        names: those that are watched, by their addresses.
+        synchronised: see `sanitize`.
+    """
 
-    with contextlib.suppress(Unsupported, Mismatch, Undefined):
-        e.evaluate(prim=prim)
-    return found[0] if found else None
+    def __init__(self, names: Mapping[int, str], *, synchronised: bool | None = None) -> None:
+        self._names = names
+        self._synchronised = synchronised
+        self._known = False
+        """The sanitizer knows one of the calls."""
+        self._why_not: str | None = None
+        """What it says of calls that it does not know."""
 
+    def first(self, e: Expectation, *, afresh: bool = False) -> Found | None:
+        """The first fault when the call is evaluated."""
+        found: list[Found] = []
 
-def _fault(
-    func: tirx.PrimFunc, args: list[Any], outputs: list[int], *, afresh: bool
-) -> Fault | None:
-    key = _key(func, args, outputs)
-    if key in _clean and not afresh:
-        return None
-    try:
-        fault = sanitize(func, _unshared(args), SMALL, outputs)
-    except (Unsupported, Mismatch, Undefined) as error:
-        if isinstance(error, TooLarge):
-            omit("accesses of PrimFuncs to memory")
-        return None
-    if fault is None:
-        _clean[key] = None
-        if len(_clean) > REMEMBERED:
-            _clean.popitem(last=False)
-    return fault
+        def prim(whole: tirx.PrimFunc, args: list[Any], outputs: list[int], own: Any) -> Any:
+            name = self._names.get(hash(own))
+            if not found and name is not None:
+                split = whole is not own
+                fault = self._fault(whole, args, outputs, split=split, afresh=afresh)
+                if fault is not None:
+                    found.append(Found(fault, name, own, copies(args), outputs, split))
+            return translate(whole)(*args)
+
+        try:
+            e.evaluate(prim=prim)
+        except (Unsupported, Mismatch, Undefined) as error:
+            self._note(error)
+        return found[0] if found else None
+
+    def conclude(self) -> None:
+        """Abstain where the sanitizer has known none of the calls."""
+        if not self._known and self._why_not is not None:
+            abstain(self._why_not)
+
+    def _note(self, error: Exception) -> None:
+        self._why_not = self._why_not or f"{type(error).__name__}: {headline(str(error))}"
+
+    def _fault(
+        self, func: tirx.PrimFunc, args: list[Any], outputs: list[int], *, split: bool, afresh: bool
+    ) -> Fault | None:
+        synchronised = self._synchronised
+        if synchronised is None:
+            synchronised = split or is_synchronised(func)
+        key = _key(func, args, outputs, synchronised)
+        if key in _clean and not afresh:
+            self._known = True
+            return None
+        try:
+            fault = sanitize(func, _unshared(args), SMALL, outputs, synchronised=synchronised)
+        except (Unsupported, Mismatch, Undefined) as error:
+            if isinstance(error, TooLarge):
+                omit("accesses of PrimFuncs to memory")
+            self._note(error)
+            return None
+        self._known = True
+        if fault is None:
+            _clean[key] = None
+            if len(_clean) > REMEMBERED:
+                _clean.popitem(last=False)
+        return fault
 
 
 def _unshared(args: list[Any]) -> list[Any]:
@@ -191,14 +249,16 @@ def _unshared(args: list[Any]) -> list[Any]:
     ]
 
 
-def _key(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> tuple[Any, ...]:
+def _key(
+    func: tirx.PrimFunc, args: list[Any], outputs: list[int], synchronised: bool
+) -> tuple[Any, ...]:
     """What the faults depend on: the values of arrays only if an access does."""
     meaning = int(tvm_ffi.structural_hash(func))
     arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
     shared = any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
     sizes = tuple(arg.shape if isinstance(arg, np.ndarray) else arg for arg in args)
     data = tuple(array.tobytes() for array in arrays) if _depends(meaning, func) else ()
-    return meaning, sizes, tuple(outputs), shared, data
+    return meaning, sizes, tuple(outputs), synchronised, shared, data
 
 
 _dependent: dict[int, bool] = {}
@@ -239,8 +299,8 @@ def _snippet(case: Case) -> str:
     return (
         "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
         f"from relaxfuzz import sanitize\n\nargs = {literal(args)}\n"
-        f"func = apply(mod)[{found.name!r}]\n"
-        f"fault = sanitize(func, args, outputs={found.outputs})\n"
+        f"func = {'(after := apply(mod))' if found.split else 'apply(mod)'}[{found.name!r}]\n"
+        f"fault = sanitize(func, args, outputs={found.outputs}{', module=after' * found.split})\n"
         'assert fault is None, f"{func}\\n{fault}"\n'
     )
 

@@ -49,6 +49,12 @@ class Synchronized:
         B[thread] = S[31 - thread]
 
 
+Split = tirx.transform.SplitHostDevice()(
+    tirx.transform.BindTarget(tvm.target.Target("cuda", host="llvm"))(Synchronized)
+)
+"""The same, its kernel split from the host."""
+
+
 def adds_a_statement() -> Pass:
     """Right: it does nothing."""
     nothing = tirx.Evaluate(tirx.IntImm("int32", 0))
@@ -85,7 +91,7 @@ def forgets_a_barrier() -> Pass:
 
         def dropped(call: Any) -> Any:
             nonlocal seen
-            if getattr(call.value.op, "name", "") == "tirx.tvm_storage_sync":
+            if getattr(getattr(call.value, "op", None), "name", "") == "tirx.tvm_storage_sync":
                 seen += 1
                 return tirx.Evaluate(tirx.IntImm("int32", 0)) if seen == 2 else call
             return call
@@ -96,9 +102,27 @@ def forgets_a_barrier() -> Pass:
     return tirx.transform.prim_func_pass(transform, opt_level=0, name="forgets_a_barrier")
 
 
+def forgets_a_barrier_of_a_kernel() -> Pass:
+    """The same, where the kernel is split from the host."""
+    return forgets_a_barrier()
+
+
+def splits_and_forgets_a_barrier() -> Pass:
+    """SplitHostDevice, and one barrier less."""
+
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        cuda = tvm.target.Target("cuda", host="llvm")
+        bound = tirx.transform.BindTarget(cuda)(forgets_a_barrier()(mod))
+        return tirx.transform.SplitHostDevice()(bound)
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="splits_and_forgets_a_barrier")
+
+
 FAULTS = {
     "too_few_threads": (Scheduled, "evaluated"),
     "forgets_the_predicate": (Scheduled, "sanitized"),
     "forgets_a_barrier": (Synchronized, "sanitized"),
+    "forgets_a_barrier_of_a_kernel": (Split, "sanitized"),
+    "splits_and_forgets_a_barrier": (Synchronized, "sanitized"),
 }
 """By pass, the module that it is to be tried on and the oracle that must see it."""

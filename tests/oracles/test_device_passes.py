@@ -14,9 +14,10 @@ from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
 from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.passcall import PassCall, parse
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, answers
 from tests.oracles import device_faults
-from tests.oracles.device_faults import FAULTS, Scheduled, Synchronized
+from tests.oracles.device_faults import FAULTS, Scheduled, Split, Synchronized
+from tests.oracles.snippets import run_snippet
 
 EVERY = [name for name, oracle in ORACLES.items() if oracle.tier in (1, 3)]
 
@@ -31,7 +32,7 @@ def test_a_faulty_pass_is_caught(name: str, mod: tvm.IRModule, oracle: str) -> N
     assert oracle in {violation.oracle for violation in found}
 
 
-@pytest.mark.parametrize("mod", [Scheduled, Synchronized])
+@pytest.mark.parametrize("mod", [Scheduled, Synchronized, Split])
 def test_a_right_pass_is_not_blamed(mod: tvm.IRModule) -> None:
     found = check(Case(mod, (call("adds_a_statement"),)), oracles=EVERY)
     assert [v for v in found if v.oracle != "idempotent"] == []
@@ -135,3 +136,40 @@ def test_a_reduction_around_an_idle_loop_is_refused() -> None:
     assert check(Case(simplified, (lowering,)), oracles=["crash"]) == []
     (found,) = check(Case(Repeated, (lowering,)), oracles=["crash"])
     assert "to be the deepest" in found.detail
+
+
+@I.ir_module
+class Unsynchronized:
+    """A kernel that ThreadSync has not been through."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        T.func_attr({"target": T.target("cuda", host="llvm")})
+        thread = T.launch_thread("threadIdx.x", 32)
+        S = T.alloc_buffer((32,), "float32", scope="shared")
+        S[thread] = A[thread]
+        B[thread] = S[31 - thread]
+
+
+def test_who_splits_a_kernel_need_not_synchronize_it() -> None:
+    splitting = PassCall("tirx.transform.SplitHostDevice()")
+    assert check(Case(Unsynchronized, (splitting,)), oracles=["sanitized", "evaluated"]) == []
+
+
+def test_a_race_of_a_kernel_that_is_split_can_be_rerun() -> None:
+    with pytest.raises(AssertionError, match=r"race at S\[\d+\]"):
+        run_snippet("sanitized", Case(Split, (call("forgets_a_barrier_of_a_kernel"),)), ours=True)
+
+
+@I.ir_module
+class Vectors:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        for i in T.vectorized(32):
+            B[i] = A[i] + T.float32(1)
+
+
+def test_the_sanitizer_says_what_it_does_not_know() -> None:
+    with answers() as given:
+        check(Case(Vectors, (PassCall("tirx.transform.VectorizeLoop()"),)), oracles=["sanitized"])
+    assert given["sanitized"].silent == "Unsupported: vectors outside of kernels"
