@@ -14,7 +14,7 @@ from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
 from ..tensorir.threads.launch import Disagreement
 from ..tensorir.threads.limits import over_limits
-from .common import one_of
+from .common import one_of, positional
 from .tensorir_common import has, mostly_on_a_copy, with_target
 
 
@@ -99,6 +99,15 @@ def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall)
     return over
 
 
+def _scope(call: PassCall) -> str:
+    """The argument; of a pass that is like it, the first one of the pipeline of `tirx.build`.
+
+    Docstring: "Insert sync between parallel read/write of shared buffers"; storage_scope: "The
+    target storage scope".
+    """
+    return "shared" if call.factory else str(positional(call)[0])
+
+
 def _is_bound(loop: ir.For) -> bool:
     return bool(loop.kind == ir.ForKind.THREAD_BINDING)
 
@@ -172,6 +181,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "s_tir.transform.ThreadSync('warp')",
         ),
         stages=(Stage.DEVICE_LOOPS_LOWERED, Stage.DEVICE_ENTRY, Stage.SYNCHRONIZED),
+        synchronizes=_scope,
         rejections=(
             Rejection(
                 "Cannot insert syncs inside condition",
@@ -185,17 +195,20 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.LowerThreadAllreduce",
         requires=with_target,
         stages=(Stage.SYNCHRONIZED,),
+        synchronized=True,
         cost=0.3,
     ),
     PassContract(
         name="s_tir.MergeSharedMemoryAllocations",
         stages=(Stage.ALLREDUCED,),
+        synchronized=True,
         cost=0.2,
     ),
     PassContract(
         name="tirx.LowerWarpMemory",
         requires=with_target,
         stages=(Stage.DEVICE_SPLIT,),
+        synchronized=True,
         cost=0.2,
     ),
 )

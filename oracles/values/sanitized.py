@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,13 +59,15 @@ class Found:
     args: list[Any]
     outputs: list[int]
     """Positions of the arguments to which nobody had written."""
+    synchronised: bool | str
+    """See `sanitize`."""
     split: bool
     """Its kernels are split from the host, and stand in it again."""
 
     @property
-    def synchronised(self) -> bool:
-        """It races, and counts as synchronised because its kernels are split from the host."""
-        return self.split and self.fault.kind == RACE
+    def left(self) -> bool:
+        """A race in memory of the scope that the pass puts barriers for."""
+        return isinstance(self.synchronised, str)
 
     @property
     def kind(self) -> str:
@@ -87,7 +89,9 @@ def sanitized(runs: PassRuns) -> Violation | None:
         return None
     fault = found.fault
     what = found.kind
-    if what == fault.kind:
+    if found.left:
+        what += " for want of a barrier"
+    elif what == fault.kind:
         # A pass that legalizes makes each PrimFunc of one operator, and names it after that:
         # another operator is another bug. What others put together bears names by accident.
         legal = runs.contract.lowers
@@ -112,6 +116,32 @@ def _family(found: Found) -> str:
 
 
 def find(runs: PassRuns) -> Found | None:
+    """A fault that the pass is to prevent; or one that shows where the module before shows none."""
+    if runs.contract.synchronizes is None:
+        return _made(runs)
+    return _left(runs, runs.contract.synchronizes(runs.call)) or (
+        _made(runs) if runs.changed else None
+    )
+
+
+def _left(runs: PassRuns, scope: str) -> Found | None:
+    """A race in memory of a scope, between whose accesses the pass puts barriers."""
+    after = runs.result()
+    if after is None:
+        return None
+    watch = _Watch(_all(after), synchronised=scope)
+    for _, side in sides(runs, unchanged=True):
+        found = watch.first(side)
+        if found is None or found.fault.kind != RACE:
+            continue
+        again = watch.first(side, afresh=True)
+        if again is not None and again.fault == found.fault:
+            return found
+    watch.conclude()
+    return None
+
+
+def _made(runs: PassRuns) -> Found | None:
     """A fault that shows twice, where the module before shows none."""
     after = runs.changed_result()
     if after is None:
@@ -119,7 +149,8 @@ def find(runs: PassRuns) -> Found | None:
     if not (new := _new(runs.mod, after)):
         abstain("the result has no new PrimFunc")
         return None
-    watch = _Watch(new)
+    behind = runs.contract.synchronized
+    watch = _Watch(new, synchronised=behind or None, barriers=_synchronised(runs.mod))
     for e, side in sides(runs):
         found = watch.first(side)
         if found is None:
@@ -131,10 +162,16 @@ def find(runs: PassRuns) -> Found | None:
             continue  # an operator of the module reads it
         # What is split from the host counts as synchronised, so it does before, too: to put
         # barriers into it is not up to whoever splits it.
-        before = _Watch(_all(runs.mod), synchronised=found.synchronised or None)
+        behind |= found.split and found.fault.kind == RACE
+        before = _Watch(_all(runs.mod), synchronised=behind or None)
         return found if before.first(e, afresh=True) is None else None
     watch.conclude()
     return None
+
+
+def _synchronised(mod: tvm.IRModule) -> set[str]:
+    """The names of the PrimFuncs that have barriers."""
+    return {str(gvar.name_hint) for gvar, func in prim_funcs(mod) if is_synchronised(func)}
 
 
 def _all(mod: tvm.IRModule) -> dict[int, str]:
@@ -180,11 +217,20 @@ class _Watch:
     Args:
         names: those that are watched, by their addresses.
         synchronised: see `sanitize`.
+        barriers: names of those that had barriers before: they still count as synchronised when
+            the last one is gone.
     """
 
-    def __init__(self, names: Mapping[int, str], *, synchronised: bool | None = None) -> None:
+    def __init__(
+        self,
+        names: Mapping[int, str],
+        *,
+        synchronised: bool | str | None = None,
+        barriers: Collection[str] = (),
+    ) -> None:
         self._names = names
         self._synchronised = synchronised
+        self._barriers = barriers
         self._known = False
         """The sanitizer knows one of the calls."""
         self._why_not: str | None = None
@@ -197,10 +243,12 @@ class _Watch:
         def prim(whole: tirx.PrimFunc, args: list[Any], outputs: list[int], own: Any) -> Any:
             name = self._names.get(hash(own))
             if not found and name is not None:
-                split = whole is not own
-                fault = self._fault(whole, args, outputs, split=split, afresh=afresh)
+                split, mode = whole is not own, self._synchronised
+                if mode is None:
+                    mode = split or name in self._barriers or is_synchronised(whole)
+                fault = self._fault(whole, args, outputs, mode, afresh=afresh)
                 if fault is not None:
-                    found.append(Found(fault, name, own, copies(args), outputs, split))
+                    found.append(Found(fault, name, own, copies(args), outputs, mode, split))
             return translate(whole)(*args)
 
         try:
@@ -218,11 +266,14 @@ class _Watch:
         self._why_not = self._why_not or f"{type(error).__name__}: {headline(str(error))}"
 
     def _fault(
-        self, func: tirx.PrimFunc, args: list[Any], outputs: list[int], *, split: bool, afresh: bool
+        self,
+        func: tirx.PrimFunc,
+        args: list[Any],
+        outputs: list[int],
+        synchronised: bool | str,
+        *,
+        afresh: bool,
     ) -> Fault | None:
-        synchronised = self._synchronised
-        if synchronised is None:
-            synchronised = split or is_synchronised(func)
         key = _key(func, args, outputs, synchronised)
         if key in _clean and not afresh:
             self._known = True
@@ -250,7 +301,7 @@ def _unshared(args: list[Any]) -> list[Any]:
 
 
 def _key(
-    func: tirx.PrimFunc, args: list[Any], outputs: list[int], synchronised: bool
+    func: tirx.PrimFunc, args: list[Any], outputs: list[int], synchronised: bool | str
 ) -> tuple[Any, ...]:
     """What the faults depend on: the values of arrays only if an access does."""
     meaning = int(tvm_ffi.structural_hash(func))
@@ -296,11 +347,14 @@ def _snippet(case: Case) -> str:
             "wrong = next(accesses_outside(func, args), None)\n"
             'assert wrong is None, f"{func}\\n{wrong}"\n'
         )
+    further = ", module=after" if found.split else ""
+    if found.left or (found.synchronised and not found.split and not is_synchronised(found.func)):
+        further += f", synchronised={found.synchronised!r}"
     return (
         "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
         f"from relaxfuzz import sanitize\n\nargs = {literal(args)}\n"
         f"func = {'(after := apply(mod))' if found.split else 'apply(mod)'}[{found.name!r}]\n"
-        f"fault = sanitize(func, args, outputs={found.outputs}{', module=after' * found.split})\n"
+        f"fault = sanitize(func, args, outputs={found.outputs}{further})\n"
         'assert fault is None, f"{func}\\n{fault}"\n'
     )
 

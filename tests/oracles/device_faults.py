@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import tvm
@@ -49,6 +50,45 @@ class Synchronized:
         B[thread] = S[31 - thread]
 
 
+@I.ir_module
+class Unsynchronized:
+    """Each thread reads what another one has written, and no barrier is there yet."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        T.func_attr({"target": T.target("cuda", host="llvm"), "tirx.is_scheduled": True})
+        thread = T.launch_thread("threadIdx.x", 32)
+        S = T.alloc_buffer((32,), "float32", scope="shared")
+        S[thread] = A[thread]
+        B[thread] = S[31 - thread]
+
+
+@I.ir_module
+class Twice:
+    """The same, twice."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        T.func_attr({"target": T.target("cuda", host="llvm"), "tirx.is_scheduled": True})
+        thread = T.launch_thread("threadIdx.x", 32)
+        S = T.alloc_buffer((32,), "float32", scope="shared")
+        S[thread] = A[thread]
+        B[thread] = S[31 - thread]
+        S[thread] = B[thread] * T.float32(2)
+        B[thread] = S[31 - thread]
+
+
+@I.ir_module
+class Reversed:
+    """What `Unsynchronized` computes, without memory in common."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        T.func_attr({"target": T.target("cuda", host="llvm"), "tirx.is_scheduled": True})
+        thread = T.launch_thread("threadIdx.x", 32)
+        B[thread] = A[31 - thread]
+
+
 Split = tirx.transform.SplitHostDevice()(
     tirx.transform.BindTarget(tvm.target.Target("cuda", host="llvm"))(Synchronized)
 )
@@ -83,8 +123,8 @@ def forgets_the_predicate() -> Pass:
     return rewriting(ir.SBlockRealize, unconditional)
 
 
-def forgets_a_barrier() -> Pass:
-    """The second one: the others stay."""
+def forgets_barriers(which: Collection[int], name: str) -> Pass:
+    """Those of these numbers."""
 
     def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
         seen = 0
@@ -93,13 +133,23 @@ def forgets_a_barrier() -> Pass:
             nonlocal seen
             if getattr(getattr(call.value, "op", None), "name", "") == "tirx.tvm_storage_sync":
                 seen += 1
-                return tirx.Evaluate(tirx.IntImm("int32", 0)) if seen == 2 else call
+                return tirx.Evaluate(tirx.IntImm("int32", 0)) if seen in which else call
             return call
 
         body = tvm_ffi.structural_map(func.body, (tirx.Evaluate, dropped), order="post")
         return func.with_body(body)
 
-    return tirx.transform.prim_func_pass(transform, opt_level=0, name="forgets_a_barrier")
+    return tirx.transform.prim_func_pass(transform, opt_level=0, name=name)
+
+
+def forgets_a_barrier() -> Pass:
+    """The second one: the others stay."""
+    return forgets_barriers((2,), "forgets_a_barrier")
+
+
+def forgets_all_barriers() -> Pass:
+    """Nothing is left to show that there were any."""
+    return forgets_barriers((1, 2, 3), "forgets_all_barriers")
 
 
 def forgets_a_barrier_of_a_kernel() -> Pass:
@@ -118,11 +168,34 @@ def splits_and_forgets_a_barrier() -> Pass:
     return tvm.transform.module_pass(transform, opt_level=0, name="splits_and_forgets_a_barrier")
 
 
+def puts_no_barrier() -> Pass:
+    """ThreadSync that does nothing."""
+    return tvm.transform.Sequential([], name="puts_no_barrier")
+
+
+def puts_too_few_barriers() -> Pass:
+    """ThreadSync without the second barrier."""
+    sync = tvm.s_tir.transform.ThreadSync("shared")
+    return tvm.transform.Sequential([sync, forgets_a_barrier()], name="puts_too_few_barriers")
+
+
+def exchanges_without_a_barrier() -> Pass:
+    """LowerThreadAllreduce whose threads read what others have just written."""
+    return tvm.transform.module_pass(
+        lambda mod, context: Unsynchronized, opt_level=0, name="exchanges_without_a_barrier"
+    )
+
+
 FAULTS = {
-    "too_few_threads": (Scheduled, "evaluated"),
-    "forgets_the_predicate": (Scheduled, "sanitized"),
-    "forgets_a_barrier": (Synchronized, "sanitized"),
-    "forgets_a_barrier_of_a_kernel": (Split, "sanitized"),
-    "splits_and_forgets_a_barrier": (Synchronized, "sanitized"),
+    "too_few_threads": (Scheduled, "evaluated", None),
+    "forgets_the_predicate": (Scheduled, "sanitized", None),
+    "forgets_a_barrier": (Synchronized, "sanitized", None),
+    "forgets_all_barriers": (Synchronized, "sanitized", None),
+    "forgets_a_barrier_of_a_kernel": (Split, "sanitized", None),
+    "splits_and_forgets_a_barrier": (Synchronized, "sanitized", None),
+    "puts_no_barrier": (Unsynchronized, "sanitized", "s_tir.ThreadSync"),
+    "puts_too_few_barriers": (Twice, "sanitized", "s_tir.ThreadSync"),
+    "exchanges_without_a_barrier": (Reversed, "sanitized", "s_tir.LowerThreadAllreduce"),
 }
-"""By pass, the module that it is to be tried on and the oracle that must see it."""
+"""By pass, the module that it is to be tried on, the oracle that must see it, and the pass whose
+contract it has."""

@@ -16,19 +16,28 @@ from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.passcall import PassCall, parse
 from relaxfuzz.oracles.violation import Case, answers
 from tests.oracles import device_faults
-from tests.oracles.device_faults import FAULTS, Scheduled, Split, Synchronized
+from tests.oracles.device_faults import (
+    FAULTS,
+    Reversed,
+    Scheduled,
+    Split,
+    Synchronized,
+    Twice,
+    Unsynchronized,
+)
 from tests.oracles.snippets import run_snippet
 
 EVERY = [name for name, oracle in ORACLES.items() if oracle.tier in (1, 3)]
 
 
-def call(name: str) -> PassCall:
-    return PassCall(f"{name}()", factory=f"{device_faults.__file__}:{name}")
+def call(name: str, like: str | None = None) -> PassCall:
+    return PassCall(f"{name}()", factory=f"{device_faults.__file__}:{name}", like=like)
 
 
-@pytest.mark.parametrize(("name", "mod", "oracle"), [(n, *each) for n, each in FAULTS.items()])
-def test_a_faulty_pass_is_caught(name: str, mod: tvm.IRModule, oracle: str) -> None:
-    found = check(Case(mod, (call(name),)), oracles=EVERY)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_faulty_pass_is_caught(name: str) -> None:
+    mod, oracle, like = FAULTS[name]
+    found = check(Case(mod, (call(name, like),)), oracles=EVERY)
     assert oracle in {violation.oracle for violation in found}
 
 
@@ -138,17 +147,18 @@ def test_a_reduction_around_an_idle_loop_is_refused() -> None:
     assert "to be the deepest" in found.detail
 
 
-@I.ir_module
-class Unsynchronized:
-    """A kernel that ThreadSync has not been through."""
+@pytest.mark.parametrize("mod", [Unsynchronized, Twice, Synchronized, Reversed])
+def test_thread_sync_leaves_no_race_in_the_memory_of_its_scope(mod: tvm.IRModule) -> None:
+    for scope in ("shared", "shared.dyn", "warp"):
+        sync = PassCall(f"s_tir.transform.ThreadSync({scope!r})")
+        assert check(Case(mod, (sync,)), oracles=["sanitized"]) == []
 
-    @T.prim_func(s_tir=True)
-    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
-        T.func_attr({"target": T.target("cuda", host="llvm")})
-        thread = T.launch_thread("threadIdx.x", 32)
-        S = T.alloc_buffer((32,), "float32", scope="shared")
-        S[thread] = A[thread]
-        B[thread] = S[31 - thread]
+
+@pytest.mark.parametrize("name", ["puts_no_barrier", "forgets_all_barriers"])
+def test_a_barrier_that_is_missing_can_be_rerun(name: str) -> None:
+    mod, _, like = FAULTS[name]
+    with pytest.raises(AssertionError, match=r"race at S\[\d+\]"):
+        run_snippet("sanitized", Case(mod, (call(name, like),)), ours=True)
 
 
 def test_who_splits_a_kernel_need_not_synchronize_it() -> None:
