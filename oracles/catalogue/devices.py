@@ -13,9 +13,9 @@ from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
 from ..tensorir.threads.launch import Disagreement
-from ..tensorir.threads.limits import over_limits
+from ..tensorir.threads.limits import over_limits, shared_buffers
 from .common import one_of, positional
-from .tensorir_common import has, mostly_on_a_copy, with_target
+from .tensorir_common import has, keeps_shared_memory, mostly_on_a_copy, with_target
 
 
 def _rules(*names: str) -> str:
@@ -61,7 +61,7 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
     blocks first, and then apply a simple block/grid mapping". The target says what there is.
     """
-    over = _over_limits(after)
+    over = _over_limits(after) or _over_limits_lowered(after)
     if over is not None or "Fallback" not in call.expr:
         return over
     for func in _kernels(after):
@@ -86,6 +86,18 @@ def _over_limits(after: tvm.IRModule) -> str | None:
             what = over.partition(" ")[2].partition(",")[0]
             return f"a kernel takes more {what} than its target has"
     return None
+
+
+def _over_limits_lowered(after: tvm.IRModule) -> str | None:
+    """The same of the kernels that the default pipeline of `tirx.build` makes, whose shared memory
+    has its size then.
+    """
+    if not any(map(shared_buffers, _kernels(after))):
+        return None
+    try:
+        return _over_limits(tvm.s_tir.pipeline.default_s_tir_pipeline()[0](after))
+    except Exception:  # whatever a pass of the pipeline raises, it raises where it is checked, too
+        return None
 
 
 def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -196,12 +208,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=with_target,
         stages=(Stage.SYNCHRONIZED,),
         synchronized=True,
+        post=keeps_shared_memory,
         cost=0.3,
     ),
     PassContract(
         name="s_tir.MergeSharedMemoryAllocations",
         stages=(Stage.ALLREDUCED,),
         synchronized=True,
+        post=keeps_shared_memory,
         cost=0.2,
     ),
     PassContract(

@@ -89,6 +89,47 @@ class Reversed:
         B[thread] = A[31 - thread]
 
 
+@I.ir_module
+class Sums:
+    """Each element is a sum of all operands, which are 80,000 bytes."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((20000,), "float32"), B: T.Buffer((64,), "float32")):
+        T.func_attr({"target": T.target("metal", host="llvm")})
+        for i, k in T.grid(64, 20000):
+            with T.sblock("step"):
+                v, w = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[v] = T.float32(0)
+                B[v] = B[v] + A[w]
+
+
+@I.ir_module
+class Steps:
+    """Each element is one operand's; they are 80,000 bytes, too."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((20000,), "float32"), B: T.Buffer((20000,), "float32")):
+        T.func_attr({"target": T.target("metal", host="llvm")})
+        for i in range(20000):
+            with T.sblock("step"):
+                v = T.axis.spatial(20000, i)
+                B[v] = A[v] + T.float32(1)
+
+
+@I.ir_module
+class HalfFull:
+    """A kernel with 20,000 bytes of shared memory, of the 32,768 that there are."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        T.func_attr({"target": T.target("metal", host="llvm"), "tirx.is_scheduled": True})
+        thread = T.launch_thread("threadIdx.x", 32)
+        S = T.alloc_buffer((5000,), "float32", scope="shared")
+        S[thread] = A[thread]
+        B[thread] = S[thread]
+
+
 Split = tirx.transform.SplitHostDevice()(
     tirx.transform.BindTarget(tvm.target.Target("cuda", host="llvm"))(Synchronized)
 )
@@ -186,6 +227,38 @@ def exchanges_without_a_barrier() -> Pass:
     )
 
 
+def stages_operands() -> Pass:
+    """Each block of threads loads all operands that it needs into shared memory: right if they fit
+    in.
+    """
+
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        sch = tvm.s_tir.Schedule(mod)
+        block = sch.get_sblock("step")
+        staged = sch.cache_read(block, 0, "shared")
+        outer, inner = sch.split(sch.get_loops(block)[0], [None, 32])
+        sch.bind(outer, "blockIdx.x")
+        sch.bind(inner, "threadIdx.x")
+        sch.compute_at(staged, outer)
+        sch.mod.update_func(
+            sch.mod.get_global_var("main"), sch.mod["main"].with_attr("tirx.is_scheduled", True)
+        )
+        return sch.mod
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="stages_operands")
+
+
+def allocates_once_more() -> Pass:
+    """MergeSharedMemoryAllocations that adds a buffer instead of taking one away."""
+
+    def twice(alloc: Any) -> Any:
+        ty = alloc.buffer.ty
+        buffer = tirx.decl_buffer(ty.shape, ty.dtype, "again", scope=str(ty.storage_scope))
+        return tirx.SeqStmt([alloc, ir.AllocBuffer(buffer)])
+
+    return rewriting(ir.AllocBuffer, twice)
+
+
 FAULTS = {
     "too_few_threads": (Scheduled, "evaluated", None),
     "forgets_the_predicate": (Scheduled, "sanitized", None),
@@ -195,6 +268,7 @@ FAULTS = {
     "splits_and_forgets_a_barrier": (Synchronized, "sanitized", None),
     "puts_no_barrier": (Unsynchronized, "sanitized", "s_tir.ThreadSync"),
     "puts_too_few_barriers": (Twice, "sanitized", "s_tir.ThreadSync"),
+    "allocates_once_more": (HalfFull, "postcondition", "s_tir.MergeSharedMemoryAllocations"),
     "exchanges_without_a_barrier": (Reversed, "sanitized", "s_tir.LowerThreadAllreduce"),
 }
 """By pass, the module that it is to be tried on, the oracle that must see it, and the pass whose

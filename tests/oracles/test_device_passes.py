@@ -10,6 +10,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.prim_funcs.kernels import kernels
+from relaxfuzz.generators.stages import Stage, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
 from relaxfuzz.oracles.check import ORACLES, check
@@ -18,9 +19,12 @@ from relaxfuzz.oracles.violation import Case, answers
 from tests.oracles import device_faults
 from tests.oracles.device_faults import (
     FAULTS,
+    HalfFull,
     Reversed,
     Scheduled,
     Split,
+    Steps,
+    Sums,
     Synchronized,
     Twice,
     Unsynchronized,
@@ -154,6 +158,42 @@ def test_thread_sync_leaves_no_race_in_the_memory_of_its_scope(mod: tvm.IRModule
         assert check(Case(mod, (sync,)), oracles=["sanitized"]) == []
 
 
+def test_shared_memory_counts_once_it_is_as_large_as_it_will_be() -> None:
+    like = "dlight.ApplyDefaultSchedule"
+    staged = call("stages_operands", like)
+    assert check(Case(Steps, (staged,)), oracles=["postcondition"]) == []
+    (found,) = check(Case(Sums, (staged,)), oracles=["postcondition"])
+    assert (
+        found.title == "a kernel takes more bytes of shared memory in a block than its target has"
+    )
+
+
+def test_lowering_keeps_a_kernel_within_the_shared_memory_of_its_target() -> None:
+    compact = PassCall("s_tir.transform.CompactBufferAllocation()")
+    large = staged(Sums)
+    assert check(Case(large, (compact,)), oracles=["postcondition"]) == []
+    post = catalogue["s_tir.CompactBufferAllocation"].post
+    small = staged(Steps)
+    wrong = "a kernel outgrows the shared memory of its target"
+    assert post(compact.run(small), small, compact) == wrong
+    assert post(small, compact.run(small), compact) is None
+    merged = device_faults.allocates_once_more()(HalfFull)
+    for name in ("LowerThreadAllreduce", "MergeSharedMemoryAllocations"):
+        lowering = PassCall(f"s_tir.transform.{name}()")
+        post = catalogue[f"s_tir.{name}"].post
+        assert post(HalfFull, lowering.run(HalfFull), lowering) is None
+        assert post(HalfFull, merged, lowering) == wrong
+
+
+def staged(mod: tvm.IRModule) -> tvm.IRModule:
+    """What `stages_operands` makes, as CompactBufferAllocation gets it."""
+    mod = device_faults.stages_operands()(mod)
+    for stage in (Stage.REDUCTIONS_LOWERED, Stage.THREADS_LIFTED):
+        for name in steps(stage):
+            mod = step(mod, name)
+    return mod
+
+
 @pytest.mark.parametrize("name", ["puts_no_barrier", "forgets_all_barriers"])
 def test_a_barrier_that_is_missing_can_be_rerun(name: str) -> None:
     mod, _, like = FAULTS[name]
@@ -183,3 +223,9 @@ def test_the_sanitizer_says_what_it_does_not_know() -> None:
     with answers() as given:
         check(Case(Vectors, (PassCall("tirx.transform.VectorizeLoop()"),)), oracles=["sanitized"])
     assert given["sanitized"].silent == "Unsupported: vectors outside of kernels"
+
+
+def test_too_much_shared_memory_can_be_rerun() -> None:
+    scheduling = call("stages_operands", "dlight.ApplyDefaultSchedule")
+    with pytest.raises(AssertionError, match="more bytes of shared memory"):
+        run_snippet("postcondition", Case(Sums, (scheduling,)))
