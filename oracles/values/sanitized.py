@@ -22,7 +22,7 @@ from ...compat import ir
 from ..composition import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..grades.grade import Grade
-from ..inspect import attr, nodes, prim_funcs
+from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..keys import headline
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
@@ -36,7 +36,7 @@ from ..tensorir.sanitizer.runtime import (
     UNWRITTEN,
     WRITE_OUTSIDE,
 )
-from ..tensorir.threads.launch import is_synchronised
+from ..tensorir.threads.launch import VIRTUAL, is_synchronised
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
@@ -129,7 +129,7 @@ def _left(runs: PassRuns, scope: str) -> Found | None:
     after = runs.result()
     if after is None:
         return None
-    watch = _Watch(_all(after), synchronised=scope)
+    watch = _Watch(_launching(after), synchronised=scope)
     for _, side in sides(runs, unchanged=True):
         found = watch.first(side)
         if found is None or found.fault.kind != RACE:
@@ -167,6 +167,18 @@ def _made(runs: PassRuns) -> Found | None:
         return found if before.first(e, afresh=True) is None else None
     watch.conclude()
     return None
+
+
+def _launching(mod: tvm.IRModule) -> dict[int, str]:
+    """The PrimFuncs whose threads are launched: loops over threads, and virtual threads, get their
+    barriers later.
+    """
+    return {
+        hash(func): str(gvar.name_hint)
+        for gvar, func in prim_funcs(mod)
+        if not is_bound_to_threads(func)
+        and not any(stmt.attr_key == VIRTUAL for stmt in nodes(func, ir.AttrStmt))
+    }
 
 
 def _synchronised(mod: tvm.IRModule) -> set[str]:

@@ -194,6 +194,29 @@ def staged(mod: tvm.IRModule) -> tvm.IRModule:
     return mod
 
 
+@I.ir_module
+class Loops:
+    """Threads are loops: LowerOpaqueBlock has not launched them."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        with T.sblock("root"):
+            S = T.sblock_alloc_buffer((32,), "float32", scope="shared")
+            for thread in T.thread_binding(32, thread="threadIdx.x"):
+                with T.sblock("stage"):
+                    v = T.axis.spatial(32, thread)
+                    S[v] = A[v]
+                with T.sblock("reverse"):
+                    v = T.axis.spatial(32, thread)
+                    B[v] = S[31 - v]
+
+
+def test_threads_that_are_not_launched_get_their_barriers_later() -> None:
+    sync = PassCall("s_tir.transform.ThreadSync('shared')")
+    assert sync.run(Loops).script() == Loops.script()
+    assert check(Case(Loops, (sync,)), oracles=["sanitized"]) == []
+
+
 @pytest.mark.parametrize("name", ["puts_no_barrier", "forgets_all_barriers"])
 def test_a_barrier_that_is_missing_can_be_rerun(name: str) -> None:
     mod, _, like = FAULTS[name]
