@@ -8,14 +8,14 @@ from tvm import tirx
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage, expression
-from ..contract import PassContract, Rejection
+from ..contract import Exemption, PassContract, Rejection
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
-from ..tensorir.threads.launch import Disagreement
+from ..tensorir.threads.launch import ALLREDUCE, Disagreement, calls
 from ..tensorir.threads.limits import over_limits, shared_buffers
 from .common import one_of, positional
-from .tensorir_common import has, keeps_shared_memory, mostly_on_a_copy, with_target
+from .tensorir_common import has, keeps_shared_memory, mostly_on_a_copy, outgrown, with_target
 
 
 def _rules(*names: str) -> str:
@@ -43,6 +43,15 @@ SINGLE = (
 """Rules of which each may stand alone: it leaves what is not of its kind."""
 
 
+CPU = ("cpu.GEMV", "cpu.Reduction")
+"""Rules for functions of the host, of which not every TVM has each. Like those of `SINGLE`, they
+leave what is not of their kind."""
+
+
+def _of_cpu(mod: tvm.IRModule, call: PassCall) -> bool:
+    return "dlight.cpu." in call.expr
+
+
 def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
     """The PrimFuncs for a device: BindTarget binds those that compute sizes to the host."""
     bound = [(func, attr(func, "target")) for _, func in prim_funcs(mod)]
@@ -51,6 +60,9 @@ def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
 
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
     kinds = {str(attr(func, "target").kind.name) for func in _kernels(mod)}
+    if not kinds:
+        names = [name for name in CPU if hasattr(tvm.s_tir.dlight.cpu, name.partition(".")[2])]
+        return mostly_on_a_copy(choices, _rules(choices.pick(names)))
     lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
     single = [_rules(name) for name in SINGLE]
     expr = choices.pick(single if choices.flag() else lists)
@@ -120,6 +132,13 @@ def _scope(call: PassCall) -> str:
     return "shared" if call.factory else str(positional(call)[0])
 
 
+def _allreduced(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Lower cross thread allreduce"."""
+    if any(calls(func, ALLREDUCE) for _, func in prim_funcs(after)):
+        return "an allreduce is left"
+    return outgrown(before, after)
+
+
 def _is_bound(loop: ir.For) -> bool:
     return bool(loop.kind == ir.ForKind.THREAD_BINDING)
 
@@ -138,8 +157,17 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="dlight.ApplyDefaultSchedule",
         variants=_schedules,
-        stages=(Stage.KERNELS,),
+        stages=(Stage.KERNELS, Stage.BOUND),
         post=_on_threads,
+        exemptions=(
+            Exemption(
+                "sanitized",
+                "a buffer of the function that one parallel iteration uses is placed into it later",
+                "docstring of PlanAndUpdateBufferAllocationLocation: 'Locate the buffer allocation "
+                "to the exact position (usually is the lca of buffer access)'",
+                _of_cpu,
+            ),
+        ),
         cost=20.0,
     ),
     PassContract(
@@ -208,7 +236,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=with_target,
         stages=(Stage.SYNCHRONIZED,),
         synchronized=True,
-        post=keeps_shared_memory,
+        post=_allreduced,
         cost=0.3,
     ),
     PassContract(

@@ -9,8 +9,9 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.prim_funcs.kernels import kernels
-from relaxfuzz.generators.stages import Stage, step, steps
+from relaxfuzz.generators.stages import Stage, between, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
 from relaxfuzz.oracles.check import ORACLES, check
@@ -252,3 +253,49 @@ def test_too_much_shared_memory_can_be_rerun() -> None:
     scheduling = call("stages_operands", "dlight.ApplyDefaultSchedule")
     with pytest.raises(AssertionError, match="more bytes of shared memory"):
         run_snippet("postcondition", Case(Sums, (scheduling,)))
+
+
+def test_no_allreduce_is_left() -> None:
+    mod = tirx.transform.BindTarget(tvm.target.Target("cuda", host="llvm"))(Reduced)
+    for stage in between(Stage.REDUCTIONS_LOWERED, Stage.SYNCHRONIZED):
+        for name in steps(stage):
+            mod = step(mod, name)
+    lowering = PassCall("s_tir.transform.LowerThreadAllreduce()")
+    post = catalogue["s_tir.LowerThreadAllreduce"].post
+    assert post(mod, mod, lowering) == "an allreduce is left"
+    assert post(mod, lowering.run(mod), lowering) is None
+
+
+@I.ir_module(s_tir=True)
+class Softened:
+    """Rows less their sums, on the host."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+        S = T.sblock_alloc_buffer((8,), "float32")
+        for i, k in T.grid(8, 16):
+            with T.sblock("sum"):
+                v, w = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[v] = T.float32(0)
+                S[v] = S[v] + A[v, w]
+        for i, j in T.grid(8, 16):
+            with T.sblock("less"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = A[v, w] - S[v]
+
+
+def test_rules_for_the_host_are_checked_on_functions_of_the_host() -> None:
+    contract = catalogue["dlight.ApplyDefaultSchedule"]
+    assert Stage.BOUND in contract.stages
+    host = tirx.transform.BindTarget(tvm.target.Target("llvm", host="llvm"))(Softened)
+    drawn = [contract.choose(Choices(bytes([i, 255 - i] * 4)), host) for i in range(256)]
+    exprs = [each.expr for each in drawn if each is not None]
+    assert all("dlight.cpu." in expr for expr in exprs)
+    assert all(any(rule in expr for expr in exprs) for rule in ("cpu.GEMV", "cpu.Reduction"))
+    call = next(each for each in drawn if each is not None and "on_a_copy" in each.expr)
+    rule = "s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.cpu.Reduction())"
+    reduction = PassCall(f"on_a_copy({rule})", imports=call.imports)
+    assert "T.parallel" in reduction.run(host).script()
+    found = check(Case(host, (reduction,)), oracles=EVERY)
+    assert [violation for violation in found if violation.oracle != "idempotent"] == []
