@@ -148,6 +148,12 @@ class PassContract:
     lowers: bool = False
     """It is to leave nothing that neither the virtual machine's code generator nor a later pass of
     the pipeline can handle."""
+    synchronizes: Callable[[PassCall], str] | None = None
+    """The storage scope of the memory that it puts barriers for: nothing in its result races there,
+    whatever did before. None: it is not for that."""
+    synchronized: bool = False
+    """It comes behind the barriers: what does not race before must not race after, even where there
+    is no barrier at all."""
     inside: tuple[str, ...] = ()
     """The passes that it runs inside, as its source shows, as far as they need no arguments. A bug
     of one of them, which must show on the very same module, is reported as theirs."""

@@ -416,22 +416,24 @@ def merges_shared_buffers() -> tvm.transform.Pass:
 
     def merged(stmts: list[Any]) -> list[Any] | None:
         shared = [
-            index
-            for index, stmt in enumerate(stmts)
+            stmt
+            for stmt in stmts
             if isinstance(stmt, ir.AllocBuffer) and stmt.buffer.ty.storage_scope == "shared"
         ]
+        steps = _steps(stmts)
         for early, late in itertools.combinations(shared, 2):
-            a, b = stmts[early].buffer, stmts[late].buffer
-            if structural_equal(a.ty, b.ty) and _ended(stmts, a) < _begun(stmts, b, late):
-                rest = stmts[:late] + stmts[late + 1 :]
-                return [substituted(stmt, b, a) for stmt in rest]
+            a, b = early.buffer, late.buffer
+            begun = _begun(steps, b)
+            if structural_equal(a.ty, b.ty) and _ended(steps, a) < begun:
+                rest = [stmt for stmt in stmts if not stmt.same_as(late)]
+                return [substituted(stmt, b, a) for stmt in _separated(rest, steps[begun])]
         return None
 
     def change(seq: Any) -> Any:
-        stmts = list(seq.seq)
+        stmts = given = list(seq.seq)
         while (after := merged(stmts)) is not None:
             stmts = after
-        return seq if len(stmts) == len(seq.seq) else sequence(stmts)
+        return seq if stmts is given else sequence(stmts)
 
     return made(
         "MergeSharedBuffers",
@@ -439,21 +441,46 @@ def merges_shared_buffers() -> tvm.transform.Pass:
     )
 
 
-def _ended(stmts: list[Any], buffer: Any) -> int:
+def _steps(stmts: list[Any]) -> list[Any]:
+    """What each thread executes, one after the other: threads are bound on the way."""
+    return [
+        step
+        for stmt in stmts
+        if not isinstance(stmt, ir.AllocBuffer)
+        for step in (_steps(statements(stmt.body)) if _binds_threads(stmt) else [stmt])
+    ]
+
+
+def _separated(stmts: list[Any], step: Any) -> list[Any]:
+    """The statements with a barrier before one of their steps."""
+    done: list[Any] = []
+    for stmt in stmts:
+        if stmt.same_as(step):
+            done.append(_barrier())
+        if _binds_threads(stmt):
+            body = sequence(_separated(statements(stmt.body), step))
+            stmt = ir.with_fields(stmt, span=stmt.span, body=body)
+        done.append(stmt)
+    return done
+
+
+def _binds_threads(stmt: Any) -> bool:
+    return isinstance(stmt, ir.AttrStmt) and stmt.attr_key == "thread_extent"
+
+
+def _ended(steps: list[Any], buffer: Any) -> int:
     """Where a buffer has been read."""
     reads = [
         index
-        for index, stmt in enumerate(stmts)
-        if any(ir.tensor_of(load).same_as(buffer) for load in nodes(stmt, ir.TensorLoad))
+        for index, step in enumerate(steps)
+        if any(ir.tensor_of(load).same_as(buffer) for load in nodes(step, ir.TensorLoad))
     ]
-    return min(reads, default=len(stmts))
+    return min(reads, default=len(steps))
 
 
-def _begun(stmts: list[Any], buffer: Any, allocated: int) -> int:
+def _begun(steps: list[Any], buffer: Any) -> int:
     """Where a buffer is first used."""
-    return min(
-        (i for i, stmt in enumerate(stmts) if i != allocated and uses(stmt, buffer)), default=-1
-    )
+    return next((index for index, step in enumerate(steps) if uses(step, buffer)), -1)
 
 
 KERNELS = (Stage.KERNELS,)

@@ -8,14 +8,14 @@ from tvm import tirx
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage, expression
-from ..contract import PassContract, Rejection
+from ..contract import Exemption, PassContract, Rejection
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
-from ..tensorir.threads.launch import Disagreement
-from ..tensorir.threads.limits import over_limits
-from .common import one_of
-from .tensorir_common import has, mostly_on_a_copy, with_target
+from ..tensorir.threads.launch import ALLREDUCE, Disagreement, calls
+from ..tensorir.threads.limits import over_limits, shared_buffers
+from .common import one_of, positional
+from .tensorir_common import has, keeps_shared_memory, mostly_on_a_copy, outgrown, with_target
 
 
 def _rules(*names: str) -> str:
@@ -43,6 +43,15 @@ SINGLE = (
 """Rules of which each may stand alone: it leaves what is not of its kind."""
 
 
+CPU = ("cpu.GEMV", "cpu.Reduction")
+"""Rules for functions of the host, of which not every TVM has each. Like those of `SINGLE`, they
+leave what is not of their kind."""
+
+
+def _of_cpu(mod: tvm.IRModule, call: PassCall) -> bool:
+    return "dlight.cpu." in call.expr
+
+
 def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
     """The PrimFuncs for a device: BindTarget binds those that compute sizes to the host."""
     bound = [(func, attr(func, "target")) for _, func in prim_funcs(mod)]
@@ -51,6 +60,9 @@ def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
 
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
     kinds = {str(attr(func, "target").kind.name) for func in _kernels(mod)}
+    if not kinds:
+        names = [name for name in CPU if hasattr(tvm.s_tir.dlight.cpu, name.partition(".")[2])]
+        return mostly_on_a_copy(choices, _rules(choices.pick(names)))
     lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
     single = [_rules(name) for name in SINGLE]
     expr = choices.pick(single if choices.flag() else lists)
@@ -61,7 +73,7 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
     blocks first, and then apply a simple block/grid mapping". The target says what there is.
     """
-    over = _over_limits(after)
+    over = _over_limits(after) or _over_limits_lowered(after)
     if over is not None or "Fallback" not in call.expr:
         return over
     for func in _kernels(after):
@@ -88,6 +100,18 @@ def _over_limits(after: tvm.IRModule) -> str | None:
     return None
 
 
+def _over_limits_lowered(after: tvm.IRModule) -> str | None:
+    """The same of the kernels that the default pipeline of `tirx.build` makes, whose shared memory
+    has its size then.
+    """
+    if not any(map(shared_buffers, _kernels(after))):
+        return None
+    try:
+        return _over_limits(tvm.s_tir.pipeline.default_s_tir_pipeline()[0](after))
+    except Exception:  # whatever a pass of the pipeline raises, it raises where it is checked, too
+        return None
+
+
 def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is. A
     kernel that does nothing has nothing to bind.
@@ -97,6 +121,22 @@ def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall)
     if over is None and not all(map(is_bound_to_threads, acting)):
         return "a kernel is not bound to threads"
     return over
+
+
+def _scope(call: PassCall) -> str:
+    """The argument; of a pass that is like it, the first one of the pipeline of `tirx.build`.
+
+    Docstring: "Insert sync between parallel read/write of shared buffers"; storage_scope: "The
+    target storage scope".
+    """
+    return "shared" if call.factory else str(positional(call)[0])
+
+
+def _allreduced(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """Docstring: "Lower cross thread allreduce"."""
+    if any(calls(func, ALLREDUCE) for _, func in prim_funcs(after)):
+        return "an allreduce is left"
+    return outgrown(before, after)
 
 
 def _is_bound(loop: ir.For) -> bool:
@@ -117,8 +157,17 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="dlight.ApplyDefaultSchedule",
         variants=_schedules,
-        stages=(Stage.KERNELS,),
+        stages=(Stage.KERNELS, Stage.BOUND),
         post=_on_threads,
+        exemptions=(
+            Exemption(
+                "sanitized",
+                "a buffer of the function that one parallel iteration uses is placed into it later",
+                "docstring of PlanAndUpdateBufferAllocationLocation: 'Locate the buffer allocation "
+                "to the exact position (usually is the lca of buffer access)'",
+                _of_cpu,
+            ),
+        ),
         cost=20.0,
     ),
     PassContract(
@@ -172,6 +221,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "s_tir.transform.ThreadSync('warp')",
         ),
         stages=(Stage.DEVICE_LOOPS_LOWERED, Stage.DEVICE_ENTRY, Stage.SYNCHRONIZED),
+        synchronizes=_scope,
         rejections=(
             Rejection(
                 "Cannot insert syncs inside condition",
@@ -185,17 +235,22 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.LowerThreadAllreduce",
         requires=with_target,
         stages=(Stage.SYNCHRONIZED,),
+        synchronized=True,
+        post=_allreduced,
         cost=0.3,
     ),
     PassContract(
         name="s_tir.MergeSharedMemoryAllocations",
         stages=(Stage.ALLREDUCED,),
+        synchronized=True,
+        post=keeps_shared_memory,
         cost=0.2,
     ),
     PassContract(
         name="tirx.LowerWarpMemory",
         requires=with_target,
         stages=(Stage.DEVICE_SPLIT,),
+        synchronized=True,
         cost=0.2,
     ),
 )

@@ -252,7 +252,7 @@ def _of_constants_alone(mod: tvm.IRModule, func: relax.Function) -> tvm.IRModule
     return tvm.IRModule({**dict(prim_funcs(mod)), tvm.ir.GlobalVar("main"): main})
 
 
-def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
+def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> Any:
     with contextlib.suppress(TooLarge):  # what depends on its result may be small
         fault = sanitize(func, args, SMALL, outputs)
         if fault is not None:

@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..passcall import PassCall
 from .common import one_of
-from .tensorir_common import ANYWHERE, between, has, nodes_of
+from .tensorir_common import ANYWHERE, between, has, nodes_of, outgrown
 
 AFTER_INIT = between(Stage.INIT_LOWERED, Stage.MATCHES_LOWERED)
 """PlanAndUpdateBufferAllocationLocation and ConvertBlocksToOpaque check that no block has initial
@@ -48,7 +48,7 @@ def _matches_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
 
 def _blocks_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Remove the block to ensure that the TIR can not be scheduled again"."""
-    return "a block is left" if nodes_of(after, ir.SBlock) else None
+    return "a block is left" if nodes_of(after, ir.SBlock) else outgrown(before, after)
 
 
 def _opaque(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -63,8 +63,9 @@ def _compacted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
     """Docstring, is_strict: "Ensure the compacted shape to be always smaller than the original
     shape".
     """
-    if "False" in call.expr:
-        return None
+    over = outgrown(before, after)
+    if over is not None or "False" in call.expr:
+        return over
     old, new = (_allocated(mod) for mod in (before, after))
     if old.keys() == new.keys() and any(new[name] > old[name] for name in new):
         return "a buffer has grown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, Sought, Variants
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
+from ..tensorir.threads.limits import shared_memory
 from .common import definition
 
 _ON_DEVICES: Mapping[Stage, tuple[Stage, ...]] = {
@@ -113,6 +115,26 @@ def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Varian
         return choices.pick([plain] * 3 * len(others) + others)
 
     return variants
+
+
+def outgrown(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
+    """A kernel had as much shared memory as its target allows, or less, and now has more: it cannot
+    be launched.
+    """
+    old = {str(gvar.name_hint): shared_memory(func) for gvar, func in prim_funcs(before)}
+    for gvar, func in prim_funcs(after):
+        target = attr(func, "target")
+        limit = None if target is None else target.attrs.get("max_shared_memory_per_block")
+        if limit is None or old.get(str(gvar.name_hint), math.inf) > int(limit):
+            continue
+        if shared_memory(func) > int(limit):
+            return "a kernel outgrows the shared memory of its target"
+    return None
+
+
+def keeps_shared_memory(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+    """The target says what there is."""
+    return outgrown(before, after)
 
 
 # Its source goes into reproducers.

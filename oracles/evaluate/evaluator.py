@@ -15,8 +15,8 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..inspect import attr, calls_of, prim_funcs, relax_functions
-from ..tensorir import linked, translate
+from ..inspect import attr, calls_of, relax_functions
+from ..tensorir import has_kernels, linked, translate
 from .effects import Effect
 from .expressions import VISIT
 from .frame import Frame
@@ -81,7 +81,8 @@ class Evaluator:
         perturb: changes the result of every operator, and what a PrimFunc writes; shows how far a
             result depends on rounding.
         prim: runs a PrimFunc on arguments, instead of its translation; also receives the positions
-            of the arguments whose memory nothing has been written to yet.
+            of the arguments whose memory nothing has been written to yet, and the PrimFunc as the
+            module has it, where SplitHostDevice has taken its kernels out of it.
         effects: receives the calls of packed functions that may have an effect, in order.
         wraps: sums and products of integers may wrap around; see `Behaviour`.
     """
@@ -91,7 +92,7 @@ class Evaluator:
         mod: tvm.IRModule,
         watch: Callable[[relax.Var, Any], None] | None = None,
         perturb: Callable[[Any], Any] | None = None,
-        prim: Callable[[tirx.PrimFunc, list[Any], list[int]], Any] | None = None,
+        prim: Callable[[tirx.PrimFunc, list[Any], list[int], tirx.PrimFunc], Any] | None = None,
         effects: list[Effect] | None = None,
         wraps: bool = False,
     ) -> None:
@@ -220,11 +221,10 @@ class Evaluator:
 
     @functools.cached_property
     def _has_kernels(self) -> bool:
-        return any(attr(func, "calling_conv") for _, func in prim_funcs(self._mod))
+        return has_kernels(self._mod)
 
-    def _call_prim(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
-        if self._has_kernels:
-            func = linked(func, self._mod)
+    def _call_prim(self, own: tirx.PrimFunc, args: list[Any]) -> Any:
+        func = linked(own, self._mod) if self._has_kernels else own
         program = translate(func)
         program.expect(args)
         for position in program.writes:
@@ -233,7 +233,7 @@ class Evaluator:
         if self._prim is None:
             result = program(*whole)
         else:
-            result = self._prim(func, whole, [i for i, arg in enumerate(args) if fresh(arg)])
+            result = self._prim(func, whole, [i for i, arg in enumerate(args) if fresh(arg)], own)
         for position in program.writes:
             array = whole[position]
             touch(args[position])

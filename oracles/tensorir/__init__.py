@@ -5,6 +5,16 @@ from __future__ import annotations
 from .program import STEPS, Program, translate
 from .sanitizer.run import SMALL, sanitize
 from .sanitizer.runtime import Fault
-from .threads.linked import linked
+from .threads.linked import has_kernels, kernels_of, linked
 
-__all__ = ["SMALL", "STEPS", "Fault", "Program", "linked", "sanitize", "translate"]
+__all__ = [
+    "SMALL",
+    "STEPS",
+    "Fault",
+    "Program",
+    "has_kernels",
+    "kernels_of",
+    "linked",
+    "sanitize",
+    "translate",
+]

@@ -19,7 +19,7 @@ from ..evaluate import Evaluator, poison
 from ..execute import Failure, Plan
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
-from ..tensorir import SMALL, sanitize, translate
+from ..tensorir import SMALL, has_kernels, kernels_of, sanitize, translate
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
@@ -91,7 +91,10 @@ class Expectation:
         """
         return self.plan(args)(Evaluator(self.mod, wraps=self.wraps, **options).run)
 
-    def run(self, prim: Callable[[tirx.PrimFunc, list[Any], list[int]], Any] | None = None) -> Any:
+    def run(
+        self,
+        prim: Callable[[tirx.PrimFunc, list[Any], list[int], tirx.PrimFunc], Any] | None = None,
+    ) -> Any:
         """What `value` gives, evaluated now.
 
         Args:
@@ -146,7 +149,7 @@ class Expectation:
         """
         found = False
 
-        def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
+        def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> Any:
             nonlocal found
             try:
                 fault = sanitize(func, args, SMALL, outputs, overflow=True)
@@ -239,6 +242,7 @@ class Expectations:
         """What the evaluator says of calls that it does not know."""
         self._too_large: set[tuple[str, Kind]] = set()
         self._reached: dict[str, frozenset[str]] = {}
+        self._has_kernels = has_kernels(mod)
         self._nonfinite: dict[str, bool] = {}
 
     def of(
@@ -305,7 +309,10 @@ class Expectations:
                 if one not in found and one in self._mod:
                     found.add(one)
                     func = self._mod[one]
-                    todo += [str(gvar.name_hint) for gvar in global_vars(func)]
+                    called = global_vars(func)
+                    if isinstance(func, tirx.PrimFunc) and self._has_kernels:
+                        called += kernels_of(func, self._mod)
+                    todo += [str(gvar.name_hint) for gvar in called]
             self._reached[name] = frozenset(found)
         return self._reached[name]
 

@@ -6,11 +6,10 @@ sanitizer, on the arguments that they get when the module is evaluated.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +22,21 @@ from ...compat import ir
 from ..composition import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..grades.grade import Grade
-from ..inspect import attr, nodes, prim_funcs
+from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
+from ..keys import headline
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
-from ..tensorir import SMALL, Fault, sanitize, translate
+from ..tensorir import SMALL, Fault, has_kernels, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
 from ..tensorir.sanitizer.runtime import (
     ALIASED,
+    RACE,
     READ_OUTSIDE,
     UNINITIALISED,
     UNWRITTEN,
     WRITE_OUTSIDE,
 )
+from ..tensorir.threads.launch import VIRTUAL, is_synchronised
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
@@ -57,6 +59,15 @@ class Found:
     args: list[Any]
     outputs: list[int]
     """Positions of the arguments to which nobody had written."""
+    synchronised: bool | str
+    """See `sanitize`."""
+    split: bool
+    """Its kernels are split from the host, and stand in it again."""
+
+    @property
+    def left(self) -> bool:
+        """A race in memory of the scope that the pass puts barriers for."""
+        return isinstance(self.synchronised, str)
 
     @property
     def kind(self) -> str:
@@ -78,7 +89,9 @@ def sanitized(runs: PassRuns) -> Violation | None:
         return None
     fault = found.fault
     what = found.kind
-    if what == fault.kind:
+    if found.left:
+        what += " for want of a barrier"
+    elif what == fault.kind:
         # A pass that legalizes makes each PrimFunc of one operator, and names it after that:
         # another operator is another bug. What others put together bears names by accident.
         legal = runs.contract.lowers
@@ -103,6 +116,32 @@ def _family(found: Found) -> str:
 
 
 def find(runs: PassRuns) -> Found | None:
+    """A fault that the pass is to prevent; or one that shows where the module before shows none."""
+    if runs.contract.synchronizes is None:
+        return _made(runs)
+    return _left(runs, runs.contract.synchronizes(runs.call)) or (
+        _made(runs) if runs.changed else None
+    )
+
+
+def _left(runs: PassRuns, scope: str) -> Found | None:
+    """A race in memory of a scope, between whose accesses the pass puts barriers."""
+    after = runs.result()
+    if after is None:
+        return None
+    watch = _Watch(_launching(after), synchronised=scope)
+    for _, side in sides(runs, unchanged=True):
+        found = watch.first(side)
+        if found is None or found.fault.kind != RACE:
+            continue
+        again = watch.first(side, afresh=True)
+        if again is not None and again.fault == found.fault:
+            return found
+    watch.conclude()
+    return None
+
+
+def _made(runs: PassRuns) -> Found | None:
     """A fault that shows twice, where the module before shows none."""
     after = runs.changed_result()
     if after is None:
@@ -110,17 +149,41 @@ def find(runs: PassRuns) -> Found | None:
     if not (new := _new(runs.mod, after)):
         abstain("the result has no new PrimFunc")
         return None
+    behind = runs.contract.synchronized
+    watch = _Watch(new, synchronised=behind or None, barriers=_synchronised(runs.mod))
     for e, side in sides(runs):
-        found = _first(side, new)
+        found = watch.first(side)
         if found is None:
             continue
-        again = _first(side, new, afresh=True)
+        again = watch.first(side, afresh=True)
         if again is None or again.fault != found.fault:
             continue
         if found.fault.kind == UNINITIALISED and e.arbitrary:
             continue  # an operator of the module reads it
-        return found if _first(e, _all(runs.mod), afresh=True) is None else None
+        # What is split from the host counts as synchronised, so it does before, too: to put
+        # barriers into it is not up to whoever splits it.
+        behind |= found.split and found.fault.kind == RACE
+        before = _Watch(_all(runs.mod), synchronised=behind or None)
+        return found if before.first(e, afresh=True) is None else None
+    watch.conclude()
     return None
+
+
+def _launching(mod: tvm.IRModule) -> dict[int, str]:
+    """The PrimFuncs whose threads are launched: loops over threads, and virtual threads, get their
+    barriers later.
+    """
+    return {
+        hash(func): str(gvar.name_hint)
+        for gvar, func in prim_funcs(mod)
+        if not is_bound_to_threads(func)
+        and not any(stmt.attr_key == VIRTUAL for stmt in nodes(func, ir.AttrStmt))
+    }
+
+
+def _synchronised(mod: tvm.IRModule) -> set[str]:
+    """The names of the PrimFuncs that have barriers."""
+    return {str(gvar.name_hint) for gvar, func in prim_funcs(mod) if is_synchronised(func)}
 
 
 def _all(mod: tvm.IRModule) -> dict[int, str]:
@@ -129,13 +192,24 @@ def _all(mod: tvm.IRModule) -> dict[int, str]:
 
 
 def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
-    """The PrimFuncs of the result that are not in the module before, names aside."""
-    known = _all(before)
-    fresh = [(gvar, func) for gvar, func in prim_funcs(after) if hash(func) not in known]
+    """The PrimFuncs of the result that are not in the module before, names aside.
+
+    Kernels belong to the PrimFunc that launches them, even if they are split from it.
+    """
+    if has_kernels(after):
+        fresh = [(gvar, func, linked(func, after)) for gvar, func in prim_funcs(after)]
+    else:
+        known = _all(before)
+        fresh = [(gv, func, func) for gv, func in prim_funcs(after) if hash(func) not in known]
     if not fresh:
         return {}
-    meanings = {_meaning(func) for _, func in prim_funcs(before)}
-    return {hash(f): str(gvar.name_hint) for gvar, f in fresh if _meaning(f) not in meanings}
+    old = (func for _, func in prim_funcs(before))
+    meanings = set(map(_meaning, (linked(f, before) for f in old) if has_kernels(before) else old))
+    return {
+        hash(func): str(gvar.name_hint)
+        for gvar, func, whole in fresh
+        if _meaning(whole) not in meanings
+    }
 
 
 def _meaning(func: tirx.PrimFunc) -> int:
@@ -149,39 +223,86 @@ _clean: OrderedDict[tuple[Any, ...], None] = OrderedDict()
 """What has shown no fault: PrimFuncs and all that their faults may depend on."""
 
 
-def _first(e: Expectation, watched: Mapping[int, str], *, afresh: bool = False) -> Found | None:
-    """The first fault of the watched PrimFuncs when the call is evaluated."""
-    found: list[Found] = []
+class _Watch:
+    """PrimFuncs whose calls are sanitized.
 
-    def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
-        if not found and hash(func) in watched:
-            fault = _fault(func, args, outputs, afresh=afresh)
-            if fault is not None:
-                found.append(Found(fault, watched[hash(func)], func, copies(args), outputs))
-        return translate(func)(*args)
+    Args:
+        names: those that are watched, by their addresses.
+        synchronised: see `sanitize`.
+        barriers: names of those that had barriers before: they still count as synchronised when
+            the last one is gone.
+    """
 
-    with contextlib.suppress(Unsupported, Mismatch, Undefined):
-        e.run(prim)
-    return found[0] if found else None
+    def __init__(
+        self,
+        names: Mapping[int, str],
+        *,
+        synchronised: bool | str | None = None,
+        barriers: Collection[str] = (),
+    ) -> None:
+        self._names = names
+        self._synchronised = synchronised
+        self._barriers = barriers
+        self._known = False
+        """The sanitizer knows one of the calls."""
+        self._why_not: str | None = None
+        """What it says of calls that it does not know."""
 
+    def first(self, e: Expectation, *, afresh: bool = False) -> Found | None:
+        """The first fault when the call is evaluated."""
+        found: list[Found] = []
 
-def _fault(
-    func: tirx.PrimFunc, args: list[Any], outputs: list[int], *, afresh: bool
-) -> Fault | None:
-    key = _key(func, args, outputs)
-    if key in _clean and not afresh:
-        return None
-    try:
-        fault = sanitize(func, _unshared(args), SMALL, outputs)
-    except (Unsupported, Mismatch, Undefined) as error:
-        if isinstance(error, TooLarge):
-            omit("accesses of PrimFuncs to memory")
-        return None
-    if fault is None:
-        _clean[key] = None
-        if len(_clean) > REMEMBERED:
-            _clean.popitem(last=False)
-    return fault
+        def prim(whole: tirx.PrimFunc, args: list[Any], outputs: list[int], own: Any) -> Any:
+            name = self._names.get(hash(own))
+            if not found and name is not None:
+                split, mode = whole is not own, self._synchronised
+                if mode is None:
+                    mode = split or name in self._barriers or is_synchronised(whole)
+                fault = self._fault(whole, args, outputs, mode, afresh=afresh)
+                if fault is not None:
+                    found.append(Found(fault, name, own, copies(args), outputs, mode, split))
+            return translate(whole)(*args)
+
+        try:
+            e.run(prim)
+        except (Unsupported, Mismatch, Undefined) as error:
+            self._note(error)
+        return found[0] if found else None
+
+    def conclude(self) -> None:
+        """Abstain where the sanitizer has known none of the calls."""
+        if not self._known and self._why_not is not None:
+            abstain(self._why_not)
+
+    def _note(self, error: Exception) -> None:
+        self._why_not = self._why_not or f"{type(error).__name__}: {headline(str(error))}"
+
+    def _fault(
+        self,
+        func: tirx.PrimFunc,
+        args: list[Any],
+        outputs: list[int],
+        synchronised: bool | str,
+        *,
+        afresh: bool,
+    ) -> Fault | None:
+        key = _key(func, args, outputs, synchronised)
+        if key in _clean and not afresh:
+            self._known = True
+            return None
+        try:
+            fault = sanitize(func, _unshared(args), SMALL, outputs, synchronised=synchronised)
+        except (Unsupported, Mismatch, Undefined) as error:
+            if isinstance(error, TooLarge):
+                omit("accesses of PrimFuncs to memory")
+            self._note(error)
+            return None
+        self._known = True
+        if fault is None:
+            _clean[key] = None
+            if len(_clean) > REMEMBERED:
+                _clean.popitem(last=False)
+        return fault
 
 
 def _unshared(args: list[Any]) -> list[Any]:
@@ -191,14 +312,16 @@ def _unshared(args: list[Any]) -> list[Any]:
     ]
 
 
-def _key(func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> tuple[Any, ...]:
+def _key(
+    func: tirx.PrimFunc, args: list[Any], outputs: list[int], synchronised: bool | str
+) -> tuple[Any, ...]:
     """What the faults depend on: the values of arrays only if an access does."""
     meaning = int(tvm_ffi.structural_hash(func))
     arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
     shared = any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
     sizes = tuple(arg.shape if isinstance(arg, np.ndarray) else arg for arg in args)
     data = tuple(array.tobytes() for array in arrays) if _depends(meaning, func) else ()
-    return meaning, sizes, tuple(outputs), shared, data
+    return meaning, sizes, tuple(outputs), synchronised, shared, data
 
 
 _dependent: dict[int, bool] = {}
@@ -236,11 +359,14 @@ def _snippet(case: Case) -> str:
             "wrong = next(accesses_outside(func, args), None)\n"
             'assert wrong is None, f"{func}\\n{wrong}"\n'
         )
+    further = ", module=after" if found.split else ""
+    if found.left or (found.synchronised and not found.split and not is_synchronised(found.func)):
+        further += f", synchronised={found.synchronised!r}"
     return (
         "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
         f"from relaxfuzz import sanitize\n\nargs = {literal(args)}\n"
-        f"func = apply(mod)[{found.name!r}]\n"
-        f"fault = sanitize(func, args, outputs={found.outputs})\n"
+        f"func = {'(after := apply(mod))' if found.split else 'apply(mod)'}[{found.name!r}]\n"
+        f"fault = sanitize(func, args, outputs={found.outputs}{further})\n"
         'assert fault is None, f"{func}\\n{fault}"\n'
     )
 

@@ -29,9 +29,13 @@ def tolerance_of(runs: PassRuns) -> Tolerance | None:
     return LOOSE if runs.contract.relation is Relation.LOOSE else None
 
 
-def rule_of(runs: PassRuns) -> Rule | None:
-    """How the result is called; None where its values cannot be compared."""
-    after = runs.changed_result()
+def rule_of(runs: PassRuns, *, unchanged: bool = False) -> Rule | None:
+    """How the result is called; None where its values cannot be compared.
+
+    Args:
+        unchanged: even if the pass has left the module as it is.
+    """
+    after = runs.result() if unchanged else runs.changed_result()
     if after is None:
         return None
     if (exemption := runs.exemption("values")) is not None:
@@ -43,18 +47,21 @@ def rule_of(runs: PassRuns) -> Rule | None:
     return rule
 
 
-def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
+def sides(runs: PassRuns, *, unchanged: bool = False) -> Iterator[tuple[Expectation, Expectation]]:
     """Calls of the functions that the pass has changed, or whose callees it has, on both sides.
 
     All oracles get the same: what the calls of the result give is evaluated by the first that asks.
+
+    Args:
+        unchanged: of all functions.
     """
-    rule = rule_of(runs)
+    rule = rule_of(runs, unchanged=unchanged)
     if rule is None:
         return
     after = runs.direct.mod
     assert after is not None
     expected = runs.given.expectations
-    kept = _kept(runs.mod, after)
+    kept = set() if unchanged else _kept(runs.mod, after)
     kinds, most = _kinds(runs)
     # A function that becomes private, as it may, is not called from outside any more.
     private = {str(gvar.name_hint) for gvar, func in after.functions_items() if not is_public(func)}

@@ -9,29 +9,44 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.prim_funcs.kernels import kernels
+from relaxfuzz.generators.stages import Stage, between, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
 from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.passcall import PassCall, parse
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, answers
 from tests.oracles import device_faults
-from tests.oracles.device_faults import FAULTS, Scheduled, Synchronized
+from tests.oracles.device_faults import (
+    FAULTS,
+    HalfFull,
+    Reversed,
+    Scheduled,
+    Split,
+    Steps,
+    Sums,
+    Synchronized,
+    Twice,
+    Unsynchronized,
+)
+from tests.oracles.snippets import run_snippet
 
 EVERY = [name for name, oracle in ORACLES.items() if oracle.tier in (1, 3)]
 
 
-def call(name: str) -> PassCall:
-    return PassCall(f"{name}()", factory=f"{device_faults.__file__}:{name}")
+def call(name: str, like: str | None = None) -> PassCall:
+    return PassCall(f"{name}()", factory=f"{device_faults.__file__}:{name}", like=like)
 
 
-@pytest.mark.parametrize(("name", "mod", "oracle"), [(n, *each) for n, each in FAULTS.items()])
-def test_a_faulty_pass_is_caught(name: str, mod: tvm.IRModule, oracle: str) -> None:
-    found = check(Case(mod, (call(name),)), oracles=EVERY)
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_faulty_pass_is_caught(name: str) -> None:
+    mod, oracle, like = FAULTS[name]
+    found = check(Case(mod, (call(name, like),)), oracles=EVERY)
     assert oracle in {violation.oracle for violation in found}
 
 
-@pytest.mark.parametrize("mod", [Scheduled, Synchronized])
+@pytest.mark.parametrize("mod", [Scheduled, Synchronized, Split])
 def test_a_right_pass_is_not_blamed(mod: tvm.IRModule) -> None:
     found = check(Case(mod, (call("adds_a_statement"),)), oracles=EVERY)
     assert [v for v in found if v.oracle != "idempotent"] == []
@@ -135,3 +150,152 @@ def test_a_reduction_around_an_idle_loop_is_refused() -> None:
     assert check(Case(simplified, (lowering,)), oracles=["crash"]) == []
     (found,) = check(Case(Repeated, (lowering,)), oracles=["crash"])
     assert "to be the deepest" in found.detail
+
+
+@pytest.mark.parametrize("mod", [Unsynchronized, Twice, Synchronized, Reversed])
+def test_thread_sync_leaves_no_race_in_the_memory_of_its_scope(mod: tvm.IRModule) -> None:
+    for scope in ("shared", "shared.dyn", "warp"):
+        sync = PassCall(f"s_tir.transform.ThreadSync({scope!r})")
+        assert check(Case(mod, (sync,)), oracles=["sanitized"]) == []
+
+
+def test_shared_memory_counts_once_it_is_as_large_as_it_will_be() -> None:
+    like = "dlight.ApplyDefaultSchedule"
+    staged = call("stages_operands", like)
+    assert check(Case(Steps, (staged,)), oracles=["postcondition"]) == []
+    (found,) = check(Case(Sums, (staged,)), oracles=["postcondition"])
+    assert (
+        found.title == "a kernel takes more bytes of shared memory in a block than its target has"
+    )
+
+
+def test_lowering_keeps_a_kernel_within_the_shared_memory_of_its_target() -> None:
+    compact = PassCall("s_tir.transform.CompactBufferAllocation()")
+    large = staged(Sums)
+    assert check(Case(large, (compact,)), oracles=["postcondition"]) == []
+    post = catalogue["s_tir.CompactBufferAllocation"].post
+    small = staged(Steps)
+    wrong = "a kernel outgrows the shared memory of its target"
+    assert post(compact.run(small), small, compact) == wrong
+    assert post(small, compact.run(small), compact) is None
+    merged = device_faults.allocates_once_more()(HalfFull)
+    for name in ("LowerThreadAllreduce", "MergeSharedMemoryAllocations"):
+        lowering = PassCall(f"s_tir.transform.{name}()")
+        post = catalogue[f"s_tir.{name}"].post
+        assert post(HalfFull, lowering.run(HalfFull), lowering) is None
+        assert post(HalfFull, merged, lowering) == wrong
+
+
+def staged(mod: tvm.IRModule) -> tvm.IRModule:
+    """What `stages_operands` makes, as CompactBufferAllocation gets it."""
+    mod = device_faults.stages_operands()(mod)
+    for stage in (Stage.REDUCTIONS_LOWERED, Stage.THREADS_LIFTED):
+        for name in steps(stage):
+            mod = step(mod, name)
+    return mod
+
+
+@I.ir_module
+class Loops:
+    """Threads are loops: LowerOpaqueBlock has not launched them."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        with T.sblock("root"):
+            S = T.sblock_alloc_buffer((32,), "float32", scope="shared")
+            for thread in T.thread_binding(32, thread="threadIdx.x"):
+                with T.sblock("stage"):
+                    v = T.axis.spatial(32, thread)
+                    S[v] = A[v]
+                with T.sblock("reverse"):
+                    v = T.axis.spatial(32, thread)
+                    B[v] = S[31 - v]
+
+
+def test_threads_that_are_not_launched_get_their_barriers_later() -> None:
+    sync = PassCall("s_tir.transform.ThreadSync('shared')")
+    assert sync.run(Loops).script() == Loops.script()
+    assert check(Case(Loops, (sync,)), oracles=["sanitized"]) == []
+
+
+@pytest.mark.parametrize("name", ["puts_no_barrier", "forgets_all_barriers"])
+def test_a_barrier_that_is_missing_can_be_rerun(name: str) -> None:
+    mod, _, like = FAULTS[name]
+    with pytest.raises(AssertionError, match=r"race at S\[\d+\]"):
+        run_snippet("sanitized", Case(mod, (call(name, like),)), ours=True)
+
+
+def test_who_splits_a_kernel_need_not_synchronize_it() -> None:
+    splitting = PassCall("tirx.transform.SplitHostDevice()")
+    assert check(Case(Unsynchronized, (splitting,)), oracles=["sanitized", "evaluated"]) == []
+
+
+def test_a_race_of_a_kernel_that_is_split_can_be_rerun() -> None:
+    with pytest.raises(AssertionError, match=r"race at S\[\d+\]"):
+        run_snippet("sanitized", Case(Split, (call("forgets_a_barrier_of_a_kernel"),)), ours=True)
+
+
+@I.ir_module
+class Vectors:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+        for i in T.vectorized(32):
+            B[i] = A[i] + T.float32(1)
+
+
+def test_the_sanitizer_says_what_it_does_not_know() -> None:
+    with answers() as given:
+        check(Case(Vectors, (PassCall("tirx.transform.VectorizeLoop()"),)), oracles=["sanitized"])
+    assert given["sanitized"].silent == "Unsupported: vectors outside of kernels"
+
+
+def test_too_much_shared_memory_can_be_rerun() -> None:
+    scheduling = call("stages_operands", "dlight.ApplyDefaultSchedule")
+    with pytest.raises(AssertionError, match="more bytes of shared memory"):
+        run_snippet("postcondition", Case(Sums, (scheduling,)))
+
+
+def test_no_allreduce_is_left() -> None:
+    mod = tirx.transform.BindTarget(tvm.target.Target("cuda", host="llvm"))(Reduced)
+    for stage in between(Stage.REDUCTIONS_LOWERED, Stage.SYNCHRONIZED):
+        for name in steps(stage):
+            mod = step(mod, name)
+    lowering = PassCall("s_tir.transform.LowerThreadAllreduce()")
+    post = catalogue["s_tir.LowerThreadAllreduce"].post
+    assert post(mod, mod, lowering) == "an allreduce is left"
+    assert post(mod, lowering.run(mod), lowering) is None
+
+
+@I.ir_module(s_tir=True)
+class Softened:
+    """Rows less their sums, on the host."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+        S = T.sblock_alloc_buffer((8,), "float32")
+        for i, k in T.grid(8, 16):
+            with T.sblock("sum"):
+                v, w = T.axis.remap("SR", [i, k])
+                with T.init():
+                    S[v] = T.float32(0)
+                S[v] = S[v] + A[v, w]
+        for i, j in T.grid(8, 16):
+            with T.sblock("less"):
+                v, w = T.axis.remap("SS", [i, j])
+                B[v, w] = A[v, w] - S[v]
+
+
+def test_rules_for_the_host_are_checked_on_functions_of_the_host() -> None:
+    contract = catalogue["dlight.ApplyDefaultSchedule"]
+    assert Stage.BOUND in contract.stages
+    host = tirx.transform.BindTarget(tvm.target.Target("llvm", host="llvm"))(Softened)
+    drawn = [contract.choose(Choices(bytes([i, 255 - i] * 4)), host) for i in range(256)]
+    exprs = [each.expr for each in drawn if each is not None]
+    assert all("dlight.cpu." in expr for expr in exprs)
+    assert all(any(rule in expr for expr in exprs) for rule in ("cpu.GEMV", "cpu.Reduction"))
+    call = next(each for each in drawn if each is not None and "on_a_copy" in each.expr)
+    rule = "s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.cpu.Reduction())"
+    reduction = PassCall(f"on_a_copy({rule})", imports=call.imports)
+    assert "T.parallel" in reduction.run(host).script()
+    found = check(Case(host, (reduction,)), oracles=EVERY)
+    assert [violation for violation in found if violation.oracle != "idempotent"] == []

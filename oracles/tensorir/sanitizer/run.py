@@ -56,7 +56,7 @@ def sanitize(
     *,
     overflow: bool = False,
     module: tvm.IRModule | None = None,
-    synchronised: bool | None = None,
+    synchronised: bool | str | None = None,
 ) -> Fault | None:
     """The first fault of a PrimFunc on these arguments, which are left as they are.
 
@@ -66,8 +66,8 @@ def sanitize(
         overflow: an overflow of a signed integer counts as a fault in values, too.
         module: has the kernels that the PrimFunc launches.
         synchronised: ThreadSync has put barriers between the statements of kernels, so that threads
-            may race. By default that is so if there is a barrier, or if the kernels are split from
-            the host.
+            may race; a storage scope: only where they access memory of it. By default that is so
+            if there is a barrier, or if the kernels are split from the host.
 
     Raises:
         Mismatch: arguments that do not meet the parameters.
@@ -89,7 +89,7 @@ def checked_run(
     outputs: Collection[int] = (),
     *,
     overflow: bool = False,
-    synchronised: bool = False,
+    synchronised: bool | str = False,
 ) -> tuple[Fault | None, list[Any]]:
     """`sanitize`, and the arguments as the PrimFunc leaves them."""
     if len(args) != len(func.params):
@@ -118,7 +118,7 @@ class Mode(NamedTuple):
 
     outputs: frozenset[int]
     overflow: bool
-    synchronised: bool
+    synchronised: bool | str
 
     def writer(self, func: tirx.PrimFunc) -> Sited:
         """What writes the checked text of a PrimFunc."""

@@ -23,10 +23,11 @@ class CheckedThreads(Sited, Lockstep):
 
     Args:
         outputs: positions of the parameters that hold nothing at first.
-        synchronised: barriers are where they have to be.
+        synchronised: barriers are where they have to be; a storage scope: between accesses to
+            memory of it.
     """
 
-    def __init__(self, outputs: Collection[int], *, synchronised: bool) -> None:
+    def __init__(self, outputs: Collection[int], *, synchronised: bool | str) -> None:
         super().__init__()
         self._outputs = frozenset(outputs)
         self._synchronised = synchronised
@@ -51,7 +52,8 @@ class CheckedThreads(Sited, Lockstep):
 
     def _shadow(self, buffer: Any, name: str, *, written: bool, common: bool) -> None:
         shadow = self._shadows[buffer.__chandle__()] = f"{name}s"
-        self.emit(f"{shadow} = Shadow({name}, written={written}, common={common})")
+        races = common and self._synchronised in (True, str(buffer.ty.storage_scope))
+        self.emit(f"{shadow} = Shadow({name}, written={written}, common={common}, races={races})")
 
     @property
     def _grid(self) -> str:
@@ -60,7 +62,7 @@ class CheckedThreads(Sited, Lockstep):
         return self.kernel.grid
 
     def grid(self, sizes: str, held: int) -> str:
-        return f"CheckedGrid({{{sizes}}}, {held}, {self._warp}, {self._synchronised})"
+        return f"CheckedGrid({{{sizes}}}, {held}, {self._warp})"
 
     @property
     def _active(self) -> str:

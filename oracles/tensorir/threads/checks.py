@@ -89,15 +89,13 @@ class CheckedGrid(Grid):
 
     Args:
         warp: threads of a warp.
-        races: barriers are where they have to be. Without them, statements follow each other.
     """
 
     calls = 1  # its budget is one of accesses
 
-    def __init__(self, extents: Mapping[str, int], held: int, warp: int, races: bool) -> None:
+    def __init__(self, extents: Mapping[str, int], held: int, warp: int) -> None:
         super().__init__(extents, held)
         self._warp = warp
-        self._races = races
         self._poison: Any = False
         """The lanes in which the statement, up to here, depends on poison."""
         self._source: tuple[int, tuple[int, ...], tuple[int, ...]] = (0, (), ())
@@ -163,7 +161,7 @@ class CheckedGrid(Grid):
             poison = np.zeros(self.size, np.bool_)
             poison[self._lanes(place)[unknown.any(axis=1)]] = True
             self._poison = self._poison | poison
-        if shadow.common and self._races:
+        if shadow.races:
             shadow.launched(self)
             wrong = shadow.read(where.ravel(), self._who_at(place, where))
             self._refuse(site, place, wrong.reshape(where.shape))
@@ -191,13 +189,13 @@ class CheckedGrid(Grid):
             shadow.known[where] = ~np.asarray(poison)
             return
         self.decide(None, active)
-        if self._races:
+        if shadow.races:
             shadow.launched(self)
             changes = _differ(place.values(), new) | ~shadow.known[where]
             wrong = shadow.write(where.ravel(), self._who_at(place, where), changes.ravel())
             self._refuse(site, place, wrong.reshape(where.shape))
         place.store(new)
-        if self._races:
+        if shadow.races:
             # Of threads that store to one element in one statement, one has the last word.
             self._refuse(site, place, _differ(place.values(), new))
         shadow.known[where] = True

@@ -19,7 +19,8 @@ from ...inspect import attr, nodes
 from ..sanitizer.races import variables
 from ..statements import REDUCE
 
-EXTENTS = ("thread_extent", "virtual_thread")
+VIRTUAL = "virtual_thread"
+EXTENTS = ("thread_extent", VIRTUAL)
 """Attributes that bind a variable to threads."""
 
 ALLREDUCE = "tirx.tvm_thread_allreduce"

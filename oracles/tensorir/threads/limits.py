@@ -19,9 +19,10 @@ from .lockstep import shared
 def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) -> str | None:
     """The first thing that a kernel of a PrimFunc asks for and its target does not have.
 
-    Only what the target has an attribute for is limited, and only what is known when the code is
-    generated is counted: extents and sizes that are no numbers are not. Shared memory counts once
-    blocks are lowered; before, buffers still have the shapes of whole tensors.
+    Only what the target has an attribute for is limited, and what `GRID` has for its kind. Only
+    what is known when the code is generated is counted: extents and sizes that are no numbers are
+    not. Shared memory counts once blocks are lowered; before, buffers still have the shapes of
+    whole tensors.
 
     Args:
         target: in place of the one that the PrimFunc is bound to.
@@ -34,7 +35,26 @@ def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) ->
             limit, amount = target.attrs.get(name), used(kernel)
             if limit is not None and amount is not None and amount > int(limit):
                 return f"{amount} {what}, and {target.kind.name} has {name} = {int(limit)}"
+        for axis, limit in GRID.get(str(target.kind.name), {}).items():
+            amount = _extent(kernel, f"blockIdx.{axis}")
+            if amount is not None and amount > limit:
+                return f"{amount} blocks along {axis}, and {target.kind.name} launches {limit}"
     return None
+
+
+def shared_memory(func: tirx.PrimFunc) -> int:
+    """The bytes of shared memory in a block, of the kernel that takes most.
+
+    Buffers that blocks of TensorIR allocate count as they are declared.
+    """
+    return max(map(_allocated, _kernels(func.body)), default=0)
+
+
+def shared_buffers(root: Any) -> list[Any]:
+    """The buffers in shared memory that are allocated inside."""
+    buffers = [alloc.buffer for alloc in nodes(root, ir.AllocBuffer)]
+    buffers += [each for block in nodes(root, ir.SBlock) for each in block.alloc_buffers]
+    return list(filter(shared, buffers))
 
 
 def _kernels(body: Any) -> Iterator[Any]:
@@ -63,14 +83,12 @@ def _extent(kernel: Any, prefix: str) -> int | None:
 
 
 def _shared(kernel: Any) -> int | None:
-    if nodes(kernel, ir.SBlock):
-        return None
-    total = 0
-    for alloc in nodes(kernel, ir.AllocBuffer):
-        ty = alloc.buffer.ty
-        if shared(alloc.buffer):
-            total += (_product(ty.shape) or 0) * width_of(ty.dtype) * _bytes(ty.dtype)
-    return total
+    return None if nodes(kernel, ir.SBlock) else _allocated(kernel)
+
+
+def _allocated(kernel: Any) -> int:
+    types = [buffer.ty for buffer in shared_buffers(kernel)]
+    return sum((_product(ty.shape) or 0) * width_of(ty.dtype) * _bytes(ty.dtype) for ty in types)
 
 
 def _bytes(dtype: Any) -> int:
@@ -94,4 +112,12 @@ LIMITS: Mapping[str, tuple[str, Callable[[Any], int | None]]] = {
 """By the target's attribute: what it limits, in words, and how much of that a kernel takes.
 
 Virtual threads have no limit: InjectVirtualThread makes loops or copies of statements of them.
+"""
+
+GRID: Mapping[str, Mapping[str, int]] = {"cuda": {"x": 2**31 - 1, "y": 65535, "z": 65535}}
+"""The most blocks along each axis of a grid, by the kind of target.
+
+CUDA C++ programming guide, technical specifications per compute capability: "Maximum x-dimension of
+a grid of thread blocks", "Maximum y- or z-dimension". A launch with more fails, as in
+apache/tvm#20106.
 """

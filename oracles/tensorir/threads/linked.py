@@ -14,11 +14,16 @@ from tvm import tirx
 
 from ....compat import ir
 from ....compat.structural import structural_map
-from ...inspect import attr, prim_funcs
+from ...inspect import attr, nodes, prim_funcs
 from .launch import extent, tag
 
 CALLS = ("tirx.call_ffi_kernel", "tirx.tvm_call_packed")
 """How the host calls what it names: a kernel, or a function of the runtime."""
+
+
+def has_kernels(mod: tvm.IRModule) -> bool:
+    """SplitHostDevice may have taken kernels out of PrimFuncs of the module."""
+    return any(attr(func, "calling_conv") for _, func in prim_funcs(mod))
 
 
 def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:
@@ -30,21 +35,31 @@ def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:
             return stmt
         if isinstance(call.op, tvm.ir.GlobalVar):
             return _body(mod[call.op], list(call.args))
-        if getattr(call.op, "name", "") not in CALLS:
-            return stmt
-        name, *args = call.args
-        kernel = _named(mod, str(name.value))
-        return stmt if kernel is None else _body(kernel, args)
+        kernel = _called(call, mod)
+        return stmt if kernel is None else _body(mod[kernel], list(call.args)[1:])
 
     body = structural_map(func.body, [(ir.Evaluate, launched)])
     return func if body.same_as(func.body) else func.with_body(body)
 
 
-def _named(mod: tvm.IRModule, name: str) -> tirx.PrimFunc | None:
-    for gvar, func in prim_funcs(mod):
-        if name in (attr(func, "global_symbol"), str(gvar.name_hint)):
-            return func
-    return None
+def kernels_of(func: tirx.PrimFunc, mod: tvm.IRModule) -> list[tvm.ir.GlobalVar]:
+    """What a PrimFunc calls by its name, as the host does with kernels."""
+    found = (_called(call, mod) for call in nodes(func.body, tvm.ir.Call))
+    return [gvar for gvar in found if gvar is not None]
+
+
+def _called(call: tvm.ir.Call, mod: tvm.IRModule) -> tvm.ir.GlobalVar | None:
+    if getattr(call.op, "name", "") not in CALLS:
+        return None
+    name = str(call.args[0].value)
+    return next(
+        (
+            gvar
+            for gvar, func in prim_funcs(mod)
+            if name in (attr(func, "global_symbol"), str(gvar.name_hint))
+        ),
+        None,
+    )
 
 
 def _body(kernel: tirx.PrimFunc, args: Sequence[Any]) -> Any:

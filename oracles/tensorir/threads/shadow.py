@@ -100,14 +100,18 @@ class Shadow:
         array: what other arrays may be views of.
         written: its elements have values from the beginning.
         common: threads have it in common.
+        races: barriers are where they have to be. Without them, statements follow each other.
     """
 
-    def __init__(self, array: np.ndarray[Any, Any], *, written: bool, common: bool) -> None:
+    def __init__(
+        self, array: np.ndarray[Any, Any], *, written: bool, common: bool, races: bool
+    ) -> None:
         self._begin = _address(array)
         self._grain = array.itemsize
         self._shape = array.shape
         self.known = np.full(array.size, written)
         self.common = common
+        self.races = races
         self._kernel: Any = None
         self._reads, self._writes = Accesses(0), Accesses(0)
         self._views: dict[int, tuple[Any, int]] = {}

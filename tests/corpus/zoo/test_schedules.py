@@ -17,7 +17,7 @@ from relaxfuzz.corpus.zoo import schedules as Z
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.structural import checkers
-from relaxfuzz.oracles.tensorir.threads.limits import over_limits
+from relaxfuzz.oracles.tensorir.threads.limits import over_limits, shared_buffers
 
 
 def kernel(*operands: Any, target: str = "cuda") -> tvm.IRModule:
@@ -163,7 +163,7 @@ def is_right(make: Any, before: tvm.IRModule, after: tvm.IRModule) -> bool:
         after["main"],
         list(map(np.copy, args)),
         outputs=[len(args) - 1],
-        synchronised=make is Z.synchronizes_threads,
+        synchronised=make in (Z.synchronizes_threads, Z.merges_shared_buffers),
     )
     if fault is not None:
         return False
@@ -213,6 +213,18 @@ def test_correct_passes(make: Any, mod: tvm.IRModule) -> None:
     assert is_right(make, mod, after)
     assert not structural_equal(mod, after) or make is C.renews_loops
     assert {case[0] for case in CORRECT} == {specimen.make for specimen in C.SPECIMENS}
+
+
+def test_shared_buffers_are_merged_where_the_pass_of_tvm_runs() -> None:
+    """StorageRewrite has moved allocations out of the statements that bind threads."""
+    target = tvm.target.Target("cuda", host="llvm")
+    scheduled = _two_buffers(again=True)["main"].with_attr("tirx.is_scheduled", True)
+    bound = tirx.transform.BindTarget(target)(module(scheduled))
+    mod = advance(bound, Stage.ALLREDUCED)
+    after = Z.merges_shared_buffers()(mod)
+    assert [len(shared_buffers(each["main"])) for each in (mod, after)] == [2, 1]
+    assert is_right(Z.merges_shared_buffers, mod, mod)
+    assert not is_right(Z.merges_shared_buffers, mod, after)
 
 
 @pytest.mark.parametrize("make", [Z.synchronizes_threads, Z.merges_shared_buffers])

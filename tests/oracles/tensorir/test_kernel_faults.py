@@ -76,6 +76,14 @@ def test_before_barriers_are_put_statements_follow_each_other() -> None:
     assert sanitize(reversed_without_barrier, args, outputs=[1], synchronised=False) is None
 
 
+def test_races_may_be_looked_for_in_memory_of_one_scope() -> None:
+    args = [floats(64), floats(64)]
+    fault = sanitize(reversed_without_barrier, args, outputs=[1], synchronised="shared")
+    assert fault is not None
+    assert (fault.kind, fault.buffer) == (RACE, "S")
+    assert sanitize(reversed_without_barrier, args, outputs=[1], synchronised="shared.dyn") is None
+
+
 @T.prim_func(private=True, s_tir=True)
 def summed(A: T.Buffer((4, 32), "float32"), B: T.Buffer((32,), "float32")):
     tx = T.launch_thread("threadIdx.x", 32)

@@ -49,6 +49,24 @@ def test_limits(target: object, threads: int, elements: int, fault: str | None) 
     assert over_limits(kernel(threads, elements), Target(target)) == fault
 
 
+def launched(blocks: int, axis: str) -> tirx.PrimFunc:
+    @T.prim_func(private=True, s_tir=True)
+    def func(A: T.Buffer((70000,), "float32")):
+        block = T.launch_thread(f"blockIdx.{axis}", blocks)
+        A[block] = T.float32(0)
+
+    return func
+
+
+@pytest.mark.parametrize("axis", ["y", "z"])
+def test_a_grid_of_cuda_is_long_along_x_only(axis: str) -> None:
+    assert over_limits(launched(70000, "x"), Target("cuda")) is None
+    assert over_limits(launched(65535, axis), Target("cuda")) is None
+    fault = f"70000 blocks along {axis}, and cuda launches 65535"
+    assert over_limits(launched(70000, axis), Target("cuda")) == fault
+    assert over_limits(launched(70000, axis), Target("vulkan")) is None
+
+
 def test_the_target_is_that_of_the_function() -> None:
     func = kernel(600, 8)
     assert over_limits(func) is None

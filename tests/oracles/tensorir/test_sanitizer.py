@@ -507,7 +507,7 @@ class Watching:
     def __init__(self) -> None:
         self.faults: set[str] = set()
 
-    def __call__(self, func: tirx.PrimFunc, args: list[Any], outputs: list[int]) -> Any:
+    def __call__(self, func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> Any:
         fault, own = checked_run(func, args, outputs=outputs)
         if fault is not None:
             self.faults.add(fault.kind)
