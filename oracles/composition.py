@@ -13,7 +13,7 @@ from .catalogue import catalogue
 from .catalogue import contract_of as contract_of_tvms
 from .catalogue.memory import killed
 from .contract import Exemption, PassContract
-from .oracle import Halves
+from .oracle import Halves, Oracle
 from .pass_runs import Given, Outcome, PassRuns, given
 from .passcall import PassCall, pass_context
 from .structural import crash, lowering_complete, sequential, well_formed
@@ -134,6 +134,30 @@ def step_before(
         wanted = violation.oracle, violation.key, violation.place
         if (each.oracle, each.key, each.place) == wanted:
             return reached[number], calls[number]
+    return None
+
+
+def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
+    """What is wrong with the first step of a pipeline that breaks the promise on what the ones
+    before it give; nothing where a step may refuse that. None: no step is to blame.
+    """
+    if runs.contract.steps is None:
+        return None
+    mod = runs.given.copy()
+    for call in runs.contract.steps(runs.call):
+        contract = contract_of(call)
+        if contract.requires(mod) is not None:
+            return None
+        runs.step(call.name)
+        alone = PassRuns(mod, (call,), contract, alone=True, thorough=runs.thorough)
+        if oracle.promised(alone):
+            found = oracle.violations(alone)
+            if found:
+                return tuple(each.blame(oracle.name, call.name) for each in found)
+        if (error := alone.direct.error) is not None:
+            return () if alone.rejected(error) else None
+        assert alone.direct.mod is not None
+        mod = alone.direct.mod
     return None
 
 
