@@ -146,11 +146,10 @@ def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
     mod = runs.given.copy()
     for call in runs.contract.steps(runs.call):
         contract = contract_of(call)
-        if contract.requires(mod) is not None:
-            return None
         runs.step(call.name)
         alone = PassRuns(mod, (call,), contract, alone=True, thorough=runs.thorough)
-        if oracle.promised(alone):
+        # The pipeline runs the pass on what does not meet its conditions, too.
+        if contract.requires(mod) is None and oracle.promised(alone):
             found = oracle.violations(alone)
             if found:
                 return tuple(each.blame(oracle.name, call.name) for each in found)
@@ -196,8 +195,10 @@ def _walk(
         journal(call.name)
         runs = PassRuns(mod, (call,), contract, config=config, alone=True, known=known)
         for oracle in (crash.ORACLE, well_formed.ORACLE):
-            for found in oracle.violations(runs):
-                if oracle.promised(runs):
+            violations = oracle.violations(runs)
+            if violations and oracle.promised(runs):
+                steps = at_step(oracle, runs)
+                for found in violations if steps is None else steps:
                     return reached, found.blame(oracle.name, call.name)
         if runs.direct.mod is None:
             return reached, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from relaxfuzz.oracles.pipelines import names_of_steps
 from relaxfuzz.oracles.values import evaluated
 from relaxfuzz.oracles.violation import Case
 
+FOUND = Path(__file__).parents[3] / "corpus" / "found"
 VALUES = (evaluated.ORACLE.name, "sanitized")
 
 
@@ -139,6 +141,42 @@ def test_the_step_that_is_wrong_is_blamed(tmp_path: Path) -> None:
     # It is the pipeline's own fault where each step by itself is right.
     alone = PassContract(name="pipeline", variants=lambda choices, mod: call, steps=lambda call: ())
     assert at_step(evaluated.ORACLE, PassRuns(Softmax, (call,), alone)) is None
+
+
+def test_a_step_is_blamed_of_a_pipeline_behind_other_passes() -> None:
+    """A kernel of two readers of a reduction, which Fallback breaks."""
+    mod = load("dlight-fallback-reduction-read-twice")
+    pipeline = catalogue[RELAX].choose(Choices(bytes(64)), mod)
+    assert pipeline is not None
+    found = check(Case(mod, (PassCall("s_tir.transform.ConvertSSA()"), pipeline)))
+    assert [(each.oracle, each.pass_name) for each in found] == [
+        ("well-formed", "dlight.ApplyDefaultSchedule")
+    ]
+
+
+def test_what_a_step_may_refuse_the_pipeline_may() -> None:
+    @I.ir_module
+    class Local:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            @R.function
+            def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                return R.exp(y)
+
+            return inner(x)
+
+    call = catalogue[RELAX].choose(Choices(bytes(64)), Local)
+    assert call is not None
+    with pytest.raises(Exception, match="VMShapeLower do not work for local functions"):
+        call.run(Local)
+    assert check(Case(Local, (call,))) == []
+
+
+def load(name: str) -> tvm.IRModule:
+    """The module of a reproducer."""
+    mod = runpy.run_path(str(FOUND / f"{name}.py"))["mod"]
+    assert isinstance(mod, tvm.IRModule)
+    return mod
 
 
 def test_they_get_their_shares() -> None:
