@@ -221,6 +221,8 @@ def _asked(
         if violations and oracle.compares_runs and (chance := runs.exemption("chance")) is not None:
             abstain(f"exempt: {chance.reason}")
             continue
+        at_step = composition.at_step(oracle, runs) if violations else None
+        violations = violations if at_step is None else at_step
         culprit = _culprit(oracle, runs) if violations else ""
         for violation in violations:
             yield violation.blame(oracle.name, culprit)

@@ -13,7 +13,7 @@ from .catalogue import catalogue
 from .catalogue import contract_of as contract_of_tvms
 from .catalogue.memory import killed
 from .contract import Exemption, PassContract
-from .oracle import Halves
+from .oracle import Halves, Oracle
 from .pass_runs import Given, Outcome, PassRuns, given
 from .passcall import PassCall, pass_context
 from .structural import crash, lowering_complete, sequential, well_formed
@@ -137,6 +137,29 @@ def step_before(
     return None
 
 
+def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
+    """What is wrong with the first step of a pipeline that breaks the promise on what the ones
+    before it give; nothing where a step may refuse that. None: no step is to blame.
+    """
+    if runs.contract.steps is None:
+        return None
+    mod = runs.given.copy()
+    for call in runs.contract.steps(runs.call):
+        contract = contract_of(call)
+        runs.step(call.name)
+        alone = PassRuns(mod, (call,), contract, alone=True, thorough=runs.thorough)
+        # The pipeline runs the pass on what does not meet its conditions, too.
+        if contract.requires(mod) is None and oracle.promised(alone):
+            found = oracle.violations(alone)
+            if found:
+                return tuple(each.blame(oracle.name, call.name) for each in found)
+        if (error := alone.direct.error) is not None:
+            return () if alone.rejected(error) else None
+        assert alone.direct.mod is not None
+        mod = alone.direct.mod
+    return None
+
+
 def reach(mod: tvm.IRModule, calls: Sequence[PassCall]) -> list[tvm.IRModule]:
     """The module that each pass of a list is given, up to the first pass that raises."""
     config = _config(calls)
@@ -172,8 +195,10 @@ def _walk(
         journal(call.name)
         runs = PassRuns(mod, (call,), contract, config=config, alone=True, known=known)
         for oracle in (crash.ORACLE, well_formed.ORACLE):
-            for found in oracle.violations(runs):
-                if oracle.promised(runs):
+            violations = oracle.violations(runs)
+            if violations and oracle.promised(runs):
+                steps = at_step(oracle, runs)
+                for found in violations if steps is None else steps:
                     return reached, found.blame(oracle.name, call.name)
         if runs.direct.mod is None:
             return reached, None

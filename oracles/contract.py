@@ -157,6 +157,11 @@ class PassContract:
     inside: tuple[str, ...] = ()
     """The passes that it runs inside, as its source shows, as far as they need no arguments. A bug
     of one of them, which must show on the very same module, is reported as theirs."""
+    steps: Callable[[PassCall], tuple[PassCall, ...]] | None = None
+    """The passes that a pipeline runs one after the other. A bug of one of them, which must show on
+    what the ones before it give, is reported as theirs. None: it is no pipeline."""
+    share: float | None = None
+    """Of the checks of a campaign; None: that of every pass, which depends on its cost."""
     ops_alike: bool = False
     """It treats all operators alike: the operator at which results begin to differ is an accident
     of the module, and no part of a finding's key."""

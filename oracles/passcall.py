@@ -37,6 +37,9 @@ BELOW_RELAX: Mapping[str, ModuleType] = {
 }
 """The modules of `MODULES`."""
 
+DEVICE_PIPELINES = ("relax.get_default_pipeline", "tirx.get_default_tir_pipeline")
+"""Functions that give TVM's pipelines for a target: those for GPUs are passes of the catalogue."""
+
 NO_PASSES = ("Apply", "Filter")
 """Functions that make a pass of a function of their caller's."""
 
@@ -74,6 +77,7 @@ def public_passes() -> Mapping[str, str]:
             for family, module in BELOW_RELAX.items()
             for name in _passes_in(module)
         },
+        **{name: name for name in DEVICE_PIPELINES},
         **{f"arith.{name}": f"arith.{name}" for name in _passes_in(arithmetic)},
     }
 

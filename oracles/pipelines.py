@@ -52,15 +52,20 @@ def steps(name: str) -> tuple[PassCall, ...]:
     """
     passes = public_passes()
     calls = []
-    names: list[str] = []
-    observe(_pipeline(name), _tiny_module(), begin=names.append)
-    for step in names:
+    for step in names_of_steps(_pipeline(name)):
         if step not in passes:
             raise UnknownStep(
                 f"this TVM's pipeline {name!r} runs {step!r}, which is no public pass"
             )
         calls.append(PassCall(f"{passes[step]}()"))
     return tuple(calls)
+
+
+def names_of_steps(pipeline: tvm.transform.Pass) -> list[str]:
+    """The names of the passes that a pipeline runs, in order."""
+    names: list[str] = []
+    observe(pipeline, _tiny_module(), begin=names.append)
+    return names
 
 
 def following(place: str | None) -> tuple[PassCall, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from .metamorphic import fresh_process, history, oracles, refused
 from .metamorphic.pairs import oracles as pairs
 from .on_device import oracle as on_device
+from .on_device import source
 from .oracle import Oracle
 from .structural import (
     crash,
@@ -72,6 +73,7 @@ EXECUTED: tuple[Oracle, ...] = (
     pipeline_values.ORACLE,
     exec_modes.ORACLE,
     *pairs.ORACLES,
+    source.ORACLE,
     # Behind all others: whether one of them is drawn changes nothing that is drawn before.
     *on_device.ORACLES,
 )

@@ -117,8 +117,8 @@ def items(
 ) -> list[Item]:
     """The items of a campaign; their shares sum up to 1.
 
-    Expensive passes get 1.2 % each, pipelines 0.4 %, sequences 3 %; cheap passes share the rest
-    equally. Then the shares are weighted with the yields.
+    Expensive passes get 1.2 % each, or what their contracts say, pipelines 0.4 %, sequences 3 %;
+    cheap passes share the rest equally. Then the shares are weighted with the yields.
 
     Args:
         yields: by item, see `plateau`.
@@ -127,16 +127,20 @@ def items(
     costs = [contracts[target.label].cost for target in targets]
     expensive = [cost > EXPENSIVE * statistics.median(costs) for cost in costs]
     composed = SEQUENCES + PIPELINE * len(PIPELINES) if compositions else 0.0
-    cheap = (1 - composed - LEAST * sum(expensive)) / max(1, len(expensive) - sum(expensive))
+    fixed = [
+        contracts[target.label].share or (LEAST if is_expensive else None)
+        for target, is_expensive in zip(targets, expensive, strict=True)
+    ]
+    cheap = (1 - composed - sum(filter(None, fixed))) / max(1, fixed.count(None))
     chosen = [
         Item(
             target.label,
             Kind.PASS,
-            LEAST if is_expensive else cheap,
+            cheap if share is None else share,
             frozenset(target.stages or contracts[target.label].stages).difference(off.stages),
-            is_expensive,
+            share is not None,
         )
-        for target, is_expensive in zip(targets, expensive, strict=True)
+        for target, share in zip(targets, fixed, strict=True)
     ]
     if compositions:
         everywhere = frozenset().union(*(item.stages for item in chosen))

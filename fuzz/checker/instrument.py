@@ -41,6 +41,9 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
         """Runs of each pass that were judged."""
         self.exempt: Counter[str] = Counter()
         """Runs of each pass whose contract only forbids to change its input."""
+        self.too_large: Counter[str] = Counter()
+        """Runs of each pass that were not judged by the values of all functions, since NumPy would
+        take too long."""
         self._threads = threading.local()
         super().__init__()
 
@@ -140,12 +143,14 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
             # A pass that only runs others was judged by them, except for the parts of a pass of
             # TVM.
             idle = running.groups(mod) and running.name not in catalogue
-            promised, violation = judge.judge(
+            verdict = judge.judge(
                 running, _call(running), contract, mod, semantics=self.semantics, idle=idle
             )
+            violation = verdict.violation
             if not idle:
-                (self.checked if promised else self.exempt)[running.name] += 1
-            if promised and violation is None and not idle and judge.keeps_form(contract):
+                (self.checked if verdict.promised else self.exempt)[running.name] += 1
+                self.too_large[running.name] += verdict.too_large
+            if verdict.promised and violation is None and not idle and judge.keeps_form(contract):
                 stack.sound = mod
         if stack:
             outer = stack[-1]
@@ -160,9 +165,9 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
         occurrence = None
         if isinstance(error, Exception) and not running.blamed:
             contract = judge.contract_of(running, self.contracts)
-            promised, violation = judge.fault(running, _call(running), contract, error)
-            if violation is not None:
-                occurrence = Occurrence(violation, running, promised)
+            verdict = judge.fault(running, _call(running), contract, error)
+            if verdict.violation is not None:
+                occurrence = Occurrence(verdict.violation, running, verdict.promised)
         for outer in stack:
             outer.blamed = True
         self.crashed(error, running, occurrence)

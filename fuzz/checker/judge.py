@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import tvm
 
@@ -14,7 +14,7 @@ from ...oracles.pass_runs import Outcome, PassRuns, same_functions
 from ...oracles.passcall import PassCall
 from ...oracles.structural import crash, interface, mutation, well_formed
 from ...oracles.values import evaluated
-from ...oracles.violation import Violation
+from ...oracles.violation import Violation, answers, asking
 from .calls import TENSOR_IR
 from .running import Running
 
@@ -29,10 +29,15 @@ runs inside does not."""
 
 CHEAP = (well_formed.ORACLE, interface.FUNCTIONS, interface.SIGNATURE, interface.ATTRIBUTES)
 
-UNPROMISED = frozenset({*KEPT, well_formed.ORACLE.name})
-"""Not promised by passes over PrimFuncs: they change how PrimFuncs are called, and TensorIR gets
-forms that its checker does not know. Nor by parts that only a pass of TVM runs inside."""
+INSIDE = frozenset({*KEPT, well_formed.ORACLE.name})
+"""Not promised by parts that only a pass of TVM runs inside."""
 
+OVER_KERNELS = INSIDE - {"values"}
+"""Not promised by passes over PrimFuncs: they change how PrimFuncs are called, and TensorIR gets
+forms that its checker does not know."""
+
+FREED = "a pass inside does not keep it, or no pass over PrimFuncs does"
+"""The reason for exemptions that nobody has written."""
 
 UNSEEN = (Relation.BOUND_PARAMS, Relation.BOUND_SIZES, Relation.LAZY_PARAMS)
 """The expected result depends on the arguments of the pass, which cannot be seen."""
@@ -49,7 +54,8 @@ class Observed(PassRuns):
             (call,),
             contract,
             alone=True,
-            thorough=True,
+            # Dozens of passes over PrimFuncs are judged on two kinds of arguments each.
+            thorough=not is_over_kernels(running),
             known=running.state,
             seen=seen,
         )
@@ -75,11 +81,17 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
         return known
     strict = PassContract(name=running.name, variants=lambda choices, mod: None)
     freed = set(running.freed)
-    over_kernels = running.name.startswith(TENSOR_IR) or not running.state.has_relax
-    if over_kernels or _is_part(running):
-        freed |= UNPROMISED
-    exemptions = (Exemption(name, "a pass inside does not keep it", "") for name in sorted(freed))
+    if is_over_kernels(running):
+        freed |= OVER_KERNELS
+    if _is_part(running):
+        freed |= INSIDE
+    exemptions = (Exemption(name, FREED, "") for name in sorted(freed))
     return replace(strict, exemptions=tuple(exemptions))
+
+
+def is_over_kernels(running: Running) -> bool:
+    """The pass works on PrimFuncs: it is named like one that does, or there is nothing else."""
+    return running.name.startswith(TENSOR_IR) or not running.state.has_relax
 
 
 def _is_part(running: Running) -> bool:
@@ -99,6 +111,17 @@ def frees(contract: PassContract) -> set[str]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of one run of a pass."""
+
+    promised: bool
+    """The contract promises more than not to change the input."""
+    violation: Violation | None = None
+    too_large: bool = False
+    """Values of some function were not compared, since NumPy would take too long."""
+
+
 def judge(
     running: Running,
     call: PassCall,
@@ -107,45 +130,54 @@ def judge(
     *,
     semantics: bool,
     idle: bool = False,
-) -> tuple[bool, Violation | None]:
-    """Whether the contract promises more than not to change the input, and what was violated.
+) -> Verdict:
+    """What the contract promises, and what was violated.
 
     Args:
         idle: the pass only ran others.
     """
     if idle and running.is_sequential:
-        return False, None
+        return Verdict(False)
     runs = Observed(running, call, contract, Outcome(mod=result))
     if not runs.intact:
-        return True, _mutation(runs, running)
+        return Verdict(True, _mutation(runs, running))
     oracles: tuple[Oracle, ...] = () if idle else CHEAP
-    if semantics and not idle and contract.relation not in UNSEEN and not runs.exempt("values"):
+    if semantics and not idle and _keeps_values(runs):
         oracles += (evaluated.ORACLE,)
     oracles = tuple(oracle for oracle in oracles if oracle.promised(runs))
     if not oracles or not _applies(running, contract):
-        return False, None
+        return Verdict(False)
     # Evaluation builds modules, which instruments of the user's must not see.
-    with tvm.transform.PassContext():
+    with tvm.transform.PassContext(), answers() as answered:
         for oracle in oracles:
+            asking(oracle.name)
             for violation in oracle.violations(runs):
-                return True, violation.blame(oracle.name, call.name)
-    return True, None
+                return Verdict(True, violation.blame(oracle.name, call.name))
+    return Verdict(True, too_large=any(each.omitted for each in answered.values()))
 
 
-def fault(
-    running: Running, call: PassCall, contract: PassContract, error: Exception
-) -> tuple[bool, Violation | None]:
+def _keeps_values(runs: Observed) -> bool:
+    """The result is called as the module was, or in a way that the contract says, and gives the
+    same."""
+    if runs.contract.relation in UNSEEN or runs.exempt("values"):
+        return False
+    freed = runs.exemption(interface.SIGNATURE.name)
+    # Into what such a pass changes how functions are called, nobody has written.
+    return freed is None or freed.reason != FREED or interface.SIGNATURE.check(runs) is None
+
+
+def fault(running: Running, call: PassCall, contract: PassContract, error: Exception) -> Verdict:
     """Whether a result was promised, and the violation that the exception is, if it was.
 
     A rejection is none. It is not documented which forms of TensorIR a pass over PrimFuncs takes.
     """
     runs = Observed(running, call, contract, Outcome(error=error))
     if not runs.intact:
-        return True, _mutation(runs, running)
+        return Verdict(True, _mutation(runs, running))
     promised = keeps_form(contract) and _applies(running, contract)
     for violation in crash.ORACLE.violations(runs):
-        return promised, violation.blame(crash.ORACLE.name, call.name)
-    return promised, None
+        return Verdict(promised, violation.blame(crash.ORACLE.name, call.name))
+    return Verdict(promised)
 
 
 def _mutation(runs: PassRuns, running: Running) -> Violation:

@@ -133,7 +133,11 @@ class LoggingObserver(Observer):
             self.violated(occurrence)
 
     def _write_counts(self, file: Path) -> None:
-        counts = {"checked": self.checked.total(), "exempt": self.exempt.total()}
+        counts = {
+            "checked": self.checked.total(),
+            "exempt": self.exempt.total(),
+            "too_large": self.too_large.total(),
+        }
         file.write_text(json.dumps(counts), encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ and what a pass writes into its data is not noticed.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections import Counter
@@ -26,9 +27,14 @@ from ...compat.serialization import save_json
 from ...oracles import keys
 from ...oracles.inspect import nodes, relax_functions
 from ...oracles.pass_runs import Given, same_functions
+from ...oracles.values.expectation import Expectations
 
 LARGEST = 16 << 20
 """Bytes of constants up to which the text of a module is recorded before a pass."""
+
+LARGEST_KERNEL = 1 << 15
+"""Iterations of a PrimFunc up to which it is evaluated: each of the sixty passes of `tirx.build`
+is judged by what it computes, mostly in loops of Python."""
 
 
 class State(Given):
@@ -57,6 +63,11 @@ class State(Given):
     def has_relax(self) -> bool:
         """It is not down to PrimFuncs yet."""
         return next(relax_functions(self.mod), None) is not None
+
+    @functools.cached_property
+    def expectations(self) -> Expectations:
+        """What its functions give; of large PrimFuncs nothing."""
+        return Expectations(self.mod, LARGEST_KERNEL)
 
     @property
     def portable(self) -> bool:

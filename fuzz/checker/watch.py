@@ -164,4 +164,6 @@ def _summary(folder: Path, code: int) -> str:
     counts = json.loads(file.read_text(encoding="utf-8"))
     checked, exempt = counts["checked"], counts["exempt"]
     others = f", {exempt} more for mutation of their input only" if exempt else ""
+    large = counts["too_large"]
+    others += f", {large} without the values of large functions" if large else ""
     return f"relaxfuzz: {counted(checked, 'run')} of passes checked{others}; the program {how}."

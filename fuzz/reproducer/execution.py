@@ -11,6 +11,7 @@ from pathlib import Path
 from ...oracles import keys
 from ...oracles.check import ORACLES
 from ...oracles.metamorphic import scripted
+from ...oracles.on_device.source import GENERATORS
 from ...oracles.structural import checkers, reference
 from ...oracles.values import builds
 from ...oracles.values.pipeline_values import CODE_GENERATION
@@ -149,7 +150,7 @@ def _is_same(stderr: str, finding: Finding) -> bool:
             return scripted.parser_message(f"{kind}: {text}") == words
         case ("lowering-complete", operator, *_):
             return operator.removeprefix("relax.") in text
-    if finding.pass_name == CODE_GENERATION or finding.oracle not in ORACLES:
+    if finding.pass_name in (CODE_GENERATION, *GENERATORS) or finding.oracle not in ORACLES:
         return True
     oracle = ORACLES[finding.oracle]
     if oracle.tier > 2 and not _RAISES.search(finding.title):

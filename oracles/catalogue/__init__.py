@@ -20,6 +20,7 @@ from . import (
     devices,
     dispatch,
     fusion,
+    gpu_pipelines,
     layout,
     legalization,
     lowering,
@@ -56,6 +57,7 @@ GROUPS = (
     tensorir_rare,
     tensorir_host,
     devices,
+    gpu_pipelines,
     arithmetic,
 )
 """Every module of contracts, roughly in the order in which a build meets their passes."""

@@ -75,7 +75,12 @@ def _alive(pid: int) -> bool:
 
 def iterations(mod: tvm.IRModule) -> int:
     """How many iterations the innermost loops of all PrimFuncs have, about."""
-    return sum(_iterations(func.body) for _, func in prim_funcs(mod))
+    return sum(iterations_of(func) for _, func in prim_funcs(mod))
+
+
+def iterations_of(func: tirx.PrimFunc) -> int:
+    """How many iterations the innermost loops of a PrimFunc have, about."""
+    return _iterations(func.body)
 
 
 def _iterations(stmt: Any) -> int:

@@ -103,7 +103,14 @@ def _failed(kind: str, name: str, failure: Failure) -> Violation:
         return failure.violation.under(f"code for {kind} kills the process", detail=detail)
     what = f"code for {kind} fails to {failure.step}"
     violation = failure.violation.under(what, detail=detail)
-    # Compilers list all that they do not accept: how much of it there is, is an accident.
+    return by_headline(violation, what, failure)
+
+
+def by_headline(violation: Violation, what: str, failure: Failure) -> Violation:
+    """The violation, identified by the first line of what was raised.
+
+    Compilers list all that they do not accept: how much of it there is, is an accident.
+    """
     first = message(headline(failure.text))
     return replace(violation, key=(what, failure.error, first)) if first else violation
 
@@ -121,7 +128,7 @@ def differences(kind: str, runs: PassRuns) -> Iterator[Found]:
     if after is None:
         return
     for name, calls in _calls(kind, runs).items():
-        part = _part(after, name)
+        part = part_of(after, name)
         beat = functools.partial(runs.step, f"execute on {kind}")
         beat()
         values = execute_on(kind, part, name, [side.args for _, side in calls], beat)
@@ -173,7 +180,7 @@ def takes(kind: str, mod: tvm.IRModule, name: str) -> bool:
     return (bound is None or str(bound.kind.name) == kind) and threads == (kind != CPU)
 
 
-def _part(mod: tvm.IRModule, name: str) -> tvm.IRModule:
+def part_of(mod: tvm.IRModule, name: str) -> tvm.IRModule:
     """The PrimFunc with those that it calls, on which nobody else depends."""
     reached = Expectations(mod).reached(name)
     functions = mod.functions_items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ...generators.ops.record import Tolerance
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator, poison
 from ..execute import Failure, Plan
+from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
 from ..tensorir import SMALL, has_kernels, kernels_of, sanitize, translate
@@ -235,8 +237,14 @@ class Expectation:
 class Expectations:
     """What the functions of one module give, each evaluated when it is asked for."""
 
-    def __init__(self, mod: tvm.IRModule) -> None:
+    def __init__(self, mod: tvm.IRModule, largest: float = math.inf) -> None:
+        """
+        Args:
+            largest: iterations of a PrimFunc, with more of which it is too large. What takes the
+                evaluator too long is in any case.
+        """
         self._mod = mod
+        self._largest = largest
         self._known: dict[tuple[str, Kind], Expectation | None] = {}
         self._why_not: dict[tuple[str, Kind], str] = {}
         """What the evaluator says of calls that it does not know."""
@@ -369,6 +377,8 @@ class Expectations:
     def _always_too_large(self, name: str) -> bool:
         """A PrimFunc of tensors of fixed sizes was too large: other elements change little."""
         func = self._mod[name]
+        if isinstance(func, tirx.PrimFunc) and iterations_of(func) > self._largest:
+            return True
         if all(other != name for other, _ in self._too_large):
             return False
         if not isinstance(func, tirx.PrimFunc) or _has_symbolic_sizes(func):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+from collections.abc import Iterator
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import GlobalVar
 from tvm.ir.transform import PassContext
 from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.tirx import compilation_pipeline
+
+from relaxfuzz.compat.structural import structural_map
 
 
 def main_of(mod: tvm.IRModule) -> tuple[GlobalVar, relax.Function]:
@@ -125,3 +130,53 @@ def pipeline(*passes: tvm.transform.Pass) -> tvm.transform.Pass:
         return tvm.transform.Sequential([inner, relax.get_pipeline("default_build")])(mod)
 
     return my_pipeline
+
+
+@tvm.tirx.transform.prim_func_pass(opt_level=0)
+class SubtractsInKernels:
+    """PrimFuncs compute something else."""
+
+    def transform_function(
+        self, func: tirx.PrimFunc, mod: tvm.IRModule, context: PassContext
+    ) -> tirx.PrimFunc:
+        def subtracts(add: tirx.Add) -> tvm.ir.Expr:
+            return tirx.Sub(add.a, add.b) if "float" in str(add.ty.dtype) else add
+
+        body = structural_map(func.body, (tirx.Add, subtracts))
+        return func.with_body(body)
+
+
+@tvm.tirx.transform.prim_func_pass(opt_level=0)
+class KeepsKernels:
+    """PrimFuncs stay what they are, but for an attribute."""
+
+    def transform_function(
+        self, func: tirx.PrimFunc, mod: tvm.IRModule, context: PassContext
+    ) -> tirx.PrimFunc:
+        return func.with_attr("seen", 1)
+
+
+@tvm.tirx.transform.prim_func_pass(opt_level=0)
+class CountsCalls:
+    """PrimFuncs are called in another way."""
+
+    def transform_function(
+        self, func: tirx.PrimFunc, mod: tvm.IRModule, context: PassContext
+    ) -> tirx.PrimFunc:
+        params = [*func.params, tirx.Var("calls", "int32")]
+        return tirx.PrimFunc(params, func.body, func.ret_type, func.attrs)
+
+
+@contextlib.contextmanager
+def lowering(*passes: tvm.transform.Pass) -> Iterator[str]:
+    """The name of a pipeline for `tirx.build`: the default one with these passes before it."""
+
+    def own_lowering() -> tuple[tvm.transform.Pass, Any, Any]:
+        default, *rest = compilation_pipeline.get_tir_pipeline("default")
+        return tvm.transform.Sequential([*passes, default]), *rest
+
+    compilation_pipeline.register_tir_pipeline("own_lowering", own_lowering)
+    try:
+        yield "own_lowering"
+    finally:
+        del compilation_pipeline.PIPELINE_MAP["own_lowering"]

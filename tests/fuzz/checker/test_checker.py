@@ -13,13 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tvm
-from tvm import relax, tirx
+from tvm import relax, te, tirx
 from tvm.ir.instrument import pass_instrument
 
 import relaxfuzz
 from relaxfuzz import Checker, PassViolation
 from relaxfuzz.compat import ir
 from relaxfuzz.compat.serialization import load_json
+from relaxfuzz.corpus.models import MODELS
+from relaxfuzz.fuzz.checker.running import LARGEST_KERNEL
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.oracles.contract import PassContract, Relation
 
@@ -32,6 +34,7 @@ ARCHIVE = Path(
     or ROOT.parent / "shared" / "upstream_modules.tar.xz"
 )
 SLICE = 60  # every so many modules of the archive
+SMALL_MODELS = ("cache_update", "lstm", "symbolic_kernels")
 
 
 def build(checker: Checker, *passes: tvm.transform.Pass, mod: tvm.IRModule | None = None) -> None:
@@ -114,6 +117,78 @@ def test_real_modules_are_silent(tmp_path: Path) -> None:
             reported = [(f.pass_name, f.title) for f in checker.findings]
             assert not reported, name
     assert built > 5
+
+
+def lowered(checker: Checker, *passes: tvm.transform.Pass, name: str = "") -> None:
+    """Build a model for a CPU with these passes over its PrimFuncs."""
+    mod = MODELS[name]() if name else model()
+    mod = relax.get_pipeline("default")(mod)
+    kernels = {g: f for g, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)}
+    with (
+        build_faults.lowering(*passes) as pipeline_name,
+        tvm.transform.PassContext(instruments=[checker]),
+    ):
+        tirx.build(tvm.IRModule(kernels), "llvm", pipeline=pipeline_name)
+
+
+def test_a_pass_over_kernels_that_computes_something_else_is_found(tmp_path: Path) -> None:
+    checker = Checker(semantics=True, collect=True, out=tmp_path / "out")
+    with (
+        build_faults.lowering(build_faults.SubtractsInKernels()) as name,
+        tvm.transform.PassContext(instruments=[checker]),
+    ):
+        relax.build(model(), "llvm", tir_pipeline=name)
+    (finding,) = checker.findings
+    assert (finding.pass_name, finding.oracle) == ("SubtractsInKernels", "evaluated")
+    assert finding.confirmed, "no file was seen to fail"
+    assert checker.checked["SubtractsInKernels"] == 1
+
+
+def test_a_pass_over_kernels_that_changes_their_calls_is_not_judged(tmp_path: Path) -> None:
+    checker = Checker(semantics=True, collect=True, out=tmp_path / "out")
+    lowered(checker, build_faults.KeepsKernels(), build_faults.CountsCalls())
+    assert not checker.findings
+    assert (checker.checked["KeepsKernels"], checker.exempt["KeepsKernels"]) == (1, 0)
+    assert (checker.checked["CountsCalls"], checker.exempt["CountsCalls"]) == (0, 1)
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_lowering_of_real_kernels_is_judged_and_silent(name: str, tmp_path: Path) -> None:
+    checker = Checker(semantics=True, collect=True, out=tmp_path / "out")
+    lowered(checker, name=name)
+    assert not checker.findings
+    # It is judged by values, of some kernels at least.
+    lowered_wrong = Checker(semantics=True, collect=True, out=tmp_path / "out")
+    lowered(lowered_wrong, build_faults.SubtractsInKernels(), name=name)
+    assert {f.pass_name for f in lowered_wrong.findings} == {"SubtractsInKernels"}
+
+
+def test_a_pass_of_tvm_over_kernels_keeps_values(tmp_path: Path) -> None:
+    @tvm.transform.module_pass(opt_level=0, name="s_tir.LowerOpaqueBlock")
+    def wrong(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        subtracts = build_faults.SubtractsInKernels().transform_function
+        functions = {g: subtracts(f, mod, context) for g, f in mod.functions_items()}
+        return build_faults.copied(mod, functions)
+
+    checker = Checker(semantics=True, collect=True, out=tmp_path / "out")
+    lowered(checker, wrong)
+    assert [(f.pass_name, f.oracle) for f in checker.findings] == [
+        ("LowerOpaqueBlock", "evaluated")
+    ]
+
+
+def doubled(size: int) -> tirx.PrimFunc:
+    x = te.placeholder((size,), "float32", name="x")
+    return te.create_prim_func([x, te.compute((size,), lambda i: x[i] + x[i])])
+
+
+def test_large_kernels_are_left_out_and_counted(tmp_path: Path) -> None:
+    checker = Checker(semantics=True, collect=True, out=tmp_path / "out")
+    for size, found in ((LARGEST_KERNEL + 1, 0), (4, 1)):
+        with tvm.transform.PassContext(instruments=[checker]):
+            build_faults.SubtractsInKernels()(tvm.IRModule({"main": doubled(size)}))
+        assert checker.too_large["SubtractsInKernels"] == 1
+        assert len(checker.findings) == found
 
 
 def test_all_is_collected_where_asked(tmp_path: Path) -> None:

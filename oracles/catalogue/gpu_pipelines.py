@@ -1,0 +1,172 @@
+"""Contracts of TVM's pipelines for GPUs: what a build does before it generates code.
+
+A pipeline is a pass like any other, and what is wrong with one of its steps is that step's fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+from tvm.ir.instrument import pass_instrument
+from tvm.tirx.build import split_host_device_mods
+
+from ...generators.choices import Choices
+from ...generators.prim_funcs.kernels import TARGETS
+from ...generators.stages import DEVICE, Stage, between, expression, steps
+from ..contract import Exemption, PassContract, Relation
+from ..inspect import attr, prim_funcs
+from ..passcall import DEVICE_PIPELINES, PassCall, public_passes
+from ..pipelines import names_of_steps
+from .common import definition
+from .tensorir_common import on_a_copy, with_target
+
+RELAX, TIRX = DEVICE_PIPELINES
+
+SPLIT = "tirx.SplitHostDevice"
+"""The last pass whose result is evaluated: behind MakePackedAPI, devices are set and called."""
+
+
+def target_text(kind: str) -> str:
+    """The target of `TARGETS` as a Python expression."""
+    return f"tvm.target.Target({dict(TARGETS[kind])!r}, host='llvm')"
+
+
+# The source of these goes into reproducers.
+def until(pipeline: tvm.transform.Pass, last: str) -> tvm.transform.Pass:
+    """The passes of a pipeline up to the one of this name."""
+
+    @pass_instrument
+    class Stops:
+        over = False
+
+        def should_run(self, mod: tvm.IRModule, info: Any) -> bool:
+            return not self.over
+
+        def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            self.over = self.over or info.name == last
+
+    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        inner = tvm.transform.PassContext(instruments=[Stops()], config=dict(context.config))
+        with inner:
+            return pipeline(mod)
+
+    return tvm.transform.module_pass(run, opt_level=0, name="until")
+
+
+def finished(pipeline: Sequence[Any]) -> tvm.transform.Pass:
+    """A pipeline of `tirx.build` with the passes behind it: one list for the host's functions, one
+    for those of each device."""
+    lowering, host, device = pipeline
+
+    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        hosts, devices = split_host_device_mods(lowering(mod))
+        done = host()(hosts)
+        for each in devices.values():
+            done.update(device()(each))
+        return done
+
+    return tvm.transform.module_pass(run, opt_level=0, name="finished")
+
+
+def for_target(pass_: tvm.transform.Pass, target: tvm.target.Target) -> tvm.transform.Pass:
+    """The pass with this target as the current one."""
+
+    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        with target:
+            return pass_(mod)
+
+    return tvm.transform.module_pass(run, opt_level=0, name="for_target")
+
+
+_UNTIL = ("import tvm", "from tvm.ir.instrument import pass_instrument")
+_FINISHED = ("import tvm", "from tvm.tirx.build import split_host_device_mods")
+
+
+def kind_of(mod: tvm.IRModule) -> str | None:
+    """The kind of device that kernels are bound to; None: none, or of several kinds."""
+    bound = (attr(func, "target") for _, func in prim_funcs(mod))
+    kinds = {str(target.kind.name) for target in bound if target is not None}
+    on_devices = kinds & TARGETS.keys()
+    return on_devices.pop() if len(on_devices) == 1 else None
+
+
+def _relax(choices: Choices, mod: tvm.IRModule) -> PassCall:
+    kind = kind_of(mod) or choices.pick(list(TARGETS))
+    return PassCall(f"{RELAX}({target_text(kind)})")
+
+
+def _tirx(choices: Choices, mod: tvm.IRModule) -> PassCall | None:
+    kind = kind_of(mod)
+    if kind is None:
+        return None
+    pipeline = f"{TIRX}({target_text(kind)})"
+    if choices.flag():
+        imports = (*_FINISHED, definition(finished))
+        return PassCall(f"finished({pipeline})", imports=imports)
+    imports = (*_UNTIL, definition(until))
+    return PassCall(f"until({pipeline}[0], {SPLIT!r})", imports=imports)
+
+
+def _steps_of_relax(call: PassCall) -> tuple[PassCall, ...]:
+    target = call.expr.removeprefix(f"{RELAX}(").removesuffix(")")
+    imports = ("import tvm", definition(on_a_copy), definition(for_target))
+    known = {name: f"{expr}()" for name, expr in public_passes().items() if "." not in name}
+    known["ApplyDefaultSchedule"] = expression(*DEVICE[Stage.SCHEDULED])
+    exprs = [known[name] for name in names_of_steps(call.build()) if name in known]
+    return tuple(
+        PassCall(f"for_target(on_a_copy({expr}), {target})", imports=imports) for expr in exprs
+    )
+
+
+def _steps_of_tirx(call: PassCall) -> tuple[PassCall, ...]:
+    last = Stage.DEVICE_SPLIT
+    names = [name for each in between(Stage.REDUCTIONS_LOWERED, last) for name in steps(each)]
+    if call.expr.startswith("finished"):
+        names += steps(Stage.PACKED)
+    imports = ("import tvm", definition(on_a_copy))
+    return tuple(PassCall(f"on_a_copy({expression(name)})", imports=imports) for name in names)
+
+
+def _by_steps(*oracles: str) -> tuple[Exemption, ...]:
+    """What the contracts of the steps say: of some it is promised, of others not."""
+    reason = "a step of the pipeline does not keep it"
+    return tuple(Exemption(name, reason, "the contracts of the steps") for name in oracles)
+
+
+_LOWERED = _by_steps(
+    "functions",
+    "signature",
+    "attributes",
+    "idempotent",
+    "fixpoint",
+    "renaming",
+    "isolation",
+    "builds",
+)
+
+CONTRACTS: tuple[PassContract, ...] = (
+    PassContract(
+        name=RELAX,
+        variants=_relax,
+        stages=(Stage.KERNELS,),
+        relation=Relation.LOWERED,
+        steps=_steps_of_relax,
+        exemptions=_LOWERED,
+        share=0.01,
+        cost=100.0,
+    ),
+    PassContract(
+        name=TIRX,
+        requires=with_target,
+        variants=_tirx,
+        no_variants="its PrimFuncs are not bound to one kind of GPU",
+        stages=(Stage.SCHEDULED,),
+        relation=Relation.LOWERED,
+        steps=_steps_of_tirx,
+        exemptions=_LOWERED,
+        share=0.05,
+        cost=60.0,
+    ),
+)
