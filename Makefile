@@ -94,7 +94,7 @@ bench-profile: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m bench.profile
 
-# The campaigns of two checkouts, in turn: make bench-versus OLD=../before VERSUS='--rounds 4'
+# The campaigns of two checkouts, in turn: make bench-versus OLD=../before VERSUS='--modules 96'
 bench-versus: $(INSTALLED)
 	$(BIN)/python -m bench.versus $(OLD) $(VERSUS)
 

@@ -1,7 +1,9 @@
 """`make bench-versus OLD=path/to/checkout`: the same campaign in two checkouts, in turn.
 
-Both use the same seed and one worker, each the `relaxfuzz` of its own environment. Where other work
-runs on the machine, only CPU time says something; it is that of all processes.
+Both use the same seed and one worker, each the `relaxfuzz` of its own environment. With --modules
+they check the same modules and confirm or reduce nothing: what they give must be equal, line by
+line. Where other work runs on the machine, only CPU time says something; it is that of all
+processes.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(sys.executable).parent
+
+ROWS = Path(__file__).parents[1] / "tests" / "fuzz" / "campaign" / "rows.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class Campaign:
     checks: int
     wall: float
     cpu: float
+    rows: tuple[str, ...] = ()
+    """What it gave, where that is the same each time."""
 
     def rates(self) -> dict[str, float]:
         """By unit; the more the better."""
@@ -39,22 +46,35 @@ class Campaign:
         }
 
 
-def campaign(programs: Path, options: Sequence[str]) -> Campaign:
+def campaign(programs: Path, seed: str, budget: str) -> Campaign:
     """Run `relaxfuzz run`, without the start of the program in its seconds.
 
     Args:
         programs: the folder of the environment's programs.
-        options: seed and budget.
+        seed: of the campaign.
+        budget: as `--budget` takes it.
     """
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-bench-") as out:
         # An empty folder of known bugs: that of the working directory is not taken.
-        command = [str(programs / "relaxfuzz"), "run", "--no-known", "--known", out, *options]
-        command += ["--workers", "1", "--json", "--out", f"{out}/out"]
-        spent = children()
-        done = subprocess.run(command, capture_output=True, text=True)
-    summary = json.loads(done.stdout.splitlines()[-1])
-    cpu = children() - spent
+        command = [str(programs / "relaxfuzz"), "run", "--no-known", "--known", out]
+        command += ["--seed", seed, "--budget", budget, "--workers", "1", "--json"]
+        lines, _, cpu = output([*command, "--out", f"{out}/out"])
+    summary = json.loads(lines[-1])
     return Campaign(summary["modules"], summary["checks"], summary["seconds"], cpu)
+
+
+def checks(programs: Path, seed: str, modules: str) -> Campaign:
+    """Check so many modules and nothing else, see `rows.py`; all seconds count."""
+    lines, wall, cpu = output([str(programs / "python"), str(ROWS), modules, seed])
+    counts = lines[0].split()
+    return Campaign(int(counts[0]), int(counts[2]), wall, cpu, tuple(lines))
+
+
+def output(command: Sequence[str]) -> tuple[list[str], float, float]:
+    """The lines that a program prints, its seconds, and its CPU seconds."""
+    began, spent = time.monotonic(), children()
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout.splitlines(), time.monotonic() - began, children() - spent
 
 
 def children() -> float:
@@ -78,15 +98,20 @@ def main() -> None:
     parser.add_argument("--modules", help="instead of the budget: both check the same")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
-    budget = ["--modules", options.modules] if options.modules else ["--budget", options.budget]
     runs: dict[str, list[Campaign]] = {"old": [], "new": []}
     for number in range(options.rounds):
         # Each comes first in every other round.
         for name in ("old", "new") if number % 2 == 0 else ("new", "old"):
             programs = options.old / ".venv" / "bin" if name == "old" else HERE
-            runs[name].append(campaign(programs, ["--seed", options.seed, *budget]))
+            if options.modules:
+                runs[name].append(checks(programs, options.seed, options.modules))
+            else:
+                runs[name].append(campaign(programs, options.seed, options.budget))
             show(name, runs[name][-1].rates())
     show("ratio", ratios(runs["old"], runs["new"]))
+    given = {each.rows for both in runs.values() for each in both}
+    if len(given) > 1:
+        print("They do not give the same: compare the outputs of", ROWS)
 
 
 def show(name: str, rates: dict[str, float]) -> None:

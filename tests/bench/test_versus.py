@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.versus import HERE, Campaign, campaign, ratios
+from bench.versus import HERE, Campaign, campaign, checks, ratios
 
 
 def test_each_round_is_compared_by_itself() -> None:
@@ -17,7 +17,13 @@ def test_each_round_is_compared_by_itself() -> None:
 
 @pytest.mark.session
 def test_a_run_is_measured_with_all_of_its_processes() -> None:
-    run = campaign(HERE, ["--seed", "1", "--modules", "2"])
-    assert run.modules == 2
-    assert run.checks > 2
+    run = campaign(HERE, "1", "2s")
+    assert run.modules > 0
     assert run.cpu > 1
+
+
+def test_the_same_modules_give_the_same_rows() -> None:
+    one, other = (checks(HERE, "3", "2") for _ in range(2))
+    assert (one.modules, one.checks) == (2, other.checks)
+    assert one.rows == other.rows
+    assert any("'checks': 1" in row for row in one.rows)
