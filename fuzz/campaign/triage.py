@@ -202,19 +202,19 @@ class Triage:
         """Finish all that is pending; after `seconds` nothing more is reduced or audited.
 
         The first report of each known bug is audited first, if it is not yet, in at most half of
-        the time: new findings are reduced in the rest. What takes longer than `STUCK_SECONDS` after
-        that time stays pending in the store, as far as it got.
+        the time and a fifth of the campaign's: new findings are reduced in the rest. What takes
+        longer than `STUCK_SECONDS` after that time stays pending in the store, as far as it got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
         Raises:
             DiskFailure: see `check`.
         """
-        until = time.monotonic() + seconds
-        self.audits.only_firsts()
+        now = time.monotonic()
+        until, audited = now + seconds, now + min(seconds / 2, self.audits.only_firsts())
         self._start_threads(self._executor.workers)
         try:
-            while self.audits.sure and not self._is_over(until - seconds / 2):
+            while self.audits.sure and not self._is_over(audited):
                 self._wait(tick)
             self._begin_to_end(until)
             left, latest = self._left, until

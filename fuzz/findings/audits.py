@@ -151,12 +151,17 @@ class Audits:
                 if self._tries[name] < MOST_TRIES:
                     self._places.pop(name, None)
 
-    def only_firsts(self) -> None:
-        """The campaign is over: of those that wait, only the first of known bugs are left."""
+    def only_firsts(self) -> float:
+        """The campaign is over: of those that wait, only the first of known bugs are left.
+
+        Returns:
+            The seconds that they may take: a short campaign does not end with a long wait.
+        """
         with self._lock:
             self._ended = True
             self._waiting = [each for each in self._waiting if each.firsts]
             heapq.heapify(self._waiting)
+            return FIRSTS_SHARE * (time.monotonic() - self._began)
 
     def clear(self) -> None:
         """Audit none of those that wait."""

@@ -204,7 +204,8 @@ class Session:
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
         if names := triage.audits.unaudited:
-            text = f"{counted(len(names), 'known bug')} met, of which no report was audited"
+            met = counted(len(names), "known bug")
+            text = f"{met} met, of which there was no time to audit a report"
             self.output.line(text, {"event": "unaudited", "names": names})
         for text in self.triage.user_errors:
             self.user_error(text)

@@ -84,12 +84,16 @@ def test_audits_take_a_share_of_the_time_and_first_ones_a_larger_one(
     assert taken(waiting) == ["second"]
 
 
-def test_after_the_campaign_nothing_limits_first_ones(tmp_path: Path) -> None:
+def test_after_the_campaign_first_ones_may_take_as_much_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waiting = Audits()
+    began = time.monotonic()
     for name in ("one", "two", "three"):
         waiting.add(report(name), [made(tmp_path, name)])
     assert taken(waiting) == ["one"]
-    waiting.only_firsts()
+    monkeypatch.setattr(audits.time, "monotonic", lambda: began + 10)
+    assert waiting.only_firsts() == pytest.approx(2, abs=0.1)
     assert taken(waiting) == ["two", "three"]
 
 
