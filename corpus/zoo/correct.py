@@ -431,8 +431,21 @@ def renews_kernels() -> tvm.transform.Pass:
 
 
 def renews_variables() -> tvm.transform.Pass:
-    """Every variable that a Relax function binds is made anew."""
-    return made("renews_variables", lambda mod: on_functions(mod, relax.utils.copy_with_new_vars))
+    """Every variable that a Relax function binds is made anew.
+
+    A local function that calls itself stays: in TVM's copy it calls what nobody binds any more
+    (`mutator-recursive-local-function`).
+    """
+
+    def change(func: relax.Function) -> relax.Function:
+        recursive = any(
+            binding.var in relax.analysis.free_vars(binding.value)
+            for binding in bindings_of(func)
+            if isinstance(binding.value, relax.Function)
+        )
+        return func if recursive else relax.utils.copy_with_new_vars(func)
+
+    return made("renews_variables", lambda mod: on_functions(mod, change))
 
 
 _EARLY = (Stage.RAW, Stage.LEGALIZED)

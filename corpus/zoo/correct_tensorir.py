@@ -72,8 +72,13 @@ def loads_through_shared_memory() -> tvm.transform.Pass:
             raise Unfit
         outer, _ = on_threads(schedule, loops)
         cached = schedule.cache_read(block.block_rv, 0, "shared")
-        schedule.compute_at(cached, outer, preserve_unit_loops=True)
+        try:
+            schedule.compute_at(cached, outer, preserve_unit_loops=True)
+        except Exception as error:  # what is read where depends on what another buffer holds
+            raise Unfit from error
         rest = schedule.get_loops(cached)[1:]
+        if not rest:  # a block of threads reads a number
+            raise Unfit
         _, lanes = schedule.split(schedule.fuse(*rest), factors=[None, THREADS])
         schedule.bind(lanes, "threadIdx.x")
 
