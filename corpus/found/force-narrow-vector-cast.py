@@ -8,6 +8,7 @@ from tvm.script import ir as I, tirx as T
 class mod:
     @T.prim_func
     def main():
+        b = T.launch_thread("blockIdx.y", T.int64(1))
         a = T.alloc_buffer((1,), "int32x2", layout=None)
         a[0] = T.Cast("int32x2", T.Broadcast(T.float16(0.0), 2))
 

@@ -92,7 +92,6 @@ OWN = (RETURNED, TWICE, CAST, TUPLE, BLOCK)
 WIDER = {"float32": "float64", "float16": "float32", "int32": "int64", "int8": "int32"}
 """To there and back a cast changes nothing."""
 
-
 _SOURCES = {
     **dict.fromkeys("WVU", "weight"),
     **dict.fromkeys("B", "bias"),
@@ -100,7 +99,6 @@ _SOURCES = {
     **dict.fromkeys("ST", "scalar"),
 }
 """Where the operand comes from that a letter stands for; see `pattern.py`."""
-
 
 _SCALARS = (1, 0, 2, -1, None)
 """None: any, such as a fraction next to a number that a pass looks for."""

@@ -330,7 +330,7 @@ def test_assertions_that_are_switched_off() -> None:
 
 def test_a_fault_that_is_not_found_is_a_problem(pool: LocalPool) -> None:
     """The campaign is over before it is met; or long after it should have been."""
-    specimen = "shares_output_shapes"
+    specimen = "reuses_viewed_tensors"  # not met in a thousand modules
     (line,) = with_tvm.hunts({specimen: "well-formed"}, pool, seconds=0.5)
     assert (line.part, line.verdict) == ("speed", Verdict.PROBLEM)
     assert line.value.startswith("well-formed: not found in ")

@@ -76,7 +76,8 @@ def test_most_modules_come_to_the_end() -> None:
 
 def test_every_pass_of_tensorir_is_covered_or_left_out() -> None:
     passes = {name for name in public_passes() if name.partition(".")[0] in BELOW_RELAX}
-    assert passes == {*CONTRACTS, *(name for name in LEFT_OUT if name in passes)}
+    covered = {name for name in CONTRACTS if name.partition(".")[0] in BELOW_RELAX}
+    assert passes == covered | (LEFT_OUT.keys() & passes)
     assert not any("." in name for name in of_family("relax"))
 
 
@@ -296,7 +297,11 @@ class AsWritten:
             B[i] = T.exp(A[i])
 
 
-@pytest.mark.parametrize("name", sorted(CONTRACTS))
+@pytest.mark.parametrize(
+    "name",
+    # What a pipeline takes is said by the contracts of its steps.
+    [name for name, contract in sorted(CONTRACTS.items()) if contract.steps is None],
+)
 def test_a_function_as_people_write_it_is_taken_or_refused_in_words(name: str) -> None:
     """It has no target yet, and buffers as parameters."""
     violations = check(Case(AsWritten, (call_of(name, AsWritten),)), oracles=("crash",))
