@@ -22,9 +22,12 @@ from .known import Expected
 from .recognize import unlike
 
 SECONDS = 3.0
-SHARE, FIRSTS_SHARE = 0.05, 0.2
-"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far. As
-long as the first of a known bug waits, it is more, and after the campaign nothing limits these."""
+SHARE = 0.05
+"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far."""
+
+AFTERWARDS = 0.2
+"""How long the first ones of known bugs that are left may take after a campaign, as a share of its
+time: a short one does not end with a long wait."""
 
 MOST_WAITING = 200
 """Each report waits with its module; most campaigns meet fewer. The first of each always wait."""
@@ -117,8 +120,7 @@ class Audits:
             spent = (time.monotonic() - self._began) * workers
             if not self._waiting:
                 return
-            share = FIRSTS_SHARE if self._waiting[0].firsts else SHARE
-            if self._ended or self._taken * SECONDS <= share * spent:
+            if self._ended or self._taken * SECONDS <= SHARE * spent:
                 report = heapq.heappop(self._waiting)
                 self._taken += 1
                 self._given[report.finding.id] = report
@@ -155,13 +157,13 @@ class Audits:
         """The campaign is over: of those that wait, only the first of known bugs are left.
 
         Returns:
-            The seconds that they may take: a short campaign does not end with a long wait.
+            The seconds that they may take.
         """
         with self._lock:
             self._ended = True
             self._waiting = [each for each in self._waiting if each.firsts]
             heapq.heapify(self._waiting)
-            return FIRSTS_SHARE * (time.monotonic() - self._began)
+            return AFTERWARDS * (time.monotonic() - self._began)
 
     def clear(self) -> None:
         """Audit none of those that wait."""

@@ -67,9 +67,7 @@ def test_those_without_a_place_are_of_one(tmp_path: Path) -> None:
     assert taken(waiting) == ["first", "at a place", "second"]
 
 
-def test_audits_take_a_share_of_the_time_and_first_ones_a_larger_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_audits_take_a_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = made(tmp_path, "one"), made(tmp_path, "two")
     waiting = Audits()
     began = time.monotonic()
@@ -77,14 +75,13 @@ def test_audits_take_a_share_of_the_time_and_first_ones_a_larger_one(
         waiting.add(report(text), [one])
     waiting.add(report("another bug"), [two])
     assert taken(waiting) == ["first"]
-    after = began + 1.1 * audits.SECONDS / audits.FIRSTS_SHARE
-    monkeypatch.setattr(audits.time, "monotonic", lambda: after)
-    assert taken(waiting) == ["another bug"]
-    after = began + 2.2 * audits.SECONDS / audits.SHARE
-    assert taken(waiting) == ["second"]
+    for number, title in enumerate(("another bug", "second"), 1):
+        later = began + 1.1 * number * audits.SECONDS / audits.SHARE
+        monkeypatch.setattr(audits.time, "monotonic", lambda later=later: later)
+        assert taken(waiting) == [title]
 
 
-def test_after_the_campaign_first_ones_may_take_as_much_again(
+def test_after_the_campaign_first_ones_may_take_a_larger_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = Audits()
