@@ -202,8 +202,9 @@ class Triage:
         """Finish all that is pending; after `seconds` nothing more is reduced or audited.
 
         The first report of each known bug is audited first, if it is not yet, in at most half of
-        the time and a fifth of the campaign's: new findings are reduced in the rest. What takes
-        longer than `STUCK_SECONDS` after that time stays pending in the store, as far as it got.
+        the time and a small share of the campaign's: new findings are reduced in the rest. What
+        takes longer than `STUCK_SECONDS` after that time stays pending in the store, as far as it
+        got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 

@@ -23,11 +23,8 @@ from .recognize import unlike
 
 SECONDS = 3.0
 SHARE = 0.05
-"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far."""
-
-AFTERWARDS = 0.2
-"""How long the first ones of known bugs that are left may take after a campaign, as a share of its
-time: a short one does not end with a long wait."""
+"""What one audit takes of a worker, roughly, and what all may take of the workers' time so far; the
+first ones of known bugs that are left may take as much again after a campaign."""
 
 MOST_WAITING = 200
 """Each report waits with its module; most campaigns meet fewer. The first of each always wait."""
@@ -163,7 +160,7 @@ class Audits:
             self._ended = True
             self._waiting = [each for each in self._waiting if each.firsts]
             heapq.heapify(self._waiting)
-            return AFTERWARDS * (time.monotonic() - self._began)
+            return SHARE * (time.monotonic() - self._began)
 
     def clear(self) -> None:
         """Audit none of those that wait."""

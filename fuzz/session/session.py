@@ -204,8 +204,8 @@ class Session:
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
         if names := triage.audits.unaudited:
-            met = counted(len(names), "known bug")
-            text = f"{met} met, of which there was no time to audit a report"
+            bugs = counted(len(names), "known bug")
+            text = f"{bugs} recognized by key alone: a longer run audits a report of each"
             self.output.line(text, {"event": "unaudited", "names": names})
         for text in self.triage.user_errors:
             self.user_error(text)

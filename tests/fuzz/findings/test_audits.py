@@ -81,7 +81,7 @@ def test_audits_take_a_share_of_the_time(tmp_path: Path, monkeypatch: pytest.Mon
         assert taken(waiting) == [title]
 
 
-def test_after_the_campaign_first_ones_may_take_a_larger_share(
+def test_after_the_campaign_first_ones_may_take_as_much_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = Audits()
@@ -90,7 +90,7 @@ def test_after_the_campaign_first_ones_may_take_a_larger_share(
         waiting.add(report(name), [made(tmp_path, name)])
     assert taken(waiting) == ["one"]
     monkeypatch.setattr(audits.time, "monotonic", lambda: began + 10)
-    assert waiting.only_firsts() == pytest.approx(2, abs=0.1)
+    assert waiting.only_firsts() == pytest.approx(0.5, abs=0.1)
     assert taken(waiting) == ["two", "three"]
 
 

@@ -72,4 +72,7 @@ def test_known_bugs_that_were_not_audited_are_told() -> None:
     begin, _, told = drained(triage, interrupted=True)
     assert (begin, triage.seconds) == ("1 finding to confirm", 0.0)
     names = {"event": "unaudited", "names": ("a", "b")}
-    assert told == ("2 known bugs met, of which there was no time to audit a report", names)
+    assert told == (
+        "2 known bugs recognized by key alone: a longer run audits a report of each",
+        names,
+    )
