@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,13 @@ def test_a_campaign_counts_a_known_bug_in_other_words(
         assert not expected.reports
 
 
+@pytest.fixture
+def time_for_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short the campaign was."""
+    monkeypatch.setattr(audits, "SHARE", math.inf)
+
+
+@pytest.mark.usefixtures("time_for_audits")
 def test_a_campaign_reports_what_has_only_the_key_of_a_known_bug(
     pool: LocalPool, finding: Finding, tmp_path: Path
 ) -> None:
@@ -187,6 +195,7 @@ def test_a_campaign_reports_what_has_only_the_key_of_a_known_bug(
     assert [each.unlike for each in told] == [("recorded",)]
 
 
+@pytest.mark.usefixtures("time_for_audits")
 def test_the_first_report_of_a_known_bug_is_looked_at_however_long_it_takes(
     pool: LocalPool, finding: Finding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
