@@ -201,10 +201,9 @@ class Triage:
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
         """Finish all that is pending; after `seconds` nothing more is reduced or audited.
 
-        The first report of each known bug is audited first, if it is not yet, in at most half of
-        the time and a small share of the campaign's: new findings are reduced in the rest. What
-        takes longer than `STUCK_SECONDS` after that time stays pending in the store, as far as it
-        got.
+        First reports of known bugs that are left are audited, for a share of the campaign's time
+        and at most half of `seconds`. What takes longer than `STUCK_SECONDS` after that time stays
+        pending in the store, as far as it got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
