@@ -129,6 +129,14 @@ def local_functions(root: Any) -> list[relax.Function]:
     return [f for f in nodes(root, relax.Function) if not f.same_as(root)]
 
 
+def has_recursive_local(root: Any) -> bool:
+    """A function that is bound inside of another one uses its own name."""
+    return any(
+        isinstance(binding.value, relax.Function) and binding.var in nodes(binding.value, relax.Var)
+        for binding in bindings_of(root)
+    )
+
+
 def global_vars(root: Any) -> list[tvm.ir.GlobalVar]:
     """Every use of a GlobalVar inside."""
     return nodes(root, tvm.ir.GlobalVar)

@@ -22,6 +22,7 @@ from ...generators.stages import Stage
 from ...oracles.inspect import (
     bindings_of,
     global_vars,
+    has_recursive_local,
     is_public,
     nodes,
     op_name,
@@ -438,12 +439,7 @@ def renews_variables() -> tvm.transform.Pass:
     """
 
     def change(func: relax.Function) -> relax.Function:
-        recursive = any(
-            binding.var in relax.analysis.free_vars(binding.value)
-            for binding in bindings_of(func)
-            if isinstance(binding.value, relax.Function)
-        )
-        return func if recursive else relax.utils.copy_with_new_vars(func)
+        return func if has_recursive_local(func) else relax.utils.copy_with_new_vars(func)
 
     return made("renews_variables", lambda mod: on_functions(mod, change))
 

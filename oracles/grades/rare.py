@@ -24,6 +24,7 @@ from ..inspect import (
     bindings_of,
     calls_of,
     global_vars,
+    has_recursive_local,
     local_functions,
     nodes,
     relax_functions,
@@ -43,11 +44,8 @@ Predicate = Callable[[tvm.IRModule], bool]
 
 def recursion(mod: tvm.IRModule) -> bool:
     """A function calls itself, perhaps by way of others; or a local one uses its own name."""
-    for binding in bindings_of(mod):
-        if isinstance(binding.value, relax.Function) and binding.var in nodes(
-            binding.value, relax.Var
-        ):
-            return True
+    if has_recursive_local(mod):
+        return True
     calls = {gvar: set(global_vars(func)) for gvar, func in relax_functions(mod)}
     for gvar in calls:
         reached: set[Any] = set()

@@ -64,8 +64,7 @@ def sides(runs: PassRuns, *, unchanged: bool = False) -> Iterator[tuple[Expectat
     kept = set() if unchanged else _kept(runs.mod, after)
     kinds, most = _kinds(runs)
     # A function that becomes private, as it may, is not called from outside any more.
-    private = {str(gvar.name_hint) for gvar, func in after.functions_items() if not is_public(func)}
-    uncalled = private if runs.exempt("functions") else set()
+    uncalled = _private_functions(after) if runs.exempt("functions") else set()
     why = "no public function of the module computes something that the pass has changed"
     found = False
     for gvar, _ in entries(runs.mod):
@@ -82,6 +81,11 @@ def sides(runs: PassRuns, *, unchanged: bool = False) -> Iterator[tuple[Expectat
         why = expected.why_not(name) or why
     if not found:
         abstain(why)
+
+
+def _private_functions(mod: tvm.IRModule) -> set[str]:
+    """Functions that are not called from outside."""
+    return {str(gvar.name_hint) for gvar, func in mod.functions_items() if not is_public(func)}
 
 
 def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectation] | None:
