@@ -74,11 +74,16 @@ _ORACLE: Frame = ("Oracle.violations", "relaxfuzz/oracles/oracle.py")
 
 
 def stacks(folded: Iterable[str]) -> Iterator[tuple[list[Frame], int]]:
-    """The stacks of py-spy's raw format, from the outermost frame, and how often each was seen."""
+    """The stacks of py-spy's raw format, from the outermost frame, and how often each was seen.
+
+    A stack begins with the command of its process. Where that has line breaks (`python -c`), the
+    lines before the last have no frames and no count.
+    """
     for line in folded:
         stack, _, count = line.rpartition(" ")
-        matches = map(_FRAME.fullmatch, stack.split(";"))
-        yield [(m["function"], m["file"]) for m in matches if m is not None], int(count)
+        if count.isdecimal():
+            matches = map(_FRAME.fullmatch, stack.split(";"))
+            yield [(m["function"], m["file"]) for m in matches if m is not None], int(count)
 
 
 def profile(folded: Iterable[str]) -> dict[str, Any]:

@@ -54,3 +54,8 @@ def test_each_function_that_is_looked_for_exists(function: str, file: str) -> No
     assert spec is not None
     assert spec.origin is not None
     assert re.search(rf"\bdef {function.rpartition('.')[2]}\b", Path(spec.origin).read_text())
+
+
+def test_a_command_with_line_breaks_does_not_end_the_stack() -> None:
+    shares = profile(['process 9:"python -c import os', 'import sys";main (x.py:1) 5'])
+    assert shares["processes"] == {"driver and zygote": 5}
