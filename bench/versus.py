@@ -46,17 +46,19 @@ class Campaign:
         }
 
 
-def campaign(programs: Path, seed: str, budget: str) -> Campaign:
+def campaign(programs: Path, seed: str, budget: str, *, known: bool) -> Campaign:
     """Run `relaxfuzz run`, without the start of the program in its seconds.
 
     Args:
         programs: the folder of the environment's programs.
         seed: of the campaign.
         budget: as `--budget` takes it.
+        known: the checkout's own records of bugs are used: few findings are reduced.
     """
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-bench-") as out:
         # An empty folder of known bugs: that of the working directory is not taken.
-        command = [str(programs / "relaxfuzz"), "run", "--no-known", "--known", out]
+        command = [str(programs / "relaxfuzz"), "run", "--known", out]
+        command += [] if known else ["--no-known"]
         command += ["--seed", seed, "--budget", budget, "--workers", "1", "--json"]
         lines, _, cpu = output([*command, "--out", f"{out}/out"])
     summary = json.loads(lines[-1])
@@ -96,6 +98,9 @@ def main() -> None:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--budget", default="60s", help="of each run")
     parser.add_argument("--modules", help="instead of the budget: both check the same")
+    parser.add_argument(
+        "--known", action="store_true", help="with each checkout's own records of TVM's bugs"
+    )
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     runs: dict[str, list[Campaign]] = {"old": [], "new": []}
@@ -106,7 +111,9 @@ def main() -> None:
             if options.modules:
                 runs[name].append(checks(programs, options.seed, options.modules))
             else:
-                runs[name].append(campaign(programs, options.seed, options.budget))
+                runs[name].append(
+                    campaign(programs, options.seed, options.budget, known=options.known)
+                )
             show(name, runs[name][-1].rates())
     show("ratio", ratios(runs["old"], runs["new"]))
     given = {each.rows for both in runs.values() for each in both}

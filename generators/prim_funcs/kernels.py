@@ -30,10 +30,28 @@ TARGETS: Mapping[str, Mapping[str, Any]] = {
     "vulkan": {"kind": "vulkan"},
     "metal": {"kind": "metal"},
     "opencl": {"kind": "opencl"},
+    "adreno": {"kind": "opencl", "device": "adreno"},
     "webgpu": {"kind": "webgpu"},
 }
 """The devices, by names that users know. None of them needs to be there: nothing is compiled. What
 a device allows is spelled out where TVM would ask the device or its compiler for it."""
+
+KINDS = tuple(dict.fromkeys(str(target["kind"]) for target in TARGETS.values()))
+"""The kinds of targets; each is also the name of one."""
+
+
+@functools.cache
+def _names() -> Mapping[frozenset[str], str]:
+    return {
+        frozenset(map(str, tvm.target.Target(target).keys)): name
+        for name, target in TARGETS.items()
+    }
+
+
+def name_of(target: tvm.target.Target) -> str | None:
+    """The name in `TARGETS` of a target that TVM takes for a device of the same sort."""
+    return _names().get(frozenset(map(str, target.keys)))
+
 
 SIZES = (16, 32, 17, 15, 64, 31, 33, 1, 7, 63, 65, 128)
 """Of dimensions: around the tiles of schedules, and primes."""

@@ -27,8 +27,9 @@ REST = ("gpu.Reduction", "gpu.GeneralReduction", "gpu.Fallback")
 (DEFAULT,) = map(expression, DEVICE[Stage.SCHEDULED])
 """tvm/relax/backend/{cuda,rocm,gpu_generic}/pipeline.py"""
 
-ADRENO = _rules("adreno.Conv2d", "adreno.LayoutTransform", "adreno.Pool2D", *REST)
-"""tvm/relax/backend/adreno/pipeline.py, both lists of it."""
+ADRENO = ("adreno.Conv2d", "adreno.LayoutTransform", "adreno.Pool2D")
+ADRENO_LISTS = (_rules(*ADRENO), _rules(*REST))
+"""tvm/relax/backend/adreno/pipeline.py applies one after the other."""
 
 SINGLE = (
     "gpu.Matmul",
@@ -53,19 +54,26 @@ def _of_cpu(mod: tvm.IRModule, call: PassCall) -> bool:
 
 
 def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
-    """The PrimFuncs for a device: BindTarget binds those that compute sizes to the host."""
-    bound = [(func, attr(func, "target")) for _, func in prim_funcs(mod)]
-    return [func for func, target in bound if target is not None and "gpu" in target.keys]
+    return [func for _, func in prim_funcs(mod) if _is_kernel(func)]
+
+
+def _is_kernel(func: tirx.PrimFunc) -> bool:
+    """It is for a device: BindTarget binds what computes sizes to the host."""
+    target = attr(func, "target")
+    return target is not None and "gpu" in target.keys
 
 
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
-    kinds = {str(attr(func, "target").kind.name) for func in _kernels(mod)}
-    if not kinds:
+    kernels = _kernels(mod)
+    if not kernels:
         names = [name for name in CPU if hasattr(tvm.s_tir.dlight.cpu, name.partition(".")[2])]
         return mostly_on_a_copy(choices, _rules(choices.pick(names)))
-    lists = [DEFAULT, ADRENO] if kinds == {"opencl"} else [DEFAULT]
-    single = [_rules(name) for name in SINGLE]
-    expr = choices.pick(single if choices.flag() else lists)
+    rules: tuple[str, ...] = SINGLE
+    default = DEFAULT
+    if all("adreno" in attr(func, "target").keys for func in kernels):
+        rules = (*ADRENO, "adreno.Fallback", *SINGLE)
+        default = _rules(*ADRENO, *REST)
+    expr = _rules(choices.pick(rules)) if choices.flag() else default
     return mostly_on_a_copy(choices, expr)
 
 
@@ -73,7 +81,7 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
     blocks first, and then apply a simple block/grid mapping". The target says what there is.
     """
-    over = _over_limits(after) or _over_limits_lowered(after)
+    over = _over_limits(before, after) or _over_limits_lowered(before, after)
     if over is not None or "Fallback" not in call.expr:
         return over
     for func in _kernels(after):
@@ -88,8 +96,12 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     return None
 
 
-def _over_limits(after: tvm.IRModule) -> str | None:
-    for func in _kernels(after):
+def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
+    """A kernel takes more than its target has, and did not when it was given."""
+    given = {str(gvar.name_hint): func for gvar, func in prim_funcs(before)}
+    for gvar, func in prim_funcs(after):
+        if not _is_kernel(func) or _over(given.get(str(gvar.name_hint))):
+            continue
         try:
             over = over_limits(func)
         except Disagreement:
@@ -100,23 +112,32 @@ def _over_limits(after: tvm.IRModule) -> str | None:
     return None
 
 
-def _over_limits_lowered(after: tvm.IRModule) -> str | None:
+def _over(func: tirx.PrimFunc | None) -> bool:
+    """Whoever scheduled it by hand had another device in mind."""
+    try:
+        return func is not None and _is_kernel(func) and over_limits(func) is not None
+    except Disagreement:
+        return True
+
+
+def _over_limits_lowered(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
     """The same of the kernels that the default pipeline of `tirx.build` makes, whose shared memory
     has its size then.
     """
     if not any(map(shared_buffers, _kernels(after))):
         return None
     try:
-        return _over_limits(tvm.s_tir.pipeline.default_s_tir_pipeline()[0](after))
+        lowered = tvm.s_tir.pipeline.default_s_tir_pipeline()[0](after)
     except Exception:  # whatever a pass of the pipeline raises, it raises where it is checked, too
         return None
+    return _over_limits(before, lowered)
 
 
 def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is. A
     kernel that does nothing has nothing to bind.
     """
-    over = _over_limits(after)
+    over = _over_limits(before, after)
     acting = (func for func in _kernels(after) if nodes(func, ir.BufferStore))
     if over is None and not all(map(is_bound_to_threads, acting)):
         return "a kernel is not bound to threads"

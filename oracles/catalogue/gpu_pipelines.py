@@ -5,7 +5,6 @@ A pipeline is a pass like any other, and what is wrong with one of its steps is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import tvm
@@ -13,13 +12,14 @@ from tvm.ir.instrument import pass_instrument
 from tvm.tirx.build import split_host_device_mods
 
 from ...generators.choices import Choices
-from ...generators.prim_funcs.kernels import TARGETS
-from ...generators.stages import DEVICE, Stage, between, expression, steps
+from ...generators.prim_funcs.kernels import TARGETS, name_of
+from ...generators.stages import Stage, between, expression, steps
 from ..contract import Exemption, PassContract, Relation
 from ..inspect import attr, prim_funcs
 from ..passcall import DEVICE_PIPELINES, PassCall, public_passes
 from ..pipelines import names_of_steps
 from .common import definition
+from .devices import ADRENO_LISTS, DEFAULT
 from .tensorir_common import on_a_copy, with_target
 
 RELAX, TIRX = DEVICE_PIPELINES
@@ -28,14 +28,14 @@ SPLIT = "tirx.SplitHostDevice"
 """The last pass whose result is evaluated: behind MakePackedAPI, devices are set and called."""
 
 
-def target_text(kind: str) -> str:
+def target_text(name: str) -> str:
     """The target of `TARGETS` as a Python expression."""
-    return f"tvm.target.Target({dict(TARGETS[kind])!r}, host='llvm')"
+    return f"tvm.target.Target({dict(TARGETS[name])!r}, host='llvm')"
 
 
 # The source of these goes into reproducers.
-def until(pipeline: tvm.transform.Pass, last: str) -> tvm.transform.Pass:
-    """The passes of a pipeline up to the one of this name."""
+def until(pipeline: Any, last: str) -> tvm.transform.Pass:
+    """The passes of a pipeline of `tirx.build` up to the one of this name."""
 
     @pass_instrument
     class Stops:
@@ -48,19 +48,20 @@ def until(pipeline: tvm.transform.Pass, last: str) -> tvm.transform.Pass:
             self.over = self.over or info.name == last
 
     def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        lowering, _host, _device = pipeline
         inner = tvm.transform.PassContext(instruments=[Stops()], config=dict(context.config))
         with inner:
-            return pipeline(mod)
+            return lowering(mod)
 
     return tvm.transform.module_pass(run, opt_level=0, name="until")
 
 
-def finished(pipeline: Sequence[Any]) -> tvm.transform.Pass:
+def finished(pipeline: Any) -> tvm.transform.Pass:
     """A pipeline of `tirx.build` with the passes behind it: one list for the host's functions, one
     for those of each device."""
-    lowering, host, device = pipeline
 
     def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        lowering, host, device = pipeline
         hosts, devices = split_host_device_mods(lowering(mod))
         done = host()(hosts)
         for each in devices.values():
@@ -84,37 +85,44 @@ _UNTIL = ("import tvm", "from tvm.ir.instrument import pass_instrument")
 _FINISHED = ("import tvm", "from tvm.tirx.build import split_host_device_mods")
 
 
-def kind_of(mod: tvm.IRModule) -> str | None:
-    """The kind of device that kernels are bound to; None: none, or of several kinds."""
+def device_of(mod: tvm.IRModule) -> str | None:
+    """The name in `TARGETS` of the device that kernels are bound to; None: none, or several."""
     bound = (attr(func, "target") for _, func in prim_funcs(mod))
-    kinds = {str(target.kind.name) for target in bound if target is not None}
-    on_devices = kinds & TARGETS.keys()
-    return on_devices.pop() if len(on_devices) == 1 else None
+    names = {name_of(target) for target in bound if target is not None} - {None}
+    return names.pop() if len(names) == 1 else None
 
 
 def _relax(choices: Choices, mod: tvm.IRModule) -> PassCall:
-    kind = kind_of(mod) or choices.pick(list(TARGETS))
-    return PassCall(f"{RELAX}({target_text(kind)})")
+    device = device_of(mod) or choices.pick(list(TARGETS))
+    return PassCall(f"{RELAX}({target_text(device)})")
 
 
 def _tirx(choices: Choices, mod: tvm.IRModule) -> PassCall | None:
-    kind = kind_of(mod)
-    if kind is None:
+    device = device_of(mod)
+    if device is None:
         return None
-    pipeline = f"{TIRX}({target_text(kind)})"
+    pipeline = f"{TIRX}({target_text(device)})"
     if choices.flag():
         imports = (*_FINISHED, definition(finished))
         return PassCall(f"finished({pipeline})", imports=imports)
     imports = (*_UNTIL, definition(until))
-    return PassCall(f"until({pipeline}[0], {SPLIT!r})", imports=imports)
+    return PassCall(f"until({pipeline}, {SPLIT!r})", imports=imports)
 
 
 def _steps_of_relax(call: PassCall) -> tuple[PassCall, ...]:
     target = call.expr.removeprefix(f"{RELAX}(").removesuffix(")")
     imports = ("import tvm", definition(on_a_copy), definition(for_target))
     known = {name: f"{expr}()" for name, expr in public_passes().items() if "." not in name}
-    known["ApplyDefaultSchedule"] = expression(*DEVICE[Stage.SCHEDULED])
-    exprs = [known[name] for name in names_of_steps(call.build()) if name in known]
+    known |= {
+        "tirx.BindTarget": f"tirx.transform.BindTarget({target})",
+        "DecomposeOps": "DecomposeOpsForInference()",
+    }
+    lists = iter(ADRENO_LISTS if "adreno" in target else (DEFAULT,))
+    exprs = [
+        next(lists) if name == "ApplyDefaultSchedule" else known[name]
+        for name in names_of_steps(call.build())
+        if name in known or name == "ApplyDefaultSchedule"
+    ]
     return tuple(
         PassCall(f"for_target(on_a_copy({expr}), {target})", imports=imports) for expr in exprs
     )

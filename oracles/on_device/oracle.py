@@ -48,6 +48,9 @@ REFUSALS = re.compile(
     # The generators of code for devices name a type or an operation that they have nothing for.
     r"|Cannot convert type .* to \w+ type|Unsupported FP\d type|Do not know how to handle type"
     r"|Only support scalar and vector types of width|Unresolved call"
+    # WebGPU has no 64-bit integers: its generator narrows them (codegen_webgpu.cc, 'narrow all i64
+    # to i32') and refuses a number that does not fit.
+    r"|Literal value \S+ exceeds range of int32"
     # The compiler of the device lacks a header of its toolkit.
     r"|cannot open source file|No such file or directory"
     # More shared memory or registers than a block may have, which depends on the compiler.

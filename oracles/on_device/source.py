@@ -15,6 +15,7 @@ from tvm import tirx
 from tvm.target import Target
 from tvm.tirx.build import split_host_device_mods
 
+from ...generators.prim_funcs.kernels import KINDS as ON_DEVICES
 from ...generators.prim_funcs.kernels import TARGETS
 from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
@@ -41,7 +42,7 @@ C = "c"
 
 KINDS: Mapping[str, str] = {
     CPU: C,
-    **{kind: kind for kind in TARGETS if kind not in LEFT_OUT},
+    **{kind: kind for kind in ON_DEVICES if kind not in LEFT_OUT},
 }
 """By the kind of target that a PrimFunc is code for: the generator of source."""
 

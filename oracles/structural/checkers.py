@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -13,17 +14,18 @@ from tvm.relax.analysis import BaseCheckResult, type_base_check
 
 from ...compat import ir
 from .. import keys
-from ..inspect import attr, calls_of, global_vars, nodes, relax_functions, tensor_types
+from ..inspect import attr, calls_of, global_vars, nodes, prim_funcs, relax_functions, tensor_types
 from ..violation import Violation
 
 RELAX = "ill-formed"
 TENSOR_IR = "ill-formed TensorIR"
 """Which checker complains: the first part of a key."""
+OPERANDS = "ill-formed TensorIR: operands of one operator have different types"
 
 
 def flaw(mod: tvm.IRModule) -> Violation | None:
     """The first thing that is wrong with a module, or None."""
-    return relax_flaw(mod) or tensor_ir_flaw(mod) or names_flaw(mod)
+    return relax_flaw(mod) or tensor_ir_flaw(mod) or operands_flaw(mod) or names_flaw(mod)
 
 
 def input_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -55,6 +57,35 @@ def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
         return None
     return _complaint(TENSOR_IR, ir.verify_well_formed, mod)
 
+
+def operands_flaw(mod: tvm.IRModule) -> Violation | None:
+    """An operator of TensorIR with operands of two types.
+
+    Whoever makes one is refused ('mismatched types', src/tirx/ir/expr.cc); a pass that puts another
+    buffer or variable into one that exists is not.
+    """
+    mixed: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if node.a.ty != node.b.ty:
+            mixed.append(node)
+
+    for gvar, func in prim_funcs(mod):
+        tvm_ffi.structural_walk(func, (_OPERATORS, visit))
+        if mixed:
+            node = mixed[0]
+            return Violation.titled(
+                OPERANDS,
+                f"{type(node).__name__} of {node.a.ty} and {node.b.ty} in {gvar.name_hint!r}: "
+                f"{node}\n\n{keys.listing(mod)}",
+            )
+    return None
+
+
+_OPERATORS = (
+    *(ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Mod, ir.FloorDiv, ir.FloorMod, ir.Min, ir.Max),
+    *(ir.EQ, ir.NE, ir.LT, ir.LE, ir.GT, ir.GE),
+)
 
 _MISFIT = re.compile(
     r"Expression of type .* cannot be assigned to a variable of type "

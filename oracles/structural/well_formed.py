@@ -13,7 +13,16 @@ from ..inspect import prim_funcs
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
-from .checkers import RELAX, TENSOR_IR, flaw, names_flaw, relax_flaw, tensor_ir_flaw
+from .checkers import (
+    OPERANDS,
+    RELAX,
+    TENSOR_IR,
+    flaw,
+    names_flaw,
+    operands_flaw,
+    relax_flaw,
+    tensor_ir_flaw,
+)
 from .inside import parts_alone
 
 
@@ -25,7 +34,7 @@ def check(runs: PassRuns) -> Violation | None:
     known = _same_prim_funcs(runs.mod, result) and runs.intact
     found = (
         relax_flaw(result)
-        or (None if known else tensor_ir_flaw(result))
+        or (None if known else tensor_ir_flaw(result) or operands_flaw(result))
         or names_flaw(result, runs.mod if known else None)
     )
     return None if found is None else _inside(runs) or found
@@ -63,6 +72,8 @@ def complaint_text(result: str, what: str) -> Iterator[str]:
         yield f"relax.analysis.well_formed({result})"
     elif what == TENSOR_IR:
         yield f"tvm.s_tir.analysis.verify_well_formed({result})"
+    elif what == OPERANDS:
+        yield f"result = {result}\n{_OPERANDS}"
     elif "global_symbol" in what:
         yield f"result = {result}\n{_SYMBOLS}"
     else:
@@ -73,6 +84,16 @@ _SYMBOLS = """\
 for gvar, func in result.functions_items():
     symbol = (func.attrs or {}).get("global_symbol")
     assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
+"""
+
+_OPERANDS = """\
+names = "Add Sub Mul Div Mod FloorDiv FloorMod Min Max EQ NE LT LE GT GE".split()
+operators = tuple(getattr(tvm.tirx, name) for name in names)
+for func in result.functions.values():
+    used = []
+    tvm_ffi.structural_walk(func, (operators, used.append))
+    for each in used:
+        assert each.a.ty == each.b.ty, f"{each.a.ty} and {each.b.ty} in {each}"
 """
 
 _USES = """\
@@ -92,7 +113,8 @@ ORACLE = Oracle(
     looks_at=Aspect.RESULT | Aspect.TYPES,
     promise="The result of a pass on a well-formed module is well-formed.",
     source="docstrings of relax.analysis.well_formed and s_tir.analysis.verify_well_formed; "
-    "relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'",
+    "relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'; "
+    "src/tirx/ir/expr.cc: operands of different types are refused as 'mismatched types'",
     check=check,
     snippet="""\
 import tvm_ffi

@@ -10,7 +10,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.choices import Choices
-from relaxfuzz.generators.prim_funcs.kernels import kernels
+from relaxfuzz.generators.prim_funcs.kernels import TARGETS, kernels
 from relaxfuzz.generators.stages import Stage, between, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
@@ -167,6 +167,36 @@ def test_shared_memory_counts_once_it_is_as_large_as_it_will_be() -> None:
     assert (
         found.title == "a kernel takes more bytes of shared memory in a block than its target has"
     )
+
+
+@I.ir_module
+class ByHand:
+    @T.prim_func(s_tir=True)
+    def kernel(A: T.Buffer((1024,), "float32")):
+        for tx in T.thread_binding(1024, thread="threadIdx.x"):
+            with T.sblock("zero"):
+                vi = T.axis.spatial(1024, tx)
+                A[vi] = T.float32(0)
+
+
+def test_what_was_scheduled_for_a_larger_device_is_not_blamed_on_the_rules() -> None:
+    small = tvm.target.Target(TARGETS["adreno"], host="llvm")
+    given = tirx.transform.BindTarget(small)(ByHand)
+    post = catalogue["dlight.ApplyDefaultSchedule"].post
+    assert post(given, given, parse("s_tir.dlight.ApplyDefaultSchedule()")) is None
+    found = post(tvm.IRModule({}), given, parse("s_tir.dlight.ApplyDefaultSchedule()"))
+    assert found == "a kernel takes more threads in a block than its target has"
+
+
+def test_rules_of_a_device_are_applied_to_its_kernels() -> None:
+    for device in ("adreno", "opencl"):
+        target = tvm.target.Target(TARGETS[device], host="llvm")
+        given = tirx.transform.BindTarget(target)(ByHand)
+        texts = {
+            catalogue["dlight.ApplyDefaultSchedule"].choose(Choices(bytes([n]) * 64), given).expr
+            for n in range(256)
+        }
+        assert any("adreno.Conv2d" in text for text in texts) == (device == "adreno")
 
 
 def test_lowering_keeps_a_kernel_within_the_shared_memory_of_its_target() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -227,6 +228,20 @@ def test_what_a_module_shares_with_a_sound_one_is_not_walked_again(
     rest = [pair for pair in sound.functions_items() if pair[0].name_hint != "loose"]
     assert checkers.names_flaw(tvm.IRModule({**dict(rest), **added}), sound) is None
     assert len(walked) == 3
+
+
+def test_operands_of_two_types_are_ill_formed() -> None:
+    """Only a mutator gives one: who makes it is refused."""
+    half, single = tirx.Var("x", "float16"), tirx.Var("x", "float32")
+    mixed = tvm_ffi.structural_map(
+        tirx.PrimFunc([half, single], ir.Evaluate(tirx.Min(single, tirx.const(1, "float32")))),
+        [(tirx.Var, lambda var: half if var.same_as(single) else var)],
+    )
+    sound = tirx.PrimFunc([single], ir.Evaluate(tirx.Min(single, tirx.const(1, "float32"))))
+    assert checkers.operands_flaw(tvm.IRModule({"f": sound})) is None
+    found = checkers.operands_flaw(tvm.IRModule({"f": mixed}))
+    assert found is not None
+    assert "Min of" in found.detail
 
 
 # Several passes
