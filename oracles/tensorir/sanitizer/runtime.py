@@ -143,7 +143,7 @@ def read_lanes(
     """
     places = _places(index)
     shape = array.shape[: len(index)]
-    used = [chosen is None or np.any(chosen)] * len(places)
+    used: Any = [chosen is None or np.any(chosen)] * len(places)
     if chosen is not None and len(places) > 1:
         used = np.broadcast_to(chosen, len(places))
     for place, needed in zip(places, used, strict=True):
