@@ -50,37 +50,40 @@ class Compared:
     """By stage: "equal", "different", or why it is not evaluated."""
     detail: str = ""
     """The first difference."""
+    by: str = ""
+    """The pass behind which the evaluator agrees with compiled code, and before which it does not.
+    """
 
     @property
     def unexplained(self) -> bool:
         """Compiled code differs from the module at the last stage."""
         return bool(self.stages) and [*self.stages.values()][-1] == DIFFERENT
 
-    @property
-    def changed(self) -> Stage | None:
-        """The stage from which on the evaluator agrees with compiled code, and did not before."""
-        said = [(stage, text) for stage, text in self.stages.items() if text in (EQUAL, DIFFERENT)]
-        wrong = [number for number, (_, text) in enumerate(said) if text == DIFFERENT]
-        if not wrong or wrong[-1] + 1 == len(said):
-            return None
-        return said[wrong[-1] + 1][0]
 
-
-def stages_of(mod: tvm.IRModule) -> Iterator[tuple[Stage, tvm.IRModule | None]]:
-    """The module at each stage; None from where a pass fails."""
+def passes_of(mod: tvm.IRModule) -> Iterator[tuple[Stage, str, tvm.IRModule | None]]:
+    """The module behind each pass of the pipeline; None from where one fails."""
     at: tvm.IRModule | None = mod
     for stage in TENSORIR:
-        try:
-            for name in steps(stage):
+        for name in steps(stage):
+            try:
                 at = None if at is None else step(at, name)
-        except Exception:
-            at = None
-        yield stage, at
+            except Exception:
+                at = None
+            yield stage, name, at
+
+
+def stages_of(mod: tvm.IRModule) -> dict[Stage, tvm.IRModule | None]:
+    """The module at each stage; None from where a pass fails."""
+    return {Stage.TENSORIR: mod, **{stage: at for stage, _, at in passes_of(mod)}}
 
 
 def compare(seed: int, index: int) -> list[Compared]:
-    """All public functions of one module, compared at all stages."""
-    mod = example(prim_funcs(), seed, index)
+    """The functions of one generated module, compared at all stages."""
+    return compared(example(prim_funcs(), seed, index))
+
+
+def compared(mod: tvm.IRModule) -> list[Compared]:
+    """The functions of a module, compared at all stages."""
     expectations = Expectations(mod)
     calls: dict[str, Expectation] = {}
     found: list[Compared] = []
@@ -102,10 +105,26 @@ def compare(seed: int, index: int) -> list[Compared]:
         else:
             natives[name] = native
     results = {name: Compared(name) for name in natives}
-    for stage, at in stages_of(mod):
+    for stage, at in stages_of(mod).items():
         for name, one in results.items():
-            one.stages[stage] = _at(stage, at, calls[name], natives[name], one)
+            text, wrong = _at(at, calls[name], natives[name])
+            one.stages[stage] = text
+            one.detail = one.detail or (f"{stage}: {wrong}" if wrong else "")
+    for name, one in results.items():
+        if one.detail and not one.unexplained:
+            one.by = _changing(mod, calls[name], natives[name])
     return [*found, *results.values()]
+
+
+def _changing(mod: tvm.IRModule, call: Expectation, native: list[Any]) -> str:
+    """The last pass behind which the evaluator agrees with compiled code, and before did not."""
+    before, found = DIFFERENT, ""
+    for _, name, at in passes_of(mod):
+        text, _ = _at(at, call, native)
+        if text == EQUAL and before == DIFFERENT:
+            found = name
+        before = text if text in (EQUAL, DIFFERENT) else before
+    return found
 
 
 def _compiled(func: tirx.PrimFunc, args: list[Any]) -> list[Any] | None:
@@ -128,22 +147,17 @@ def _undefined(func: tirx.PrimFunc, call: Expectation) -> str:
     return "overflow" if call.overflows else ""
 
 
-def _at(
-    stage: Stage, at: tvm.IRModule | None, call: Expectation, native: list[Any], one: Compared
-) -> str:
-    """What the evaluator says of the function at a stage."""
+def _at(at: tvm.IRModule | None, call: Expectation, native: list[Any]) -> tuple[str, str | None]:
+    """What the evaluator says of the function in a module, and where it differs."""
     if at is None:
-        return "a pass fails"
+        return "a pass fails", None
     here = Expectation(at, call.function, copies(call.args), None, call.kind)
     try:
         here.result = here.value()
     except (Unsupported, Mismatch, Undefined) as error:
-        return f"{type(error).__name__}: {headline(str(error))}"
+        return f"{type(error).__name__}: {headline(str(error))}", None
     wrong = here.differs(tuple(native))
-    if wrong is None:
-        return EQUAL
-    one.detail = one.detail or f"{stage}: {wrong}"
-    return DIFFERENT
+    return (EQUAL if wrong is None else DIFFERENT), wrong
 
 
 def main() -> None:
@@ -156,12 +170,12 @@ def main() -> None:
     without: Counter[str] = Counter()
     functions = unexplained = changed = 0
     for index in range(options.first, options.first + options.count):
-        compared = in_fork(lambda i=index: compare(options.seed, i), LIMIT)
-        if compared is None:
+        answers = in_fork(lambda i=index: compare(options.seed, i), LIMIT)
+        if answers is None:
             without["the process died, or took too long"] += 1
             print(f"module {index}: the process died, or took too long", flush=True)
             continue
-        for one in compared:
+        for one in answers:
             functions += 1
             if not one.stages:
                 without[one.native] += 1
@@ -170,9 +184,9 @@ def main() -> None:
             if one.unexplained:
                 unexplained += 1
                 print(f"module {index}, {one.name}: DIFFERENT\n  {one.detail}", flush=True)
-            elif one.changed is not None:
+            elif one.detail:
                 changed += 1
-                print(f"module {index}, {one.name}: equal from stage {one.changed} on", flush=True)
+                print(f"module {index}, {one.name}: equal behind {one.by}", flush=True)
                 print(f"  {one.detail}", flush=True)
     print(f"{functions} functions of {options.count} modules from number {options.first} on")
     for why, count in without.most_common():
