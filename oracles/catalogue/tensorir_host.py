@@ -20,7 +20,7 @@ from .tensorir_common import (
 )
 
 BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
-"""Parameters are handles there, for which no arguments are drawn: structure alone is checked."""
+"""Parameters are handles there; functions are called with the arguments of those before."""
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -139,14 +139,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="tirx.FP8StorageLegalize",
         requires=packed,
         stages=BEHIND,
-        relation=Relation.NEW_SIGNATURE,
+        relation=Relation.LOWERED,
         cost=0.2,
     ),
     PassContract(
         name="tirx.BF16StorageLegalize",
         requires=packed,
         stages=BEHIND,
-        relation=Relation.NEW_SIGNATURE,
+        relation=Relation.LOWERED,
         cost=0.2,
     ),
     PassContract(name="tirx.LowerTVMBuiltin", stages=BEHIND, relation=Relation.LOWERED, cost=0.3),

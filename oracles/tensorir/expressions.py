@@ -300,13 +300,17 @@ class Expressions:
         """A vector of numbers that grow by a stride."""
         base, stride, width = self.value(expr.base), self.value(expr.stride), width_of(expr.ty)
         texts = [f"{part.text}[..., None]" if part.lanes else part.text for part in (base, stride)]
-        steps = f"steps({width}, {base.dtype})"
+        steps = self.numbers(width, base.dtype)
         text = steps if texts[1] == "1" else f"{texts[1]} * {steps}"
         high = None
         if base.high is not None and stride.literal is not None and stride.literal >= 0:
             high = base.high + stride.literal * (width - 1)
         low = None if high is None else base.low
         return Value(f"({texts[0]} + {text})", base.dtype, False, True, low, high)
+
+    def numbers(self, width: int, dtype: str) -> str:
+        """Text of the vector of the first numbers from zero on."""
+        return f"steps({width}, {dtype})"
 
     def broadcast(self, expr: Any) -> Value:
         """A vector of one value: NumPy repeats it."""

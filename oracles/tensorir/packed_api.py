@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import tvm_ffi
 from tvm import tirx
 from tvm.target.codegen import llvm_get_intrinsic_name
 
+from ...compat import ir
 from ..errors import Undefined, Unsupported
 from ..inspect import attr, nodes
 from .intrinsics import BINARY, UNARY
@@ -34,6 +35,9 @@ HANDLE = "handle"
 
 _OTHERWISE = ("round",)
 """Intrinsics that LLVM and TensorIR define differently: LLVM rounds halves away from zero."""
+
+DATA, CODE, WIDTH, LANES, ITEM = 1, 5, 6, 7, 15
+"""Fields of arguments; see `_FIELDS`."""
 
 FIELD, LLVM = "tirx.tvm_struct_get", "tirx.call_llvm_pure_intrin"
 
@@ -53,6 +57,62 @@ def arguments(func: tirx.PrimFunc) -> list[bool]:
     tensors = {int(call.args[1].value) for call in reads if _is_handle(call)}
     count = max((int(call.args[1].value) + 1 for call in reads), default=0)
     return [place in tensors for place in range(count)]
+
+
+def parameters(func: tirx.PrimFunc) -> list[tirx.Var]:
+    """The parameters of the PrimFunc before, as this one reads them: numbers are bound to
+    variables, tensors are declared as buffers. If bfloat16 or float8 is stored as integers, the
+    assertions still name the dtype of the argument.
+
+    Raises:
+        Unsupported: one of them is not read like that.
+    """
+    handles: dict[tirx.Var, int] = {}
+    found: dict[int, tirx.Var] = {}
+    for bind in nodes(func, ir.Bind):
+        for read in _reads(bind.value, ITEM):
+            if not read.args[0].same_as(func.params[1]):
+                continue
+            place = int(read.args[1].value)
+            if _is_handle(read):
+                handles[bind.var] = place
+            else:
+                found[place] = bind.var
+    dtypes = {handles[handle]: dtype for handle, dtype in _asserted(func) if handle in handles}
+    for declared in nodes(func, ir.DeclBuffer):
+        for read in _reads(declared.data, DATA):
+            place = handles.get(read.args[0])
+            if place is not None:
+                ty, dtype = declared.buffer.ty, dtypes.get(place)
+                name = str(declared.buffer.name)
+                found[place] = tirx.decl_buffer(ty.shape, dtype or str(ty.dtype), name)
+    missing = [place for place in range(len(arguments(func))) if place not in found]
+    if missing:
+        raise Unsupported(f"arguments {missing} behind the packed API, which nothing reads")
+    return [found[place] for place in sorted(found)]
+
+
+def _reads(expr: Any, field: int) -> list[Any]:
+    """The reads of a field of arguments in an expression."""
+    return [
+        call
+        for call in nodes(expr, tvm.ir.Call)
+        if getattr(call.op, "name", "") == FIELD and int(call.args[2].value) == field
+    ]
+
+
+def _asserted(func: tirx.PrimFunc) -> Iterator[tuple[tirx.Var, str]]:
+    """The dtypes that the data of handles must have."""
+    for stmt in nodes(func, ir.AssertStmt):
+        numbers: dict[int, int] = {}
+        for equal in nodes(stmt.condition, ir.EQ):
+            for read, number in ((equal.a, equal.b), (equal.b, equal.a)):
+                if getattr(getattr(read, "op", None), "name", "") == FIELD:
+                    numbers[int(read.args[2].value)] = int(getattr(number, "value", -1))
+                    handle = read.args[0]
+        if numbers.keys() == {CODE, WIDTH, LANES}:
+            triple = numbers[CODE], numbers[WIDTH], numbers[LANES]
+            yield handle, str(tvm_ffi.dtype.from_dlpack_data_type(triple))
 
 
 class Packed(Statements):
@@ -174,20 +234,19 @@ def moved(handle: Any) -> Any:
     raise Unsupported("an address inside of an argument")
 
 
-_UNION = 15
 _FIELDS: Mapping[int, str] = {
-    1: "data_of",
+    DATA: "data_of",
     2: "shape_of",
     3: "strides_of",
     4: "rank_of",
-    5: "code_of",
-    6: "bits_of",
-    7: "lanes_of",
+    CODE: "code_of",
+    WIDTH: "bits_of",
+    LANES: "lanes_of",
     8: "begin_of",
     9: "device_of",
     10: "device_type_of",
     13: "type_index_of",
-    _UNION: "item_of",
+    ITEM: "item_of",
     17: "item_of",
 }
 """tvm/tirx/builtin.h, TVMStructFieldKind."""

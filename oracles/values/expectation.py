@@ -25,7 +25,7 @@ from ..tensorir import SMALL, has_kernels, kernels_of, sanitize, translate
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
-from .inputs import EXTREMES, TRIES, Kind, drawn
+from .inputs import EXTREMES, TRIES, Kind, drawn, parameters_of
 from .relations import Rule
 
 PHASES = (0, 1, 2)
@@ -343,8 +343,6 @@ class Expectations:
 
     def _drawn(self, name: str, rule: Rule | None, kind: Kind, seed: int) -> Expectation | None:
         func = self._mod[name]
-        if kind is Kind.EMPTY and not _has_symbolic_sizes(func):
-            return None
         nonfinite = self._all_nonfinite(name)
         if kind is Kind.SPECIAL and not nonfinite:
             return None
@@ -355,6 +353,8 @@ class Expectations:
             usual = usual and (callable(value) or finite(value))
 
         try:
+            if kind is Kind.EMPTY and not _has_symbolic_sizes(func):
+                return None
             sizes = rule.sizes(name) if rule and rule.sizes else None
             args = drawn(func, kind, seed, sizes)
             if rule is not None and rule.arguments is not None:
@@ -383,7 +383,7 @@ class Expectations:
             return False
         if not isinstance(func, tirx.PrimFunc) or _has_symbolic_sizes(func):
             return False
-        return all(isinstance(param.ty, tirx.BufferType) for param in func.params)
+        return all(isinstance(param.ty, tirx.BufferType) for param in parameters_of(func))
 
     def _all_nonfinite(self, name: str) -> bool:
         """Every operator on the way has a reference that is defined for NaN and infinity.
@@ -414,7 +414,8 @@ def copies(value: Any) -> Any:
 
 def _has_symbolic_sizes(func: relax.Function | tirx.PrimFunc) -> bool:
     if isinstance(func, tirx.PrimFunc):
-        shapes = [param.ty.shape for param in func.params if isinstance(param.ty, tirx.BufferType)]
+        types = [param.ty for param in parameters_of(func)]
+        shapes = [ty.shape for ty in types if isinstance(ty, tirx.BufferType)]
         return any(nodes(dim, tirx.Var) for shape in shapes for dim in shape)
     return bool(relax.analysis.defined_symbolic_vars(func))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -22,6 +22,7 @@ from ...generators.values import elements
 from ..dtypes import dtype_of
 from ..errors import TooLarge, Unsupported
 from ..inspect import calls_of, nodes
+from ..tensorir.packed_api import is_packed, parameters
 from .recipes import MOST, random
 
 SIZES = (2, 3, 4)
@@ -70,10 +71,23 @@ def drawn(
         Unsupported: a parameter that is no tensor, shape, number or tuple of these.
         TooLarge: more than `MOST` elements together.
     """
-    if sum(elements(param.ty) for param in func.params) > MOST:  # before any number is drawn
+    params = parameters_of(func)
+    if sum(elements(param.ty) for param in params) > MOST:  # before any number is drawn
         raise TooLarge(f"arguments of more than {MOST} elements")
     drawing = _Drawing(func, kind, seed, sizes or {})
-    return [drawing.argument(param) for param in func.params]
+    return [drawing.argument(param) for param in params]
+
+
+def parameters_of(func: relax.Function | tirx.PrimFunc) -> Sequence[relax.Var]:
+    """The parameters of a function, for which arguments are drawn; behind the packed API those of
+    the PrimFunc before.
+
+    Raises:
+        Unsupported: they are not known.
+    """
+    if isinstance(func, tirx.PrimFunc) and is_packed(func):
+        return parameters(func)
+    return list(func.params)
 
 
 class _Drawing:

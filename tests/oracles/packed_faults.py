@@ -54,12 +54,12 @@ def packs() -> Pass:
     return tirx.transform.MakePackedAPI()
 
 
-def _then(kind: type[Any], rewrite: Callable[[Any], Any]) -> Pass:
+def _then(kind: type[Any], rewrite: Callable[[Any], Any], first: Pass | None = None) -> Pass:
     def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
         return func.with_body(tvm_ffi.structural_map(func.body, (kind, rewrite), order="post"))
 
     faulty = tirx.transform.prim_func_pass(transform, opt_level=0, name="faulty")
-    return tvm.transform.Sequential([packs(), faulty])
+    return tvm.transform.Sequential([packs() if first is None else first, faulty])
 
 
 def _field(rewrite: Callable[[int, int], tuple[int, int]]) -> Pass:
@@ -97,6 +97,26 @@ def is_too_strict() -> Pass:
         return tirx.AssertStmt(condition.a + 1 == condition.b, stmt.error_kind, stmt.message_parts)
 
     return _then(ir.AssertStmt, stricter)
+
+
+def lowers() -> Pass:
+    """Right."""
+    return tirx.transform.LowerIntrin()
+
+
+def lowers_to_another_intrinsic() -> Pass:
+    """An exponential becomes a logarithm."""
+
+    def other(call: Any) -> Any:
+        if getattr(call.op, "name", "") != "tirx.exp":
+            return call
+        return tirx.log(call.args[0])
+
+    return tvm.transform.Sequential([_then(tvm.ir.Call, other, _nothing()), lowers()])
+
+
+def _nothing() -> Pass:
+    return tvm.transform.Sequential([])
 
 
 FAULTS = ("swaps_arguments", "swaps_strides", "is_too_strict")

@@ -87,6 +87,17 @@ def one_too_far() -> Pass:
     return rewriting(ir.For, longer)
 
 
+def vectorizes_too_far() -> Pass:
+    """Six iterations become one of eight lanes."""
+
+    def wider(loop: Any) -> Any:
+        if int(loop.extent.value) != 6 or type(loop.body) is not ir.BufferStore:
+            return loop
+        return tirx.For(loop.loop_var, 0, 8, tirx.ForKind.VECTORIZED, loop.body)
+
+    return tvm.transform.Sequential([rewriting(ir.For, wider), tirx.transform.VectorizeLoop()])
+
+
 def loses_initial_values() -> Pass:
     """A block starts from what its buffer happens to hold."""
 
@@ -171,6 +182,7 @@ FAULTS = {
     "one_short": "evaluated",
     "loses_initial_values": "evaluated",
     "one_too_far": "sanitized",
+    "vectorizes_too_far": "sanitized",
     "loses_an_attribute": "attributes",
     "drops_a_parameter": "signature",
     "retypes_a_parameter": "signature",

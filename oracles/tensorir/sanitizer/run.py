@@ -32,6 +32,7 @@ from tvm import tirx
 
 from ...errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..dependence import Plan
+from ..packed_api import is_packed
 from ..program import STEPS
 from ..threads.checked import CheckedThreads
 from ..threads.checks import NAMES as CHECKS
@@ -92,6 +93,8 @@ def checked_run(
     synchronised: bool | str = False,
 ) -> tuple[Fault | None, list[Any]]:
     """`sanitize`, and the arguments as the PrimFunc leaves them."""
+    if is_packed(func):
+        raise Unsupported("accesses behind the packed API")
     if len(args) != len(func.params):
         raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
     mode = Mode(frozenset(outputs), overflow, synchronised)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -76,7 +76,8 @@ class Race:
             known = (array, _address(array), array.strides)
             self._places[id(array)] = known
         _, begin, strides = known
-        return begin + sum(i * stride for i, stride in zip(index, strides, strict=True))
+        # The last axis of an array of vectors has their scalars.
+        return begin + sum(i * stride for i, stride in zip(index, strides, strict=False))
 
     def read(self, key: Any, order: Any, array: Any, index: tuple[int, ...]) -> bool:
         """Note a read; False if another iteration has written the element.
@@ -119,6 +120,66 @@ def bad_read(site: int, array: Any, marks: Any, index: tuple[int, ...]) -> NoRet
 def bad_write(site: int, array: Any, index: tuple[int, ...]) -> NoReturn:
     """Why a write failed its checks."""
     raise Found(WRITE_OUTSIDE if outside(index, array.shape) else RACE, site, index, array.shape)
+
+
+def _places(index: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The index of each lane."""
+    axes = np.broadcast_arrays(*(np.atleast_1d(axis) for axis in index))
+    return list(zip(*(map(int, axis) for axis in axes), strict=True)) if axes else [()]
+
+
+def read_lanes(
+    site: int,
+    array: Any,
+    marks: Any,
+    index: Sequence[Any],
+    watches: Sequence[tuple[Race, Any, Any]],
+    chosen: Any,
+) -> Any:
+    """A vector: of the elements at the indices of its lanes, or one of an array of vectors.
+
+    Args:
+        chosen: the lanes of which the values are used; None for all. The others are read, too.
+    """
+    places = _places(index)
+    shape = array.shape[: len(index)]
+    used: Any = [chosen is None or np.any(chosen)] * len(places)
+    if chosen is not None and len(places) > 1:
+        used = np.broadcast_to(chosen, len(places))
+    for place, needed in zip(places, used, strict=True):
+        if outside(place, shape):
+            raise Found(READ_OUTSIDE, site, place, shape)
+        if not needed:
+            continue
+        if marks is not None and not np.all(marks[place]):
+            raise Found(UNINITIALISED, site, place, shape)
+        if not all(race.read(key, order, array, place) for race, key, order in watches):
+            raise Found(RACE, site, place, shape)
+    values = [array[place] for place in places]
+    return np.array(values, array.dtype) if array.ndim == len(index) else values[0].copy()
+
+
+def write_lanes(
+    site: int,
+    array: Any,
+    marks: Any,
+    index: Sequence[Any],
+    watches: Sequence[tuple[Race, Any, Any]],
+    value: Any,
+) -> None:
+    """A store of a vector to the elements at the indices of its lanes, the last one last."""
+    places = _places(index)
+    shape = array.shape[: len(index)]
+    for place in places:
+        if outside(place, shape):
+            raise Found(WRITE_OUTSIDE, site, place, shape)
+        if not all(race.write(key, order, array, place) for race, key, order in watches):
+            raise Found(RACE, site, place, shape)
+    values = [value] if array.ndim > len(index) else np.broadcast_to(value, len(places))
+    for place, each in zip(places, values, strict=True):
+        array[place] = each
+        if marks is not None:
+            marks[place] = True
 
 
 def all_read(site: int, marks: np.ndarray[Any, Any]) -> None:
@@ -167,7 +228,19 @@ def fits(x: int, bits: int, site: int) -> int:
     return x
 
 
-def whole(x: Any, low: int, high: int, site: int) -> Any:
+def fit(x: Any, bits: int, site: int) -> Any:
+    """Signed integers of so many bits."""
+    for each in np.ravel(x):
+        fits(int(each), bits, site)
+    return x
+
+
+def integers(x: Any) -> Any:
+    """A vector of Python's integers, which do not wrap around."""
+    return np.asarray(x).astype(object)
+
+
+def whole_at(x: Any, low: int, high: int, site: int) -> Any:
     """A float that is in the range of an integer type once its fraction is cut off."""
     if not low - 1 < float(x) < high + 1:  # bfloat16 compares with no integer that large
         raise Found(CONVERSION, site)
@@ -188,7 +261,11 @@ NAMES: Mapping[str, Any] = {
             divisor_at,
             shift_at,
             fits,
-            whole,
+            fit,
+            integers,
+            read_lanes,
+            write_lanes,
+            whole_at,
         )
     },
 }

@@ -17,8 +17,8 @@ from ....compat import ir
 from ...errors import Unsupported
 from ..dependence import Plan
 from ..expressions import Operation
-from ..statements import REDUCE, Statements
-from ..values import INDEX, Storage, Value, dtype_of, is_float
+from ..statements import REDUCE, Statements, kept, targets
+from ..values import INDEX, Storage, Value, dtype_of, is_float, width_of
 from .races import SPATIAL, conflicts, spatial, unordered, variables
 
 PER_STEP = 64
@@ -92,13 +92,11 @@ class Sited(Statements):
             signed = dtype.startswith("int")
             bits = int(dtype.removeprefix("u").removeprefix("int"))
             low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-            text = self.whole(self.exact(value), low, high)
+            text = self._guarded(
+                "whole", self._operation.ty, self.exact(value), str(low), str(high)
+            )
             value = Value(text, value.dtype, lanes=value.lanes)
         return super().converted(value, dtype)
-
-    def whole(self, text: str, low: int, high: int) -> str:
-        """A float that an integer between these bounds can hold."""
-        return f"whole({text}, {low}, {high}, {self.site(expr=self._operation)})"
 
 
 class Checked(Sited):
@@ -127,6 +125,8 @@ class Checked(Sited):
         self._loops: list[int] = []
         """Handles of the variables of the loops around, up to the next block."""
         self._in_while = False
+        self._chosen: str | None = None
+        """Name of a vector: which lanes of the expression are used; None: all of them."""
 
     def function(self, func: tirx.PrimFunc) -> str:
         return super().function(func).replace(_ROOT, "    " + _races(self._scopes[0]), 1)
@@ -243,14 +243,20 @@ class Checked(Sited):
         texts = [self.vars[handle].text for handle in handles]
         return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
-    def _disjoint(self, method: str, storage: Storage, index: str) -> list[str]:
-        """Conditions that no iteration conflicts with another one here."""
+    def _iteration(self, storage: Storage) -> list[tuple[str, str]]:
+        """What watches accesses of a buffer here, and the arguments that say which iteration."""
         handle = storage.node.__chandle__()
         return [
-            f"{w.name}.{method}({self._tuple(w.keys)}, {self._tuple(w.order)}, "
-            f"{storage.name}, {index})"
-            for w in self._watches
-            if handle in w.buffers
+            (watch.name, f"{self._tuple(watch.keys)}, {self._tuple(watch.order)}")
+            for watch in self._watches
+            if handle in watch.buffers
+        ]
+
+    def _disjoint(self, method: str, storage: Storage, index: str) -> list[str]:
+        """Conditions that no iteration conflicts with another one here."""
+        return [
+            f"{name}.{method}({iteration}, {storage.name}, {index})"
+            for name, iteration in self._iteration(storage)
         ]
 
     # Accesses
@@ -285,17 +291,18 @@ class Checked(Sited):
         self.emit(f"{new.name}u = marks_of({new.name}, {old.name}, {marks})")
         self._marks[buffer.__chandle__()] = f"{new.name}u"
 
-    def _indices(self, exprs: Sequence[Any]) -> list[Value]:
+    def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
+        if len(exprs) != len(storage.shape):
+            raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
         outer, self._indexing = self._indexing, True
         values = [self.value(expr) for expr in exprs]
         self._indexing = outer
         return values
 
-    def _access(self, storage: Storage, exprs: Sequence[Any]) -> tuple[list[str], list[str], str]:
+    def _access(
+        self, storage: Storage, indices: Sequence[Value]
+    ) -> tuple[list[str], list[str], str]:
         """Conditions that indices lie inside, their texts once these hold, and at any time."""
-        indices = self._indices(exprs)
-        if len(indices) != len(storage.shape):
-            raise Unsupported(f"{len(indices)} indices of {storage.node.name}")
         inside, names = [], []
         for index, size in zip(indices, storage.shape, strict=True):
             if self._checked(index, size, None) is index:
@@ -311,9 +318,12 @@ class Checked(Sited):
 
     def load(self, expr: Any) -> Value:
         storage = self.storage(ir.tensor_of(expr))
-        checks, names, again = self._access(storage, list(expr.indices))
+        indices = self.indices(storage, list(expr.indices))
+        if _is_vector(storage, indices):
+            return self._load_lanes(expr, storage, indices)
+        checks, names, again = self._access(storage, indices)
         index = _index(names)
-        marks = self._marks.get(ir.tensor_of(expr).__chandle__())
+        marks = self._marks.get(storage.node.__chandle__())
         if marks is not None:
             checks.append(f"{marks}[{index}]")
         checks.extend(self._disjoint("read", storage, index))
@@ -330,10 +340,16 @@ class Checked(Sited):
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
-        value = self.value(stmt.value)
+        value = kept(stmt, self.value(stmt.value))
         self.stored(stmt.buffer, storage, value)
         text = value.text
-        checks, names, again = self._access(storage, list(stmt.indices))
+        indices = self.indices(storage, targets(stmt))
+        if _is_vector(storage, indices):
+            self.emit(f"write_lanes({self._lanes(storage, indices, stmt.value)}, {value.text})")
+            return
+        if value.lanes:
+            raise Unsupported("a vector stored to a single element")
+        checks, names, again = self._access(storage, indices)
         index = _index(names)
         checks.extend(self._disjoint("write", storage, index))
         if checks:
@@ -348,6 +364,47 @@ class Checked(Sited):
         marks = self._marks.get(stmt.buffer.__chandle__())
         if marks is not None:
             self.emit(f"{marks}[{index}] = True")
+
+    # Vectors
+
+    def _lanes(
+        self, storage: Storage, indices: Sequence[Value], vector: Any, expr: Any = None
+    ) -> str:
+        """Arguments that say which elements the lanes of a vector access, and in what iteration."""
+        self._weight += width_of(vector.ty)
+        marks = self._marks.get(storage.node.__chandle__())
+        watches = "".join(f"({name}, {it}), " for name, it in self._iteration(storage))
+        site = self.site(str(storage.node.name), expr)
+        index = _index(index.text for index in indices)
+        return f"{site}, {storage.name}, {marks}, {index}, [{watches}]"
+
+    def _load_lanes(self, expr: Any, storage: Storage, indices: Sequence[Value]) -> Value:
+        text = f"read_lanes({self._lanes(storage, indices, expr, expr)}, {self._chosen})"
+        if self._indexing and storage.dtype in INDEX:
+            text = f"integers({text})"
+        return Value(text, storage.dtype, lanes=True)
+
+    def choice(self, condition: Any, first: Any, second: Any) -> Value:
+        """Of a vector, all lanes of either value are computed: each address has to be one."""
+        if width_of(condition.ty) == 1:
+            return super().choice(condition, first, second)
+        cond, name, outer = self.value(condition), self.fresh("m"), self._chosen
+        rest = "" if outer is None else f" & {outer}"
+        self._chosen = f"({name}{rest})"
+        a = self.value(first)
+        self._chosen = f"(logical_not({name}){rest})"
+        b = self.value(second)
+        self._chosen = outer
+        left, right, *_ = self.both_exact(a, b)
+        return Value(f"where(({name} := {cond.text}), {left}, {right})", a.dtype, lanes=True)
+
+    def numbers(self, width: int, dtype: str) -> str:
+        return super().numbers(width, "object" if self._indexing and dtype in INDEX else dtype)
+
+    def exact(self, value: Value) -> str:
+        if self._indexing and value.lanes and value.dtype in INDEX:
+            return f"cast({value.text}, {value.dtype})"
+        return super().exact(value)
 
     def array(self, args: Sequence[Any], *, written: bool) -> str:
         """A function of the runtime reads all elements of an array, or writes all of them."""
@@ -368,32 +425,41 @@ class Checked(Sited):
             self.emit(f"all_read({self.site(str(storage.node.name))}, {part})")
         return text
 
-    def ramp(self, expr: Any) -> Value:
-        """Its elements would be accessed at once, and the checks here are of single ones."""
-        raise Unsupported("vectors outside of kernels")
-
     # Arithmetic without a meaning
 
     def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
         """Where overflow is looked for, both are Python integers, which never overflow."""
         if self._indexing and a.dtype in INDEX:
-            a, b = (
-                each
-                if each.weak or each.lanes
-                else dataclasses.replace(each, text=f"int({each.text})", weak=True)
-                for each in (a, b)
-            )
+            a, b = map(_integers, (a, b))
         return super().pair(a, b)
 
     def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
         value = super().arithmetic(expr, symbol, operation)
-        if not (self._indexing and value.weak and value.dtype in INDEX and value.low is None):
+        if not (self._indexing and value.dtype in INDEX and value.low is None):
             return value
-        text = f"fits({value.text}, {value.dtype[3:]}, {self.site(expr=expr)})"
+        function = "fit" if value.lanes else "fits"
+        text = f"{function}({value.text}, {value.dtype[3:]}, {self.site(expr=expr)})"
         return dataclasses.replace(value, text=text)
 
     def _guarded(self, function: str, ty: Any, *args: str) -> str:
-        return f"{function}_at({', '.join(args)}, {self.site(expr=self._operation)})"
+        site = self.site(expr=self._operation)
+        if width_of(ty) > 1:
+            return f"{function}_where({', '.join(args)}, True, {site})"
+        return f"{function}_at({', '.join(args)}, {site})"
+
+
+def _is_vector(storage: Storage, indices: Sequence[Value]) -> bool:
+    """An access at these indices is one of several scalars."""
+    return storage.width > 1 or any(index.lanes for index in indices)
+
+
+def _integers(value: Value) -> Value:
+    """A value of Python's integers."""
+    if value.weak:
+        return value
+    if value.lanes:
+        return dataclasses.replace(value, text=f"integers({value.text})")
+    return dataclasses.replace(value, text=f"int({value.text})", weak=True)
 
 
 def _races(names: Sequence[str]) -> str:

@@ -161,11 +161,6 @@ class CheckedThreads(Sited, Lockstep):
         mask = self.active(ty) or "True"
         return f"{function}_where({', '.join(args)}, {mask}, {self.site(expr=self._operation)})"
 
-    def whole(self, text: str, low: int, high: int) -> str:
-        mask = self.active(self._operation.ty) or "True"
-        site = self.site(expr=self._operation)
-        return f"whole_where({text}, {low}, {high}, {mask}, {site})"
-
 
 DEPENDENT = (
     ir.BufferStore,

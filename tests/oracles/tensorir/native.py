@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Mapping, Sequence
+import signal
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,27 +21,40 @@ def run_native(
 
     A process that has run compiled code may not be forked any more, and it may die.
     """
+    results: dict[str, list[Any]] | None = in_fork(lambda: run(funcs, args))
+    assert results is not None, f"the compiled code of one of {sorted(funcs)} died"
+    return results
+
+
+def in_fork(function: Callable[[], Any], limit: int = 0) -> Any:
+    """What the function gives, in a process of its own; None where that dies.
+
+    Args:
+        limit: seconds after which it does; 0: none.
+    """
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
+            signal.alarm(limit)
             os.close(read)
             with os.fdopen(write, "wb") as pipe:
-                pipe.write(pickle.dumps(_run(funcs, args)))
+                pipe.write(pickle.dumps(function()))
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         data = pipe.read()
     os.waitpid(pid, 0)
-    assert data, f"the compiled code of one of {sorted(funcs)} died"
-    results: dict[str, list[Any]] = pickle.loads(data)
-    return results
+    return pickle.loads(data) if data else None
 
 
-def _run(
+def run(
     funcs: Mapping[str, tirx.PrimFunc], args: Mapping[str, Sequence[Any]]
 ) -> dict[str, list[Any]]:
+    """The same, in this process."""
     mod = tvm.IRModule({n: f.with_attr("global_symbol", n) for n, f in funcs.items()})
     built = tvm.compile(mod, target=tvm.target.Target({"kind": "llvm", "opt-level": 0}))
     results = {}

@@ -12,12 +12,14 @@ from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
-from relaxfuzz import evaluate
+from relaxfuzz import evaluate, sanitize
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.errors import Mismatch, Unsupported
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.tensorir.packed_api import parameters
+from relaxfuzz.oracles.values.inputs import Kind, drawn
+from relaxfuzz.oracles.violation import Case, answers
 from tests.oracles import packed_faults
 from tests.oracles.packed_faults import FAULTS, Plain, bound
 
@@ -144,9 +146,82 @@ def test_kernels_are_not_read() -> None:
         evaluate(mod, "main", [np.zeros(4, "float32")])
 
 
-def packing(name: str) -> PassCall:
+def packing(name: str, like: str = "tirx.MakePackedAPI") -> PassCall:
     factory = f"{packed_faults.__file__}:{name}"
-    return PassCall(f"{name}()", factory=factory, like="tirx.MakePackedAPI")
+    return PassCall(f"{name}()", factory=factory, like=like)
+
+
+# Arguments are drawn behind it, too
+
+
+def described(mod: tvm.IRModule) -> list[tuple[str, ...]]:
+    return [
+        (str(param.ty.dtype), *map(str, getattr(param.ty, "shape", ())))
+        for param in parameters(mod["main"])
+    ]
+
+
+@pytest.mark.parametrize("stage", [Stage.PACKED, Stage.HOST_LOWERED])
+def test_parameters_are_those_of_before(stage: Stage) -> None:
+    floats = ("float32", "3", "4")
+    expected = [("bfloat16", "3", "4"), ("int32",), floats, ("float32",), floats, ("bool",)]
+    assert described(advance(Plain, stage)) == expected
+
+
+@I.ir_module
+class Sized:
+    """Its sizes are those of a tensor and a number."""
+
+    @T.prim_func
+    def main(a: T.handle, b: T.handle, k: T.int64):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "int32")
+        B = T.match_buffer(b, (n + 1, k), "int32")
+        for i, j in T.grid(n, k):
+            B[i + 1, j] = A[i] * 2 + T.Cast("int32", j)
+
+
+def test_sizes_are_the_same_wherever_they_appear() -> None:
+    packed = advance(Sized, Stage.PACKED)
+    assert described(packed) == [("int32", "n"), ("int32", "n + T.int64(1)", "k"), ("int64",)]
+    for seed in range(5):
+        a, b, k = drawn(packed["main"], Kind.WHOLE, seed)
+        assert b.shape == (a.shape[0] + 1, k)
+        evaluate(packed, "main", [a, b, k])
+
+
+def test_an_argument_that_is_read_in_another_way_is_named() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32"), p: T.handle):
+            A[0] = T.if_then_else(T.isnullptr(p), T.float32(0), T.float32(1))
+
+    with pytest.raises(Unsupported, match=r"arguments \[1\] behind the packed API"):
+        drawn(advance(Module, Stage.PACKED)["main"], Kind.WHOLE)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("lowers", 0), ("lowers_to_another_intrinsic", 1)])
+def test_values_of_passes_behind_it_are_compared(name: str, wrong: int) -> None:
+    mod = advance(Plain, Stage.PACKED)
+    with answers() as given:
+        found = check(Case(mod, (packing(name, "tirx.LowerIntrin"),)), oracles=("evaluated",))
+    assert len(found) == wrong
+    assert wrong or given["evaluated"].silent is None
+
+
+def test_bfloat16_is_stored_as_integers() -> None:
+    legal = PassCall("tirx.transform.BF16StorageLegalize()")
+    mod = tirx.transform.MakePackedAPI()(bound(Plain))
+    with answers() as given:
+        assert check(Case(mod, (legal,)), oracles=("evaluated", "signature")) == []
+    assert given["evaluated"].silent is None
+
+
+def test_the_sanitizer_does_not_know_it() -> None:
+    packed = advance(Plain, Stage.PACKED)["main"]
+    with pytest.raises(Unsupported, match="behind the packed API"):
+        sanitize(packed, arguments())
 
 
 @pytest.mark.parametrize("name", FAULTS)
