@@ -6,7 +6,6 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
-from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
 from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
@@ -18,7 +17,6 @@ from .tensorir_common import (
     RAW,
     SIMPLIFIES,
     WITHOUT_BLOCKS,
-    between,
     calls,
     has,
     is_vectorized,
@@ -280,7 +278,8 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.PointerValueTypeRewrite",
-        stages=between(Stage.LOOPS_LOWERED, Stage.SPLIT),
+        # StorageRewrite ends with it: what comes behind has been through it.
+        stages=FLAT,
         exemptions=(
             Exemption("signature", _RETYPED, _OF_ARGUMENTS, _has_vectors),
             Exemption("values", _RETYPED, _OF_ARGUMENTS, _has_vectors),
