@@ -69,6 +69,18 @@ def _flattened(mod: tvm.IRModule) -> str | None:
     return without_blocks(mod)
 
 
+def _in_turn(stmt: ir.AttrStmt) -> bool:
+    return bool(stmt.attr_key == "double_buffer_scope")
+
+
+def _flat_rows(mod: tvm.IRModule) -> str | None:
+    """The message: "InjectDoubleBuffer expects flat 1-d buffers. Has FlattenBuffer been run?"."""
+    rows = [stmt.node.args[0] for stmt in filter(_in_turn, nodes_of(mod, ir.AttrStmt))]
+    if any(len(row.ty.shape) != 1 for row in rows):
+        return "a buffer of several dimensions that is used in turn"
+    return without_blocks(mod) if rows else None
+
+
 def _has_private(mod: tvm.IRModule) -> bool:
     return any(not is_public(func) for _, func in prim_funcs(mod))
 
@@ -257,8 +269,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=under(
             "s_tir.transform.InjectDoubleBuffer()", "s_tir.InjectDoubleBuffer", {"split_loop": 2}
         ),
-        stages=FLAT,
-        looks_for=has(ir.AttrStmt, lambda stmt: stmt.attr_key == "double_buffer_scope"),
+        stages=(*RAW, *FLAT),
+        requires=_flat_rows,
+        looks_for=has(ir.AttrStmt, _in_turn),
         cost=0.1,
     ),
     PassContract(

@@ -117,4 +117,4 @@ Nest = Callable[[Choices, Task], None]
 
 IN_BLOCKS: tuple[Nest, ...] = (pipelined,)
 
-PLAIN: tuple[Nest, ...] = (double_buffered, in_vectors)
+PLAIN: tuple[Nest, ...] = (in_vectors, in_vectors, double_buffered)
