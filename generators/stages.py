@@ -106,8 +106,10 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
         "s_tir.TransformMmaBufferLayout",
         "s_tir.LowerOpaqueBlock",
     ),
-    Stage.FLATTENED: ("tirx.FlattenBuffer", "tirx.BF16ComputeLegalize", "tirx.NarrowDataType(32)"),
+    Stage.FLATTENED: ("tirx.FlattenBuffer",),
     Stage.LOOPS_LOWERED: (
+        "tirx.BF16ComputeLegalize",
+        "tirx.NarrowDataType(32)",
         "s_tir.LoopPartition",
         "tirx.VectorizeLoop",
         "s_tir.InjectVirtualThread",
@@ -127,8 +129,13 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
         "tirx.AnnotateEntryFunc",
     ),
     Stage.SPLIT: ("s_tir.MergeSharedMemoryAllocations", "tirx.SplitHostDevice"),
-    Stage.PACKED: ("tirx.MakePackedAPI", "tirx.FP8StorageLegalize", "tirx.BF16StorageLegalize"),
-    Stage.HOST_LOWERED: ("tirx.LowerTVMBuiltin", "tirx.LowerIntrin"),
+    Stage.PACKED: ("tirx.MakePackedAPI",),
+    Stage.HOST_LOWERED: (
+        "tirx.FP8StorageLegalize",
+        "tirx.BF16StorageLegalize",
+        "tirx.LowerTVMBuiltin",
+        "tirx.LowerIntrin",
+    ),
 }
 """The same of `tirx.build` for a CPU: tvm/tirx/build.py binds the target, tvm/s_tir/pipeline.py,
 its default pipeline, has the passes behind that. Left out are those that only look at threads and

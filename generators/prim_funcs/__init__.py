@@ -36,10 +36,10 @@ def prim_funcs(
     dtypes: Sequence[str] = (),
     **settings: Any,
 ) -> st.SearchStrategy[tvm.IRModule]:
-    """Strategy for well-formed IRModules of public PrimFuncs.
+    """Strategy for well-formed IRModules of PrimFuncs.
 
-    Half of them are loop nests as people write them, with blocks or without. The others are the
-    PrimFuncs that LegalizeOps makes of modules of `ir_modules`.
+    Half of them are loop nests as people write them, with blocks or without; some call a private
+    function. The others are the PrimFuncs that LegalizeOps makes of modules of `ir_modules`.
 
     Args:
         stage: how far the modules have come on their way through `tirx.build` for a CPU. Passes on
@@ -87,9 +87,8 @@ def _written(
 ) -> tvm.IRModule:
     drawn = draw(functions)
     names = ["main", "other"][: len(drawn)]
-    return tvm.IRModule(
-        {name: prim_func(name, *each, dtypes) for name, each in zip(names, drawn, strict=True)}
-    )
+    made = (prim_func(name, *each, dtypes) for name, each in zip(names, drawn, strict=True))
+    return tvm.IRModule({gvar: func for functions in made for gvar, func in functions.items()})
 
 
 @st.composite

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
+import tvm
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
@@ -12,6 +14,7 @@ from ..choices import Choices
 from ..values import Dim
 from .expressions import FLOATS, INTEGERS, NARROWER
 from .nests import nest
+from .rare.helpers import called
 from .task import Task
 
 HEADER = 40
@@ -19,14 +22,24 @@ HEADER = 40
 NEST = 44
 """Bytes for one nest."""
 
+Functions: TypeAlias = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
+
 DTYPES = ("float32", *FLOATS[1:], *INTEGERS, "bool")
 
 SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12)
 """Of dimensions; few are divided by what loops are split by."""
 
+FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
+FLOAT8 = 0.06
+"""The chance that floats are given in one byte, as weights are."""
+CALLING = 0.1
+"""The chance that a function without blocks calls a private one."""
+
 ZERO = 0.02
 """The chance that a dimension is 0."""
-ELEMENTWISE = 0.1
+SCOPES = (*("global",) * 10, *("local",) * 2, "global.vtcm")
+"""Of buffers of the function's own; the last is memory of Hexagon."""
+ELEMENTWISE = 0.25
 """The chance that a function is marked as elementwise, as AnnotateTIROpPattern does it."""
 SYMBOLIC = 0.25
 """The chance that a function has symbolic dimensions."""
@@ -39,8 +52,8 @@ one is written: what fusion makes of layers of a network, and what memory is sha
 
 def prim_func(
     name: str, header: bytes, bodies: Sequence[bytes], dtypes: Sequence[str]
-) -> tirx.PrimFunc:
-    """The public PrimFunc that these bytes stand for.
+) -> Functions:
+    """The public PrimFunc that these bytes stand for, and a private one if it calls one.
 
     Args:
         bodies: of its nests.
@@ -50,6 +63,8 @@ def prim_func(
     # What TVM simplifies are integers.
     usual = c.pick(list(dtypes) if dtypes else ("float32", "float32", *DTYPES, "int32", "int64"))
     given = NARROWER.get(usual, usual) if c.flag(WIDENING) else usual
+    if usual in FLOATS and c.flag(FLOAT8):
+        given = c.pick(FLOATS8)
     index = c.pick(("int32", "int64"))
     sizes = _sizes(c)
     if any(not isinstance(size, int) for size in sizes):
@@ -88,9 +103,12 @@ def prim_func(
             # An output may also be updated.
             updated = number >= between and b.flag(0.1)
             output = number >= between
-            nest(b, Task(target, [target] * updated + readable, scalars, index, blocks, output))
+            task = Task(target, [target] * updated + readable, scalars, index, blocks, output)
+            nest(b, task)
             readable = [target] if chained else [*readable, target]
-    return ib.get().with_attr("global_symbol", name)
+        others = called(c, f"{name}_helper", task) if c.flag(CALLING) and not blocks else {}
+    main = ib.get().with_attr("global_symbol", name)
+    return {tvm.ir.GlobalVar(name): main, **others}
 
 
 def _sizes(c: Choices) -> list[Dim]:
@@ -134,4 +152,4 @@ def _allocated(c: Choices, shape: Sequence[Dim], dtype: str, *, blocks: bool) ->
     strides = None
     if c.flag(0.06) and len(shape) == 2 and all(isinstance(dim, int) for dim in shape):
         strides = [int(shape[1]) + c.below(3), 1]
-    return make(shape, dtype, strides=strides, scope=c.pick(("global",) * 5 + ("local",)))
+    return make(shape, dtype, strides=strides, scope=c.pick(SCOPES))

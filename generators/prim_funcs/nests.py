@@ -15,14 +15,20 @@ from ..choices import Choices
 from ..values import Dim
 from .expressions import FLOATS, Expr, const
 from .loops import loops
+from .rare import nests as rare
 from .stages import carried, counted, padded, staged
 from .statements import element
 from .task import FACTORS, REDUCED, Task, axes_of, name_axes
+
+RARE = 0.1
+"""The chance of a nest that a single pass looks for."""
 
 
 def nest(c: Choices, task: Task) -> None:
     """Emit one nest of any kind."""
     kinds = _IN_BLOCKS if task.blocks else _PLAIN
+    if c.flag(RARE):
+        kinds = rare.IN_BLOCKS if task.blocks else rare.PLAIN
     c.pick(kinds)(c, task)
 
 

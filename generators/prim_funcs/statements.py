@@ -183,6 +183,22 @@ def _assumed(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> No
     _store(c, task, axes, at)
 
 
+def _asserted(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A check that holds."""
+    for axis in axes[:1]:
+        holds = axis.var < task.number(axis.extent)
+        with builder.Assert(holds, f"{task.target.name} has no such row"):
+            pass
+    _store(c, task, axes, at)
+
+
+def _undefined(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """An element that may be anything, until it is written: so are those that pad a buffer."""
+    if not task.output:
+        builder.buffer_store(task.target, tirx.call_intrin(task.dtype, "tirx.undef"), at)
+    _store(c, task, axes, at)
+
+
 def _limited(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
     """A store for all, and one for those up to a number that nobody knows before."""
     e = task.expressions(c, axes)
@@ -222,4 +238,6 @@ _STATEMENTS: tuple[Statement, ...] = (
     _collected,
     _assumed,
     _limited,
+    _asserted,
+    _undefined,
 )

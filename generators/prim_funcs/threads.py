@@ -16,8 +16,13 @@ from .expressions import Expr, const
 
 BYTES = 48
 """For one function."""
+WARP = 32
+"""Threads that all devices run together."""
 SEVERAL = 0.3
 """The chance that a function has two kernels."""
+
+DYNAMIC = 0.2
+"""The chance that the size of shared memory is given at the launch."""
 
 DTYPES = ("float32", "int32")
 
@@ -39,6 +44,8 @@ class Kernel:
     """The element of each thread and virtual thread in a buffer of the caller's."""
     given: tirx.Buffer
     out: tirx.Buffer
+    scope: str
+    """Of the memory of the block."""
     filled: list[tirx.Buffer]
     """Memory of the block, an element for each thread, that an earlier step has filled."""
 
@@ -59,7 +66,7 @@ class Kernel:
 
     def shared(self, size: int) -> tirx.Buffer:
         """Memory of the block."""
-        made = builder.alloc_buffer((size,), self.dtype, scope="shared")
+        made = builder.alloc_buffer((size,), self.dtype, scope=self.scope)
         IRBuilder.name("S", made)
         return made
 
@@ -114,7 +121,8 @@ def _launched(c: Choices, grid: _Grid, dtype: str, given: tirx.Buffer, out: tirx
         vx = _bound(frames, grid.virtual, "vthread.x") if grid.virtual > 1 else None
         item = (bx * grid.rows + ty) * grid.columns + tx
         item = item if vx is None else item * grid.virtual + vx
-        made = Kernel(dtype, tx, ty, grid.columns, grid.rows, vx, item, given, out, [])
+        scope = "shared.dyn" if c.flag(DYNAMIC) else "shared"
+        made = Kernel(dtype, tx, ty, grid.columns, grid.rows, vx, item, given, out, scope, [])
         _exchanged(c, made)
         for _ in range(1 + c.below(4)):
             c.pick(_STEPS if vx is None else _VIRTUAL)(c, made)
@@ -196,6 +204,31 @@ def _registers(c: Choices, k: Kernel) -> None:
     k.add(own[0])
 
 
+def _warp(c: Choices, k: Kernel) -> None:
+    """Each thread reads what another one of its warp has written."""
+    if k.columns > WARP:
+        _registers(c, k)
+        return
+    own = builder.alloc_buffer((k.columns,), k.dtype, scope="warp")
+    IRBuilder.name("W", own)
+    builder.buffer_store(own, k.value, [k.tx])
+    k.add(own[c.pick((k.columns - 1 - k.tx, tirx.floormod(k.tx + 1, k.columns)))])
+
+
+def _reduced(c: Choices, k: Kernel) -> None:
+    """A row of threads adds up what it has, as a block with a reduction on threads is lowered."""
+    result = builder.alloc_buffer((1,), k.dtype, scope="local")
+    IRBuilder.name("R", result)
+    combine = c.pick((lambda x, y: x + y, tirx.max))
+    reducer = builder.comm_reducer(lambda x, y: combine(x, y), [const(0, k.dtype)])
+    nothing = tirx.reinterpret("handle", tirx.IntImm("uint64", 0))
+    with builder.attr(reducer, "reduce_scope", nothing):
+        count, always = tirx.IntImm("uint32", 1), tirx.IntImm("bool", 1)
+        call = builder.tvm_thread_allreduce(count, k.value, always, result[0], k.tx)
+        builder.evaluate(call)
+    k.add(result[0])
+
+
 Step = Callable[[Choices, Kernel], None]
 
 _STEPS: tuple[Step, ...] = (
@@ -209,6 +242,8 @@ _STEPS: tuple[Step, ...] = (
     _moving,
     _decided,
     _registers,
+    _warp,
+    _reduced,
 )
 
 _VIRTUAL: tuple[Step, ...] = (_registers,)

@@ -160,6 +160,12 @@ def _allreduced(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     return outgrown(before, after)
 
 
+def _merges(choices: Choices, mod: tvm.IRModule) -> PassCall:
+    """The pass, which merges memory of a size that is known as well if it is asked to."""
+    expr = "s_tir.transform.MergeSharedMemoryAllocations()"
+    return choices.pick((PassCall(expr), PassCall(expr, {"tirx.merge_static_smem": True})))
+
+
 def _is_bound(loop: ir.For) -> bool:
     return bool(loop.kind == ir.ForKind.THREAD_BINDING)
 
@@ -262,6 +268,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="s_tir.MergeSharedMemoryAllocations",
+        variants=_merges,
         stages=(Stage.ALLREDUCED,),
         synchronized=True,
         post=keeps_shared_memory,

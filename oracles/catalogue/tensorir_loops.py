@@ -6,7 +6,6 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
-from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
 from ..inspect import is_public, prim_funcs
 from ..passcall import PassCall
@@ -18,7 +17,6 @@ from .tensorir_common import (
     RAW,
     SIMPLIFIES,
     WITHOUT_BLOCKS,
-    between,
     calls,
     has,
     is_vectorized,
@@ -69,6 +67,18 @@ def _flattened(mod: tvm.IRModule) -> str | None:
     if any(len(access.indices) != 1 for access in accesses):
         return "accesses of several dimensions"
     return without_blocks(mod)
+
+
+def _in_turn(stmt: ir.AttrStmt) -> bool:
+    return bool(stmt.attr_key == "double_buffer_scope")
+
+
+def _flat_rows(mod: tvm.IRModule) -> str | None:
+    """The message: "InjectDoubleBuffer expects flat 1-d buffers. Has FlattenBuffer been run?"."""
+    rows = [stmt.node.args[0] for stmt in filter(_in_turn, nodes_of(mod, ir.AttrStmt))]
+    if any(len(row.ty.shape) != 1 for row in rows):
+        return "a buffer of several dimensions that is used in turn"
+    return without_blocks(mod) if rows else None
 
 
 def _has_private(mod: tvm.IRModule) -> bool:
@@ -259,8 +269,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=under(
             "s_tir.transform.InjectDoubleBuffer()", "s_tir.InjectDoubleBuffer", {"split_loop": 2}
         ),
-        stages=FLAT,
-        looks_for=has(ir.AttrStmt, lambda stmt: stmt.attr_key == "double_buffer_scope"),
+        stages=(*RAW, *FLAT),
+        requires=_flat_rows,
+        looks_for=has(ir.AttrStmt, _in_turn),
         cost=0.1,
     ),
     PassContract(
@@ -280,7 +291,8 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.PointerValueTypeRewrite",
-        stages=between(Stage.LOOPS_LOWERED, Stage.SPLIT),
+        # StorageRewrite ends with it: what comes behind has been through it.
+        stages=FLAT,
         exemptions=(
             Exemption("signature", _RETYPED, _OF_ARGUMENTS, _has_vectors),
             Exemption("values", _RETYPED, _OF_ARGUMENTS, _has_vectors),

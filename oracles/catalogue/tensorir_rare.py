@@ -13,7 +13,15 @@ from ...generators.stages import Stage
 from ..contract import PassContract, Post, Sought
 from ..passcall import PassCall
 from .tensorir_blocks import OPAQUE
-from .tensorir_common import WITHOUT_BLOCKS, between, calls, has, nodes_of
+from .tensorir_common import (
+    RAW,
+    WITHOUT_BLOCKS,
+    between,
+    calls,
+    has,
+    nodes_of,
+    without_blocks,
+)
 
 LOWERED = between(Stage.LOOPS_LOWERED, Stage.ANNOTATED_ENTRY)
 
@@ -74,7 +82,9 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         # Unit loops and loops that are bound to threads become what they mean.
         name="tirx.LowerTIRxOpaque",
-        stages=between(Stage.BLOCKS_LOWERED, Stage.BLOCKS_LOWERED),
+        # The default pipeline of `tvm/tirx/compilation_pipeline.py` gives it loops as they are.
+        stages=(*RAW, *between(Stage.BLOCKS_LOWERED, Stage.BLOCKS_LOWERED)),
+        requires=without_blocks,
         cost=0.2,
     ),
 )

@@ -16,7 +16,7 @@ from tvm.ir import GlobalVar
 from ...compat import ir
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..inspect import attr, calls_of, relax_functions
-from ..tensorir import has_kernels, linked, translate
+from ..tensorir import has_callees, linked, translate
 from .effects import Effect
 from .expressions import VISIT
 from .frame import Frame
@@ -220,11 +220,11 @@ class Evaluator:
         return sum(1 for _, func in relax_functions(self._mod) for _ in calls_of(func))
 
     @functools.cached_property
-    def _has_kernels(self) -> bool:
-        return has_kernels(self._mod)
+    def _has_callees(self) -> bool:
+        return has_callees(self._mod)
 
     def _call_prim(self, own: tirx.PrimFunc, args: list[Any]) -> Any:
-        func = linked(own, self._mod) if self._has_kernels else own
+        func = linked(own, self._mod) if self._has_callees else own
         program = translate(func)
         program.expect(args)
         for position in program.writes:

@@ -210,6 +210,9 @@ class Plan:
         if len(buffer.ty.strides):
             self._overlapping.add(buffer.__chandle__())
         source = data.args[0] if isinstance(data, tvm.ir.Call) and len(data.args) else data
+        if isinstance(source, ir.TensorLoad):  # an address of an element
+            source = ir.tensor_of(source)
+            self._overlapping.add(buffer.__chandle__())
         handle = source.__chandle__()
         self._roots[buffer.__chandle__()] = self._roots.get(handle, handle)
 

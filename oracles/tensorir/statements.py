@@ -24,8 +24,10 @@ TRANSPARENT = (
     "storage_scope",
     "extern_scope",
     "target",
+    "double_buffer_",
+    "async_",
 )
-"""Attributes that do not matter for values."""
+"""Attributes that do not matter for values: a copy in the background may be over at once."""
 
 JUMPS = {"tirx.break_loop": "break", "tirx.continue_loop": "continue"}
 
@@ -296,7 +298,7 @@ class Statements(Expressions):
         ty = buffer.ty
         shape = ", ".join(self.value(dim).text for dim in ty.shape)
         strides = ", ".join(self.value(stride).text for stride in ty.strides)
-        offset = self.value(ty.elem_offset).text
+        offset = added(self.begin(stmt.data), self.value(ty.elem_offset)).text
         name = self.fresh("b")
         if width_of(ty.dtype) > 1:
             raise Unsupported(f"buffer {buffer.name} of dtype {ty.dtype} over another one")
@@ -379,10 +381,36 @@ class Statements(Expressions):
         return f"view({storage.name}, {dtype}, [{dims}], [], {self.value(offset).text})"
 
     def pointed(self, data: Any) -> Storage:
-        """The buffer that an address is of."""
+        """The buffer that an address is of, or is in."""
+        of = _address_of(data)
+        if of is not None:
+            return self.storage(ir.tensor_of(of))
         if not (isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data"):
             raise Unsupported(f"address {data}")
         return self.storage(data.args[0])
+
+    def begin(self, data: Any) -> Value:
+        """The number of the element that an address is of."""
+        of = _address_of(data)
+        if of is None:
+            return constant(0, "int64")
+        storage = self.storage(ir.tensor_of(of))
+        number: Value = constant(0, "int64")
+        for index, dim in zip(self.indices(storage, of.indices), storage.shape, strict=True):
+            number = added(_product(number, dim), index)
+        return number
+
+
+def _address_of(data: Any) -> Any | None:
+    """The element that this is the address of, by `address_of`."""
+    if getattr(getattr(data, "op", None), "name", "") != "tirx.address_of":
+        return None
+    return data.args[0] if isinstance(data.args[0], ir.TensorLoad) else None
+
+
+def is_undefined(expr: Any) -> bool:
+    """Any value: docstring of T.undef: "an initialized but arbitrary value"."""
+    return getattr(getattr(expr, "op", None), "name", "") == "tirx.undef"
 
 
 def targets(store: Any) -> list[Any]:
@@ -444,7 +472,8 @@ VISIT: Mapping[type, Callable[[Any, Any], None]] = {
     ir.While: lambda t, s: t.while_(s),
     ir.IfThenElse: lambda t, s: t.condition(s),
     ir.SBlockRealize: lambda t, s: t.realize(s),
-    ir.BufferStore: lambda t, s: t.store(s),
+    # Of all values, an element may keep its own.
+    ir.BufferStore: lambda t, s: None if is_undefined(s.value) else t.store(s),
     ir.Bind: lambda t, s: t.bind(s.var, t.value(s.value)),
     ir.AllocBuffer: lambda t, s: t.allocate(s.buffer),
     ir.DeclBuffer: lambda t, s: t.declare_buffer(s),

@@ -21,7 +21,7 @@ from ..execute import Failure, Plan
 from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
-from ..tensorir import SMALL, has_kernels, kernels_of, sanitize, translate
+from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
@@ -250,7 +250,7 @@ class Expectations:
         """What the evaluator says of calls that it does not know."""
         self._too_large: set[tuple[str, Kind]] = set()
         self._reached: dict[str, frozenset[str]] = {}
-        self._has_kernels = has_kernels(mod)
+        self._has_callees = has_callees(mod)
         self._nonfinite: dict[str, bool] = {}
 
     def of(
@@ -318,7 +318,7 @@ class Expectations:
                     found.add(one)
                     func = self._mod[one]
                     called = global_vars(func)
-                    if isinstance(func, tirx.PrimFunc) and self._has_kernels:
+                    if isinstance(func, tirx.PrimFunc) and self._has_callees:
                         called += kernels_of(func, self._mod)
                     todo += [str(gvar.name_hint) for gvar in called]
             self._reached[name] = frozenset(found)

@@ -26,7 +26,7 @@ from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..keys import headline
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
-from ..tensorir import SMALL, Fault, has_kernels, linked, sanitize, translate
+from ..tensorir import SMALL, Fault, has_callees, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
 from ..tensorir.sanitizer.runtime import (
     ALIASED,
@@ -196,7 +196,7 @@ def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
 
     Kernels belong to the PrimFunc that launches them, even if they are split from it.
     """
-    if has_kernels(after):
+    if has_callees(after):
         fresh = [(gvar, func, linked(func, after)) for gvar, func in prim_funcs(after)]
     else:
         known = _all(before)
@@ -204,7 +204,7 @@ def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
     if not fresh:
         return {}
     old = (func for _, func in prim_funcs(before))
-    meanings = set(map(_meaning, (linked(f, before) for f in old) if has_kernels(before) else old))
+    meanings = set(map(_meaning, (linked(f, before) for f in old) if has_callees(before) else old))
     return {
         hash(func): str(gvar.name_hint)
         for gvar, func, whole in fresh

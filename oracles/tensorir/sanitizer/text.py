@@ -276,7 +276,7 @@ class Checked(Sited):
 
     def declare_buffer(self, stmt: Any) -> None:
         super().declare_buffer(stmt)
-        self._see(stmt.buffer, stmt.data.args[0])
+        self._see(stmt.buffer, self.pointed(stmt.data).node)
 
     def _see(self, buffer: Any, source: Any) -> None:
         """The marks of a view are those of the elements that it shows."""

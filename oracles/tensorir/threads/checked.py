@@ -102,7 +102,8 @@ class CheckedThreads(Sited, Lockstep):
         super().allocate(buffer)
         handle = buffer.__chandle__()
         if self.kernel is not None or handle not in self.waiting:
-            common = self.kernel is None or shared(buffer)
+            own = not shared(buffer) and buffer.ty.storage_scope != "warp"
+            common = self.kernel is None or not own
             self._shadow(buffer, self.buffers[handle].name, written=False, common=common)
 
     def declare_buffer(self, stmt: Any) -> None:

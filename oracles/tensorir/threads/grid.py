@@ -89,6 +89,10 @@ class Grid:
                 return (numbers // inner % self._extents[tag]).astype(dtype)
         raise AssertionError(tag)
 
+    def first_of_row(self) -> Any:
+        """For each lane the first one that differs from it in `threadIdx.x` alone."""
+        return self.lane - self.lane % self._extents.get("threadIdx.x", 1)
+
     def allreduce(
         self,
         combine: Callable[..., tuple[Any, ...]],

@@ -14,20 +14,29 @@ from tvm import tirx
 
 from ....compat import ir
 from ....compat.structural import structural_map
-from ...inspect import attr, nodes, prim_funcs
+from ...inspect import attr, is_public, nodes, prim_funcs, relax_functions
 from .launch import extent, tag
 
 CALLS = ("tirx.call_ffi_kernel", "tirx.tvm_call_packed")
 """How the host calls what it names: a kernel, or a function of the runtime."""
 
 
-def has_kernels(mod: tvm.IRModule) -> bool:
-    """SplitHostDevice may have taken kernels out of PrimFuncs of the module."""
-    return any(attr(func, "calling_conv") for _, func in prim_funcs(mod))
+def has_callees(mod: tvm.IRModule) -> bool:
+    """SplitHostDevice may have taken kernels out of PrimFuncs, or these call private ones.
+
+    Private ones that are there for functions of Relax do not count.
+    """
+    found = [func for _, func in prim_funcs(mod)]
+    if any(attr(func, "calling_conv") for func in found):
+        return True
+    return not all(map(is_public, found)) and not any(True for _ in relax_functions(mod))
 
 
 def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:
-    """A PrimFunc whose kernels stand where it launches them; itself if it launches none."""
+    """A PrimFunc whose kernels stand where it launches them, and others where it calls them.
+
+    It is itself where it has none.
+    """
 
     def launched(stmt: Any) -> Any:
         call = stmt.value

@@ -216,7 +216,7 @@ class Lockstep(Masked):
 
     def allocate(self, buffer: Any) -> None:
         scope = str(buffer.ty.storage_scope)
-        if scope not in ("", "global", "local", "shared", "shared.dyn"):
+        if scope not in ("", "global", "local", "shared", "shared.dyn", "warp"):
             raise Unsupported(f"memory of scope {scope}")
         handle = buffer.__chandle__()
         if self.kernel is None:
@@ -227,7 +227,9 @@ class Lockstep(Masked):
             return
         kernel, name = self.kernel, self.fresh("b")
         storage = self.declare(buffer, name)
-        if not shared(buffer):
+        if scope == "warp":
+            copies, self.copies[handle] = f"{kernel.grid}.size", self._first_of_warp()
+        elif not shared(buffer):
             copies, self.copies[handle] = f"{kernel.grid}.size", kernel.lane
         elif any(bound.startswith("vthread") for bound in kernel.bound.values()):
             copies = f"{kernel.grid}.blocks * {kernel.grid}.virtual"
@@ -236,6 +238,16 @@ class Lockstep(Masked):
             copies, self.copies[handle] = f"{kernel.grid}.blocks", kernel.group
         sizes = sizes_of(storage)
         self.emit(f"{name} = alloc(({copies}, {sizes}), {type_name(storage.dtype)})")
+
+    def _first_of_warp(self) -> str:
+        """The first lane of the threads along `threadIdx.x` that each thread is one of.
+
+        src/tirx/transform/lower_warp_memory.cc: "width equals to the extent of threadIdx.x, which
+        should be no larger than the warp size".
+        """
+        name = self.fresh("w")
+        self.emit(f"{name} = {self._grid}.first_of_row()")
+        return name
 
     def match_buffer(self, match: Any) -> None:
         if self.kernel is not None:
@@ -248,6 +260,8 @@ class Lockstep(Masked):
         if copy is None:
             super().declare_buffer(stmt)
             return
+        if self.begin(stmt.data).literal != 0:
+            raise Unsupported("the address of an element in a kernel")
         ty, name = buffer.ty, self.fresh("b")
         storage = self.declare(buffer, name)
         if storage.width > 1 or source.width > 1:

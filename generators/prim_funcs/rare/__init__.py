@@ -1,0 +1,1 @@
+"""What few PrimFuncs have, and single passes of TVM look for."""
