@@ -24,7 +24,7 @@ from .. import keys
 from ..errors import Unsupported
 from ..inspect import attr, nodes, prim_funcs, relax_functions
 from ..violation import Violation, omit
-from . import kernels
+from . import kept, kernels
 from .fork import HANG, LATE, allow, in_fork
 from .linker import linker
 from .lowering import remaining
@@ -134,7 +134,7 @@ def execute(
         omit("values in the VM: it has no device but the CPU, and the module places some elsewhere")
         return None
     linker()  # once, before the forks
-    kernels.folder()
+    kept.folder()
 
     def work() -> Iterator[tuple[str, Any]]:
         step = "lower"
