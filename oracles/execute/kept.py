@@ -20,7 +20,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import platformdirs
 import tvm
 
 from ...compat import build
@@ -38,11 +37,6 @@ _FILLED = "filled"
 """A file of one byte for each kilobyte kept: appending is atomic, and its size is quickly asked."""
 
 
-def home() -> Path:
-    """The folder of the folders of all builds."""
-    return platformdirs.user_cache_path("relaxfuzz", appauthor=False) / "kernels"
-
-
 @functools.cache
 def folder() -> Path:
     """Where the libraries of this build are kept.
@@ -50,7 +44,7 @@ def folder() -> Path:
     That is a temporary folder, which lives as long as the process that asks first, where the user's
     cache folder cannot be written to or nothing may be loaded from it.
     """
-    path = home() / f"{build.identity()}-{FORMAT}"
+    path = build.kernels() / f"{build.identity()}-{FORMAT}"
     with contextlib.suppress(OSError):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.access(path, os.W_OK | os.X_OK) and not os.statvfs(path).f_flag & os.ST_NOEXEC:
@@ -106,16 +100,12 @@ def _target(link: Path) -> Path | None:
 def _load(library: Path) -> tvm.runtime.Module | None:
     """None where the library is gone or damaged, or does not load."""
     try:
-        whole = _digest(library.read_bytes()) == library.stem
+        if _digest(library.read_bytes()) != library.stem:
+            library.unlink()
+            return None
         os.utime(library)
-    except OSError:
-        return None
-    if not whole:
-        library.unlink(missing_ok=True)
-        return None
-    try:
         return tvm.runtime.load_module(str(library))
-    except Exception:  # TVM raises what it likes; in between it may have been removed
+    except Exception:  # TVM's are of many classes: another process may have removed it meanwhile
         return None
 
 

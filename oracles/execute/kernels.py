@@ -19,6 +19,7 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import tirx
+from tvm_ffi import structural_hash  # as it is before any pass of a user's can patch it
 
 from ...compat import ir
 from ..inspect import attr, global_vars, prim_funcs
@@ -160,7 +161,7 @@ def _symbol(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> str:
 
 
 def _key(func: tirx.PrimFunc, target: tvm.target.Target) -> str:
-    number = tvm_ffi.structural_hash(func.without_attr("global_symbol"))
+    number = structural_hash(func.without_attr("global_symbol"))
     return f"k{int(number) % 2**64:016x}o{target.attrs.get('opt-level')}"
 
 
