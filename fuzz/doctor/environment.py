@@ -20,6 +20,8 @@ from pathlib import Path
 
 import psutil
 
+from ...compat import build
+
 MEGABYTE, GIGABYTE = 1 << 20, 1 << 30
 
 CHILD = 2 * GIGABYTE
@@ -29,7 +31,7 @@ BASE, USUAL = GIGABYTE // 2, GIGABYTE // 4
 """What driver and zygote need, and what a child usually grows by."""
 
 LEAST_DISK, ENOUGH_DISK = 50 * MEGABYTE, GIGABYTE
-"""A night takes some 100 MB in the output folder and 256 MB of temporary files."""
+"""A night takes some 100 MB in the output folder and 256 MB of compiled kernels."""
 
 _VARIABLES = re.compile(r"TVM_\w+|PYTHON\w+|(LD|DYLD)_\w+|OMP_NUM_THREADS|TMPDIR|XDG_CACHE_HOME")
 """Environment variables that change what is run, and where."""
@@ -94,6 +96,7 @@ def lines(out: Path, workers: int, cores: int) -> Iterator[Line]:
     yield fork(4 * workers + 8)
     yield folder("output folder", out, "choose another --out")
     yield temporary_files()
+    yield compiled_kernels()
 
 
 def installation() -> Iterator[Line]:
@@ -208,11 +211,17 @@ def _fork(work: Callable[[], None]) -> int:
     return pid
 
 
-def folder(part: str, shown: Path, advice: str) -> Line:
-    """Whether a folder, or the one that it would be made in, can be written to."""
-    place = shown.absolute()
+def _existing(folder: Path) -> Path:
+    """The folder, or the one that it would be made in."""
+    place = folder.absolute()
     while not place.is_dir() and place != place.parent:
         place = place.parent
+    return place
+
+
+def folder(part: str, shown: Path, advice: str) -> Line:
+    """Whether a folder, or the one that it would be made in, can be written to."""
+    place = _existing(shown)
     try:
         with tempfile.TemporaryFile(dir=place, prefix=".relaxfuzz-") as file:
             file.write(bytes(MEGABYTE))
@@ -231,7 +240,7 @@ def folder(part: str, shown: Path, advice: str) -> Line:
 
 
 def temporary_files() -> Line:
-    """The folder of temporary files; compiled kernels are loaded from there."""
+    """The folder of temporary files; what has just been compiled is loaded from there."""
     part, advice = "temporary files", "set TMPDIR to a folder that can be written to"
     try:
         place = Path(tempfile.gettempdir())
@@ -245,3 +254,16 @@ def temporary_files() -> Line:
         advice = "set TMPDIR to another folder: compiled kernels are loaded from there"
         return problem(part, f"{line.value}, mounted with noexec", advice)
     return line
+
+
+def compiled_kernels() -> Line:
+    """The folder in which later campaigns find what was compiled."""
+    part, advice = "compiled kernels", "set XDG_CACHE_HOME to another folder"
+    place = build.kernels()
+    line = folder(part, place, advice)
+    value = line.value
+    if os.statvfs(_existing(place)).f_flag & os.ST_NOEXEC:
+        value += ", mounted with noexec"
+    elif line.verdict is Verdict.OK:
+        return line
+    return warning(part, value, f"{advice}: each campaign compiles them anew")

@@ -28,7 +28,7 @@ from ...generators import stages
 from ...generators.families import FAMILIES
 from ...generators.modules import ir_modules
 from ...generators.stages import Stage
-from ...oracles.execute import kernels
+from ...oracles.execute import kept
 from ..campaign.draw import example
 from ..minimize.child import Reduce, reduce
 from ..probe import trials
@@ -73,7 +73,7 @@ def compile_once() -> None:
     every caller in C++ does. Tier 4 does not: it keeps libraries in a folder, which is made here
     so that all forks share it.
     """
-    kernels.folder()
+    kept.folder()
     build = tvm_ffi.get_global_func(_NAME)
     built: OrderedDict[tuple[int, str], tuple[Any, Any]] = OrderedDict()
 

@@ -19,12 +19,13 @@ from tvm.relax import vm_build
 
 from ...compat import ir
 from ...compat.drift import Drift, drift_of
+from ...compat.script import quick_frames
 from ...generators.values import elements, static_product
 from .. import keys
 from ..errors import Unsupported
 from ..inspect import attr, nodes, prim_funcs, relax_functions
 from ..violation import Violation, omit
-from . import kernels
+from . import kept, kernels
 from .fork import HANG, LATE, allow, in_fork
 from .linker import linker
 from .lowering import remaining
@@ -133,8 +134,9 @@ def execute(
     if plans and not all(map(_is_cpu, _targets(mod))):
         omit("values in the VM: it has no device but the CPU, and the module places some elsewhere")
         return None
+    large = is_large(mod)
     linker()  # once, before the forks
-    kernels.folder()
+    kept.folder()
 
     def work() -> Iterator[tuple[str, Any]]:
         step = "lower"
@@ -147,7 +149,7 @@ def execute(
                 yield step, None
                 return
             calls = recorded(record)  # before the machine looks the functions up
-            run = _machine(lowered, mode, optimize=optimize and is_large(mod))
+            run = _machine(lowered, mode, optimize=optimize and large)
             yield step, None
         except Exception as error:
             yield raised(step, error)
@@ -161,7 +163,7 @@ def execute(
             except Exception as error:
                 yield raised("run", error)
 
-    return carried_out(work, slow=is_large(mod))
+    return carried_out(work, slow=large)
 
 
 def carried_out(
@@ -252,7 +254,7 @@ def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:
     if mod.attrs is not None and "system_lib_prefix" in mod.attrs:
         # Functions of a system library get other names and are not found in a loaded one.
         mod = mod.without_attr("system_lib_prefix")
-    with TARGET:
+    with TARGET, quick_frames():  # legalizations are partly written in TVMScript
         return remaining(mod, pipeline)(mod)
 
 

@@ -1,36 +1,31 @@
-"""Compiled PrimFuncs, each distinct one once in the life of a family of processes.
+"""Compiled PrimFuncs, each distinct one once on a machine.
 
 Compiling is most of the cost of a build, and modules share most of their PrimFuncs: a pass leaves
 nearly all of them as they are, and small shapes recur. A PrimFunc is known by its structural hash
 (64 bits, the same in all processes) without its name. It is compiled under a name made of the hash
-and kept in a folder that the process shares with its forks; the VM finds it as a global function.
+and kept on disk (`kept`); the VM finds it as a global function.
 
 Many PrimFuncs are compiled and linked at once, since a link costs as much as two PrimFuncs.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import functools
 import os
-import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import tvm
 import tvm_ffi
 from tvm import tirx
+from tvm_ffi import structural_hash  # as it is before any pass of a user's can patch it
 
 from ...compat import ir
 from ..inspect import attr, global_vars, prim_funcs
+from . import kept
 from .guard import Function, guarded
 from .linker import linker
-
-KEPT_KILOBYTES = 256 * 1024
-"""What the folder holds at the most, about 15,000 PrimFuncs; later ones are not kept."""
 
 USUAL = 4
 """The extent of a loop that depends on symbolic sizes, which are small where values are drawn."""
@@ -39,38 +34,8 @@ COMPILED = "__vmtir__"
 """How names of PrimFuncs begin that exec mode "compiled" makes of Relax functions. They call others
 by symbols that must be in the same library."""
 
-_PREFIX = "relaxfuzz-kernels-"
-
-
-@functools.cache
-def folder() -> Path:
-    """Where compiled PrimFuncs are kept: made by the first process that asks, removed at its end.
-
-    What processes left that were killed is removed, too.
-    """
-    for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError, OSError):
-            if not _alive(int(other.name.removeprefix(_PREFIX).split("-")[0])):
-                shutil.rmtree(other, ignore_errors=True)
-    owner = os.getpid()
-    path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{owner}-"))
-
-    def remove() -> None:
-        if os.getpid() == owner:
-            shutil.rmtree(path, ignore_errors=True)
-
-    atexit.register(remove)
-    return path
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+_TEMPORARY = tempfile.gettempdir()
+"""Where libraries are linked. A child has a folder of its own, which a pass may remove."""
 
 
 def iterations(mod: tvm.IRModule) -> int:
@@ -111,21 +76,12 @@ def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Mo
     prims = {gvar: func for gvar, func in mod.functions_items() if isinstance(func, tirx.PrimFunc)}
     alone, others = _sorted(prims)
     keys = {gvar: _key(func, target) for gvar, func in alone.items()}
-    paths = {key: os.path.realpath(folder() / key) for key in keys.values()}
-    missing = {
-        keys[gvar]: func for gvar, func in alone.items() if not os.path.exists(paths[keys[gvar]])
-    }
-    if missing:
-        with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
-            path = _compile(_named(missing), target)
-        paths.update(dict.fromkeys(missing, path))
-    libraries = {path: tvm.runtime.load_module(path) for path in set(paths.values())}
-    if missing and not _keep(path, missing):
-        os.unlink(path)
+    with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
+        libraries = _libraries({keys[gvar]: func for gvar, func in alone.items()}, target)
     for gvar, func in alone.items():
         key = keys[gvar]
         checked = functools.partial(_alone, gvar, func, target)
-        _register(gvar, func, guarded(func, libraries[paths[key]][key], checked))
+        _register(gvar, func, guarded(func, libraries[key][key], checked))
     if not others:
         return []
     library = _load(others, target)
@@ -163,6 +119,23 @@ def _load(functions: Functions, target: tvm.target.Target) -> tvm.runtime.Module
         os.unlink(path)
 
 
+def _libraries(
+    functions: Mapping[str, tirx.PrimFunc], target: tvm.target.Target
+) -> dict[str, tvm.runtime.Module]:
+    """The libraries that have them under their keys; what is not kept is compiled, all in one."""
+    libraries = kept.find(functions)
+    missing = {key: func for key, func in functions.items() if key not in libraries}
+    if missing:
+        path = _compile(_named(missing), target)
+        try:
+            library = tvm.runtime.load_module(path)
+            kept.keep(path, missing)
+        finally:
+            os.unlink(path)
+        libraries.update(dict.fromkeys(missing, library))
+    return libraries
+
+
 def _named(prims: Mapping[str, tirx.PrimFunc]) -> Functions:
     return {
         tvm.ir.GlobalVar(name): func.with_attr("global_symbol", name)
@@ -188,29 +161,14 @@ def _symbol(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> str:
 
 
 def _key(func: tirx.PrimFunc, target: tvm.target.Target) -> str:
-    number = tvm_ffi.structural_hash(func.without_attr("global_symbol"))
+    number = structural_hash(func.without_attr("global_symbol"))
     return f"k{int(number) % 2**64:016x}o{target.attrs.get('opt-level')}"
 
 
 def _compile(functions: Functions, target: tvm.target.Target) -> str:
     """A shared library of the functions."""
     built = tvm.tirx.build(tvm.IRModule(functions), target)
-    handle, path = tempfile.mkstemp(".so", dir=folder())
+    handle, path = tempfile.mkstemp(".so", dir=_TEMPORARY)
     os.close(handle)
     built.export_library(path, fcompile=linker())
     return path
-
-
-def _keep(path: str, keys: Iterable[str]) -> bool:
-    """Enter the library in the folder, if it has room."""
-    # One byte for a kilobyte: appending is atomic, and the size of a file is quickly asked.
-    with (folder() / "filled").open("ab") as filled:
-        filled.write(b"." * (os.path.getsize(path) >> 10))
-        room = filled.tell() < KEPT_KILOBYTES
-    for key in keys if room else ():
-        link = folder() / key
-        with contextlib.suppress(FileExistsError):
-            if not link.exists():
-                link.unlink(missing_ok=True)  # its library is gone
-            os.symlink(path, link)
-    return room

@@ -27,7 +27,16 @@ _OURS = ("compat", "generators", "oracles", "corpus/models", "corpus/found", "fu
 
 def folder() -> Path:
     """Where something is kept for each build, under its `stamp`."""
-    return platformdirs.user_cache_path("relaxfuzz", appauthor=False) / "builds"
+    return _cache() / "builds"
+
+
+def kernels() -> Path:
+    """Where compiled PrimFuncs of all builds are kept."""
+    return _cache() / "kernels"
+
+
+def _cache() -> Path:
+    return platformdirs.user_cache_path("relaxfuzz", appauthor=False)
 
 
 @contextlib.contextmanager

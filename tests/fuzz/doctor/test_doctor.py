@@ -179,12 +179,22 @@ def test_folders_without_room_or_right(tmp_path: Path, monkeypatch: pytest.Monke
         little = environment.folder("output folder", small, "choose")
         monkeypatch.setattr(tempfile, "tempdir", str(small))
         temporary = environment.temporary_files()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(small))
+        kernels = environment.compiled_kernels()
     finally:
         subprocess.run(["umount", str(small)], check=True)
     assert (full.verdict, "No space left" in full.value) == (Verdict.PROBLEM, True)
     assert (read_only.verdict, "Read-only" in read_only.value) == (Verdict.PROBLEM, True)
     assert (little.verdict, "0.0 GB free" in little.value) == (Verdict.PROBLEM, True)
     assert "noexec" in temporary.value
+    assert (kernels.verdict, "noexec" in kernels.value) == (Verdict.WARNING, True)
+
+
+def test_compiled_kernels_need_not_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    line = environment.compiled_kernels()
+    assert line.verdict == Verdict.OK
+    assert str(tmp_path / "relaxfuzz" / "kernels") in line.value
 
 
 def checked(**variables: str) -> list[Line]:

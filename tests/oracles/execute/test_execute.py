@@ -23,7 +23,17 @@ from relaxfuzz.compat.drift import Drift
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles import execute as oracle_execute
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.execute import MODES, Death, Failure, execute, fork, kernels, linker, lower
+from relaxfuzz.oracles.execute import (
+    MODES,
+    Death,
+    Failure,
+    execute,
+    fork,
+    kept,
+    kernels,
+    linker,
+    lower,
+)
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.values.evaluated import Verdict, vote
 from relaxfuzz.oracles.values.expectation import Expectation
@@ -84,8 +94,9 @@ def assert_expected(results: Any) -> None:
 
 @pytest.fixture
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kernels, "folder", lambda: tmp_path)
-    return tmp_path
+    monkeypatch.setattr(kept, "folder", lambda: tmp_path / "build")
+    (tmp_path / "build").mkdir()
+    return tmp_path / "build"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -159,15 +170,6 @@ def test_equal_prim_funcs_are_compiled_once(empty_folder: Path) -> None:
     execute(Quotient, [])
     assert len(list(empty_folder.glob("k*"))) == len(kept) + 1
     assert len(list(empty_folder.glob("*.so"))) == 2
-
-
-def test_a_full_folder_keeps_nothing_more(
-    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernels, "KEPT_KILOBYTES", 1)
-    assert_expected(execute(Several, [main(X)]))
-    assert list(empty_folder.glob("k*")) == []
-    assert list(empty_folder.glob("*.so")) == []
 
 
 def test_a_missing_library_is_rebuilt(empty_folder: Path) -> None:
