@@ -29,7 +29,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-profile bench-minimize bench-cluster bench-versus build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -97,6 +97,10 @@ bench-profile: $(INSTALLED)
 # The campaigns of two checkouts, in turn: make bench-versus OLD=../before VERSUS='--modules 96'
 bench-versus: $(INSTALLED)
 	$(BIN)/python -m bench.versus $(OLD) $(VERSUS)
+
+# How soon two checkouts meet the known bugs, beside each other: FIND='--budget 300 --yield'
+bench-find: $(INSTALLED)
+	$(BIN)/python -m bench.find $(OLD) $(FIND)
 
 # MODULES=archive.tar.xz adds the largest modules of an archive of TVM JSON.
 bench-minimize: $(INSTALLED)

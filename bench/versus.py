@@ -46,6 +46,11 @@ class Campaign:
         }
 
 
+def programs_of(checkout: Path) -> Path:
+    """The programs of its own environment."""
+    return checkout.absolute() / ".venv" / "bin"
+
+
 def campaign(programs: Path, seed: str, budget: str, *, known: bool) -> Campaign:
     """Run `relaxfuzz run`, without the start of the program in its seconds.
 
@@ -107,7 +112,7 @@ def main() -> None:
     for number in range(options.rounds):
         # Each comes first in every other round.
         for name in ("old", "new") if number % 2 == 0 else ("new", "old"):
-            programs = options.old / ".venv" / "bin" if name == "old" else HERE
+            programs = programs_of(options.old) if name == "old" else HERE
             if options.modules:
                 runs[name].append(checks(programs, options.seed, options.modules))
             else:

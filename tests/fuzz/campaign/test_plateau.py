@@ -7,13 +7,13 @@ from collections import Counter
 
 import pytest
 
-from relaxfuzz.fuzz.campaign.plateau import LEAST, MOST, shares, yields
+from relaxfuzz.fuzz.campaign.plateau import CHANGED, LEAST, MOST, PIPELINE, SEQUENCE, shares, yields
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.oracles.violation import Identity
 
 
-def violations(*counts: int) -> dict[Identity, int]:
-    return {("crash", "P", (str(n),), ""): count for n, count in enumerate(counts)}
+def violations(*counts: int, of: str = "P") -> dict[Identity, int]:
+    return {("crash", of, (str(n),), ""): count for n, count in enumerate(counts)}
 
 
 def checked(**checks: int) -> dict[str, PassStats]:
@@ -29,9 +29,33 @@ def test_new_violations_yield_more_than_repeated_ones() -> None:
 def test_the_mean_yield_of_a_check_is_one() -> None:
     """Prior or not: no item is taken for better than all."""
     stats = checked(one=500, two=50, three=5)
-    found = yields(stats, {"one": violations(1, 1), "two": violations(1, 9), "three": {}})
+    ended = {"one": violations(1, 1), "two": violations(1, 9, of="Q"), "three": {}}
+    found = yields(stats, ended)
     assert found["two"] > found["one"]
     assert min(found.values()) < 1 < max(found.values())
+
+
+def test_what_a_pass_alone_has_shown_is_not_new_in_a_sequence() -> None:
+    """Both count: what both have shown is new in neither."""
+    stats = checked(one=100, two=100)
+    ended = {"one": violations(1, 1, 1), "two": {**violations(1, 1), **violations(1, of="Q")}}
+    found = yields(stats, ended)
+    assert found["one"] == found["two"]
+
+
+def test_what_costs_more_yields_less() -> None:
+    """A pass that changes a module makes work for the oracles, a pipeline runs many passes."""
+    stats = {
+        "idle": PassStats(checks=100),
+        "busy": PassStats(checks=100, changed=100),
+        "sequence": PassStats(checks=100),
+        "default": PassStats(checks=100),
+    }
+    found = yields(stats, {item: violations(1, of=item) for item in stats})
+    assert found["idle"] == pytest.approx((1 + CHANGED) * found["busy"])
+    assert found["idle"] == pytest.approx(SEQUENCE * found["sequence"])
+    assert found["idle"] == pytest.approx(PIPELINE * found["default"])
+    assert sum(found.values()) / 4 > 1 > found["default"], "of a mean cost, not of a mean check"
 
 
 def test_a_few_checks_mean_little() -> None:

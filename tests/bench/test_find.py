@@ -1,0 +1,82 @@
+"""How soon campaigns meet the known bugs: what counts as found, and when."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+
+import pytest
+
+from bench.checks import Costs
+from bench.find import MEETINGS, Campaign, Met, Times, campaign, yields
+from bench.versus import HERE
+from relaxfuzz.corpus.knowns import Lookup, knowns
+
+NOBODY = Lookup((), "0.27.0")
+STATS = {"checks": 10, "seconds": 4.0, "sampled": {"evaluated": 5}}
+
+
+def lines(*met: tuple[float, list[str], str], knowns: str = "abcd") -> list[str]:
+    """The events of a campaign: seconds, names and oracle of each report."""
+    events: list[object] = [{"event": "start", "budget": 60, "knowns": list(knowns)}]
+    for seconds, names, oracle in met:
+        key, times = [oracle, "Pass", "what"], {"seconds": seconds, "cpu": seconds / 2}
+        place = {"item": "Pass", "stage": "raw"}
+        events.append({"event": "met", **times, "key": key, "names": names, **place})
+    stats, stages = {"Pass": STATS}, {"raw": [10, 4.0]}
+    events.append({"event": "end", "seconds": 60.0, "cpu": 30.0, "stats": stats, "stages": stages})
+    return list(map(json.dumps, events))
+
+
+def test_a_bug_is_found_by_the_first_report_of_it() -> None:
+    read = campaign(lines((2, ["a"], "crash"), (5, ["a", "b"], "crash"), (7, [], "crash")), NOBODY)
+    assert {name: met.seconds for name, met in read.first().items()} == {"a": 2, "b": 5}
+
+
+def test_a_report_is_named_by_the_records_of_this_checkout_too() -> None:
+    record = knowns()[0]
+    line = json.loads(lines((2, [], "crash"))[1])
+    version = record.tvm.fails_on[0]
+    read = campaign([json.dumps({**line, "key": record.keys[0]})], Lookup([record], version))
+    assert record.name in read.first()
+
+
+def test_what_is_not_found_counts_as_found_later() -> None:
+    one = campaign(lines((2, ["a"], "crash"), (9, ["b"], "crash"), (9, ["x"], "crash")), NOBODY)
+    other = campaign(lines((4, ["a"], "crash")), NOBODY)
+    times = Times.of([one, other], "abcd", "seconds")
+    assert times.each == (2, 4, 9, *[math.inf] * 5)
+    assert (times.until(0.25), times.until(0.5)) == (4, math.inf)
+    assert times.within(5) == 1
+    assert times.found == 1.5
+    assert Times.of([one, other], "abcd", "cpu").until(0.1) == 1
+
+
+def test_what_was_spent_stands_beside_what_it_found() -> None:
+    read = campaign(
+        lines((2, ["a"], "crash"), (5, ["a", "b"], "evaluated"), (6, ["b"], "evaluated")), NOBODY
+    )
+    costs = Costs()
+    costs.spent["evaluated"], costs.calls["evaluated"] = 2.0, 4
+    found = yields([read], costs)
+    crash, evaluated = found["oracle"]["crash"], found["oracle"]["evaluated"]
+    assert (crash.checks, crash.first, crash.alone) == (10, 1, 0)
+    assert (evaluated.checks, evaluated.seconds, evaluated.first, evaluated.alone) == (5, 2.5, 1, 1)
+    assert (found["item"]["Pass"].seconds, found["stage"]["raw"].first) == (4.0, 2)
+
+
+def test_a_campaign_that_was_cut_off_lasted_until_its_last_report() -> None:
+    met = Met(3.0, 2.0, frozenset("a"), "crash", "Pass", "raw")
+    assert Campaign(frozenset("a"), (met,), 60).lasted("cpu") == 2.0
+
+
+@pytest.mark.session
+def test_a_campaign_tells_what_it_meets() -> None:
+    command = [str(HERE / "python"), str(MEETINGS), "10", "1"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    read = campaign(printed.splitlines(), NOBODY)
+    assert read.first().keys() <= read.knowns
+    assert read.first()
+    assert read.lasted("cpu") > 0
+    assert {each.stage for each in read.met} <= read.end["stages"].keys()
