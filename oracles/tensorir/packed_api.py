@@ -81,8 +81,9 @@ def parameters(func: tirx.PrimFunc) -> list[tirx.Var]:
     dtypes = {handles[handle]: dtype for handle, dtype in _asserted(func) if handle in handles}
     for declared in nodes(func, ir.DeclBuffer):
         for read in _reads(declared.data, DATA):
-            place = handles.get(read.args[0])
-            if place is not None:
+            handle = read.args[0]
+            if handle in handles:
+                place = handles[handle]
                 ty, dtype = declared.buffer.ty, dtypes.get(place)
                 name = str(declared.buffer.name)
                 found[place] = tirx.decl_buffer(ty.shape, dtype or str(ty.dtype), name)
