@@ -52,7 +52,7 @@ def dawdle() -> tvm.transform.Pass:
     """Takes long, and comes to its end."""
 
     def long() -> None:
-        end = time.process_time() + 2
+        end = time.process_time() + 1
         while time.process_time() < end:
             pass
 

@@ -130,7 +130,7 @@ def test_fewer_checks_show_known_bugs(pool: LocalPool, written: bool) -> None:
         config = CampaignConfig(
             seed=3,
             targets=targets,
-            modules=96 if written else 160,  # patterns are learned first
+            modules=48 if written else 160,  # patterns are learned first
             modules_in_block=2,
             oracles=("crash",),
             compositions=False,

@@ -82,7 +82,7 @@ def test_what_takes_long_is_no_hang(
 ) -> None:
     call = faulty("dawdle")
     job = Check(module=sums, calls=(call,), oracles=("crash",))
-    (violation,) = check(pool, job, limits=Limits(step_seconds=1.0))
+    (violation,) = check(pool, job, limits=Limits(step_seconds=0.5))
     assert violation.oracle == "hang"
     given: list[Limits] = []
 
