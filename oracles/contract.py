@@ -58,6 +58,7 @@ PARTIAL: Mapping[str, str] = {
     "fixpoint": "a second run may change the result, but neither raise nor break it",
     "chance": "each run may give another result",
     "values": "the result may compute other values",
+    "allocations": "a buffer that parallel iterations share may become one of each of them later",
 }
 """What an exemption may name besides an oracle."""
 

@@ -188,7 +188,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_on_threads,
         exemptions=(
             Exemption(
-                "sanitized",
+                "allocations",
                 "a buffer of the function that one parallel iteration uses is placed into it later",
                 "docstring of PlanAndUpdateBufferAllocationLocation: 'Locate the buffer allocation "
                 "to the exact position (usually is the lca of buffer access)'",

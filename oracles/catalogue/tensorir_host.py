@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tvm
 
+from ...compat import ir
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
 from ..inspect import attr, prim_funcs
@@ -15,6 +16,7 @@ from .tensorir_common import (
     WITHOUT_BLOCKS,
     between,
     in_place,
+    nodes_of,
     packed,
     with_target,
 )
@@ -36,6 +38,14 @@ def _entry(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
     if len(functions) == 1 and not attr(functions[0], "tirx.is_entry_func"):
         return "the only PrimFunc is no entry point"
     return None
+
+
+def _casts_to_int64(mod: tvm.IRModule, call: PassCall) -> bool:
+    """A float, whose values go further than int32 does, becomes an integer."""
+    return any(
+        str(cast.ty.dtype).startswith("int64") and "float" in str(cast.value.ty.dtype)
+        for cast in nodes_of(mod, ir.Cast)
+    )
 
 
 CONTRACTS: tuple[PassContract, ...] = (
@@ -91,6 +101,14 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "numbers among the parameters become int32",
                 "docstring: 'Force narrow down indexing expressions and integer buffers to int32 "
                 "dtype'",
+            ),
+            Exemption(
+                "values",
+                "an integer of 64 bits that a float is cast to becomes one of 32, of another range",
+                "docstring: 'Force narrow down [...] This pass should not be used in default "
+                "cases'; src/tirx/transform/force_narrow_index_to_i32.cc: 'ignore the enabled "
+                "condition and always rewrite i64'",
+                _casts_to_int64,
             ),
         ),
         rejections=(

@@ -81,11 +81,9 @@ def parameters(func: tirx.PrimFunc) -> list[tirx.Var]:
     dtypes = {handles[handle]: dtype for handle, dtype in _asserted(func) if handle in handles}
     for declared in nodes(func, ir.DeclBuffer):
         for read in _reads(declared.data, DATA):
-            handle = read.args[0]
-            if handle in handles:
-                place = handles[handle]
-                ty, dtype = declared.buffer.ty, dtypes.get(place)
-                name = str(declared.buffer.name)
+            if read.args[0] in handles:
+                place, ty = handles[read.args[0]], declared.buffer.ty
+                name, dtype = str(declared.buffer.name), dtypes.get(place)
                 found[place] = tirx.decl_buffer(ty.shape, dtype or str(ty.dtype), name)
     missing = [place for place in range(len(arguments(func))) if place not in found]
     if missing:

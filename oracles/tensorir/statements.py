@@ -330,6 +330,12 @@ class Statements(Expressions):
             handle = self._sources[handle]
             self.writes.add(handle)
 
+    def root(self, handle: int) -> int:
+        """The buffer that is no view, of which this one shows elements."""
+        while handle in self._sources:
+            handle = self._sources[handle]
+        return handle
+
     def assertion(self, stmt: Any) -> None:
         message = "".join(part.value for part in stmt.message_parts)
         self.emit(f"if not {self.value(stmt.condition).text}: failed({message!r})")

@@ -63,6 +63,8 @@ class Found:
     """See `sanitize`."""
     split: bool
     """Its kernels are split from the host, and stand in it again."""
+    placed: bool
+    """See `sanitize`."""
 
     @property
     def left(self) -> bool:
@@ -150,7 +152,10 @@ def _made(runs: PassRuns) -> Found | None:
         abstain("the result has no new PrimFunc")
         return None
     behind = runs.contract.synchronized
-    watch = _Watch(new, synchronised=behind or None, barriers=_synchronised(runs.mod))
+    placed = not runs.exempt("allocations")
+    watch = _Watch(
+        new, synchronised=behind or None, barriers=_synchronised(runs.mod), placed=placed
+    )
     for e, side in sides(runs):
         found = watch.first(side)
         if found is None:
@@ -229,6 +234,7 @@ class _Watch:
     Args:
         names: those that are watched, by their addresses.
         synchronised: see `sanitize`.
+        placed: see `sanitize`.
         barriers: names of those that had barriers before: they still count as synchronised when
             the last one is gone.
     """
@@ -239,8 +245,10 @@ class _Watch:
         *,
         synchronised: bool | str | None = None,
         barriers: Collection[str] = (),
+        placed: bool = True,
     ) -> None:
         self._names = names
+        self._placed = placed
         self._synchronised = synchronised
         self._barriers = barriers
         self._known = False
@@ -260,7 +268,9 @@ class _Watch:
                     mode = split or name in self._barriers or is_synchronised(whole)
                 fault = self._fault(whole, args, outputs, mode, afresh=afresh)
                 if fault is not None:
-                    found.append(Found(fault, name, own, copies(args), outputs, mode, split))
+                    found.append(
+                        Found(fault, name, own, copies(args), outputs, mode, split, self._placed)
+                    )
             return translate(whole)(*args)
 
         try:
@@ -286,12 +296,16 @@ class _Watch:
         *,
         afresh: bool,
     ) -> Fault | None:
-        key = _key(func, args, outputs, synchronised)
+        key = _key(func, args, outputs, synchronised), self._placed
         if key in _clean and not afresh:
             self._known = True
             return None
         try:
-            fault = sanitize(func, _unshared(args), SMALL, outputs, synchronised=synchronised)
+            fault = sanitize(
+                *(func, _unshared(args), SMALL, outputs),
+                synchronised=synchronised,
+                placed=self._placed,
+            )
         except (Unsupported, Mismatch, Undefined) as error:
             if isinstance(error, TooLarge):
                 omit("accesses of PrimFuncs to memory")
@@ -362,6 +376,8 @@ def _snippet(case: Case) -> str:
     further = ", module=after" if found.split else ""
     if found.left or (found.synchronised and not found.split and not is_synchronised(found.func)):
         further += f", synchronised={found.synchronised!r}"
+    if not found.placed:
+        further += ", placed=False"
     return (
         "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
         f"from relaxfuzz import sanitize\n\nargs = {literal(args)}\n"

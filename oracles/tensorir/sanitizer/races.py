@@ -9,7 +9,7 @@ threads may work together, as on a reduction, and wait for each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import tvm
@@ -48,7 +48,7 @@ def variables(expr: Any) -> set[int]:
     return found
 
 
-def conflicts(body: Any, keys: Sequence[Any]) -> frozenset[int]:
+def conflicts(body: Any, keys: Sequence[Any], private: Collection[int] = ()) -> frozenset[int]:
     """Buffers of which two iterations may access one element, unless the indices rule it out.
 
     They do where each variable that distinguishes iterations is, as it is, an index of all
@@ -57,10 +57,11 @@ def conflicts(body: Any, keys: Sequence[Any]) -> frozenset[int]:
     Args:
         body: what an iteration does.
         keys: the variables that distinguish iterations; none where nothing is to be proven.
+        private: buffers of which each iteration has its own.
     """
     stores: dict[int, list[Sequence[Any]]] = {}
     accesses: dict[int, list[Sequence[Any]]] = {}
-    own: set[int] = set()
+    own = set(private)
     roots: dict[int, int] = {}
 
     def load(node: Any) -> None:

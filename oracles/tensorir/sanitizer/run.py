@@ -58,6 +58,7 @@ def sanitize(
     overflow: bool = False,
     module: tvm.IRModule | None = None,
     synchronised: bool | str | None = None,
+    placed: bool = True,
 ) -> Fault | None:
     """The first fault of a PrimFunc on these arguments, which are left as they are.
 
@@ -69,6 +70,8 @@ def sanitize(
         synchronised: ThreadSync has put barriers between the statements of kernels, so that threads
             may race; a storage scope: only where they access memory of it. By default that is so
             if there is a barrier, or if the kernels are split from the host.
+        placed: allocations are where they stay. Otherwise parallel iterations do not race for what
+            the PrimFunc allocates: PlanAndUpdateBufferAllocationLocation gives each its own.
 
     Raises:
         Mismatch: arguments that do not meet the parameters.
@@ -79,7 +82,9 @@ def sanitize(
     whole = func if module is None else linked(func, module)
     if synchronised is None:
         synchronised = whole is not func or is_synchronised(func)
-    run = functools.partial(checked_run, overflow=overflow, synchronised=synchronised)
+    run = functools.partial(
+        checked_run, overflow=overflow, synchronised=synchronised, placed=placed
+    )
     return run(whole, args, budget, outputs)[0]
 
 
@@ -91,13 +96,14 @@ def checked_run(
     *,
     overflow: bool = False,
     synchronised: bool | str = False,
+    placed: bool = True,
 ) -> tuple[Fault | None, list[Any]]:
     """`sanitize`, and the arguments as the PrimFunc leaves them."""
     if is_packed(func):
         raise Unsupported("accesses behind the packed API")
     if len(args) != len(func.params):
         raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
-    mode = Mode(frozenset(outputs), overflow, synchronised)
+    mode = Mode(frozenset(outputs), overflow, synchronised, placed)
     program = _program(tvm_ffi.StructuralKey(func), mode)
     aliased = _aliased(func, args, program.writes)
     if aliased is not None:
@@ -122,12 +128,13 @@ class Mode(NamedTuple):
     outputs: frozenset[int]
     overflow: bool
     synchronised: bool | str
+    placed: bool
 
     def writer(self, func: tirx.PrimFunc) -> Sited:
         """What writes the checked text of a PrimFunc."""
         if is_device_code(func):
             return CheckedThreads(self.outputs, synchronised=self.synchronised)
-        return Checked(Plan(func), self.outputs, overflow=self.overflow)
+        return Checked(Plan(func), self.outputs, overflow=self.overflow, placed=self.placed)
 
 
 class _Program:

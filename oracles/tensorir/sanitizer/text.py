@@ -106,14 +106,23 @@ class Checked(Sited):
         plan: the loops that provably have independent iterations.
         outputs: positions of the parameters that hold nothing at first.
         overflow: all arithmetic of integers is checked, not only that of indices.
+        placed: parallel iterations share what is allocated outside of them.
     """
 
     def __init__(
-        self, plan: Plan, outputs: Collection[int] = (), *, overflow: bool = False
+        self,
+        plan: Plan,
+        outputs: Collection[int] = (),
+        *,
+        overflow: bool = False,
+        placed: bool = True,
     ) -> None:
         super().__init__()
         self._plan = plan
         self._outputs = frozenset(outputs)
+        self._placed = placed
+        self._given: frozenset[int] = frozenset()
+        """Handles of the parameters."""
         self._marks: dict[int, str] = {}
         """Names of the arrays that record which elements of a buffer are written."""
         self._charge = ""
@@ -129,6 +138,7 @@ class Checked(Sited):
         """Name of a vector: which lanes of the expression are used; None: all of them."""
 
     def function(self, func: tirx.PrimFunc) -> str:
+        self._given = frozenset(param.__chandle__() for param in func.params)
         return super().function(func).replace(_ROOT, "    " + _races(self._scopes[0]), 1)
 
     def parameters(self, func: tirx.PrimFunc, names: Sequence[str]) -> None:
@@ -191,7 +201,7 @@ class Checked(Sited):
             return None
         if self._plan.sound and self._plan.loops[stmt.__chandle__()].kind in ("lanes", "unit"):
             return None
-        buffers = conflicts(stmt.body, ())
+        buffers = conflicts(stmt.body, (), self._private())
         if stmt.kind == ir.ForKind.THREAD_BINDING:
             buffers = frozenset(b for b in buffers if self._is_global(b))
         if not buffers:
@@ -199,6 +209,12 @@ class Checked(Sited):
         name = self.fresh("q")
         self.emit(f"{name} = Race()")
         return Watch(name, (stmt.loop_var.__chandle__(),), (), buffers)
+
+    def _private(self) -> Collection[int]:
+        """The buffers that are allocated, where each iteration gets them for itself later."""
+        if self._placed:
+            return ()
+        return [buffer for buffer in self.buffers if self.root(buffer) not in self._given]
 
     def _is_global(self, buffer: int) -> bool:
         storage = self.buffers.get(buffer)

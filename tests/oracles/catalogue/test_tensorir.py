@@ -131,6 +131,34 @@ def test_a_variable_that_is_defined_twice_is_no_ssa(name: str) -> None:
     assert CONTRACTS[name].post(mod, call.run(mod), call) is None
 
 
+def test_branches_that_are_decided_may_go() -> None:
+    store = tirx.Evaluate(1)
+    mod, other, empty = (
+        tvm.IRModule({"main": tirx.PrimFunc([], body)})
+        for body in (
+            tirx.IfThenElse(tirx.const(True), store, None),
+            tirx.IfThenElse(tirx.const(False), store, None),
+            tirx.Evaluate(0),
+        )
+    )
+    call = PassCall("s_tir.transform.InjectPermutedLayout()")
+    post = CONTRACTS["s_tir.InjectPermutedLayout"].post
+    assert not structural_equal(mod, call.run(mod))
+    assert post(mod, call.run(mod), call) is None
+    assert post(other, empty, call) is None
+    assert post(mod, empty, call) == "a module is changed that has nothing for the pass"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_a_float_may_be_out_of_the_range_that_is_forced(dtype: str) -> None:
+    a = tirx.decl_buffer((1,), dtype, "A")
+    body = tirx.BufferStore(a, (a[0].astype("int64") + 1).astype(dtype), [0])
+    mod = tvm.IRModule({"main": tirx.PrimFunc([a], body)})
+    call = PassCall("tirx.transform.ForceNarrowIndexToInt32()")
+    exempt = CONTRACTS["tirx.ForceNarrowIndexToInt32"].exemption("values", mod, call)
+    assert (exempt is not None) == (dtype == "float64")
+
+
 @pytest.mark.parametrize("name", [c.name for c in RARE])
 def test_what_a_pass_has_nothing_to_do_with_stays(name: str) -> None:
     (mod, other) = (tvm.IRModule({"main": tirx.PrimFunc([], tirx.Evaluate(n))}) for n in (1, 2))
