@@ -18,7 +18,7 @@ from relaxfuzz.generators import stages
 from relaxfuzz.generators.families import DEFAULT, FAMILIES, family_of
 from relaxfuzz.generators.prim_funcs import is_well_formed, prim_funcs
 from relaxfuzz.generators.stages import STEPS, TENSORIR, Stage, last_step
-from relaxfuzz.oracles.inspect import entries, nodes
+from relaxfuzz.oracles.inspect import entries, global_vars, is_public, nodes
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.values.expectation import Expectations
 
@@ -43,8 +43,16 @@ def test_both_checkers_accept_every_module(modules: Modules, functions: Function
     assert all(tirx.analysis.verify_ssa(func) for func in functions)
 
 
-def test_every_function_is_public(modules: Modules) -> None:
-    assert all(len(mod.functions) == len(list(entries(mod))) > 0 for mod in modules)
+def test_every_function_is_public_or_called(modules: Modules) -> None:
+    for mod in modules:
+        called = {gvar.name_hint for _, func in entries(mod) for gvar in global_vars(func)}
+        private = {gvar.name_hint for gvar, func in mod.functions_items() if not is_public(func)}
+        assert called == private
+        assert len(private) < len(mod.functions)
+
+
+def test_some_functions_call_others(modules: Modules) -> None:
+    assert any(len(mod.functions) > len(list(entries(mod))) for mod in modules)
 
 
 def test_half_are_legalized(modules: Modules) -> None:
@@ -93,6 +101,14 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (ir.For, lambda loop: _is_guarded_tile(loop)),
         (ir.For, lambda loop: _does_something_once(loop)),
         (ir.SeqStmt, lambda seq: _decides_by_name(seq)),
+        (ir.For, lambda loop: "software_pipeline_stage" in loop.annotations),
+        (ir.For, lambda loop: "software_pipeline_async_stages" in loop.annotations),
+        (ir.SBlock, lambda block: "double_buffer_scope" in block.annotations),
+        (ir.AttrStmt, lambda stmt: stmt.attr_key == "double_buffer_scope"),
+        (ir.Ramp, lambda node: True),
+        (ir.AssertStmt, lambda node: True),
+        (ir.AllocBuffer, lambda alloc: alloc.buffer.ty.storage_scope == "global.vtcm"),
+        (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.undef"),
     ],
 )
 def test_modules_are_varied(
@@ -151,6 +167,7 @@ def test_some_functions_compute_in_a_wider_dtype_than_they_are_given(
 def test_buffers_are_of_all_dtypes(functions: Functions) -> None:
     found = {str(p.ty.dtype) for f in functions for p in f.params if hasattr(p.ty, "shape")}
     assert found >= {"float32", "float16", "float64", "bfloat16", "int8", "uint8", "int64", "bool"}
+    assert found >= {"float8_e4m3fn", "float8_e5m2"}
 
 
 def test_the_same_seed_gives_the_same_modules(modules: Modules) -> None:
