@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Iterator
 
@@ -17,6 +18,12 @@ inspect.getouterframes = outer_frames
 # What explains a failure traces every line, and makes hundreds of examples after a search.
 settings.register_profile("tests", settings(), phases=set(Phase) - {Phase.explain})
 settings.load_profile("tests")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: a collection of garbage need not go through it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

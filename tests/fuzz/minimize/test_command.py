@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -19,6 +20,8 @@ from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.user_input import read_module
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
@@ -150,7 +153,11 @@ def alone() -> set[str]:
         (["model.py", "--pass", "FuseOps", "--out", "no/where.py"], "no folder 'no'"),
     ],
 )
-def test_a_mistake_gets_one_sentence_and_exit_2(arguments: list[str], message: str) -> None:
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str], message: str, pool: LocalPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The module is read by a worker, which need not be started for each mistake.
+    monkeypatch.setattr(read_module, "LocalPool", lambda workers: contextlib.nullcontext(pool))
     result = relaxfuzz(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error: ")
