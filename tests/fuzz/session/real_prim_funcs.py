@@ -65,7 +65,7 @@ def raw(every: int, first: int = 0) -> Iterator[tuple[str, tvm.IRModule]]:
     """The PrimFuncs of every so many modules that have not been through a pipeline yet."""
     for name, text in texts()[first::every]:
         mod = load_json(text)
-        funcs = {gvar: func for gvar, func in prim_funcs(mod)}
+        funcs = dict(prim_funcs(mod))
         if all(attr(func, "target") is None for func in funcs.values()):
             named = {
                 gvar: func.with_attr("global_symbol", str(gvar.name_hint))

@@ -1,4 +1,4 @@
-"""Each pass below Relax changes some generated module at one of its stages, or it is said why not."""
+"""Each pass below Relax changes some generated module at its stages, or it is said why not."""
 
 from __future__ import annotations
 

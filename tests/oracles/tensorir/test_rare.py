@@ -15,6 +15,7 @@ from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.metamorphic.oracles import rebuilt
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tensorir import sanitize
+from relaxfuzz.oracles.tensorir.sanitizer.runtime import RACE
 from relaxfuzz.oracles.violation import Case
 
 VALUES = ("evaluated", "sanitized")
@@ -83,7 +84,8 @@ def test_memory_of_a_warp_needs_a_barrier_and_becomes_shuffles() -> None:
     arrays = [np.arange(32, dtype="int32"), np.zeros(32, "int32")]
     before = on_cuda(Warp, Stage.DEVICE_ENTRY)["main"]
     fault = sanitize(before, arrays, synchronised=True)
-    assert fault is not None and fault.kind == RACE
+    assert fault is not None
+    assert fault.kind == RACE
     assert sanitize(on_cuda(Warp, Stage.SYNCHRONIZED)["main"], arrays) is None
     lowers = PassCall("tirx.transform.LowerWarpMemory()")
     split = on_cuda(Warp, Stage.DEVICE_SPLIT)
