@@ -35,7 +35,7 @@ UNCHANGED = {
     "s_tir.InjectPermutedLayout": OF_DEVICES,
     "s_tir.TransformMmaBufferLayout": OF_DEVICES,
     "s_tir.InferFragment": OF_DEVICES,
-    "s_tir.LowerAsyncDMA": "it works on copies in the background: those of generated pipelines compute, too",
+    "s_tir.LowerAsyncDMA": "it works on copies: what pipelines have in the background computes",
     "tirx.TilePrimitiveDispatch": OF_DEVICES,
     "s_tir.ManifestSharedMemoryLocalStage": "no generated block that stages data is marked for it",
 }
