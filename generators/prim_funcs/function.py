@@ -32,7 +32,7 @@ SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12)
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
 FLOAT8 = 0.06
 """The chance that floats are given in one byte, as weights are."""
-CALLING = 0.1
+CALLING = 0.3
 """The chance that a function without blocks calls a private one."""
 
 ZERO = 0.02

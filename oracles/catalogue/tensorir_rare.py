@@ -55,7 +55,7 @@ def _unchanged_without(word: str) -> Post:
     def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
         if structural_equal(before, after) or word in tvm.ir.save_json(before):
             return None
-        # Some are built on src/arith/ir_mutator_with_analyzer.cc, which drops conditions that hold.
+        # What some are built on, src/arith/ir_mutator_with_analyzer.cc, drops conditions that hold.
         simplify = made("s_tir.StmtSimplify")
         if structural_equal(simplify(before), simplify(after)):
             return None

@@ -1,4 +1,4 @@
-"""Each pass below Relax changes some generated module at one of its stages, or says why not."""
+"""Each pass below Relax changes some generated module at its stages, or it is said why not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNCHANGED = {
     "s_tir.InjectPermutedLayout": OF_DEVICES,
     "s_tir.TransformMmaBufferLayout": OF_DEVICES,
     "s_tir.InferFragment": OF_DEVICES,
-    "s_tir.InjectPTXAsyncCopy": OF_DEVICES,
+    "s_tir.LowerAsyncDMA": "it works on copies: what pipelines have in the background computes",
     "tirx.TilePrimitiveDispatch": OF_DEVICES,
     "s_tir.ManifestSharedMemoryLocalStage": "no generated block that stages data is marked for it",
 }
