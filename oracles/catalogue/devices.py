@@ -134,14 +134,21 @@ def _over_limits_lowered(before: tvm.IRModule, after: tvm.IRModule) -> str | Non
 
 
 def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is. A
-    kernel that does nothing has nothing to bind.
+    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is.
+    Loops of blocks are bound: what no block does has none.
     """
     over = _over_limits(before, after)
-    acting = (func for func in _kernels(after) if nodes(func, ir.BufferStore))
+    acting = (func for func in _kernels(after) if _acts_in_blocks(func))
     if over is None and not all(map(is_bound_to_threads, acting)):
         return "a kernel is not bound to threads"
     return over
+
+
+def _acts_in_blocks(func: tirx.PrimFunc) -> bool:
+    """A block below the root stores something."""
+    root = getattr(func.body, "block", None)
+    blocks = (block for block in nodes(func, ir.SBlock) if not block.same_as(root))
+    return any(nodes(block, ir.BufferStore) for block in blocks)
 
 
 def _scope(call: PassCall) -> str:

@@ -190,6 +190,24 @@ def test_what_was_scheduled_for_a_larger_device_is_not_blamed_on_the_rules() -> 
     assert found == "a kernel takes more threads in a block than its target has"
 
 
+@I.ir_module
+class WithoutBlocks:
+    @T.prim_func(s_tir=True)
+    def kernel(A: T.Buffer((16,), "float32")):
+        for i in range(16):
+            A[i] = T.float32(0)
+
+
+def test_only_what_blocks_do_is_bound_to_threads() -> None:
+    target = tvm.target.Target(TARGETS["vulkan"], host="llvm")
+    post = catalogue["s_tir.DefaultGPUSchedule"].post
+    schedule = parse("s_tir.transform.DefaultGPUSchedule()")
+    given = tirx.transform.BindTarget(target)(WithoutBlocks)
+    assert post(given, schedule.run(given), schedule) is None
+    given = tirx.transform.BindTarget(target)(Sums)
+    assert post(given, given, schedule) == "a kernel is not bound to threads"
+
+
 def test_rules_of_a_device_are_applied_to_its_kernels() -> None:
     for device in ("adreno", "opencl"):
         target = tvm.target.Target(TARGETS[device], host="llvm")
