@@ -107,7 +107,7 @@ def programs(mod: tvm.IRModule) -> Iterator[str]:
     for _, func in prim_funcs(mod):
         with contextlib.suppress(Unsupported):  # a function of that name
             yield Program(func).text
-            yield Mode(frozenset(), False, False).writer(func).function(func)
+            yield Mode(frozenset(), False, False, True).writer(func).function(func)
     yield from reproducer.texts(finding(save_json(mod), TEXTS[0]), reproducer.Form.TVMSCRIPT)
 
 
