@@ -221,8 +221,7 @@ def _reduced(c: Choices, k: Kernel) -> None:
     IRBuilder.name("R", result)
     combine = c.pick((lambda x, y: x + y, tirx.max))
     reducer = builder.comm_reducer(lambda x, y: combine(x, y), [const(0, k.dtype)])
-    nothing = tirx.reinterpret("handle", tirx.IntImm("uint64", 0))
-    with builder.attr(reducer, "reduce_scope", nothing):
+    with builder.attr(reducer, "reduce_scope", const(0, "int32")):  # the value is not read
         count, always = tirx.IntImm("uint32", 1), tirx.IntImm("bool", 1)
         call = builder.tvm_thread_allreduce(count, k.value, always, result[0], k.tx)
         builder.evaluate(call)

@@ -23,7 +23,8 @@ def called(c: Choices, name: str, task: Task) -> dict[tvm.ir.GlobalVar, tirx.Pri
         IRBuilder.name("i", i)
         element = task.target[(i, *(zero for _ in rest)) if task.dims else ()]
         address = builder.address_of(element)
-        builder.evaluate(gvar(address, i))
+        # GlobalVar.__call__ of TVM 0.26 asks for the type of the function, which is made later.
+        builder.evaluate(tvm.ir.Call(gvar, [address, i], ret_ty="void"))
     return {gvar: _helper(c, name, task)}
 
 
