@@ -97,27 +97,30 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
 
 
 def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """A kernel takes more than its target has, and did not when it was given."""
+    """A kernel takes more than its target has, and did not when it was given: whoever scheduled it
+    by hand may have had another device in mind.
+    """
     given = {str(gvar.name_hint): func for gvar, func in prim_funcs(before)}
     for gvar, func in prim_funcs(after):
-        if not _is_kernel(func) or _over(given.get(str(gvar.name_hint))):
-            continue
-        try:
-            over = over_limits(func)
-        except Disagreement:
-            return "a kernel has two extents of one thread axis"
-        if over is not None:
-            what = over.partition(" ")[2].partition(",")[0]
-            return f"a kernel takes more {what} than its target has"
+        over = _excess(func)
+        old = given.get(str(gvar.name_hint))
+        if over is not None and (old is None or _excess(old) is None):
+            return over
     return None
 
 
-def _over(func: tirx.PrimFunc | None) -> bool:
-    """Whoever scheduled it by hand had another device in mind."""
+def _excess(func: tirx.PrimFunc) -> str | None:
+    """What is wrong with the launch of a kernel on its target."""
+    if not _is_kernel(func):
+        return None
     try:
-        return func is not None and _is_kernel(func) and over_limits(func) is not None
+        over = over_limits(func)
     except Disagreement:
-        return True
+        return "a kernel has two extents of one thread axis"
+    if over is None:
+        return None
+    what = over.partition(" ")[2].partition(",")[0]
+    return f"a kernel takes more {what} than its target has"
 
 
 def _over_limits_lowered(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
