@@ -169,7 +169,8 @@ def _made(runs: PassRuns) -> Found | None:
         # barriers into it is not up to whoever splits it.
         behind |= found.split and found.fault.kind == RACE
         before = _Watch(_all(runs.mod), synchronised=behind or None)
-        return found if before.first(e, afresh=True) is None else None
+        if before.first(e, afresh=True) is None:
+            return found
     watch.conclude()
     return None
 

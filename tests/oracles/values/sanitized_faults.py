@@ -64,6 +64,34 @@ class Twice:
         return itself
 
 
+@I.ir_module
+class Converting:
+    """What is less than 0 has no meaning as an unsigned number."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def less(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "uint8")):
+        for i in range(4):
+            with T.sblock("less"):
+                v = T.axis.spatial(4, i)
+                B[v] = T.Cast("uint8", A[v])
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "uint8"):
+        cls = Converting
+        with R.dataflow():
+            y = R.call_tir(cls.less, (x,), out_ty=R.Tensor((4,), "uint8"))
+            R.output(y)
+        return y
+
+
+@T.prim_func(private=True, s_tir=True)
+def converts_three(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "uint8")):
+    for i in range(3):
+        with T.sblock("less"):
+            v = T.axis.spatial(3, i)
+            B[v] = T.Cast("uint8", A[v])
+
+
 @T.prim_func(private=True, s_tir=True)
 def add(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8")):
     T.func_attr({"tirx.noalias": True})
@@ -126,6 +154,10 @@ def reads_what_nobody_wrote() -> Pass:
 
 def leaves_an_element() -> Pass:
     return _replacing("less", leaves_one)
+
+
+def leaves_a_number() -> Pass:
+    return _replacing("less", converts_three)
 
 
 def races() -> Pass:

@@ -41,9 +41,14 @@ def case(factory: Any, mod: tvm.IRModule = faults.Module) -> Case:
     return Case(mod, (PassCall(f"{name}()", factory=f"{FILE}:{name}"),))
 
 
-def found(monkeypatch: pytest.MonkeyPatch, factory: Any, *calls: list[Any]) -> Any:
+def found(
+    monkeypatch: pytest.MonkeyPatch,
+    factory: Any,
+    *calls: list[Any],
+    mod: tvm.IRModule = faults.Module,
+) -> Any:
     """What is found when `main` is called with these arguments."""
-    whole = case(factory)
+    whole = case(factory, mod)
     runs = PassRuns(whole.mod, whole.calls, contract_of(whole.calls[0]))
 
     def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
@@ -113,6 +118,15 @@ def test_what_is_clean_for_some_values_is_run_for_others(monkeypatch: pytest.Mon
     fault = found(monkeypatch, faults.picks_outside, inside, outside)
     assert fault.kind == "read outside"
     assert fault.fault.index == (4,)
+
+
+def test_a_fault_of_the_module_for_some_values_hides_none_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    negative, positive = [np.full(4, -1, "float32")], [np.ones(4, "float32")]
+    assert found(monkeypatch, faults.leaves_a_number, negative, mod=faults.Converting) is None
+    fault = found(monkeypatch, faults.leaves_a_number, negative, positive, mod=faults.Converting)
+    assert fault.args[0].tolist() == [1, 1, 1, 1]
 
 
 def test_what_depends_on_data() -> None:
