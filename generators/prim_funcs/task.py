@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,11 @@ class Task:
     def domain(self, dim: Dim) -> tvm.ir.Range:
         """The domain of an axis of a block."""
         return tvm.ir.Range(self.number(0), self.number(dim))
+
+    def ahead(self) -> Task:
+        """The same for what is computed while earlier iterations still write the target."""
+        others = [buffer for buffer in self.readable if not buffer.same_as(self.target)]
+        return dataclasses.replace(self, readable=others)
 
     def expressions(self, c: Choices, axes: Sequence[Axis]) -> Expressions:
         """What a statement among these axes may compute."""

@@ -117,6 +117,20 @@ def test_modules_are_varied(
     assert any(which(node) for func in functions for node in nodes(func, kind))
 
 
+def test_steps_of_a_pipeline_read_nothing_that_later_ones_write(
+    functions: Functions,
+) -> None:
+    """Its iterations overlap: none may need what another one has written."""
+    for func in functions:
+        for loop in nodes(func, ir.For):
+            if "software_pipeline_stage" not in loop.annotations:
+                continue
+            for at, step in enumerate(loop.body.seq):
+                read = {ir.tensor_of(load).__chandle__() for load in nodes(step, ir.TensorLoad)}
+                stores = nodes(loop.body.seq[at:], ir.BufferStore)
+                assert not read & {store.buffer.__chandle__() for store in stores}
+
+
 def _is_guarded_tile(loop: Any) -> bool:
     """A loop around nothing but a guard on a multiple of one variable and another one."""
     guard = loop.body.condition if isinstance(loop.body, ir.IfThenElse) else None

@@ -39,6 +39,7 @@ ASYNCHRONOUS = 0.3
 
 def pipelined(c: Choices, task: Task) -> None:
     """A loop whose steps are to overlap: each computes a row of what the one before has made."""
+    task = task.ahead()
     stages, order = c.pick((*PLANS, *PLANS, *LONGER))
     notes = {STAGE: list(stages), ORDER: list(order)}
     if c.flag(ASYNCHRONOUS):
@@ -71,7 +72,7 @@ def double_buffered(c: Choices, task: Task) -> None:
     row = own_buffer(c, task, dims[outer:] or [1], name="row")
     with _loops(task, dims[:outer]) as at:
         with builder.attr(row.data, "double_buffer_scope", 1), _loops(task, dims[outer:]) as inner:
-            e = task.expressions(c, axes_of([*at, *inner], dims))
+            e = task.ahead().expressions(c, axes_of([*at, *inner], dims))
             builder.buffer_store(row, e.value(task.dtype, 1), inner or [task.number(0)])
         with _loops(task, dims[outer:]) as inner:
             e = task.expressions(c, axes_of([*at, *inner], dims))
