@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import tvm
@@ -12,7 +13,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..passcall import PassCall
 from .common import one_of
-from .tensorir_common import ANYWHERE, between, has, nodes_of, outgrown
+from .tensorir_common import ANYWHERE, accesses, between, has, meet, nodes_of, outgrown
 
 AFTER_INIT = between(Stage.INIT_LOWERED, Stage.MATCHES_LOWERED)
 """PlanAndUpdateBufferAllocationLocation and ConvertBlocksToOpaque check that no block has initial
@@ -84,6 +85,36 @@ def _allocated(mod: tvm.IRModule) -> dict[str, int]:
     return {name: sizes[0] for name, sizes in found.items() if len(sizes) == 1 and sizes[0]}
 
 
+_STAGES = "software_pipeline_stage"
+
+
+def _statements(loop: ir.For) -> list[Any]:
+    """The statements of a pipeline: "the direct children of the annotated loop (ignoring
+    SBlockRealize, SBlock, SeqStmt)", include/tvm/s_tir/transform.h.
+    """
+    body = loop.body.block.body if isinstance(loop.body, ir.SBlockRealize) else loop.body
+    found: list[Any] = []
+    for stmt in _sequence(body):
+        inner = stmt.block.body if isinstance(stmt, ir.SBlockRealize) else None
+        found += inner.seq if isinstance(inner, ir.SeqStmt) else [stmt]
+    return found
+
+
+def _sequence(stmt: Any) -> Iterable[Any]:
+    return stmt.seq if isinstance(stmt, ir.SeqStmt) else [stmt]
+
+
+def _depend_across_stages(mod: tvm.IRModule, call: PassCall) -> bool:
+    """A statement of a pipeline accesses what one of another stage writes in another iteration."""
+    for loop in nodes_of(mod, ir.For):
+        stages: dict[int, list[Any]] = {}
+        for stage, stmt in zip(loop.annotations.get(_STAGES, ()), _statements(loop), strict=False):
+            stages.setdefault(int(stage), []).extend(accesses(stmt))
+        if meet(loop, stages.values()):
+            return True
+    return False
+
+
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="s_tir.CanonicalizeLoop",
@@ -142,7 +173,16 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="s_tir.InjectSoftwarePipeline",
         stages=OPAQUE,
-        looks_for=has(ir.For, lambda loop: "software_pipeline_stage" in loop.annotations),
+        looks_for=has(ir.For, lambda loop: _STAGES in loop.annotations),
+        exemptions=(
+            Exemption(
+                "values",
+                "a statement of a later iteration runs before one of an earlier iteration",
+                "include/tvm/s_tir/transform.h: 'producers and consumers are overlapped with the "
+                "information provided in loop annotations'",
+                _depend_across_stages,
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -16,6 +17,7 @@ from ...generators.stages import Stage
 from ..contract import Exemption, Sought, Variants
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
+from ..tensorir.sanitizer.races import conflicts
 from ..tensorir.threads.limits import shared_memory
 from .common import definition
 
@@ -89,6 +91,24 @@ def packed(mod: tvm.IRModule) -> str | None:
     params = (param for _, func in prim_funcs(mod) for param in func.params)
     buffers = any(isinstance(param.ty, tirx.BufferType) for param in params)
     return "a parameter that is a buffer: MakePackedAPI comes first" if buffers else None
+
+
+def accesses(stmt: Any) -> list[Any]:
+    """The loads and stores in a statement."""
+    return list(nodes(stmt, ir.TensorLoad, ir.BufferStore))
+
+
+def meet(loop: ir.For, groups: Iterable[Sequence[Any]], own: Collection[int] = ()) -> bool:
+    """Accesses of several of these groups may be to one element, in two iterations of the loop, of
+    which one writes it.
+
+    Args:
+        groups: loads and stores in the loop.
+        own: buffers of which each iteration has its own, besides those that it allocates.
+    """
+    shared = conflicts(loop.body, [loop.loop_var], own)
+    buffers = [{ir.tensor_of(each).__chandle__() for each in group} & shared for group in groups]
+    return any(one & other for one, other in itertools.combinations(buffers, 2))
 
 
 def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:

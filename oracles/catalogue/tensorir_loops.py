@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
-from ..inspect import is_public, prim_funcs
+from ..inspect import is_public, nodes, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
@@ -17,9 +17,11 @@ from .tensorir_common import (
     RAW,
     SIMPLIFIES,
     WITHOUT_BLOCKS,
+    accesses,
     calls,
     has,
     is_vectorized,
+    meet,
     nodes_of,
     under,
     without_blocks,
@@ -79,6 +81,22 @@ def _flat_rows(mod: tvm.IRModule) -> str | None:
     if any(len(row.ty.shape) != 1 for row in rows):
         return "a buffer of several dimensions that is used in turn"
     return without_blocks(mod) if rows else None
+
+
+def _read_ahead(mod: tvm.IRModule, call: PassCall) -> bool:
+    """What fills a buffer that is used in turn accesses what the rest of its loop writes."""
+    seen: set[int] = set()
+    for loop in nodes_of(mod, ir.For):  # the innermost first
+        for stmt in filter(_in_turn, nodes(loop.body, ir.AttrStmt)):
+            if stmt.__chandle__() in seen:
+                continue
+            seen.add(stmt.__chandle__())
+            early = accesses(stmt.body)
+            handles = {each.__chandle__() for each in early}
+            rest = [each for each in accesses(loop.body) if each.__chandle__() not in handles]
+            if meet(loop, (early, rest), own=[stmt.node.args[0].__chandle__()]):
+                return True
+    return False
 
 
 def _has_private(mod: tvm.IRModule) -> bool:
@@ -272,6 +290,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(*RAW, *FLAT),
         requires=_flat_rows,
         looks_for=has(ir.AttrStmt, _in_turn),
+        exemptions=(
+            Exemption(
+                "values",
+                "a buffer is filled for the next iteration before this one is over",
+                "include/tvm/s_tir/stmt.h: 'Marks production of double buffer data'; #405, which "
+                "added it: 'explicit prefetchs next stage's input'",
+                _read_ahead,
+            ),
+        ),
         cost=0.1,
     ),
     PassContract(

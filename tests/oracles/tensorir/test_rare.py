@@ -12,6 +12,7 @@ from relaxfuzz import evaluate
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.metamorphic.oracles import rebuilt
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tensorir import sanitize
@@ -117,7 +118,56 @@ def test_a_pipeline_keeps_the_values() -> None:
     mod = advance(Module, Stage.MATCHES_LOWERED)
     injects = PassCall("s_tir.transform.InjectSoftwarePipeline()")
     assert "async_commit_queue_scope" in str(injects.run(mod))
+    assert contract_of(injects).exemption("values", mod, injects) is None
     assert check(Case(mod, (injects,)), oracles=VALUES) == []
+
+
+@I.ir_module
+class Recurrence:
+    """The first step reads what the second one has written an iteration before."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((5,), "int32"), B: T.Buffer((5,), "int32")):
+        row = T.sblock_alloc_buffer((5,), "int32")
+        for i in T.serial(
+            5, annotations={"software_pipeline_stage": [0, 1], "software_pipeline_order": [0, 1]}
+        ):
+            with T.sblock("read"):
+                vi = T.axis.spatial(5, i)
+                row[vi] = B[T.max(vi - 1, 0)] + A[vi]
+            with T.sblock("write"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = row[vi] + 1
+
+
+@I.ir_module
+class Prefetched:
+    """What fills the buffer reads what has been written an iteration before."""
+
+    @T.prim_func
+    def main(A: T.Buffer((5,), "int32"), B: T.Buffer((5,), "int32")):
+        row = T.alloc_buffer((1,), "int32")
+        for i in range(5):
+            with T.attr(row.data, "double_buffer_scope", 1):
+                row[0] = B[T.max(i - 1, 0)] + A[i]
+            B[i] = row[0] + 1
+
+
+@pytest.mark.parametrize(
+    ("mod", "expr"),
+    [
+        (advance(Recurrence, Stage.MATCHES_LOWERED), "s_tir.transform.InjectSoftwarePipeline()"),
+        (Prefetched, "s_tir.transform.InjectDoubleBuffer()"),
+    ],
+)
+def test_iterations_that_overlap_must_not_depend_on_each_other(
+    mod: tvm.IRModule, expr: str
+) -> None:
+    call = PassCall(expr)
+    args = [np.arange(5, dtype="int32"), np.zeros(5, "int32")]
+    before, after = (evaluate(each, "main", args)[1] for each in (mod, call.run(mod)))
+    assert (before != after).any()
+    assert check(Case(mod, (call,)), oracles=VALUES) == []
 
 
 @pytest.mark.parametrize("stage", [Stage.SPLIT, Stage.PACKED])
