@@ -184,6 +184,8 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"{_MARK}(?: (?:[-+*/%]|//|[<>]=?|[=!]=) {_MARK})+", "<node>"),
         (r"[\[(][\w\s,*+/<>-]*[,<][\w\s,*+/<>-]*[\])]", "<list>"),
         (r"\b([Aa]rgument) <list> ", r"\1 <name> "),
+        # An empty name, as buffers of TOPI have it, leaves two spaces.
+        (r"\b([Vv]ar|[Vv]ariable|[Bb]uffer)  (?=(?:is|has|was|must)\b)", r"\1 <name> "),
         # The checker of TensorIR writes where a variable is used, or was defined, behind its name.
         (r"\b(undefined variable) \S+", r"\1 <name>"),
         (

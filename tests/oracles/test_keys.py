@@ -134,6 +134,11 @@ SAME = [
         "Check failed: (prim_value.as<PrimVar>()) is false: expected to be single tirx var.",
         "Check failed: (prim_value.as<tirx::PrimVar>()) is false: expected to be single tirx var.",
     ),
+    # Buffers of TOPI have no name.
+    (
+        "TIR is ill-formed: buffer  is used at <root>.body without a prior DeclBuffer",
+        "TIR is ill-formed: buffer out is used at <root>.body without a prior DeclBuffer",
+    ),
 ]
 
 
