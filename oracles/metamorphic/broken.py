@@ -44,6 +44,11 @@ def _blocks(graph: Graph, *classes: str) -> Iterator[tuple[int, list[int]]]:
         yield block, graph.items(block, "bindings")
 
 
+def _relax_functions(graph: Graph) -> list[int]:
+    """The GlobalVars of Relax functions."""
+    return [gvar for gvar, func in graph.functions() if graph.is_a(func, "Function")]
+
+
 def _bindings(graph: Graph, seq: int) -> list[int]:
     """The bindings of a SeqExpr, without those of what it contains."""
     blocks = graph.items(seq, "blocks")
@@ -231,12 +236,15 @@ def _impure_in_pure(graph: Graph) -> Iterator[Edit]:
 
 
 def _no_function(graph: Graph) -> Iterator[Edit]:
+    """Only in Relax functions: the rule is the checker's of Relax, which leaves PrimFuncs alone."""
+
     def other(gvar: int) -> int:
         return graph.copy(gvar, name_hint=graph.add("ffi.String", "no_function"))
 
+    functions = _relax_functions(graph)
     for call in graph.of("Call"):
         callee = graph.get(call, "op")
-        if graph.is_a(callee, "GlobalVar"):
+        if callee in functions:
             yield _with_field(graph, call, "op", partial(other, callee))
         for at, arg in enumerate(graph.items(call, "args")):
             if graph.is_a(arg, "GlobalVar"):
@@ -306,7 +314,7 @@ def _undefined_dim(graph: Graph) -> Iterator[Edit]:
 
 
 def _arity(graph: Graph) -> Iterator[Edit]:
-    functions = {gvar for gvar, func in graph.functions() if graph.is_a(func, "Function")}
+    functions = _relax_functions(graph)
     for call in graph.of("Call"):
         callee, args = graph.get(call, "op"), graph.items(call, "args")
         if callee in functions and args:
@@ -322,7 +330,7 @@ def _more_operands(graph: Graph) -> Iterator[Edit]:
 
 
 def _function_operand(graph: Graph) -> Iterator[Edit]:
-    functions = [gvar for gvar, func in graph.functions() if graph.is_a(func, "Function")]
+    functions = _relax_functions(graph)
     for call, at, var in _operands(graph):
         if _takes_fixed_number(graph, call) and graph.is_a(graph.get(var, "ty"), "TensorType"):
             yield _with_operand(graph, call, at, partial(functions.__getitem__, 0))

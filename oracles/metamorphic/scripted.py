@@ -22,6 +22,7 @@ from ..pass_runs import PassRuns, attempt
 from ..structural.checkers import flaw, impossible_casts, may_be
 from ..text.halves import ran
 from ..violation import Case, Violation, abstain
+from .normal import NORMAL_FORMS
 
 
 def tvmscript(runs: PassRuns) -> Violation | None:
@@ -56,10 +57,28 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         if refused >= 0 and not broken and _stale(runs.mod):
             return None
         return Violation(title, detail, (text,), pass_name="" if broken else TVMSCRIPT_ITSELF)
-    found = keys.mismatch(mod, again, "printing and parsing changes a module", located=True)
+    found = difference(mod, again)
     if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
         return None
     return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
+
+
+def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
+    """What is not kept: one of `NORMAL_FORMS`, or else where these leave a difference.
+
+    Args:
+        again: what the parser makes of the module's script.
+    """
+    first = found = keys.mismatch(mod, again, CHANGED, located=True)
+    if first is None:
+        return None
+    for normal in NORMAL_FORMS:
+        mod, again = normal.of(mod), normal.of(again)
+        found = keys.mismatch(mod, again, CHANGED, located=True)
+        if found is None:
+            title, key = f"{CHANGED}: {normal.lost}", (CHANGED, normal.lost)
+            return dataclasses.replace(first, title=title, key=key)
+    return found
 
 
 def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
@@ -121,6 +140,8 @@ def _has_old_types(mod: tvm.IRModule) -> bool:
 
 
 TVMSCRIPT_ITSELF = "TVMScript"
+
+CHANGED = "printing and parsing changes a module"
 
 _IN_A_TYPE = re.compile(r"\w+Type\b")
 """The innermost node that differs is a type."""

@@ -13,6 +13,7 @@ from hypothesis.errors import InvalidArgument
 from tvm import tirx
 
 from relaxfuzz.compat import ir
+from relaxfuzz.compat.structural import structural_equal
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
 from relaxfuzz.generators.families import DEFAULT, FAMILIES, family_of
@@ -53,6 +54,18 @@ def test_every_function_is_public_or_called(modules: Modules) -> None:
 
 def test_some_functions_call_others(modules: Modules) -> None:
     assert any(len(mod.functions) > len(list(entries(mod))) for mod in modules)
+
+
+def test_calls_have_the_result_types_of_the_functions(modules: Modules) -> None:
+    calls = [
+        (mod[call.op], call)
+        for mod in modules
+        for _, func in entries(mod)
+        for call in nodes(func, tvm.ir.Call)
+        if isinstance(call.op, tvm.ir.GlobalVar)
+    ]
+    assert calls
+    assert all(structural_equal(func.ret_type, call.ty) for func, call in calls)
 
 
 def test_half_are_legalized(modules: Modules) -> None:

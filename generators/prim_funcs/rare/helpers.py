@@ -17,15 +17,15 @@ def called(c: Choices, name: str, task: Task) -> dict[tvm.ir.GlobalVar, tirx.Pri
 
     It adds something to the element that it is given the address of.
     """
-    gvar = tvm.ir.GlobalVar(name)
+    gvar, helper = tvm.ir.GlobalVar(name), _helper(c, name, task)
     (count, *rest), zero = task.dims or [1], task.number(0)
     with builder.serial(zero, task.number(count)) as i:
         IRBuilder.name("i", i)
         element = task.target[(i, *(zero for _ in rest)) if task.dims else ()]
         address = builder.address_of(element)
         # GlobalVar.__call__ of TVM 0.26 asks for the type of the function, which is made later.
-        builder.evaluate(tvm.ir.Call(gvar, [address, i], ret_ty="void"))
-    return {gvar: _helper(c, name, task)}
+        builder.evaluate(tvm.ir.Call(gvar, [address, i], ret_ty=helper.ret_type))
+    return {gvar: helper}
 
 
 def _helper(c: Choices, name: str, task: Task) -> tirx.PrimFunc:

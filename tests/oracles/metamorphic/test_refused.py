@@ -14,6 +14,7 @@ from tvm import relax
 from tvm.relax import dpl
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.generators.ops.variation import Variation
 from relaxfuzz.generators.source import from_source, to_source
@@ -103,6 +104,20 @@ def test_each_edit_breaks_its_rule(rule: Rule) -> None:
         list(rule.edits(graph))[number]()
         accepted = relax.analysis.check_well_formed(graph.load())
         assert rule.broken in GAPS or not accepted
+
+
+def test_the_rules_of_relax_are_not_asked_of_prim_funcs() -> None:
+    @I.ir_module
+    class Module:
+        @T.prim_func(private=True)
+        def kernel():
+            T.evaluate(0)
+
+        @T.prim_func
+        def main():
+            Module.kernel()
+
+    assert [rule.broken for rule in RULES if list(rule.edits(Graph(Module)))] == []
 
 
 def test_the_module_itself_is_well_formed() -> None:

@@ -1,4 +1,4 @@
-# TVMScript: the minimum of two numbers is folded when it is read
+# TVMScript: the minimum of two numbers, as every function of the script that computes, is folded when it is read
 
 import tvm
 from tvm import tirx
