@@ -167,7 +167,7 @@ class TwoKinds:
 
     @T.prim_func
     def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-        bx = T.launch_thread("blockIdx.x", 1)
+        T.launch_thread("blockIdx.x", 1)
         tx = T.launch_thread("threadIdx.x", 64)
         S = T.alloc_buffer((64,), "float32", scope="shared")
         D = T.alloc_buffer((64,), "float32", scope="shared.dyn")
