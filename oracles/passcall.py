@@ -338,7 +338,8 @@ def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
     }
     names["__name__"] = __name__  # an expression asks TVM in our name, see `drift_of`
     for line in imports:
-        exec(line, names)
+        # Without our own `from __future__ import annotations`: a file has these lines only.
+        exec(compile(line, "<string>", "exec", dont_inherit=True), names)
     return names
 
 

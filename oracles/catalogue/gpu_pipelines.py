@@ -81,8 +81,9 @@ def for_target(pass_: tvm.transform.Pass, target: tvm.target.Target) -> tvm.tran
     return tvm.transform.module_pass(run, opt_level=0, name="for_target")
 
 
-_UNTIL = ("import tvm", "from tvm.ir.instrument import pass_instrument")
-_FINISHED = ("import tvm", "from tvm.tirx.build import split_host_device_mods")
+_ANY = ("from typing import Any", "import tvm")
+_UNTIL = (*_ANY, "from tvm.ir.instrument import pass_instrument")
+_FINISHED = (*_ANY, "from tvm.tirx.build import split_host_device_mods")
 
 
 def device_of(mod: tvm.IRModule) -> str | None:

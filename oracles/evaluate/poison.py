@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import TooLarge, Undefined
-
-PATTERN = ContextVar("PATTERN", default=0x7F)
-"""Every byte of it: huge floats and integers, and NaN in float16, so that a read shows."""
-
-OTHER = 0x11
-"""Another pattern: results that differ with it depend on what nobody has written."""
+from ..tensorir.runtime import PATTERN
 
 MAX_BYTES = 1 << 28
 """Of one tensor, and of all the memory that one evaluation allocates: a module whose sizes have

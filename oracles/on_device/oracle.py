@@ -47,7 +47,7 @@ REFUSALS = re.compile(
     r"Memory verification failed"
     # The generators of code for devices name a type or an operation that they have nothing for.
     r"|Cannot convert type .* to \w+ type|Unsupported FP\d type|Do not know how to handle type"
-    r"|Only support scalar and vector types of width|Unresolved call"
+    r"|Only support scalar and vector types of width|Unresolved call|only support f16 or f32"
     # WebGPU has no 64-bit integers: its generator narrows them (codegen_webgpu.cc, 'narrow all i64
     # to i32') and refuses a number that does not fit.
     r"|Literal value \S+ exceeds range of int32"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import ml_dtypes
@@ -15,6 +16,13 @@ from ..errors import Mismatch, TooLarge, Undefined
 from .intrinsics import NAMES as INTRINSICS
 from .intrinsics import greater, lesser
 from .packed import NAMES as PACKED
+
+PATTERN = ContextVar("PATTERN", default=0x7F)
+"""Every byte of memory that nothing has been written to: huge floats and integers, and NaN in
+float16, so that a read shows."""
+
+OTHER = 0x11
+"""Another pattern: results that differ with it depend on what nobody has written."""
 
 CHUNK = 1 << 19
 """Lanes that run at once; more of them take turns, so that memory is bounded."""
@@ -89,11 +97,14 @@ def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """What stands for a value that nobody has computed."""
+    """What stands for a value that nobody has computed: another one where `PATTERN` is `OTHER`."""
+    other = PATTERN.get() == OTHER
     if dtype.kind == "b":
-        return True
+        return not other
     if dtype.kind in "iu":
-        return np.iinfo(dtype).max // 3
+        return np.iinfo(dtype).max // (5 if other else 3)
+    if other:
+        return 3.0
     return ml_dtypes.finfo(dtype).max if dtype.name == "float8_e4m3fn" else np.nan
 
 

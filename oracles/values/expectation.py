@@ -16,12 +16,13 @@ from tvm import relax, tirx
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..evaluate import Evaluator, poison
+from ..evaluate import Evaluator
 from ..execute import Failure, Plan
 from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
 from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
+from ..tensorir.runtime import OTHER, PATTERN
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
@@ -125,13 +126,13 @@ class Expectation:
     @functools.cached_property
     def arbitrary(self) -> bool:
         """The result depends on memory that nothing has been written to."""
-        token = poison.PATTERN.set(poison.OTHER)
+        token = PATTERN.set(OTHER)
         try:
             again = self.evaluate()
         except (Unsupported, Mismatch, Undefined):
             return True
         finally:
-            poison.PATTERN.reset(token)
+            PATTERN.reset(token)
         return difference(self.result, again, (), TIGHT) is not None
 
     @functools.cached_property

@@ -165,9 +165,9 @@ def _made(runs: PassRuns) -> Found | None:
             continue
         if found.fault.kind == UNINITIALISED and e.arbitrary:
             continue  # an operator of the module reads it
-        # What is split from the host counts as synchronised, so it does before, too: to put
-        # barriers into it is not up to whoever splits it.
-        behind |= found.split and found.fault.kind == RACE
+        # What has barriers, or is split from the host, counts as synchronised, so it does before,
+        # too: whoever splits it, or puts barriers for one kind of memory, need not put the others.
+        behind |= found.fault.kind == RACE and bool(found.synchronised)
         before = _Watch(_all(runs.mod), synchronised=behind or None)
         if before.first(e, afresh=True) is None:
             return found

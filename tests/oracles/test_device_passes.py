@@ -161,6 +161,29 @@ def test_thread_sync_leaves_no_race_in_the_memory_of_its_scope(mod: tvm.IRModule
         assert check(Case(mod, (sync,)), oracles=["sanitized"]) == []
 
 
+@I.ir_module
+class TwoKinds:
+    """Threads exchange values in two kinds of shared memory."""
+
+    @T.prim_func
+    def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        T.launch_thread("blockIdx.x", 1)
+        tx = T.launch_thread("threadIdx.x", 64)
+        S = T.alloc_buffer((64,), "float32", scope="shared")
+        D = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+        S[tx] = A[tx]
+        B[tx] = S[63 - tx]
+        D[tx] = B[tx]
+        B[tx] = D[63 - tx]
+
+
+def test_barriers_for_one_kind_of_memory_leave_races_in_another() -> None:
+    for scope in ("shared", "shared.dyn"):
+        sync = PassCall(f"s_tir.transform.ThreadSync({scope!r})")
+        assert "tvm_storage_sync" in sync.run(TwoKinds).script()
+        assert check(Case(TwoKinds, (sync,)), oracles=["sanitized"]) == []
+
+
 def test_shared_memory_counts_once_it_is_as_large_as_it_will_be() -> None:
     like = "dlight.ApplyDefaultSchedule"
     staged = call("stages_operands", like)

@@ -119,13 +119,22 @@ class Lockstep(Masked):
         self.statement(stmt.body)
 
     def sequence(self, stmt: Any) -> None:
-        """Loops over threads of one block, one after the other, are in one kernel."""
-        extents = [launch(item) for item in stmt.seq] if self.kernel is None else []
-        if any(tags and not any(map(_of_blocks, tags)) for tags in extents):
-            with self._launched(stmt):
-                super().sequence(stmt)
-        else:
+        """Loops over threads of one block, one after the other, are in one kernel, as
+        LiftThreadBinding makes one of them; what stands before the first or behind the last of them
+        is not.
+        """
+        items = list(stmt.seq)
+        loops = [i for i, item in enumerate(items) if self.kernel is None and _in_a_block(item)]
+        if len(loops) < 2:
             super().sequence(stmt)
+            return
+        for item in items[: loops[0]]:
+            self.statement(item)
+        several = tirx.SeqStmt(items[loops[0] : loops[-1] + 1])
+        with self._launched(several):
+            super().sequence(several)
+        for item in items[loops[-1] + 1 :]:
+            self.statement(item)
 
     @contextlib.contextmanager
     def _launched(self, stmt: Any) -> Iterator[None]:
@@ -412,8 +421,10 @@ WARP = 32
 """Threads of a warp of CUDA, which alone asks for the mask of those that are active."""
 
 
-def _of_blocks(name: str) -> bool:
-    return name.startswith("blockIdx")
+def _in_a_block(stmt: Any) -> bool:
+    """It has loops over threads, and none over blocks."""
+    tags = [str(tag(loop)) for loop in nodes(stmt, ir.For) if tag(loop) is not None]
+    return bool(tags) and not any(name.startswith("blockIdx") for name in tags)
 
 
 def shared(buffer: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -178,6 +179,22 @@ def scheduled_twice(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 
 def test_a_thread_that_is_bound_twice_is_one_thread() -> None:
     assert run(scheduled_twice, numbers(8), numbers(8)).tolist() == (2 * numbers(8)[::-1]).tolist()
+
+
+@T.prim_func(private=True)
+def read_by_the_host(A: T.Buffer((8,), "float32"), B: T.Buffer((1,), "float32")):
+    S = T.alloc_buffer((1,), "float32")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        if tx == 5:
+            S[0] = A[tx]
+    B[0] = S[0]
+
+
+def test_what_stands_beside_a_loop_over_threads_is_the_hosts() -> None:
+    assert run(read_by_the_host, numbers(8), numbers(1)).tolist() == [6]
+    flat = tirx.transform.FlattenBuffer()(tvm.IRModule({"main": read_by_the_host}))
+    lowered = tvm.s_tir.transform.UnifyThreadBinding()(flat)
+    assert run(lowered["main"], numbers(8), numbers(1)).tolist() == [6]
 
 
 @T.prim_func(private=True, s_tir=True)

@@ -52,6 +52,22 @@ def test_what_nobody_has_written_differs_from_nothing(function: str, arbitrary: 
     assert e.differs(e.evaluate()) is None
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
+def test_what_a_prim_func_has_not_written_differs_from_nothing(dtype: str) -> None:
+    @T.prim_func
+    def kernel(x: T.Buffer((2,), "int64"), y: T.Buffer((2,), dtype)):
+        total = T.alloc_buffer((2,), dtype)
+        for i in range(2):
+            if x[i] > T.int64(3):
+                total[i] = T.Cast(dtype, 1)
+        y[0] = total[0]
+
+    e = Expectation(tvm.IRModule({"kernel": kernel}), "kernel", [np.array([3, 4])], None)
+    e.args.append(np.zeros(2, dtype))
+    e.result = e.evaluate()
+    assert e.arbitrary
+
+
 def test_memory_is_as_before_afterwards() -> None:
     e = expected("partly")
     assert e.arbitrary
