@@ -26,7 +26,7 @@ from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..keys import headline
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
-from ..tensorir import SMALL, Fault, has_callees, linked, sanitize, translate
+from ..tensorir import SMALL, STEPS, Fault, has_callees, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
 from ..tensorir.sanitizer.runtime import (
     ALIASED,
@@ -168,8 +168,13 @@ def _made(runs: PassRuns) -> Found | None:
         # What is split from the host counts as synchronised, so it does before, too: to put
         # barriers into it is not up to whoever splits it.
         behind |= found.split and found.fault.kind == RACE
-        before = _Watch(_all(runs.mod), synchronised=behind or None)
-        return found if before.first(e, afresh=True) is None else None
+        before = _Watch(_all(runs.mod), synchronised=behind or None, budget=STEPS)
+        if before.first(e, afresh=True) is not None:
+            return None
+        if before.refusal is not None:
+            abstain(before.refusal)
+            return None
+        return found
     watch.conclude()
     return None
 
@@ -237,6 +242,7 @@ class _Watch:
         placed: see `sanitize`.
         barriers: names of those that had barriers before: they still count as synchronised when
             the last one is gone.
+        budget: see `sanitize`.
     """
 
     def __init__(
@@ -246,15 +252,17 @@ class _Watch:
         synchronised: bool | str | None = None,
         barriers: Collection[str] = (),
         placed: bool = True,
+        budget: int = SMALL,
     ) -> None:
         self._names = names
         self._placed = placed
         self._synchronised = synchronised
         self._barriers = barriers
+        self._budget = budget
         self._known = False
         """The sanitizer knows one of the calls."""
-        self._why_not: str | None = None
-        """What it says of calls that it does not know."""
+        self.refusal: str | None = None
+        """What it says of the first call that it does not know."""
 
     def first(self, e: Expectation, *, afresh: bool = False) -> Found | None:
         """The first fault when the call is evaluated."""
@@ -281,11 +289,11 @@ class _Watch:
 
     def conclude(self) -> None:
         """Abstain where the sanitizer has known none of the calls."""
-        if not self._known and self._why_not is not None:
-            abstain(self._why_not)
+        if not self._known and self.refusal is not None:
+            abstain(self.refusal)
 
     def _note(self, error: Exception) -> None:
-        self._why_not = self._why_not or f"{type(error).__name__}: {headline(str(error))}"
+        self.refusal = self.refusal or f"{type(error).__name__}: {headline(str(error))}"
 
     def _fault(
         self,
@@ -302,7 +310,7 @@ class _Watch:
             return None
         try:
             fault = sanitize(
-                *(func, _unshared(args), SMALL, outputs),
+                *(func, _unshared(args), self._budget, outputs),
                 synchronised=synchronised,
                 placed=self._placed,
             )
