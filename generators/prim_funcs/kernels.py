@@ -6,18 +6,20 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import hypothesis
 import tvm
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import tirx
 
+from ...compat import ir
 from ..modules import ir_modules
 from ..stages import DEVICE, Stage
 from . import SMALL, at_stage, legalized, stage_among
 from .reductions import BYTES as REDUCTION
 from .reductions import reduction
 from .threads import BYTES as KERNEL
-from .threads import kernel
+from .threads import WARP, kernel
 
 TARGETS: Mapping[str, Mapping[str, Any]] = {
     "cuda": {
@@ -118,4 +120,19 @@ def _bound(
     draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], names: st.SearchStrategy[str]
 ) -> tvm.IRModule:
     target = tvm.target.Target(TARGETS[draw(names)], host="llvm")
-    return tvm.tirx.transform.BindTarget(target)(draw(modules))
+    mod = draw(modules)
+    # Threads share memory of this scope as far as the device runs them together.
+    hypothesis.assume(target.attrs["thread_warp_size"] >= WARP or not _has_warp_memory(mod))
+    return tvm.tirx.transform.BindTarget(target)(mod)
+
+
+def _has_warp_memory(mod: tvm.IRModule) -> bool:
+    found: list[bool] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, ir.AllocBuffer):
+            found.append(str(node.buffer.ty.storage_scope) == "warp")
+
+    for func in mod.functions.values():
+        tirx.stmt_functor.post_order_visit(func.body, visit)
+    return any(found)

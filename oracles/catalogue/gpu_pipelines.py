@@ -133,9 +133,27 @@ def _steps_of_tirx(call: PassCall) -> tuple[PassCall, ...]:
     last = Stage.DEVICE_SPLIT
     names = [name for each in between(Stage.REDUCTIONS_LOWERED, last) for name in steps(each)]
     if call.expr.startswith("finished"):
-        names += steps(Stage.PACKED)
+        names += [*steps(Stage.PACKED), *_BEHIND]
     imports = ("import tvm", definition(on_a_copy))
     return tuple(PassCall(f"on_a_copy({expression(name)})", imports=imports) for name in names)
+
+
+_BEHIND = (
+    "tirx.FP8StorageLegalize",
+    "tirx.BF16StorageLegalize",
+    "tirx.LowerWarpMemory",
+    "tirx.StmtSimplify",
+    "tirx.LowerIntrin",
+)
+"""The last passes of the pipeline, and those for the functions of a device."""
+
+
+def _not_lowered(mod: tvm.IRModule) -> str | None:
+    """The pipeline begins with blocks and ends with packed functions: it is run once."""
+    why = with_target(mod)
+    if why is None and any(attr(func, "calling_conv") is not None for _, func in prim_funcs(mod)):
+        return "a PrimFunc behind MakePackedAPI or SplitHostDevice: the pipeline has been run"
+    return why
 
 
 def _by_steps(*oracles: str) -> tuple[Exemption, ...]:
@@ -168,7 +186,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name=TIRX,
-        requires=with_target,
+        requires=_not_lowered,
         variants=_tirx,
         no_variants="its PrimFuncs are not bound to one kind of GPU",
         stages=(Stage.SCHEDULED,),

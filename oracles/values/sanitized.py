@@ -26,7 +26,7 @@ from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..keys import headline
 from ..oracle import Aspect, Oracle
 from ..pass_runs import PassRuns
-from ..tensorir import SMALL, Fault, has_callees, linked, sanitize, translate
+from ..tensorir import SMALL, STEPS, Fault, has_callees, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
 from ..tensorir.sanitizer.runtime import (
     ALIASED,
@@ -168,9 +168,13 @@ def _made(runs: PassRuns) -> Found | None:
         # What has barriers, or is split from the host, counts as synchronised, so it does before,
         # too: whoever splits it, or puts barriers for one kind of memory, need not put the others.
         behind |= found.fault.kind == RACE and bool(found.synchronised)
-        before = _Watch(_all(runs.mod), synchronised=behind or None)
-        if before.first(e, afresh=True) is None:
-            return found
+        before = _Watch(_all(runs.mod), synchronised=behind or None, budget=STEPS)
+        if before.first(e, afresh=True) is not None:
+            continue
+        if before.refusal is not None:
+            abstain(before.refusal)
+            return None
+        return found
     watch.conclude()
     return None
 
@@ -238,6 +242,7 @@ class _Watch:
         placed: see `sanitize`.
         barriers: names of those that had barriers before: they still count as synchronised when
             the last one is gone.
+        budget: see `sanitize`.
     """
 
     def __init__(
@@ -247,15 +252,17 @@ class _Watch:
         synchronised: bool | str | None = None,
         barriers: Collection[str] = (),
         placed: bool = True,
+        budget: int = SMALL,
     ) -> None:
         self._names = names
         self._placed = placed
         self._synchronised = synchronised
         self._barriers = barriers
+        self._budget = budget
         self._known = False
         """The sanitizer knows one of the calls."""
-        self._why_not: str | None = None
-        """What it says of calls that it does not know."""
+        self.refusal: str | None = None
+        """What it says of the first call that it does not know."""
 
     def first(self, e: Expectation, *, afresh: bool = False) -> Found | None:
         """The first fault when the call is evaluated."""
@@ -282,11 +289,11 @@ class _Watch:
 
     def conclude(self) -> None:
         """Abstain where the sanitizer has known none of the calls."""
-        if not self._known and self._why_not is not None:
-            abstain(self._why_not)
+        if not self._known and self.refusal is not None:
+            abstain(self.refusal)
 
     def _note(self, error: Exception) -> None:
-        self._why_not = self._why_not or f"{type(error).__name__}: {headline(str(error))}"
+        self.refusal = self.refusal or f"{type(error).__name__}: {headline(str(error))}"
 
     def _fault(
         self,
@@ -303,7 +310,7 @@ class _Watch:
             return None
         try:
             fault = sanitize(
-                *(func, _unshared(args), SMALL, outputs),
+                *(func, _unshared(args), self._budget, outputs),
                 synchronised=synchronised,
                 placed=self._placed,
             )

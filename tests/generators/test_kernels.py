@@ -57,6 +57,19 @@ def test_all_functions_of_a_module_are_for_one_device(modules: Modules) -> None:
     assert set().union(*devices) == {str(target["kind"]) for target in TARGETS.values()}
 
 
+def test_memory_of_a_warp_is_for_devices_whose_warps_are_that_large() -> None:
+    # Of no device else: LowerWarpMemory refuses it, or its barriers order fewer threads.
+    for name in ("cuda", "adreno"):
+        mods = [example(kernels(target=name), 1, index) for index in range(80)]
+        scopes = {
+            str(alloc.buffer.ty.storage_scope)
+            for mod in mods
+            for _, func in prim_funcs(mod)
+            for alloc in nodes(func, ir.AllocBuffer)
+        }
+        assert ("warp" in scopes) == (name == "cuda")
+
+
 def test_sizes_are_around_those_of_tiles(functions: Functions) -> None:
     dims = {
         dim.value

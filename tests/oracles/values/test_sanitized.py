@@ -11,6 +11,7 @@ import pytest
 import tvm
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
@@ -216,6 +217,48 @@ def test_views_of_dtypes_that_numpy_gives_no_buffer_of() -> None:
     assert memory.astype("float32").tolist() == [1, 7, 3, 4]
     with pytest.raises(Undefined, match="leaves its memory"):
         runtime.view(memory, np.dtype("bfloat16"), (4,), (), 1)
+
+
+@I.ir_module
+class Roomy:
+    """To run it takes the sanitizer more than `SMALL` steps: they count what is allocated."""
+
+    @T.prim_func(private=True)
+    def less(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8")):
+        for _ in range(64):
+            room = T.alloc_buffer((512, 64), "int8")
+            room[0, 0] = T.int8(0)
+        for i in range(4):
+            B[i] = A[i] - T.int8(1)
+
+    @R.function
+    def main(x: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+        return R.call_tir(Roomy.less, (x,), out_ty=R.Tensor((4,), "int8"))
+
+
+@I.ir_module
+class RoomyUnwritten:
+    """As large, and it reads what nobody has written."""
+
+    @T.prim_func
+    def reads(B: T.Buffer((1,), "int8")):
+        for _ in range(64):
+            room = T.alloc_buffer((512, 64), "int8")
+            room[0, 0] = T.int8(0)
+        unwritten = T.alloc_buffer((1,), "int8")
+        unwritten[0] = unwritten[0]
+        B[0] = T.int8(0)
+
+
+def test_what_a_large_prim_func_reads_unwritten_is_not_of_the_pass() -> None:
+    """CompactBufferAllocation makes it so small that the sanitizer runs it."""
+    compact = PassCall("s_tir.transform.CompactBufferAllocation()")
+    assert check(Case(RoomyUnwritten, (compact,)), oracles=["sanitized"]) == []
+
+
+def test_a_fault_in_the_place_of_a_large_prim_func() -> None:
+    (violation,) = check(case(faults.reads_what_nobody_wrote, Roomy), oracles=["sanitized"])
+    assert violation.key == ("read of uninitialised memory by a new PrimFunc",)
 
 
 @I.ir_module
