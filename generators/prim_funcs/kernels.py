@@ -8,6 +8,7 @@ from typing import Any
 
 import hypothesis
 import tvm
+import tvm_ffi
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 from tvm import tirx
@@ -96,8 +97,7 @@ def kernels(
         legalized(ir_modules(**relax)),
         _made(st.binary(min_size=KERNEL, max_size=KERNEL), kernel),
     ).filter(lambda mod: mod is not None)
-    names = st.sampled_from(list(TARGETS) if target is None else [target])
-    modules = _bound(funcs, names)
+    modules = _bound(funcs, list(TARGETS) if target is None else [target])
     return modules if to is Stage.KERNELS else at_stage(modules, to)
 
 
@@ -117,22 +117,19 @@ def _reduction(numbers: Sequence[float]) -> Callable[[bytes], tirx.PrimFunc]:
 
 @st.composite
 def _bound(
-    draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], names: st.SearchStrategy[str]
+    draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], names: Sequence[str]
 ) -> tvm.IRModule:
-    target = tvm.target.Target(TARGETS[draw(names)], host="llvm")
     mod = draw(modules)
-    # Threads share memory of this scope as far as the device runs them together.
-    hypothesis.assume(target.attrs["thread_warp_size"] >= WARP or not _has_warp_memory(mod))
-    return tvm.tirx.transform.BindTarget(target)(mod)
+    targets = [tvm.target.Target(TARGETS[name], host="llvm") for name in names]
+    if _has_warp_memory(mod):
+        # Threads share memory of this scope as far as the device runs them together.
+        targets = [target for target in targets if target.attrs["thread_warp_size"] >= WARP]
+        hypothesis.assume(targets)
+    return tvm.tirx.transform.BindTarget(draw(st.sampled_from(targets)))(mod)
 
 
 def _has_warp_memory(mod: tvm.IRModule) -> bool:
-    found: list[bool] = []
-
-    def visit(node: Any) -> None:
-        if isinstance(node, ir.AllocBuffer):
-            found.append(str(node.buffer.ty.storage_scope) == "warp")
-
+    found: list[Any] = []
     for func in mod.functions.values():
-        tirx.stmt_functor.post_order_visit(func.body, visit)
-    return any(found)
+        tvm_ffi.structural_walk(func, (ir.AllocBuffer, found.append))
+    return any(str(alloc.buffer.ty.storage_scope) == "warp" for alloc in found)
