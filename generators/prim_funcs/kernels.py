@@ -18,6 +18,8 @@ from .reductions import BYTES as REDUCTION
 from .reductions import reduction
 from .threads import BYTES as KERNEL
 from .threads import kernel
+from .tiled import BYTES as TILED
+from .tiled import tiled
 
 TARGETS: Mapping[str, Mapping[str, Any]] = {
     "cuda": {
@@ -66,8 +68,9 @@ def kernels(
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of public PrimFuncs that are bound to a target.
 
-    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. One in four is
-    a reduction in TE, one in eight a kernel as people write it, whose threads are bound already.
+    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. Two in
+    nine are a reduction in TE, one in nine a kernel as people write it, whose threads are bound
+    already, and one in nine a product of matrices whose tiles are scheduled by hand.
 
     Args:
         stage: how far the modules have come on their way through `tirx.build` for a device; see
@@ -89,10 +92,11 @@ def kernels(
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
         legalized(ir_modules(**relax)),
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
-        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _reduction(numbers)),
-        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _reduction(numbers)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, numbers)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, numbers)),
         legalized(ir_modules(**relax)),
         _made(st.binary(min_size=KERNEL, max_size=KERNEL), kernel),
+        _made(st.binary(min_size=TILED, max_size=TILED), _of(tiled, numbers)),
     ).filter(lambda mod: mod is not None)
     names = st.sampled_from(list(TARGETS) if target is None else [target])
     modules = _bound(funcs, names)
@@ -107,10 +111,12 @@ def _made(
     return tvm.IRModule({func.attrs["global_symbol"]: func})
 
 
-def _reduction(numbers: Sequence[float]) -> Callable[[bytes], tirx.PrimFunc]:
-    """Reductions over dimensions of these sizes."""
+def _of(
+    make: Callable[[bytes, Sequence[int]], tirx.PrimFunc], numbers: Sequence[float]
+) -> Callable[[bytes], tirx.PrimFunc]:
+    """What makes kernels over dimensions of these sizes."""
     sizes = [size for number in numbers if 0 < (size := int(number)) <= max(SIZES)]
-    return functools.partial(reduction, sizes=sizes or SIZES)
+    return lambda data: make(data, sizes or SIZES)
 
 
 @st.composite
