@@ -21,6 +21,8 @@ from .reductions import BYTES as REDUCTION
 from .reductions import reduction
 from .threads import BYTES as KERNEL
 from .threads import WARP, kernel
+from .tiled import BYTES as TILED
+from .tiled import tiled
 
 TARGETS: Mapping[str, Mapping[str, Any]] = {
     "cuda": {
@@ -69,8 +71,9 @@ def kernels(
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of public PrimFuncs that are bound to a target.
 
-    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. One in four is
-    a reduction in TE, one in eight a kernel as people write it, whose threads are bound already.
+    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. Two in
+    nine are a reduction in TE, one in nine a kernel as people write it, whose threads are bound
+    already, and one in nine a product of matrices whose tiles are scheduled by hand.
 
     Args:
         stage: how far the modules have come on their way through `tirx.build` for a device; see
@@ -92,10 +95,11 @@ def kernels(
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
         legalized(ir_modules(**relax)),
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
-        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _reduction(numbers)),
-        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _reduction(numbers)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, numbers)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, numbers)),
         legalized(ir_modules(**relax)),
         _made(st.binary(min_size=KERNEL, max_size=KERNEL), kernel),
+        _made(st.binary(min_size=TILED, max_size=TILED), _of(tiled, numbers)),
     ).filter(lambda mod: mod is not None)
     modules = _bound(funcs, list(TARGETS) if target is None else [target])
     return modules if to is Stage.KERNELS else at_stage(modules, to)
@@ -109,10 +113,12 @@ def _made(
     return tvm.IRModule({func.attrs["global_symbol"]: func})
 
 
-def _reduction(numbers: Sequence[float]) -> Callable[[bytes], tirx.PrimFunc]:
-    """Reductions over dimensions of these sizes."""
+def _of(
+    make: Callable[[bytes, Sequence[int]], tirx.PrimFunc], numbers: Sequence[float]
+) -> Callable[[bytes], tirx.PrimFunc]:
+    """What makes kernels over dimensions of these sizes."""
     sizes = [size for number in numbers if 0 < (size := int(number)) <= max(SIZES)]
-    return functools.partial(reduction, sizes=sizes or SIZES)
+    return lambda data: make(data, sizes or SIZES)
 
 
 @st.composite
@@ -120,12 +126,15 @@ def _bound(
     draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], names: Sequence[str]
 ) -> tvm.IRModule:
     mod = draw(modules)
-    targets = [tvm.target.Target(TARGETS[name], host="llvm") for name in names]
     if _has_warp_memory(mod):
         # Threads share memory of this scope as far as the device runs them together.
-        targets = [target for target in targets if target.attrs["thread_warp_size"] >= WARP]
-        hypothesis.assume(targets)
-    return tvm.tirx.transform.BindTarget(draw(st.sampled_from(targets)))(mod)
+        names = [name for name in names if _target(name).attrs["thread_warp_size"] >= WARP]
+        hypothesis.assume(names)
+    return tvm.tirx.transform.BindTarget(_target(draw(st.sampled_from(names))))(mod)
+
+
+def _target(name: str) -> tvm.target.Target:
+    return tvm.target.Target(TARGETS[name], host="llvm")
 
 
 def _has_warp_memory(mod: tvm.IRModule) -> bool:

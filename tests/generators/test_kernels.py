@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import numpy as np
 import pytest
 import tvm
 from hypothesis.errors import InvalidArgument
 from tvm import tirx
 
+from relaxfuzz import evaluate, sanitize
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
@@ -17,6 +19,8 @@ from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.prim_funcs.kernels import SIZES, TARGETS, kernels
 from relaxfuzz.generators.prim_funcs.reductions import BYTES, reduction
 from relaxfuzz.generators.prim_funcs.threads import kernel
+from relaxfuzz.generators.prim_funcs.tiled import BYTES as TILED
+from relaxfuzz.generators.prim_funcs.tiled import LOCAL_STAGE, tiled
 from relaxfuzz.generators.stages import DEVICE, Stage
 from relaxfuzz.oracles.inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from relaxfuzz.oracles.pass_runs import digest
@@ -41,11 +45,19 @@ def written(modules: Modules) -> Functions:
     return [func for mod in modules for gvar, func in prim_funcs(mod) if gvar.name_hint == "kernel"]
 
 
+@pytest.fixture(scope="module")
+def by_hand() -> Functions:
+    """Products whose tiles are scheduled."""
+    return [tiled(Random(seed).randbytes(TILED), SIZES) for seed in range(80)]
+
+
 def test_every_module_is_well_formed_and_most_are_not_scheduled(
     modules: Modules, functions: Functions, written: Functions
 ) -> None:
     assert all(map(is_well_formed, modules))
-    assert sum(map(is_bound_to_threads, functions)) == len(written)
+    names = [gvar.name_hint for mod in modules for gvar, _ in prim_funcs(mod)]
+    assert "tiled" in names
+    assert sum(map(is_bound_to_threads, functions)) == len(written) + names.count("tiled")
 
 
 def test_all_functions_of_a_module_are_for_one_device(modules: Modules) -> None:
@@ -149,6 +161,39 @@ def test_reductions_add_up_in_a_wider_dtype_and_have_steps_around_them(
     }
     assert {("float16", "float32"), ("int8", "int32")} <= dtypes
     assert any("reduction" in {str(g.name_hint) for g in mod.functions} for mod in modules)
+
+
+def test_products_scheduled_by_hand_reach_every_feature(by_hand: Functions) -> None:
+    assert all(is_well_formed(tvm.IRModule({"tiled": func})) for func in by_hand)
+    assert all(is_bound_to_threads(func) for func in by_hand)
+    loops = [loop for func in by_hand for loop in nodes(func, ir.For)]
+    blocks = [block for func in by_hand for block in nodes(func, ir.SBlock)]
+    notes = {str(note) for node in (*loops, *blocks) for note in node.annotations}
+    assert notes >= {
+        *("software_pipeline_stage", "software_pipeline_order", "software_pipeline_async_stages"),
+        *("auto_copy", "buffer_dim_align", "double_buffer_scope", LOCAL_STAGE),
+    }
+    assert {ir.ForKind.VECTORIZED, ir.ForKind.UNROLLED} <= {loop.kind for loop in loops}
+    assert {"vthread.y", "threadIdx.y", "blockIdx.y"} <= {_tag(loop) for loop in loops}
+    scopes = {str(made.scope()) for block in blocks for made in block.alloc_buffers}
+    assert scopes == {"local", "shared", "shared.dyn"}
+
+
+def test_products_scheduled_by_hand_are_products_on_all_the_way(by_hand: Functions) -> None:
+    for seed, func in enumerate(by_hand[:10]):
+        rng = np.random.default_rng(seed)
+        types = [param.ty for param in func.params]
+        args = [rng.integers(-3, 4, list(map(int, t.shape))).astype(str(t.dtype)) for t in types]
+        a, b, _ = (arg.astype("float64") for arg in args)
+        products = [a @ other for other in (b, b.T) if a.shape[1] == other.shape[0]]
+        mod: tvm.IRModule = tirx.transform.BindTarget(
+            tvm.target.Target(dict(TARGETS["cuda"]), host="llvm")
+        )(tvm.IRModule({"tiled": func}))
+        done = stages.advance(mod, Stage.SYNCHRONIZED)
+        for each in (mod, done):
+            total = evaluate(each, "tiled", args)[-1]
+            assert any(np.array_equal(total, product) for product in products)
+            assert sanitize(each["tiled"], args) is None
 
 
 def test_scheduled_kernels_are_bound_to_threads() -> None:

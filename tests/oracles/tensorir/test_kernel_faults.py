@@ -372,6 +372,36 @@ def test_two_buffers_in_one_memory() -> None:
     assert (fault.kind, fault.buffer) == (RACE, "H")
 
 
+@T.prim_func(private=True, s_tir=True)
+def merged_as_tvm_does(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    """The shapes are those of the buffers, the indices those in the memory."""
+    tx = T.launch_thread("threadIdx.x", 16)
+    memory = T.alloc_buffer((128,), "uint8", scope="shared.dyn")
+    R = T.decl_buffer((16,), "float32", data=memory.data, scope="shared.dyn")
+    S = T.decl_buffer((16,), "float32", data=memory.data, scope="shared.dyn")
+    R[tx] = A[tx]
+    S[tx + 16] = A[tx]
+    T.evaluate(T.tvm_storage_sync("shared.dyn"))
+    B[tx] = R[15 - tx] + S[31 - tx]
+
+
+@T.prim_func(private=True, s_tir=True)
+def merged_beyond_the_memory(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 16)
+    memory = T.alloc_buffer((128,), "uint8", scope="shared.dyn")
+    S = T.decl_buffer((16,), "float32", data=memory.data, scope="shared.dyn")
+    S[tx + 17] = A[tx]
+    T.evaluate(T.tvm_storage_sync("shared.dyn"))
+    B[tx] = S[tx + 17]
+
+
+def test_what_is_merged_is_found_behind_the_shape_of_its_view() -> None:
+    (_, b) = clean(merged_as_tvm_does, floats(16), floats(16))
+    assert b.tolist() == (2 * floats(16)[::-1]).tolist()
+    fault = found(merged_beyond_the_memory, floats(16), floats(16))
+    assert (fault.kind, fault.buffer, fault.index) == (WRITE_OUTSIDE, "S", (32,))
+
+
 # Registers
 
 

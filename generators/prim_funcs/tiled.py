@@ -1,0 +1,144 @@
+"""Kernels that are scheduled by hand: tiles of the operands are copied to shared memory, and added
+up in registers, as the schedules of MetaSchedule and of tuned libraries do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import s_tir, te, tirx
+
+from ..choices import Choices
+from .rare.nests import ASYNC, ORDER, STAGE
+
+BYTES = 24
+"""For one function."""
+
+DTYPES = (
+    ("float32", "float32"),
+    ("float16", "float32"),
+    ("int8", "int32"),
+    ("float16", "float16"),
+    ("int32", "int32"),
+)
+"""Of operands, and of their products."""
+
+MOST = 2**15
+"""Products, so that evaluating them takes no time."""
+
+PLANS = (
+    ((0, 0, 1), (0, 1, 2)),
+    ((0, 1, 2), (0, 1, 2)),
+    ((0, 0, 2), (0, 1, 2)),
+    ((0, 0, 1), (0, 2, 1)),
+)
+"""Stages and order of a software pipeline: the copies of both operands, and the product."""
+
+AUTO = 0.5
+"""The chance that LowerAutoCopy writes the loops of a copy of whole tiles."""
+
+LOCAL_STAGE = "tirx.manifest_shared_memory_local_stage"
+"""Of a block that copies to shared memory: by way of registers."""
+
+
+def tiled(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
+    """The public PrimFunc that these bytes stand for.
+
+    Args:
+        sizes: of its dimensions.
+    """
+    c = Choices(data)
+    func = _product(c, sizes)
+    sch = s_tir.Schedule(func)
+    block = sch.get_sblock("total")
+    if c.flag(0.3):
+        sch.pad_einsum(block, [1, 1, c.pick((4, 8))])
+    padding = sch.get_producers(block)
+    x, y, k = sch.get_loops(block)
+    rows, columns, step = c.pick((4, 8, 1)), c.pick((8, 16, 4)), c.pick((4, 8, 2, 16))
+    whole = [
+        int(sch.get(loop).extent) % factor == 0
+        for loop, factor in ((x, rows), (y, columns), (k, step))
+    ]
+    by, ty = sch.split(x, [None, rows])
+    bx, tx = sch.split(y, [None, columns])
+    ko, ki = sch.split(k, [None, step])
+    serial = []
+    if c.flag(0.3):
+        tx, inner = sch.split(tx, [None, 2])
+        serial = [inner]
+        columns //= 2
+    sch.reorder(by, bx, ty, tx, ko, ki, *serial)
+    for loop, axis in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (tx, "threadIdx.x")):
+        sch.bind(loop, axis)
+    virtual = c.flag(0.15)
+    sch.bind(ty, "vthread.y" if virtual else "threadIdx.y")
+    accumulator = sch.cache_write(block, 0, "local")
+    sch.reverse_compute_at(accumulator, tx)
+    scope = c.pick(("shared", "shared", "shared.dyn"))
+    pipelined = c.flag(0.3)
+    for operand in range(2):
+        # read_at copies whole tiles, and LowerAutoCopy adds statements to a pipeline
+        tiles = whole[operand] and whole[2] and not padding
+        if tiles and not pipelined and c.flag(AUTO):
+            sch.read_at(ko, block, operand, scope)
+        else:
+            copy = sch.cache_read(block, operand, scope)
+            sch.compute_at(copy, ko, preserve_unit_loops=True)
+            _fetched(c, sch, copy, 1 if virtual else rows, columns, pipelined)
+    for block_of_padding in padding:
+        sch.compute_inline(block_of_padding)
+    sch.decompose_reduction(block, ko)
+    if pipelined:
+        stages, order = c.pick(PLANS)
+        sch.annotate(ko, STAGE, list(stages))
+        sch.annotate(ko, ORDER, list(order))
+        if c.flag(0.5):
+            sch.annotate(ko, ASYNC, [0])
+    if c.flag(0.2):
+        sch.unroll(ki)
+    made = sch.mod["main"]
+    return made.with_attrs({"global_symbol": "tiled", "tirx.is_scheduled": True})
+
+
+def _product(c: Choices, sizes: Sequence[int]) -> tirx.PrimFunc:
+    """A product of matrices, of which the second may be transposed."""
+    narrow, wide = c.pick(DTYPES)
+    rows, columns, length = (c.pick(sizes) for _ in range(3))
+    rows = rows if rows * columns * length <= MOST else 4
+    a = te.placeholder((rows, length), narrow, name="A")
+    transposed = c.flag(0.4)
+    shape = (columns, length) if transposed else (length, columns)
+    b = te.placeholder(shape, narrow, name="B")
+    k = te.reduce_axis((0, length), name="k")
+
+    def term(i: Any, j: Any) -> Any:
+        other = b[j, k] if transposed else b[k, j]
+        return te.sum(a[i, k].astype(wide) * other.astype(wide), axis=k)
+
+    total = te.compute((rows, columns), term, name="total")
+    return te.create_prim_func([a, b, total])
+
+
+def _fetched(c: Choices, sch: Any, copy: Any, rows: int, columns: int, pipelined: bool) -> None:
+    """The threads of a block share a copy.
+
+    Args:
+        rows, columns: extents of `threadIdx.y` and `threadIdx.x`.
+        pipelined: the copy stays one statement, as the annotations of the pipeline have it.
+    """
+    loops = sch.get_loops(copy)[-2:]
+    vector = c.pick((1, 1, 2, 4))
+    _, ty, tx, lanes = sch.split(sch.fuse(*loops), [None, rows, columns, vector])
+    sch.bind(tx, "threadIdx.x")
+    if rows > 1:
+        sch.bind(ty, "threadIdx.y")
+    if vector > 1:
+        sch.vectorize(lanes)
+    match c.pick(("plain", "plain", "aligned", "double", "plain" if pipelined else "staged")):
+        case "aligned":
+            sch.storage_align(copy, 0, -2, 32, c.pick((8, 4)))
+        case "double":
+            sch.annotate(copy, "double_buffer_scope", 0)
+        case "staged":
+            sch.annotate(copy, LOCAL_STAGE, 1)
