@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import hypothesis
 import tvm
 import tvm_ffi
 from hypothesis import strategies as st
@@ -100,8 +99,10 @@ def kernels(
         legalized(ir_modules(**relax)),
         _made(st.binary(min_size=KERNEL, max_size=KERNEL), kernel),
         _made(st.binary(min_size=TILED, max_size=TILED), _of(tiled, numbers)),
-    ).filter(lambda mod: mod is not None)
-    modules = _bound(funcs, list(TARGETS) if target is None else [target])
+    )
+    names = list(TARGETS) if target is None else [target]
+    fitting = funcs.filter(lambda mod: mod is not None and bool(_fitting(mod, names)))
+    modules = _bound(fitting, names)
     return modules if to is Stage.KERNELS else at_stage(modules, to)
 
 
@@ -126,15 +127,17 @@ def _bound(
     draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], names: Sequence[str]
 ) -> tvm.IRModule:
     mod = draw(modules)
-    if _has_warp_memory(mod):
-        # Threads share memory of this scope as far as the device runs them together.
-        names = [name for name in names if _target(name).attrs["thread_warp_size"] >= WARP]
-        hypothesis.assume(names)
-    return tvm.tirx.transform.BindTarget(_target(draw(st.sampled_from(names))))(mod)
+    name = draw(st.sampled_from(_fitting(mod, names)))
+    target = tvm.target.Target(TARGETS[name], host="llvm")
+    return tvm.tirx.transform.BindTarget(target)(mod)
 
 
-def _target(name: str) -> tvm.target.Target:
-    return tvm.target.Target(TARGETS[name], host="llvm")
+def _fitting(mod: tvm.IRModule, names: Sequence[str]) -> list[str]:
+    """The targets that can run it: threads share memory of a warp as far as they run together."""
+    if not _has_warp_memory(mod):
+        return list(names)
+    warps = {name: tvm.target.Target(TARGETS[name]).attrs["thread_warp_size"] for name in names}
+    return [name for name, warp in warps.items() if warp >= WARP]
 
 
 def _has_warp_memory(mod: tvm.IRModule) -> bool:

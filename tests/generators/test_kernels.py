@@ -115,7 +115,7 @@ def test_most_modules_come_to_the_end(modules: Modules) -> None:
 def test_some_are_written_with_their_threads_and_exchange_values(written: Functions) -> None:
     assert written
     scopes = {str(a.buffer.scope()) for func in written for a in nodes(func, ir.AllocBuffer)}
-    assert "shared" in scopes
+    assert any(scope.startswith("shared") for scope in scopes)
     assert all(is_bound_to_threads(func) for func in written)
 
 
