@@ -34,9 +34,6 @@ PLANS = (
 )
 """Stages and order of a software pipeline: the copies of both operands, and the product."""
 
-AUTO = 0.5
-"""The chance that LowerAutoCopy writes the loops of a copy of whole tiles."""
-
 LOCAL_STAGE = "tirx.manifest_shared_memory_local_stage"
 """Of a block that copies to shared memory: by way of registers."""
 
@@ -56,10 +53,6 @@ def tiled(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
     padding = sch.get_producers(block)
     x, y, k = sch.get_loops(block)
     rows, columns, step = c.pick((4, 8, 1)), c.pick((8, 16, 4)), c.pick((4, 8, 2, 16))
-    whole = [
-        int(sch.get(loop).extent) % factor == 0
-        for loop, factor in ((x, rows), (y, columns), (k, step))
-    ]
     by, ty = sch.split(x, [None, rows])
     bx, tx = sch.split(y, [None, columns])
     ko, ki = sch.split(k, [None, step])
@@ -77,17 +70,11 @@ def tiled(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
     sch.reverse_compute_at(accumulator, tx)
     scope = c.pick(("shared", "shared", "shared.dyn"))
     pipelined = c.flag(0.3)
-    for operand in range(2):
-        # read_at copies whole tiles, and LowerAutoCopy adds statements to a pipeline
-        tiles = whole[operand] and whole[2] and not padding
-        if tiles and not pipelined and c.flag(AUTO):
-            sch.read_at(ko, block, operand, scope)
-        else:
-            copy = sch.cache_read(block, operand, scope)
-            sch.compute_at(copy, ko, preserve_unit_loops=True)
-            _fetched(c, sch, copy, 1 if virtual else rows, columns, pipelined)
-    for block_of_padding in padding:
-        sch.compute_inline(block_of_padding)
+    for copy in [sch.cache_read(block, operand, scope) for operand in range(2)]:
+        sch.compute_at(copy, ko, preserve_unit_loops=True)
+        _fetched(c, sch, copy, 1 if virtual else rows, columns, pipelined)
+    for each in padding:
+        sch.compute_inline(each)
     sch.decompose_reduction(block, ko)
     if pipelined:
         stages, order = c.pick(PLANS)

@@ -7,7 +7,7 @@ import tvm
 from ...compat import ir
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
-from ..inspect import attr, prim_funcs
+from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
@@ -38,6 +38,19 @@ def _entry(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
     if len(functions) == 1 and not attr(functions[0], "tirx.is_entry_func"):
         return "the only PrimFunc is no entry point"
     return None
+
+
+def _merged(mod: tvm.IRModule) -> str | None:
+    """The pass refuses two of a kernel: "Only one dynamic shared memory allocation is allowed"."""
+    for stmt in nodes_of(mod, ir.AttrStmt):
+        dynamic = [
+            alloc
+            for alloc in nodes(stmt, ir.AllocBuffer)
+            if str(alloc.buffer.ty.storage_scope) == "shared.dyn"
+        ]
+        if str(stmt.attr_key) == "thread_extent" and len(dynamic) > 1:
+            return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
+    return with_target(mod)
 
 
 def _casts_to_int64(mod: tvm.IRModule, call: PassCall) -> bool:
@@ -132,7 +145,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.SplitHostDevice",
-        requires=with_target,
+        requires=_merged,
         variants=in_place("tirx.transform.SplitHostDevice()"),
         stages=between(Stage.ANNOTATED_ENTRY, Stage.SPLIT),
         cost=0.1,

@@ -171,7 +171,7 @@ def test_products_scheduled_by_hand_reach_every_feature(by_hand: Functions) -> N
     notes = {str(note) for node in (*loops, *blocks) for note in node.annotations}
     assert notes >= {
         *("software_pipeline_stage", "software_pipeline_order", "software_pipeline_async_stages"),
-        *("auto_copy", "buffer_dim_align", "double_buffer_scope", LOCAL_STAGE),
+        *("buffer_dim_align", "double_buffer_scope", LOCAL_STAGE),
     }
     assert {ir.ForKind.VECTORIZED, ir.ForKind.UNROLLED} <= {loop.kind for loop in loops}
     assert {"vthread.y", "threadIdx.y", "blockIdx.y"} <= {_tag(loop) for loop in loops}

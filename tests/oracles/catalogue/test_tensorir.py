@@ -334,3 +334,21 @@ def test_a_function_as_people_write_it_is_taken_or_refused_in_words(name: str) -
     """It has no target yet, and buffers as parameters."""
     violations = check(Case(AsWritten, (call_of(name, AsWritten),)), oracles=("crash",))
     assert [each.title for each in violations] == []
+
+
+def test_split_host_device_takes_dynamic_shared_memory_that_is_merged() -> None:
+    @I.ir_module
+    class Pieces:
+        @T.prim_func
+        def main(A: T.Buffer((16,), "float32")):
+            T.func_attr({"target": T.target({"kind": "cuda", "arch": "sm_80"})})
+            tx = T.launch_thread("threadIdx.x", 16)
+            R = T.alloc_buffer((16,), "float32", scope="shared.dyn")
+            S = T.alloc_buffer((16,), "float32", scope="shared.dyn")
+            R[tx] = A[tx]
+            S[tx] = R[tx]
+            A[tx] = S[tx]
+
+    requires = CONTRACTS["tirx.SplitHostDevice"].requires
+    assert "MergeSharedMemoryAllocations" in requires(Pieces)
+    assert requires(tvm.s_tir.transform.MergeSharedMemoryAllocations()(Pieces)) is None
