@@ -7,7 +7,7 @@ from tvm.script import ir as I, tirx as T
 
 
 @I.ir_module
-class Module:
+class mod:
     @T.prim_func(s_tir=True)
     def main(total: T.Buffer((1,), "float32")):
         for i, k in T.grid(1, 4):
@@ -20,5 +20,5 @@ class Module:
 
 if __name__ == "__main__":
     target = tvm.target.Target({"kind": "cuda", "arch": "sm_86"}, host="llvm")
-    bound = tvm.tirx.transform.BindTarget(target)(Module)
+    bound = tvm.tirx.transform.BindTarget(target)(mod)
     dlight.ApplyDefaultSchedule(dlight.gpu.Reduction())(bound)
