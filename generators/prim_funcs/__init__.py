@@ -127,6 +127,4 @@ def _at(
 
 def is_well_formed(mod: tvm.IRModule) -> bool:
     """Both checkers of TVM accept the module."""
-    return bool(
-        relax.analysis.check_well_formed(mod) and ir.verify_well_formed(mod, assert_mode=False)
-    )
+    return relax.analysis.check_well_formed(mod) and ir.tensor_ir_complaint(mod) is None

@@ -86,7 +86,7 @@ def _only_names(gone: Walk) -> bool:
         broken is not None
         and broken.error is None
         and relax.analysis.check_well_formed(gone.end)
-        and ir.verify_well_formed(gone.end, assert_mode=False)
+        and ir.tensor_ir_complaint(gone.end) is None
     )
 
 

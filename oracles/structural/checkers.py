@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import tvm
@@ -48,14 +48,17 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
     # The checker that answers with a bool costs a fifth of an exception's unwinding.
     if relax.analysis.check_well_formed(mod):
         return None
-    return _complaint(RELAX, relax.analysis.well_formed, mod)
+    try:
+        relax.analysis.well_formed(mod)
+    except Exception as error:
+        return _complaint(RELAX, str(error), mod)
+    raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
 
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
     """What the checker of TensorIR reports."""
-    if ir.verify_well_formed(mod, assert_mode=False):
-        return None
-    return _complaint(TENSOR_IR, ir.verify_well_formed, mod)
+    raised = ir.tensor_ir_complaint(mod)
+    return None if raised is None else _complaint(TENSOR_IR, raised, mod)
 
 
 def operands_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -113,15 +116,7 @@ def worded(complaint: str) -> str:
     return keys.message(_PLACE.sub("", complaint), ops=True)
 
 
-def _complaint(
-    what: str, checker: Callable[[tvm.IRModule], object], mod: tvm.IRModule
-) -> Violation:
-    try:
-        checker(mod)
-    except Exception as error:
-        raised = str(error)
-    else:
-        raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
+def _complaint(what: str, raised: str, mod: tvm.IRModule) -> Violation:
     found = _UNDEFINED.match(raised)
     kind = _kind_of_variable(mod, found.group(1)) if found else ""
     return Violation(

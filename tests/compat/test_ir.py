@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import tvm
 import tvm_ffi
 from tvm import relax, tirx
 
@@ -42,3 +43,13 @@ def test_bitwise_operations_are_calls_or_nodes() -> None:
     n = tirx.Var("n", "int32")
     name, made = "shift_left", tirx.shift_left(n, n)
     assert isinstance(made, ir.BITWISE[name]) or made.op.name.endswith(name)
+
+
+def test_what_is_defined_inside_of_its_own_scope_is_complained_of() -> None:
+    alloc = tirx.AllocBuffer(tirx.decl_buffer([1], "float32", "F"))
+    once = tirx.PrimFunc([], tirx.SeqStmt([alloc, tirx.Evaluate(0)]))
+    twice = tirx.PrimFunc([], tirx.SeqStmt([alloc, alloc, tirx.Evaluate(0)]))
+    assert ir.tensor_ir_complaint(tvm.IRModule({"main": once})) is None
+    complaint = ir.tensor_ir_complaint(tvm.IRModule({"main": twice}))
+    assert complaint is not None
+    assert "multiple nested definitions of variable F" in complaint

@@ -132,7 +132,7 @@ class Lockstep(Masked):
             return
         for item in items[: loops[0]]:
             self.statement(item)
-        several = tirx.SeqStmt(items[loops[0] : loops[-1] + 1])
+        several = ir.SeqStmt(items[loops[0] : loops[-1] + 1])
         with self._launched(several):
             super().sequence(several)
         for item in items[loops[-1] + 1 :]:

@@ -167,10 +167,23 @@ def tensor_region(buffer: Any, region: Any) -> Any:
     return tvm.tirx.BufferRegion(buffer, region)
 
 
-verify_well_formed = (
+_verify_well_formed = (
     tvm.s_tir.analysis if hasattr(tvm.s_tir.analysis, "verify_well_formed") else tvm.tirx.analysis
 ).verify_well_formed
-"""TensorIR's own checker of well-formed modules."""
+
+
+def tensor_ir_complaint(mod: tvm.IRModule) -> str | None:
+    """What TensorIR's own checker says is wrong with a module; None: it is well-formed.
+
+    The checker raises. Asked for a bool (`assert_mode=False`), it dies of a variable that is
+    defined again inside of its own scope: `UndefinedVarVerifier::ExitDef`, in
+    src/tirx/analysis/verify_well_formed.cc, then erases what is gone.
+    """
+    try:
+        _verify_well_formed(mod)
+    except Exception as error:
+        return str(error)
+    return None
 
 
 def spelling(cls: type) -> str:
