@@ -49,8 +49,8 @@ REFUSALS = re.compile(
     r"|Cannot convert type .* to \w+ type|Unsupported FP\d type|Do not know how to handle type"
     r"|Only support scalar and vector types of width|Unresolved call|only support f16 or f32"
     # WebGPU has no 64-bit integers: its generator narrows them (codegen_webgpu.cc, 'narrow all i64
-    # to i32') and refuses a number that does not fit.
-    r"|Literal value \S+ exceeds range of int32"
+    # to i32') and refuses a number that does not fit, and buffers of the function's own.
+    r"|Literal value \S+ exceeds range of int32|allocated in the function has dtype"
     # The compiler of the device lacks a header of its toolkit.
     r"|cannot open source file|No such file or directory"
     # More shared memory or registers than a block may have, which depends on the compiler.

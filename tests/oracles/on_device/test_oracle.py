@@ -166,6 +166,7 @@ def test_what_a_kernel_leaves_to_chance_is_no_matter_of_its_code(
         ("Cannot convert type float8_e8m0fnu to CUDA type", True),
         ("Unresolved call Op(tirx.ptx_mma)", True),
         ("CodeGenWebGPU: only support f16 or f32", True),
+        ("The buffer total allocated in the function has dtype T.int64.", True),
         ("ptxas error : Entry function 'main_kernel' uses too much shared data (0x10004)", True),
         ("CUDALaunch Error: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", True),
         ("CUDALaunch Error: CUDA_ERROR_ILLEGAL_ADDRESS", False),
