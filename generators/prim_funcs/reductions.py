@@ -13,14 +13,16 @@ from ..choices import Choices
 BYTES = 16
 """For one function."""
 
-DTYPES = (
+PRODUCTS = (
     ("float32", "float32"),
     ("float16", "float32"),
     ("int8", "int32"),
     ("float16", "float16"),
     ("int32", "int32"),
-    ("int32", "int64"),
 )
+"""Dtypes of operands, and of their products."""
+
+DTYPES = (*PRODUCTS, ("int32", "int64"))
 """Of operands, and of what is computed of them."""
 
 MOST = 2**15

@@ -10,21 +10,10 @@ from tvm import s_tir, te, tirx
 
 from ..choices import Choices
 from .rare.nests import ASYNC, ORDER, STAGE
+from .reductions import MOST, PRODUCTS
 
 BYTES = 24
 """For one function."""
-
-DTYPES = (
-    ("float32", "float32"),
-    ("float16", "float32"),
-    ("int8", "int32"),
-    ("float16", "float16"),
-    ("int32", "int32"),
-)
-"""Of operands, and of their products."""
-
-MOST = 2**15
-"""Products, so that evaluating them takes no time."""
 
 PLANS = (
     ((0, 0, 1), (0, 1, 2)),
@@ -90,7 +79,7 @@ def tiled(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
 
 def _product(c: Choices, sizes: Sequence[int]) -> tirx.PrimFunc:
     """A product of matrices, of which the second may be transposed."""
-    narrow, wide = c.pick(DTYPES)
+    narrow, wide = c.pick(PRODUCTS)
     rows, columns, length = (c.pick(sizes) for _ in range(3))
     rows = rows if rows * columns * length <= MOST else 4
     a = te.placeholder((rows, length), narrow, name="A")

@@ -9,6 +9,7 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
+from ...generators.prim_funcs.rare.nests import STAGE
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract
 from ..passcall import PassCall
@@ -85,9 +86,6 @@ def _allocated(mod: tvm.IRModule) -> dict[str, int]:
     return {name: sizes[0] for name, sizes in found.items() if len(sizes) == 1 and sizes[0]}
 
 
-_STAGES = "software_pipeline_stage"
-
-
 def _statements(loop: ir.For) -> list[Any]:
     """The statements of a pipeline: "the direct children of the annotated loop (ignoring
     SBlockRealize, SBlock, SeqStmt)", include/tvm/s_tir/transform.h.
@@ -108,7 +106,7 @@ def _depend_across_stages(mod: tvm.IRModule, call: PassCall) -> bool:
     """A statement of a pipeline accesses what one of another stage writes in another iteration."""
     for loop in nodes_of(mod, ir.For):
         stages: dict[int, list[Any]] = {}
-        for stage, stmt in zip(loop.annotations.get(_STAGES, ()), _statements(loop), strict=False):
+        for stage, stmt in zip(loop.annotations.get(STAGE, ()), _statements(loop), strict=False):
             stages.setdefault(int(stage), []).extend(accesses(stmt))
         if meet(loop, stages.values()):
             return True
@@ -173,7 +171,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="s_tir.InjectSoftwarePipeline",
         stages=OPAQUE,
-        looks_for=has(ir.For, lambda loop: _STAGES in loop.annotations),
+        looks_for=has(ir.For, lambda loop: STAGE in loop.annotations),
         exemptions=(
             Exemption(
                 "values",

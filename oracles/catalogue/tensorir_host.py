@@ -43,12 +43,10 @@ def _entry(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
 def _merged(mod: tvm.IRModule) -> str | None:
     """The pass refuses two of a kernel: "Only one dynamic shared memory allocation is allowed"."""
     for stmt in nodes_of(mod, ir.AttrStmt):
-        dynamic = [
-            alloc
-            for alloc in nodes(stmt, ir.AllocBuffer)
-            if str(alloc.buffer.ty.storage_scope) == "shared.dyn"
-        ]
-        if str(stmt.attr_key) == "thread_extent" and len(dynamic) > 1:
+        if str(stmt.attr_key) != "thread_extent":
+            continue
+        scopes = [str(alloc.buffer.ty.storage_scope) for alloc in nodes(stmt, ir.AllocBuffer)]
+        if scopes.count("shared.dyn") > 1:
             return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
     return with_target(mod)
 

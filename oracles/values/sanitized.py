@@ -167,8 +167,8 @@ def _made(runs: PassRuns) -> Found | None:
             continue  # an operator of the module reads it
         # What has barriers, or is split from the host, counts as synchronised, so it does before,
         # too: whoever splits it, or puts barriers for one kind of memory, need not put the others.
-        behind |= found.fault.kind == RACE and bool(found.synchronised)
-        before = _Watch(_all(runs.mod), synchronised=behind or None, budget=STEPS)
+        alike = behind or (found.fault.kind == RACE and bool(found.synchronised))
+        before = _Watch(_all(runs.mod), synchronised=alike or None, budget=STEPS)
         if before.first(e, afresh=True) is not None:
             continue
         if before.refusal is not None:
