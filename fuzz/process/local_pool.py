@@ -6,8 +6,9 @@ import contextlib
 import os
 import queue
 import signal
+import statistics
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 import psutil
@@ -44,7 +45,7 @@ RETRIES = 3
 """A job is repeated so often after it, or its zygote, was killed from outside."""
 
 BLAMED = 3
-"""A job that is killed so often in a row at the same position is at fault itself."""
+"""A job that is killed so often at the same position is at fault itself."""
 
 START_SECONDS = 120.0
 """A zygote that takes longer to import TVM is given up."""
@@ -59,10 +60,8 @@ class _Entry:
     retries: int = 0
     """A job that is repeated runs alone, so that no other job can kill its zygote."""
     pid: int | None = None
-    killed_at: Position | None = None
-    """Where it, or its zygote, was killed last time."""
-    kills: int = 0
-    """Kills in a row at this position."""
+    killed_at: list[Position | None] = field(default_factory=list)
+    """Where it, or its zygote, was killed each time."""
 
 
 class LocalPool:
@@ -240,8 +239,10 @@ class LocalPool:
     def _repeat(self, died: Died) -> None:
         """Put a killed job back, unless it was killed repeatedly, alone, at the same position."""
         entry, position = self._entries[died.id], died.position
-        entry.kills = entry.kills + 1 if position == entry.killed_at else 1
-        if entry.kills == BLAMED and position is not None and culprit(position):
+        entry.killed_at.append(position)
+        kills = [at for at in entry.killed_at if _same_check(at, position, died.death)]
+        if len(kills) >= BLAMED and position is not None and culprit(position):
+            died = replace(died, position=statistics.mode(kills))
             del self._entries[died.id]
             entry.sink(died)
             return
@@ -253,7 +254,6 @@ class LocalPool:
             entry.sink(Ended(died.id))
             return
         entry.retries += 1
-        entry.killed_at = position
         entry.sink(None)
 
     def _clean_up(self) -> None:
@@ -300,6 +300,15 @@ class LocalPool:
         for id, entry in sorted(self._entries.items()):
             entry.sink(Ended(id) if self._broken is None else Broken(id, self._broken))
         self._entries.clear()
+
+
+def _same_check(one: Position | None, other: Position | None, death: Death) -> bool:
+    """Whether jobs that were killed at these positions were killed by the same."""
+    if one is None or other is None or death is not Death.PARENT:
+        return one == other
+    # A child that has killed its zygote goes on for some milliseconds, until the kernel has taken
+    # the zygote down: to another step of the check.
+    return replace(one, step="") == replace(other, step="")
 
 
 def _write(stdin: IO[bytes], requests: queue.SimpleQueue[bytes | None]) -> None:

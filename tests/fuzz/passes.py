@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import tvm
 import tvm_ffi
@@ -154,6 +155,23 @@ def daemonize() -> tvm.transform.Pass:
 
 def kill_parent() -> tvm.transform.Pass:
     return _pass("kill_parent", lambda: os.kill(os.getppid(), signal.SIGKILL))
+
+
+def kill_parent_late() -> tvm.transform.Pass:
+    """Processes in turn kill their parent in their first and second call; needs a working directory
+    of its own."""
+    calls = 0
+
+    def kill() -> None:
+        nonlocal calls
+        calls += 1
+        before = sum(file.name != str(os.getpid()) for file in Path().iterdir())
+        Path(str(os.getpid())).touch()
+        if calls > before % 2:
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(10)
+
+    return _pass("kill_parent_late", kill)
 
 
 def kill_itself() -> tvm.transform.Pass:

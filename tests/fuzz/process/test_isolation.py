@@ -133,6 +133,17 @@ def test_a_zygote_that_is_late_reports_the_same(
     assert [violation.oracle for violation in violations] == oracles
 
 
+def test_a_killed_parent_is_reported_whatever_step_comes_next(
+    faulty: Callable[[str], PassCall], sums: str, tmp_path: Path
+) -> None:
+    """The zygote takes some milliseconds to die, and its child goes on meanwhile."""
+    job = Check(module=sums, calls=(faulty("kill_parent_late"),))
+    with LocalPool(1, environment=Environment(folder=tmp_path)) as pool:
+        (violation,) = executor.check(pool, job, limits=SMALL)
+    assert (violation.oracle, violation.pass_name) == ("killed-parent", "kill_parent_late")
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_a_query_of_a_type_is_not_the_cause_of_a_segfault() -> None:
     """On stack overflow it is the innermost function with a name by accident."""
     frames = "".join(
