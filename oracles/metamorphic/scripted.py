@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator
 
 import tvm
 import tvm_ffi
 from tvm import relax
+from tvm.ir import Op
 
 from ...compat import ir
 from ...compat.script import read_script
@@ -165,8 +167,24 @@ def parser_message(raised: str) -> str:
     """
     found = re.search(r"error: (.*)", raised)
     text = found.group(1) if found else raised
+    lacking = _LACKING.match(text)
+    if lacking and lacking[1] in _printed_names():
+        return NO_FUNCTION
     text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
     return keys.message(text).partition("\n")[0][:150]
+
+
+_LACKING = re.compile(r"module 'tvm\.tirx[\w.]*' has no attribute '(\w+)'")
+
+NO_FUNCTION = "the script has no function for an operator, by the name that is printed"
+
+
+@functools.cache
+def _printed_names() -> frozenset[str]:
+    """All parts of the names by which operators of TensorIR are printed (`PrintTIRCall`)."""
+    ops = (Op.get(name) for name in Op.list_op_names() if not name.startswith("relax."))
+    printed = (op.get_attr("TScriptPrinterName") or op.name for op in ops)
+    return frozenset(part for name in printed for part in str(name).split("."))
 
 
 def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
