@@ -806,6 +806,22 @@ def test_what_the_key_of_a_record_leaves_open_tells_nothing(
     assert unlike(pool, found, [one], EVERY) == (() if like else (one.name,))
 
 
+@pytest.mark.parametrize(
+    ("trigger", "like"),
+    [("waits_for_copies", True), (None, True), ("shares_statements", False)],
+)
+def test_what_no_message_tells_the_trigger_of_a_record_does(
+    pool: LocalPool, trigger: str | None, like: bool
+) -> None:
+    """The last is false for the module of the finding."""
+    one = dataclasses.replace(shipped("thread-sync-after-wait-again"), trigger=trigger)
+    assert one.reproducer is not None
+    call = PassCall("s_tir.transform.ThreadSync('shared')")
+    found = finding_in(execute(one.reproducer), call, "idempotent")
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [one], EVERY) == (() if like else (one.name,))
+
+
 def test_a_finding_says_what_it_has_in_common_with_known_bugs(finding: Finding) -> None:
     other = dataclasses.replace(finding, perhaps=("a", "b"), unlike=("c", "d", "e", "f"))
     assert list(other.of_known) == [
