@@ -235,6 +235,16 @@ def shares_statements(mod: tvm.IRModule) -> bool:
     return False
 
 
+def has_loop_pragmas(mod: tvm.IRModule) -> bool:
+    """A loop of a PrimFunc is annotated with a pragma."""
+    return any(
+        str(key).startswith("pragma_")
+        for _, func in prim_funcs(mod)
+        for loop in nodes(func, ir.For)
+        for key in loop.annotations
+    )
+
+
 def waits_for_copies(mod: tvm.IRModule) -> bool:
     """A kernel waits for asynchronous copies."""
     return any(
@@ -373,6 +383,7 @@ _ALL = (
     Trigger(has_lists_of_other_lengths),
     Trigger(takes_more_than_there_are),
     Trigger(shares_statements),
+    Trigger(has_loop_pragmas),
     Trigger(waits_for_copies),
     Trigger(nests_divisions),
     Trigger(allocates_by_bound_size),
