@@ -148,12 +148,36 @@ def _function_of(op: Any) -> str | None:
     return str(name) if name is not None and effect is not None and effect <= _PURE else None
 
 
-# Loops and indices
+# Loops, regions and indices
 
 
 def _with_simple_extent(loop: Any, mutator: Any) -> Any:
     loop = mutator.default_mutate(loop)
-    return ir.with_fields(loop, extent=ir.Analyzer().simplify(loop.extent))
+    return ir.with_fields(loop, extent=_simple(loop.extent))
+
+
+def _with_simple_extents(region: Any, mutator: Any) -> Any:
+    """A range is written by its begin and its end."""
+    region = mutator.default_mutate(region)
+    ranges = [
+        tvm.ir.Range.from_min_extent(each.min, _simple(each.min + each.extent - each.min))
+        for each in region.region
+    ]
+    return ir.tensor_region(ir.tensor_of(region), ranges)
+
+
+def _simple(expr: Any) -> Any:
+    """What TVM makes of the expression, again and again: of some sums it swaps two terms each time,
+    and one of both is taken.
+    """
+    simplify = ir.Analyzer().simplify
+    for _ in range(_SETTLES):
+        before, expr = expr, simplify(expr)
+    return min(before, expr, key=lambda each: tvm_ffi.structural_hash(each, map_free_vars=True))
+
+
+_SETTLES = 4
+"""Simplifications after which only such sums change."""
 
 
 def _load_of_first(load: Any, mutator: Any) -> Any:
@@ -199,6 +223,10 @@ NORMAL_FORMS: tuple[Normal, ...] = (
     Normal(
         "the extent of a loop is simplified",
         _in_prim_funcs((ir.For, _with_simple_extent)),
+    ),
+    Normal(
+        "the extent of a region is simplified",
+        _in_prim_funcs((ir.TensorRegion, _with_simple_extents)),
     ),
     Normal(
         "the index of the one element of a buffer is dropped",

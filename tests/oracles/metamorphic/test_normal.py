@@ -65,6 +65,7 @@ def found(*stmts: Any) -> str | None:
 
 FOLDED = "arithmetic is folded"
 SIMPLIFIED = "the extent of a loop is simplified"
+REGION = "the extent of a region is simplified"
 DROPPED = "the index of the one element of a buffer is dropped"
 FLATTENED = "sequences are flattened"
 DOMAIN = "the domain of a thread axis is dropped"
@@ -107,6 +108,41 @@ def test_what_a_script_keeps_is_no_finding(value: Any) -> None:
 def test_the_extent_of_a_loop_has_a_key_of_its_own(extent: Any) -> None:
     assert found(loop(extent)) == SIMPLIFIED
     assert found(bound(extent)) is None
+
+
+def reads(begin: Any, extent: Any) -> str | None:
+    """What the key says of a block that reads this region."""
+    a = tirx.decl_buffer((8,), "float32", "A", layout=None)
+    region = ir.tensor_region(a, [tvm.ir.Range.from_min_extent(begin, extent)])
+    block = ir.SBlock([], [region], [], "read", bound(N))
+    realize = ir.SBlockRealize([], tirx.const(True, "bool"), block)
+    root = ir.SBlock([], [], [], "root", realize)
+    body = ir.SBlockRealize([], tirx.const(True, "bool"), root)
+    func = tirx.PrimFunc([N, a], body).with_attrs({"global_symbol": "main", "s_tir": True})
+    mod = tvm.IRModule({"main": func})
+    violation = difference(mod, read_script(mod.script(show_meta=True)))
+    return None if violation is None else violation.key[1]
+
+
+@pytest.mark.parametrize(
+    ("begin", "extent"),
+    [
+        (N, ir.Sub(N + 3, N)),
+        (int64(1), ir.Mul(int64(2), int64(3))),
+        # TVM's simplification swaps the first two terms each time.
+        (
+            ir.Min(N - 1, int64(0)),
+            ir.Sub(
+                ir.Add(ir.Min(N - 1, int64(1)), ir.Max(N, int64(2))),
+                ir.Mul(ir.Min(N - 1, int64(0)), int64(2)),
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_the_extent_of_a_region_has_a_key_of_its_own(begin: Any, extent: Any) -> None:
+    assert reads(begin, extent) == REGION
+    assert reads(begin, int64(2)) is None
 
 
 @pytest.mark.parametrize("index", [N, int64(0), ir.Mul(int64(0), int64(3))], ids=str)
