@@ -20,7 +20,7 @@ from ...corpus.reading import read_text
 from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.grades.rare import UNKNOWN_RANK
-from ...oracles.metamorphic.scripted import TVMSCRIPT
+from ...oracles.metamorphic.scripted import TVMSCRIPT, is_cause
 from ...oracles.passcall import bare_call
 from ...oracles.pipelines import PIPELINES
 from ...oracles.structural import interface
@@ -150,7 +150,7 @@ def unlike(
     will do.
 
     Args:
-        finding: reduced, with its evidence; else none is unlike it.
+        finding: reduced, with its evidence; else none is unlike it, as where the key is the cause.
         knowns: those whose key it has.
         every: all known bugs.
 
@@ -158,6 +158,8 @@ def unlike(
         ExecutorError: the harness failed at a check.
     """
     if not finding.reduced or finding.evidence is None:
+        return ()
+    if finding.oracle == TVMSCRIPT.name and is_cause(finding.key):
         return ()
     known = [each for each in knowns if each.reproducer is not None]
     shown = reproduced(executor, finding, known)

@@ -83,6 +83,11 @@ def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
     return found
 
 
+def is_cause(key: tuple[str, ...]) -> bool:
+    """The key says what is lost or lacking, in whatever modules; not where that shows in one."""
+    return key == (NO_FUNCTION,) or key in {(CHANGED, normal.lost) for normal in NORMAL_FORMS}
+
+
 def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
     """The parser allows blocks in PrimFuncs of the dialect S-TIR only.
 

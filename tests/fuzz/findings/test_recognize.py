@@ -822,6 +822,16 @@ def test_what_no_message_tells_the_trigger_of_a_record_does(
     assert unlike(pool, found, [one], EVERY) == (() if like else (one.name,))
 
 
+def test_what_a_script_loses_is_one_bug_whatever_the_modules_consist_of(pool: LocalPool) -> None:
+    one, other = shipped("tvmscript-folded-arithmetic"), shipped("tvmscript-simplified-extent")
+    assert one.reproducer is not None
+    marks = PassCall("tirx.transform.Apply(lambda func: func.with_attr('mark', 1))")
+    found = finding_in(execute(one.reproducer), marks, "tvmscript")
+    assert one.matches(found.full_key)
+    of_another = dataclasses.replace(other, keys=one.keys)  # its module has other arithmetic
+    assert unlike(pool, found, [one, of_another], EVERY) == ()
+
+
 def test_a_finding_says_what_it_has_in_common_with_known_bugs(finding: Finding) -> None:
     other = dataclasses.replace(finding, perhaps=("a", "b"), unlike=("c", "d", "e", "f"))
     assert list(other.of_known) == [
