@@ -235,6 +235,15 @@ def shares_statements(mod: tvm.IRModule) -> bool:
     return False
 
 
+def prints_parameters_as_numbers(mod: tvm.IRModule) -> bool:
+    """A buffer of one element that is printed by its name alone is a parameter of a PrimFunc."""
+    return any(
+        isinstance(param.ty, tirx.BufferType) and any(map(param.is_scalar, (True, False)))
+        for _, func in prim_funcs(mod)
+        for param in func.params
+    )
+
+
 def has_loop_pragmas(mod: tvm.IRModule) -> bool:
     """A loop of a PrimFunc is annotated with a pragma."""
     return any(
@@ -383,6 +392,7 @@ _ALL = (
     Trigger(has_lists_of_other_lengths),
     Trigger(takes_more_than_there_are),
     Trigger(shares_statements),
+    Trigger(prints_parameters_as_numbers),
     Trigger(has_loop_pragmas),
     Trigger(waits_for_copies),
     Trigger(nests_divisions),

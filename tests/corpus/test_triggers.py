@@ -89,6 +89,23 @@ def kernel(func: tvm.tirx.PrimFunc) -> tvm.IRModule:
 
 
 @T.prim_func
+def has_its_layout(A: T.Buffer((1,), "int32")):
+    A[0] = 0
+
+
+@T.prim_func
+def has_no_layout(A: T.Buffer((1,), "int32", layout=None), n: T.int32):
+    B = T.alloc_buffer((1,), "int32", scope="local")
+    B[0] = n
+    A[0] = B[0]
+
+
+@pytest.mark.parametrize(("func", "holds"), [(has_its_layout, True), (has_no_layout, False)])
+def test_a_parameter_of_one_element_has_its_layout(func: tvm.tirx.PrimFunc, holds: bool) -> None:
+    assert TRIGGERS["prints_parameters_as_numbers"](kernel(func)) is holds
+
+
+@T.prim_func
 def divides_once(A: T.Buffer((8,), "int32"), n: T.int32, m: T.int32):
     A[0] = A[1] % n + A[2] // m
 
