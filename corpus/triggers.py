@@ -5,7 +5,7 @@ known one, and makes some modules without what triggers it. A trigger has to be 
 for modules on which the bug does not show, but should be false for hardly any on which it does.
 Most bugs need none: a campaign learns what their modules have in common (`features`). A written one
 serves from the first block on, and where several bugs share a key or no feature tells. Where a key
-has no message of TVM, it tells which reports are of the bug (`fuzz.findings.recognize`).
+has no message of TVM, it tells which modules of PrimFuncs show the bug (`fuzz.findings.recognize`).
 """
 
 from __future__ import annotations

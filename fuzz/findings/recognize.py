@@ -145,9 +145,9 @@ def unlike(
     bugs only, it is like one if it needs nothing that the reproducer does without, and the
     reproducer shows the same, or what one open key covers as well, with those attributes of
     operators only that it has, too; or, where the reproducer shows something else, if it has all
-    that the reproducer has; but never if a trigger of the record is false. For a legalization they
-    have an operator in common, too, unless the record names that of the finding, or says that any
-    will do.
+    that the reproducer has; but never if a trigger of the record is false for a module of PrimFuncs
+    alone. For a legalization they have an operator in common, too, unless the record names that of
+    the finding, or says that any will do.
 
     Args:
         finding: reduced, with its evidence; else none is unlike it, as where the key is the cause.
@@ -219,8 +219,8 @@ def _resembles(
         return False
     if telling:
         return not same or _attributes_alike(executor, finding, known, its)
-    if known.trigger is not None and len(finding.calls) == 1:
-        return False  # it is false for what the pass gets
+    if known.trigger is not None and mine.has_only_prim_funcs and len(finding.calls) == 1:
+        return False  # it is false for what the pass gets, and parts of PrimFuncs tell little
     # The operators that are legalized have been compared.
     others = {*mine.legalized, *its.legalized} if _of_legalization(finding) else set()
     my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others

@@ -822,6 +822,16 @@ def test_what_no_message_tells_the_trigger_of_a_record_does(
     assert unlike(pool, found, [one], EVERY) == (() if like else (one.name,))
 
 
+def test_the_trigger_of_a_record_of_relax_does_not_tell(pool: LocalPool) -> None:
+    """It may be false for a module on which the bug shows."""
+    one = shipped("update-param-type-stale-callers")
+    assert one.reproducer is not None
+    call = PassCall("UpdateParamType(lambda var: None)")
+    found = finding_in(execute(one.reproducer), call, "well-formed")
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [dataclasses.replace(one, trigger="shares_statements")], EVERY) == ()
+
+
 def test_what_a_script_loses_is_one_bug_whatever_the_modules_consist_of(pool: LocalPool) -> None:
     one, other = shipped("tvmscript-folded-arithmetic"), shipped("tvmscript-simplified-extent")
     assert one.reproducer is not None
