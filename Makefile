@@ -16,7 +16,8 @@ TESTS_OF_PYTHON := tests/generators/test_ops.py tests/generators/test_modules.py
 # Where TVM computes something else than the references, it does so with any Python.
 OF_TVM_ALONE := --deselect tests/generators/test_ops.py::test_known_difference
 TESTS_OF_TVM := tests/generators tests/corpus/test_seeds.py tests/fuzz/pytest_plugin \
-	tests/test_versions_in_source.py tests/oracles/catalogue tests/oracles/evaluate tests/oracles/tensorir
+	tests/test_versions_in_source.py tests/oracles/catalogue tests/oracles/evaluate \
+	tests/oracles/metamorphic tests/oracles/tensorir
 
 # $(call install,FOLDER,PYTHON,REQUIREMENTS): relaxfuzz, editable, in an environment of its own.
 define install

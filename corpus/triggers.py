@@ -4,7 +4,8 @@ A campaign runs the pass on these modules only now and then, so that it reaches 
 known one, and makes some modules without what triggers it. A trigger has to be fast. It may be true
 for modules on which the bug does not show, but should be false for hardly any on which it does.
 Most bugs need none: a campaign learns what their modules have in common (`features`). A written one
-serves from the first block on, and where several bugs share a key or no feature tells.
+serves from the first block on, and where several bugs share a key or no feature tells. Where a key
+has no message of TVM, it tells which modules of PrimFuncs show the bug (`fuzz.findings.recognize`).
 """
 
 from __future__ import annotations
@@ -234,6 +235,96 @@ def shares_statements(mod: tvm.IRModule) -> bool:
     return False
 
 
+def prints_parameters_as_numbers(mod: tvm.IRModule) -> bool:
+    """A buffer of one element that is printed by its name alone is a parameter of a PrimFunc."""
+    return any(
+        isinstance(param.ty, tirx.BufferType) and any(map(param.is_scalar, (True, False)))
+        for _, func in prim_funcs(mod)
+        for param in func.params
+    )
+
+
+def has_loop_pragmas(mod: tvm.IRModule) -> bool:
+    """A loop of a PrimFunc is annotated with a pragma."""
+    return any(
+        str(key).startswith("pragma_")
+        for _, func in prim_funcs(mod)
+        for loop in nodes(func, ir.For)
+        for key in loop.annotations
+    )
+
+
+def waits_for_copies(mod: tvm.IRModule) -> bool:
+    """A kernel waits for asynchronous copies."""
+    return any(
+        stmt.attr_key == "async_wait_queue_scope"
+        for _, func in prim_funcs(mod)
+        for stmt in nodes(func, ir.AttrStmt)
+    )
+
+
+def nests_divisions(mod: tvm.IRModule) -> bool:
+    """An operand of a division or remainder has another one in it, by what is no constant."""
+    return any(
+        not isinstance(inner.b, tirx.IntImm)
+        for _, func in prim_funcs(mod)
+        for outer in nodes(func, *_DIVISIONS)
+        for operand in (outer.a, outer.b)
+        for inner in nodes(operand, *_DIVISIONS)
+    )
+
+
+_DIVISIONS = (ir.FloorDiv, ir.FloorMod)
+
+
+def allocates_by_bound_size(mod: tvm.IRModule) -> bool:
+    """The shape of an allocation uses a variable that is defined inside of the PrimFunc."""
+    for _, func in prim_funcs(mod):
+        inner = {node.var for node in nodes(func, ir.Bind, tirx.IterVar)}
+        inner.update(loop.loop_var for loop in nodes(func, ir.For))
+        for alloc in nodes(func, ir.AllocBuffer):
+            used = (var for dim in alloc.buffer.shape for var in nodes(dim, tirx.Var))
+            if not inner.isdisjoint(used):
+                return True
+    return False
+
+
+def stores_by_virtual_thread(mod: tvm.IRModule) -> bool:
+    """Whether, or how often, something is stored depends on a virtual thread."""
+    return any(
+        nodes(control, ir.BufferStore) and _depends(control, _of_virtual_thread(thread))
+        for _, func in prim_funcs(mod)
+        for thread in nodes(func, ir.AttrStmt)
+        if thread.attr_key == "virtual_thread"
+        for control in nodes(thread.body, ir.IfThenElse, ir.While, ir.For)
+    )
+
+
+def _of_virtual_thread(thread: Any) -> set[Any]:
+    """The variables and buffers in which a virtual thread has values of its own."""
+    found, before = {thread.node.var}, 0
+    defined = nodes(thread.body, ir.Bind, ir.For, ir.BufferStore)
+    while len(found) > before:
+        before = len(found)
+        for node in defined:
+            if isinstance(node, ir.BufferStore):
+                name, uses = node.buffer, [node.value, *node.indices]
+            elif isinstance(node, ir.For):
+                name, uses = node.loop_var, [node.min, node.extent]
+            else:
+                name, uses = node.var, [node.value]
+            if any(var in found for use in uses for var in nodes(use, tirx.Var)):
+                found.add(name)
+    return found
+
+
+def _depends(control: Any, variables: set[Any]) -> bool:
+    conditions = (
+        [control.min, control.extent] if isinstance(control, ir.For) else [control.condition]
+    )
+    return any(var in variables for each in conditions for var in nodes(each, tirx.Var))
+
+
 def _of_weights(func: relax.Function, *, constants: bool = False) -> set[Any]:
     """The weights of a function, and what is computed of them alone, or of constants, too."""
     inputs = attr(func, "num_input")
@@ -301,6 +392,12 @@ _ALL = (
     Trigger(has_lists_of_other_lengths),
     Trigger(takes_more_than_there_are),
     Trigger(shares_statements),
+    Trigger(prints_parameters_as_numbers),
+    Trigger(has_loop_pragmas),
+    Trigger(waits_for_copies),
+    Trigger(nests_divisions),
+    Trigger(allocates_by_bound_size),
+    Trigger(stores_by_virtual_thread),
 )
 
 TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}

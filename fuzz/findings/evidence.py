@@ -63,10 +63,14 @@ class Evidence:
     @property
     def arithmetic(self) -> set[str]:
         """The classes of arithmetic in a module of PrimFuncs; none for modules of Relax."""
-        lines = self.pattern.splitlines()
-        if not all(line.startswith(PRIM_FUNC) for line in lines):
+        if not self.has_only_prim_funcs:
             return set()
-        return {word for line in lines for word in line.split() if word in ARITHMETIC}
+        return {word for word in self.pattern.split() if word in ARITHMETIC}
+
+    @property
+    def has_only_prim_funcs(self) -> bool:
+        """The module is one that passes of TensorIR get."""
+        return all(line.startswith(PRIM_FUNC) for line in self.pattern.splitlines())
 
 
 def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence:

@@ -20,7 +20,7 @@ from ...corpus.reading import read_text
 from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue, parts
 from ...oracles.grades.rare import UNKNOWN_RANK
-from ...oracles.metamorphic.scripted import TVMSCRIPT
+from ...oracles.metamorphic.scripted import TVMSCRIPT, is_cause
 from ...oracles.passcall import bare_call
 from ...oracles.pipelines import PIPELINES
 from ...oracles.structural import interface
@@ -145,11 +145,12 @@ def unlike(
     bugs only, it is like one if it needs nothing that the reproducer does without, and the
     reproducer shows the same, or what one open key covers as well, with those attributes of
     operators only that it has, too; or, where the reproducer shows something else, if it has all
-    that the reproducer has. For a legalization they have an operator in common, too, unless the
-    record names that of the finding, or says that any will do.
+    that the reproducer has; but never if a trigger of the record is false for a module of PrimFuncs
+    alone. For a legalization they have an operator in common, too, unless the record names that of
+    the finding, or says that any will do.
 
     Args:
-        finding: reduced, with its evidence; else none is unlike it.
+        finding: reduced, with its evidence; else none is unlike it, as where the key is the cause.
         knowns: those whose key it has.
         every: all known bugs.
 
@@ -157,6 +158,8 @@ def unlike(
         ExecutorError: the harness failed at a check.
     """
     if not finding.reduced or finding.evidence is None:
+        return ()
+    if finding.oracle == TVMSCRIPT.name and is_cause(finding.key):
         return ()
     known = [each for each in knowns if each.reproducer is not None]
     shown = reproduced(executor, finding, known)
@@ -216,6 +219,8 @@ def _resembles(
         return False
     if telling:
         return not same or _attributes_alike(executor, finding, known, its)
+    if known.trigger is not None and mine.has_only_prim_funcs and len(finding.calls) == 1:
+        return False  # it is false for what the pass gets, and parts of PrimFuncs tell little
     # The operators that are legalized have been compared.
     others = {*mine.legalized, *its.legalized} if _of_legalization(finding) else set()
     my_parts, its_parts = set(mine.parts) - others, set(its.parts) - others

@@ -150,7 +150,7 @@ def _block(node: Any, parts: list[Any]) -> Any:
 def _store(node: Any, parts: list[Any]) -> Any:
     # By its fields: the constructor refuses a value of another dtype than the buffer's, but passes
     # of TVM make such stores.
-    return ir.with_fields(node, value=parts[0], indices=parts[1:], span=node.span)
+    return ir.with_fields(node, value=parts[0], indices=parts[1:])
 
 
 def _realize(node: Any, parts: list[Any]) -> Any:

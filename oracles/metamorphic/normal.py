@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import tvm
 import tvm_ffi
+from tvm import tirx
 from tvm.ir import Op
 from tvm.script import tirx as T
 
@@ -37,17 +38,39 @@ class Normal:
 def _in_prim_funcs(*callbacks: Callback) -> Callable[[tvm.IRModule], tvm.IRModule]:
     """What the callbacks make of a module's PrimFuncs; all else stays as it is.
 
-    Sequences within sequences are flattened, and statements without effect are left out of them, as
-    TVM does wherever it makes a sequence anew.
+    Sequences are flattened with it: some versions of TVM do so wherever they make one anew.
     """
+    entries = ((ir.SeqStmt, _flattened), *callbacks)
 
     def normal(mod: tvm.IRModule) -> tvm.IRModule:
-        changed = {
-            gvar: tvm_ffi.structural_mutate(func, callbacks) for gvar, func in prim_funcs(mod)
-        }
+        changed = {gvar: tvm_ffi.structural_mutate(func, entries) for gvar, func in prim_funcs(mod)}
         return with_functions(mod, {**dict(mod.functions_items()), **changed})
 
     return normal
+
+
+# Sequences
+
+
+def _flattened(seq: Any, mutator: Any) -> Any:
+    """`SeqStmt::Flatten`, by which the parser makes sequences (include/tvm/tirx/stmt.h)."""
+    stmts = list(_with_effect(mutator.default_mutate(seq)))
+    if len(stmts) < 2:
+        return stmts[0] if stmts else ir.Evaluate(0)
+    return ir.SeqStmt(stmts)
+
+
+def _with_effect(stmt: Any) -> Iterator[Any]:
+    """The statements in a sequence, and in those within, but for `T.evaluate(0)`."""
+    if isinstance(stmt, ir.SeqStmt):
+        for each in stmt.seq:
+            yield from _with_effect(each)
+    elif not (isinstance(stmt, ir.Evaluate) and _is_zero(stmt.value)):
+        yield stmt
+
+
+def _is_zero(expr: Any) -> bool:
+    return isinstance(expr, tirx.IntImm) and expr.value == 0
 
 
 # Arithmetic that the parser folds
@@ -125,12 +148,36 @@ def _function_of(op: Any) -> str | None:
     return str(name) if name is not None and effect is not None and effect <= _PURE else None
 
 
-# Loops and indices
+# Loops, regions and indices
 
 
 def _with_simple_extent(loop: Any, mutator: Any) -> Any:
     loop = mutator.default_mutate(loop)
-    return ir.with_fields(loop, extent=ir.Analyzer().simplify(loop.extent), span=None)
+    return ir.with_fields(loop, extent=_simple(loop.extent))
+
+
+def _with_simple_extents(region: Any, mutator: Any) -> Any:
+    """A range is written by its begin and its end."""
+    region = mutator.default_mutate(region)
+    ranges = [
+        tvm.ir.Range.from_min_extent(each.min, _simple(each.min + each.extent - each.min))
+        for each in region.region
+    ]
+    return ir.tensor_region(ir.tensor_of(region), ranges)
+
+
+def _simple(expr: Any) -> Any:
+    """What TVM makes of the expression, again and again: of some sums it swaps two terms each time,
+    and one of both is taken.
+    """
+    simplify = ir.Analyzer().simplify
+    for _ in range(_SETTLES):
+        before, expr = expr, simplify(expr)
+    return min(before, expr, key=lambda each: tvm_ffi.structural_hash(each, map_free_vars=True))
+
+
+_SETTLES = 4
+"""Simplifications after which only such sums change."""
 
 
 def _load_of_first(load: Any, mutator: Any) -> Any:
@@ -151,6 +198,20 @@ def _is_written_as_number(access: Any, buffer: Any) -> bool:
     return getattr(access, "predicate", None) is None and any(map(buffer.is_scalar, (True, False)))
 
 
+# Threads
+
+_THREADS = ("thread_extent", "virtual_thread")
+"""The attributes that are printed as T.launch_thread."""
+
+
+def _with_extent_as_domain(stmt: Any, mutator: Any) -> Any:
+    stmt = mutator.default_mutate(stmt)
+    if stmt.attr_key not in _THREADS or not isinstance(stmt.node, tirx.IterVar):
+        return stmt
+    domain = tvm.ir.Range.from_min_extent(tirx.const(0, stmt.value.ty.dtype), stmt.value)
+    return ir.with_fields(stmt, node=ir.with_fields(stmt.node, dom=domain))
+
+
 NORMAL_FORMS: tuple[Normal, ...] = (
     Normal("sequences are flattened", _in_prim_funcs()),
     Normal(
@@ -164,8 +225,16 @@ NORMAL_FORMS: tuple[Normal, ...] = (
         _in_prim_funcs((ir.For, _with_simple_extent)),
     ),
     Normal(
+        "the extent of a region is simplified",
+        _in_prim_funcs((ir.TensorRegion, _with_simple_extents)),
+    ),
+    Normal(
         "the index of the one element of a buffer is dropped",
         _in_prim_funcs((ir.TensorLoad, _load_of_first), (ir.BufferStore, _store_of_first)),
+    ),
+    Normal(
+        "the domain of a thread axis is dropped",
+        _in_prim_funcs((ir.AttrStmt, _with_extent_as_domain)),
     ),
 )
 """In the order in which they are tried; each is taken with those before it."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator
 
 import tvm
 import tvm_ffi
 from tvm import relax
+from tvm.ir import Op
 
 from ...compat import ir
 from ...compat.script import read_script
@@ -79,6 +81,11 @@ def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
             title, key = f"{CHANGED}: {normal.lost}", (CHANGED, normal.lost)
             return dataclasses.replace(first, title=title, key=key)
     return found
+
+
+def is_cause(key: tuple[str, ...]) -> bool:
+    """The key says what is lost or lacking, in whatever modules; not where that shows in one."""
+    return key == (NO_FUNCTION,) or key in {(CHANGED, normal.lost) for normal in NORMAL_FORMS}
 
 
 def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
@@ -165,8 +172,24 @@ def parser_message(raised: str) -> str:
     """
     found = re.search(r"error: (.*)", raised)
     text = found.group(1) if found else raised
+    lacking = _LACKING.match(text)
+    if lacking and lacking[1] in _printed_names():
+        return NO_FUNCTION
     text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
     return keys.message(text).partition("\n")[0][:150]
+
+
+_LACKING = re.compile(r"module 'tvm\.tirx[\w.]*' has no attribute '(\w+)'")
+
+NO_FUNCTION = "the script has no function for an operator, by the name that is printed"
+
+
+@functools.cache
+def _printed_names() -> frozenset[str]:
+    """All parts of the names by which operators of TensorIR are printed (`PrintTIRCall`)."""
+    ops = (Op.get(name) for name in Op.list_op_names() if not name.startswith("relax."))
+    printed = (op.get_attr("TScriptPrinterName") or op.name for op in ops)
+    return frozenset(part for name in printed for part in str(name).split("."))
 
 
 def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:

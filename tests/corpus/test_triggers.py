@@ -7,6 +7,7 @@ import runpy
 import pytest
 import tvm
 from tvm import relax
+from tvm.script import tirx as T
 
 from relaxfuzz.corpus.knowns import Known, knowns
 from relaxfuzz.corpus.triggers import TRIGGERS
@@ -81,6 +82,120 @@ def test_variances_are_four(variances: list[float], holds: bool) -> None:
     with builder.function("main", args):
         builder.emit_func_output(builder.emit(relax.Call(op, args, attrs)))
     assert TRIGGERS["has_lists_of_other_lengths"](builder.get()) is holds
+
+
+def kernel(func: tvm.tirx.PrimFunc) -> tvm.IRModule:
+    return tvm.IRModule({"main": func})
+
+
+@T.prim_func
+def has_its_layout(A: T.Buffer((1,), "int32")):
+    A[0] = 0
+
+
+@T.prim_func
+def has_no_layout(A: T.Buffer((1,), "int32", layout=None), n: T.int32):
+    B = T.alloc_buffer((1,), "int32", scope="local")
+    B[0] = n
+    A[0] = B[0]
+
+
+@pytest.mark.parametrize(("func", "holds"), [(has_its_layout, True), (has_no_layout, False)])
+def test_a_parameter_of_one_element_has_its_layout(func: tvm.tirx.PrimFunc, holds: bool) -> None:
+    assert TRIGGERS["prints_parameters_as_numbers"](kernel(func)) is holds
+
+
+@T.prim_func
+def divides_once(A: T.Buffer((8,), "int32"), n: T.int32, m: T.int32):
+    A[0] = A[1] % n + A[2] // m
+
+
+@T.prim_func
+def divides_by_constants(A: T.Buffer((8,), "int32"), m: T.int32):
+    A[0] = (A[1] % 4 + A[2] // 3) // m
+
+
+@T.prim_func
+def divides_by_a_remainder(A: T.Buffer((8,), "int32"), n: T.int32, m: T.int32):
+    A[0] = A[1] // (A[2] % n + m)
+
+
+@pytest.mark.parametrize(
+    ("func", "holds"),
+    [(divides_once, False), (divides_by_constants, False), (divides_by_a_remainder, True)],
+)
+def test_divisions_are_nested_where_one_is_in_an_operand(
+    func: tvm.tirx.PrimFunc, holds: bool
+) -> None:
+    assert TRIGGERS["nests_divisions"](kernel(func)) is holds
+
+
+@T.prim_func
+def size_is_a_parameter(A: T.Buffer((8,), "float32"), n: T.int64):
+    half: T.let[T.int64] = n // T.int64(2)
+    B = T.alloc_buffer((n,), "float32", layout=None)
+    B[half] = A[0]
+
+
+@T.prim_func
+def size_is_of_a_loop(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        B = T.alloc_buffer((i + 1,), "float32", layout=None)
+        B[i] = A[i]
+
+
+@T.prim_func
+def size_is_of_a_thread(A: T.Buffer((8,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 8)
+    B = T.alloc_buffer((tx + 1,), "float32", layout=None)
+    B[tx] = A[tx]
+
+
+@pytest.mark.parametrize(
+    ("func", "holds"),
+    [(size_is_a_parameter, False), (size_is_of_a_loop, True), (size_is_of_a_thread, True)],
+)
+def test_a_size_is_bound_by_whatever_defines_a_variable(
+    func: tvm.tirx.PrimFunc, holds: bool
+) -> None:
+    assert TRIGGERS["allocates_by_bound_size"](kernel(func)) is holds
+
+
+@T.prim_func(s_tir=True)
+def condition_of_a_loop(B: T.Buffer((2,), "int32")):
+    for vx in T.thread_binding(2, thread="vthread.x"):
+        for i in range(2):
+            if i == 1:
+                B[vx] = 1
+
+
+@T.prim_func(s_tir=True)
+def condition_of_a_load(B: T.Buffer((2,), "int32")):
+    for vx in T.thread_binding(2, thread="vthread.x"):
+        L = T.alloc_buffer((1,), "int32", scope="local", layout=None)
+        M = T.alloc_buffer((1,), "int32", scope="local", layout=None)
+        L[0] = vx
+        M[0] = L[0] + 1
+        if M[0] == 2:
+            B[0] = 1
+
+
+@T.prim_func(s_tir=True)
+def number_of_stores(B: T.Buffer((2,), "int32")):
+    for vx in T.thread_binding(2, thread="vthread.x"):
+        for i in range(vx):
+            B[i] = 1
+
+
+@pytest.mark.parametrize(
+    ("func", "holds"),
+    [(condition_of_a_loop, False), (condition_of_a_load, True), (number_of_stores, True)],
+)
+def test_a_store_may_depend_on_a_virtual_thread_by_what_is_computed_of_it(
+    func: tvm.tirx.PrimFunc, holds: bool
+) -> None:
+    lowered = tvm.s_tir.transform.LowerOpaqueBlock()(kernel(func))
+    assert TRIGGERS["stores_by_virtual_thread"](lowered) is holds
 
 
 def test_every_trigger_is_one_of_a_known() -> None:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import types
+from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import tvm
@@ -141,15 +142,18 @@ def constant_data(const: Any) -> tvm.runtime.Tensor:
     return const.value if hasattr(const, "value") else const.data
 
 
-def with_fields(node: Any, **changes: Any) -> Any:
-    """A node of the same class with other fields, which TVM does not check.
-
-    Args:
-        changes: fields by name; those of its base classes that are not optional, too (`span`).
-    """
+def with_fields(node: Any, /, **changes: Any) -> Any:
+    """A node of the same class with other fields, which TVM does not check."""
     info = type(node).__tvm_ffi_type_info__
-    fields = {field.name: getattr(node, field.name) for field in info.fields}
+    fields = {name: getattr(node, name) for name in _fields(info)}
     return tvm.ir.make_node(info.type_key, **{**fields, **changes})
+
+
+def _fields(info: Any) -> Iterator[str]:
+    """The names of the fields of a class, those of its base classes among them."""
+    while info is not None:
+        yield from (field.name for field in info.fields)
+        info = info.parent_type_info
 
 
 def tensor_of(access: Any) -> tvm.ir.Var:

@@ -806,6 +806,42 @@ def test_what_the_key_of_a_record_leaves_open_tells_nothing(
     assert unlike(pool, found, [one], EVERY) == (() if like else (one.name,))
 
 
+@pytest.mark.parametrize(
+    ("trigger", "like"),
+    [("waits_for_copies", True), (None, True), ("shares_statements", False)],
+)
+def test_what_no_message_tells_the_trigger_of_a_record_does(
+    pool: LocalPool, trigger: str | None, like: bool
+) -> None:
+    """The last is false for the module of the finding."""
+    one = dataclasses.replace(shipped("thread-sync-after-wait-again"), trigger=trigger)
+    assert one.reproducer is not None
+    call = PassCall("s_tir.transform.ThreadSync('shared')")
+    found = finding_in(execute(one.reproducer), call, "idempotent")
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [one], EVERY) == (() if like else (one.name,))
+
+
+def test_the_trigger_of_a_record_of_relax_does_not_tell(pool: LocalPool) -> None:
+    """It may be false for a module on which the bug shows."""
+    one = shipped("update-param-type-stale-callers")
+    assert one.reproducer is not None
+    call = PassCall("UpdateParamType(lambda var: None)")
+    found = finding_in(execute(one.reproducer), call, "well-formed")
+    assert one.matches(found.full_key)
+    assert unlike(pool, found, [dataclasses.replace(one, trigger="shares_statements")], EVERY) == ()
+
+
+def test_what_a_script_loses_is_one_bug_whatever_the_modules_consist_of(pool: LocalPool) -> None:
+    one, other = shipped("tvmscript-folded-arithmetic"), shipped("tvmscript-simplified-extent")
+    assert one.reproducer is not None
+    marks = PassCall("tirx.transform.Apply(lambda func: func.with_attr('mark', 1))")
+    found = finding_in(execute(one.reproducer), marks, "tvmscript")
+    assert one.matches(found.full_key)
+    of_another = dataclasses.replace(other, keys=one.keys)  # its module has other arithmetic
+    assert unlike(pool, found, [one, of_another], EVERY) == ()
+
+
 def test_a_finding_says_what_it_has_in_common_with_known_bugs(finding: Finding) -> None:
     other = dataclasses.replace(finding, perhaps=("a", "b"), unlike=("c", "d", "e", "f"))
     assert list(other.of_known) == [

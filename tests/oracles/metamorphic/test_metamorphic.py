@@ -229,6 +229,32 @@ def test_a_parser_may_say_nothing() -> None:
     assert scripted.parser_message("error: ") == ""
 
 
+def prints_a_call_of(op: str) -> tvm.IRModule:
+    call = tvm.ir.Call(op, [], ret_ty=tvm.ir.PrimType("int32"))
+    func = tvm.tirx.PrimFunc([], ir.Evaluate(call)).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": func})
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "tirx.dma_start_group",
+        "tirx.texture2d_load",  # a name with a number
+        "tirx.TVMBackendAnyListSetPackedArg",  # without a name for scripts
+    ],
+)
+def test_an_operator_without_a_function_is_one_key_whatever_its_name(op: str) -> None:
+    unchanged = PassCall("tirx.transform.Apply(lambda func: func.with_attr('mark', 1))")
+    (violation,) = check(Case(prints_a_call_of(op), (unchanged,)), oracles=["tvmscript"])
+    assert violation.key == (scripted.NO_FUNCTION,)
+    assert op.rpartition(".")[2] in violation.detail
+
+
+def test_another_name_that_the_script_lacks_is_another_key() -> None:
+    lacks = scripted.parser_message("error: module 'tvm.tirx.script' has no attribute 'int32x3'")
+    assert lacks == "module <name> has no attribute '<dtype>'"
+
+
 def test_numbers_of_a_parsers_check_are_no_part_of_its_message() -> None:
     check = "Check failed: value >= std::numeric_limits<float>::lowest()"
     one, other = (

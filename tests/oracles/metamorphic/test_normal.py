@@ -38,6 +38,13 @@ def loop(extent: Any) -> Any:
     return ir.For(i, tirx.const(0, i.ty.dtype), extent, ir.ForKind.PARALLEL, bound(i))
 
 
+def launched(domain: Any, extent: Any, key: str = "thread_extent") -> Any:
+    axis = tirx.IterVar(
+        tvm.ir.Range.from_min_extent(int64(0), domain), tirx.Var("bx", "int64"), 1, "blockIdx.x"
+    )
+    return ir.AttrStmt(axis, key, extent, bound(axis.var))
+
+
 def stored(*indices: Any, shape: Sequence[int] = (1,), layout: Any = "default") -> Any:
     buffer = tirx.decl_buffer(shape, "float32", "A", layout=layout, scope="local")
     return ir.SeqStmt([ir.AllocBuffer(buffer), ir.BufferStore(buffer, X, list(indices))])
@@ -58,8 +65,10 @@ def found(*stmts: Any) -> str | None:
 
 FOLDED = "arithmetic is folded"
 SIMPLIFIED = "the extent of a loop is simplified"
+REGION = "the extent of a region is simplified"
 DROPPED = "the index of the one element of a buffer is dropped"
 FLATTENED = "sequences are flattened"
+DOMAIN = "the domain of a thread axis is dropped"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +110,41 @@ def test_the_extent_of_a_loop_has_a_key_of_its_own(extent: Any) -> None:
     assert found(bound(extent)) is None
 
 
+def reads(begin: Any, extent: Any) -> str | None:
+    """What the key says of a block that reads this region."""
+    a = tirx.decl_buffer((8,), "float32", "A", layout=None)
+    region = ir.tensor_region(a, [tvm.ir.Range.from_min_extent(begin, extent)])
+    block = ir.SBlock([], [region], [], "read", bound(N))
+    realize = ir.SBlockRealize([], tirx.const(True, "bool"), block)
+    root = ir.SBlock([], [], [], "root", realize)
+    body = ir.SBlockRealize([], tirx.const(True, "bool"), root)
+    func = tirx.PrimFunc([N, a], body).with_attrs({"global_symbol": "main", "s_tir": True})
+    mod = tvm.IRModule({"main": func})
+    violation = difference(mod, read_script(mod.script(show_meta=True)))
+    return None if violation is None else violation.key[1]
+
+
+@pytest.mark.parametrize(
+    ("begin", "extent"),
+    [
+        (N, ir.Sub(N + 3, N)),
+        (int64(1), ir.Mul(int64(2), int64(3))),
+        # TVM's simplification swaps the first two terms each time.
+        (
+            ir.Min(N - 1, int64(0)),
+            ir.Sub(
+                ir.Add(ir.Min(N - 1, int64(1)), ir.Max(N, int64(2))),
+                ir.Mul(ir.Min(N - 1, int64(0)), int64(2)),
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_the_extent_of_a_region_has_a_key_of_its_own(begin: Any, extent: Any) -> None:
+    assert reads(begin, extent) == REGION
+    assert reads(begin, int64(2)) is None
+
+
 @pytest.mark.parametrize("index", [N, int64(0), ir.Mul(int64(0), int64(3))], ids=str)
 def test_a_dropped_index_is_not_taken_for_arithmetic_that_is_folded(index: Any) -> None:
     assert found(stored(index)) == DROPPED
@@ -112,6 +156,36 @@ def test_sequences_are_flattened() -> None:
     nothing = ir.Evaluate(0)
     assert found(bound(N), nothing) == FLATTENED
     assert found(nothing) is None
+
+
+def test_sequences_within_sequences_are_flattened() -> None:
+    inner = ir.SeqStmt([ir.Evaluate(0), bound(N)])
+    flat, nested = (
+        tvm.IRModule({"main": tirx.PrimFunc([N], ir.SeqStmt(stmts))})
+        for stmts in ([bound(N), bound(N)], [bound(N), inner])
+    )
+    violation = difference(nested, flat)
+    assert violation is None or violation.key[1] == FLATTENED  # TVM may have flattened it
+
+
+@pytest.mark.parametrize(
+    ("domain", "extent"),
+    [
+        (ir.FloorDiv(N * 3 + 255, int64(256)), N),
+        (ir.FloorDiv(N * 12 + 255, int64(256)), ir.FloorDiv(N * 3 + 63, int64(64))),
+        (N * 4, N << 2),
+    ],
+    ids=str,
+)
+def test_a_dropped_domain_is_one_key_whatever_the_extent_consists_of(
+    domain: Any, extent: Any
+) -> None:
+    assert found(launched(domain, extent)) == DOMAIN
+    assert found(launched(extent, extent)) is None
+
+
+def test_a_thread_that_is_read_as_one_of_another_kind_has_a_key_of_its_own() -> None:
+    assert found(launched(N * 4, N + 1, "virtual_thread")) == "PrimFunc, attr_key"
 
 
 def test_another_difference_is_not_hidden() -> None:

@@ -174,7 +174,7 @@ def asks_where_code_was_written() -> Pass:
         return [
             name
             for name in _names(mod)
-            if any(call.span is not None for call in _nodes(mod[name], relax.Var))
+            if any(call.span is not None for call in _nodes(mod[name], relax.Call))
         ]
 
     return _marking("ByPlace", chosen)
