@@ -86,6 +86,21 @@ def with_target(mod: tvm.IRModule) -> str | None:
     return None if bound else "a PrimFunc without a target: BindTarget comes first"
 
 
+def dynamic_pieces(mod: tvm.IRModule) -> int:
+    """The number of buffers in dynamic shared memory of the kernel that has most."""
+    return max(
+        (
+            sum(
+                str(alloc.buffer.ty.storage_scope) == "shared.dyn"
+                for alloc in nodes(stmt, ir.AllocBuffer)
+            )
+            for stmt in nodes_of(mod, ir.AttrStmt)
+            if str(stmt.attr_key) == "thread_extent"
+        ),
+        default=0,
+    )
+
+
 def packed(mod: tvm.IRModule) -> str | None:
     """The pass refuses buffers as parameters: "must be called after MakePackedAPI"."""
     params = (param for _, func in prim_funcs(mod) for param in func.params)

@@ -7,7 +7,7 @@ import tvm
 from ...compat import ir
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
-from ..inspect import attr, nodes, prim_funcs
+from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
@@ -15,6 +15,7 @@ from .tensorir_common import (
     WITH_TARGET,
     WITHOUT_BLOCKS,
     between,
+    dynamic_pieces,
     in_place,
     nodes_of,
     packed,
@@ -42,12 +43,8 @@ def _entry(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
 
 def _merged(mod: tvm.IRModule) -> str | None:
     """The pass refuses two of a kernel: "Only one dynamic shared memory allocation is allowed"."""
-    for stmt in nodes_of(mod, ir.AttrStmt):
-        if str(stmt.attr_key) != "thread_extent":
-            continue
-        scopes = [str(alloc.buffer.ty.storage_scope) for alloc in nodes(stmt, ir.AllocBuffer)]
-        if scopes.count("shared.dyn") > 1:
-            return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
+    if dynamic_pieces(mod) > 1:
+        return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
     return with_target(mod)
 
 
