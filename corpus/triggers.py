@@ -234,6 +234,17 @@ def shares_statements(mod: tvm.IRModule) -> bool:
     return False
 
 
+def allocates_of_bound_size(mod: tvm.IRModule) -> bool:
+    """A buffer of a PrimFunc's own has a size that is computed from a variable that it binds."""
+    for _, func in prim_funcs(mod):
+        bound = {hash(bind.var) for bind in nodes(func, ir.Bind)}
+        for alloc in nodes(func, ir.AllocBuffer) if bound else ():
+            used = (var for dim in alloc.buffer.ty.shape for var in nodes(dim, tirx.Var))
+            if any(hash(var) in bound for var in used):
+                return True
+    return False
+
+
 def _of_weights(func: relax.Function, *, constants: bool = False) -> set[Any]:
     """The weights of a function, and what is computed of them alone, or of constants, too."""
     inputs = attr(func, "num_input")
@@ -301,6 +312,7 @@ _ALL = (
     Trigger(has_lists_of_other_lengths),
     Trigger(takes_more_than_there_are),
     Trigger(shares_statements),
+    Trigger(allocates_of_bound_size),
 )
 
 TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}

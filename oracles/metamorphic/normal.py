@@ -125,12 +125,23 @@ def _function_of(op: Any) -> str | None:
     return str(name) if name is not None and effect is not None and effect <= _PURE else None
 
 
-# Loops and indices
+# Loops, regions and indices
 
 
 def _with_simple_extent(loop: Any, mutator: Any) -> Any:
     loop = mutator.default_mutate(loop)
     return ir.with_fields(loop, extent=ir.Analyzer().simplify(loop.extent), span=None)
+
+
+def _with_simple_extents(region: Any, mutator: Any) -> Any:
+    """It is written with the ends of its ranges, from which the parser works out the extents."""
+    region = mutator.default_mutate(region)
+    simplify = ir.Analyzer().simplify
+    ranges = [
+        tvm.ir.Range.from_min_extent(each.min, simplify(each.min + each.extent - each.min))
+        for each in region.region
+    ]
+    return ir.tensor_region(ir.tensor_of(region), ranges)
 
 
 def _load_of_first(load: Any, mutator: Any) -> Any:
@@ -162,6 +173,10 @@ NORMAL_FORMS: tuple[Normal, ...] = (
     Normal(
         "the extent of a loop is simplified",
         _in_prim_funcs((ir.For, _with_simple_extent)),
+    ),
+    Normal(
+        "the extent of a region is simplified",
+        _in_prim_funcs((ir.TensorRegion, _with_simple_extents)),
     ),
     Normal(
         "the index of the one element of a buffer is dropped",

@@ -11,6 +11,7 @@ from tvm import tirx
 
 from relaxfuzz.compat import ir
 from relaxfuzz.compat.script import read_script
+from relaxfuzz.oracles.inspect import nodes
 from relaxfuzz.oracles.metamorphic.scripted import CHANGED, difference
 
 N = tirx.Var("n", "int64")
@@ -43,10 +44,23 @@ def stored(*indices: Any, shape: Sequence[int] = (1,), layout: Any = "default") 
     return ir.SeqStmt([ir.AllocBuffer(buffer), ir.BufferStore(buffer, X, list(indices))])
 
 
+def reading(extent: Any) -> Any:
+    """A block that says so; it is no block of the dialect without the root."""
+    buffer = tirx.decl_buffer((8,), "float32", "A", layout=None)
+    low = tirx.const(0, extent.ty.dtype)
+    region = ir.tensor_region(buffer, [tvm.ir.Range.from_min_extent(low, extent)])
+    reads = ir.SBlock([], [region], [], "reads", bound(N))
+    inside = ir.SBlockRealize([], True, reads)
+    root = ir.SBlock([], [], [], "root", inside, alloc_buffers=[buffer])
+    return ir.SBlockRealize([], True, root)
+
+
 def found(*stmts: Any) -> str | None:
     """What the key says of a PrimFunc with these statements."""
     body = ir.SeqStmt(list(stmts)) if len(stmts) > 1 else stmts[0]
     func = tirx.PrimFunc([N, X], body).with_attr("global_symbol", "main")
+    if nodes(func, ir.SBlock):
+        func = func.with_attr("s_tir", True)
     mod = tvm.IRModule({"main": func})
     violation = difference(mod, read_script(mod.script(show_meta=True)))
     if violation is None:
@@ -99,6 +113,11 @@ def test_what_a_script_keeps_is_no_finding(value: Any) -> None:
 def test_the_extent_of_a_loop_has_a_key_of_its_own(extent: Any) -> None:
     assert found(loop(extent)) == SIMPLIFIED
     assert found(bound(extent)) is None
+
+
+def test_the_extent_of_a_region_has_a_key_of_its_own() -> None:
+    assert found(reading(ir.Sub(N + 3, N))) == "the extent of a region is simplified"
+    assert found(reading(N + 3)) is None
 
 
 @pytest.mark.parametrize("index", [N, int64(0), ir.Mul(int64(0), int64(3))], ids=str)
