@@ -17,8 +17,8 @@ from .tensorir_common import (
     between,
     dynamic_pieces,
     in_place,
+    legalized,
     nodes_of,
-    packed,
     with_target,
 )
 
@@ -163,14 +163,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.FP8StorageLegalize",
-        requires=packed,
+        requires=legalized("float8"),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,
     ),
     PassContract(
         name="tirx.BF16StorageLegalize",
-        requires=packed,
+        requires=legalized("bfloat16"),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,

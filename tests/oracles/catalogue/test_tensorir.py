@@ -375,3 +375,18 @@ def test_dynamic_shared_memory_is_merged_behind_barriers_between_all_of_it() -> 
     assert requires(synchronized) is None
     merged = tvm.s_tir.transform.MergeSharedMemoryAllocations()
     assert requires(merged(synchronized)) is None
+
+
+@pytest.mark.parametrize("value", [T.bfloat16(1), T.Cast("bfloat16", T.float32(1))], ids=str)
+def test_what_is_computed_in_bfloat16_is_legalized_before_its_storage(value: object) -> None:
+    """Of bits, what comes of it would be something else."""
+    buffer = tirx.decl_buffer((1,), "bfloat16", "A", layout=None)
+
+    def stores(value: object) -> tvm.IRModule:
+        store = tirx.BufferStore(buffer, value, [tirx.const(0, "int32")])
+        func = tirx.PrimFunc([], tirx.SeqStmt([tirx.AllocBuffer(buffer), store]))
+        return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+
+    requires = CONTRACTS["tirx.BF16StorageLegalize"].requires
+    assert "comes first" in requires(stores(value))
+    assert requires(tirx.transform.BF16ComputeLegalize()(stores(value))) is None
