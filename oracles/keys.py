@@ -178,6 +178,8 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"(?<![\w<>%.!:'-])(?!(?:vs|[lr]hs)\b)[b-df-hj-np-tv-xz]+(?![\w>'-]|[.:]+[\w<])",
             "<name>",
         ),
+        # A message that begins with the name of a buffer.
+        (r"\A([\s:]*)\S+(?= (?:is|was) (?:allocated|declared)\b)", r"\1<name>"),
         # An operator's own name of its operand.
         (r"\b(argument <n>) \(<?\w+>?\)", r"\1"),
         # A product, sum or comparison of dimensions.

@@ -55,10 +55,11 @@ def recognized(executor: Executor, finding: Finding, knowns: Collection[Known]) 
     that is the cause of the finding. It is one if the module of the reproducer, under the passes of
     the finding, shows the same or has a cause in common with it, and the module of the finding
     shows what the record says: of the same pass, or of another one that raises the same. It is one,
-    too, if the reproducer raises the same in the same place of a pass's own source, under a pass of
-    the finding or of the record. Of a list of passes that all are needed, it is one if the first of
-    them shows it. It may be one if only the module of the reproducer shows the same, or if that is
-    made of the same as the finding's and fails in another way.
+    too, if the reproducer raises the same in the same place of a pass's own source, or of TVM's
+    arithmetic, under a pass of the finding or of the record. Of a list of passes that all are
+    needed, it is one if the first of them shows it. It may be one if only the module of the
+    reproducer shows the same, or if that is made of the same as the finding's and fails in another
+    way.
 
     Args:
         finding: with its evidence.
@@ -76,7 +77,8 @@ def recognized(executor: Executor, finding: Finding, knowns: Collection[Known]) 
     if len(perhaps) > FEW:  # so much the pass does to any module
         perhaps.clear()
     found = next((known for known in perhaps if _shown_by(executor, known, finding)), None)
-    if found is None and OWN_PLACE.search(finding.violation.place):
+    error, place = finding.violation.raised, finding.violation.place
+    if found is None and error is not None and (error.analysis or OWN_PLACE.search(place)):
         found = next(
             (
                 known
@@ -372,7 +374,7 @@ def _same_words(known: Known, finding: Finding) -> list[str]:
 
 
 def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
-    """The knowns that share a pass or an operator with the finding, the likeliest first.
+    """The knowns that share a pass, an operator or words with the finding, the likeliest first.
 
     The passes that ran are among its passes, even if something else is blamed; the compiler's own
     operators are among its operators.
@@ -386,7 +388,7 @@ def likely(finding: Finding, knowns: Iterable[Known]) -> list[Known]:
         if known.reproducer is None:
             continue
         words = _words(known.reproducer)
-        score = 3 * len(mine & known.passes) + sum(
+        score = 3 * len(mine & known.passes | {*_same_words(known, finding)}) + sum(
             op.rpartition(".")[2] in words or op in known.passes for op in ops
         )
         if score:

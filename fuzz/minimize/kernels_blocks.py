@@ -16,7 +16,9 @@ from .reduction import Edit, grouped, runs
 
 
 def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without annotations, predicates, initial values, reductions and regions."""
+    """Without annotations, predicates, initial values, reductions, and regions of what blocks do
+    not access.
+    """
     found = places(mod)
     for kind, peculiar, change in _PLAINER:
         inside = [(n, p) for n, p in found if isinstance(p.node, kind) and peculiar(p.node)]
@@ -111,14 +113,32 @@ def _without_field(name: str, empty: Any) -> tuple[Callable[[Any], Any], Callabl
     return present, lambda realize: _with_block(realize, **{name: empty})
 
 
+def _without_regions(name: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Whether a block says in this field that it accesses what it does not, and the truth.
+
+    What it does access it has to say: passes rely on it.
+    """
+
+    def accessed(realize: Any) -> list[Any]:
+        block = realize.block
+        used = {var for part in (block.init, block.body) if part for var in tree.variables(part)}
+        regions = getattr(block, name)
+        return [each for each in regions if tree.variables(ir.tensor_of(each)) & used]
+
+    return (
+        lambda realize: len(accessed(realize)) < len(getattr(realize.block, name)),
+        lambda realize: _with_block(realize, **{name: accessed(realize)}),
+    )
+
+
 _PLAINER: list[tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = [
     (ir.For, _is_peculiar_loop, _plain_loop),
     (ir.SBlockRealize, *_without_field("annotations", {})),
     (ir.SBlockRealize, _is_bounded, _unbounded),
     (ir.SBlockRealize, *_without_field("init", None)),
     (ir.SBlockRealize, _reduces, _spatial),
-    (ir.SBlockRealize, *_without_field("reads", [])),
-    (ir.SBlockRealize, *_without_field("writes", [])),
+    (ir.SBlockRealize, *_without_regions("reads")),
+    (ir.SBlockRealize, *_without_regions("writes")),
 ]
 """What is peculiar of which kind of node, and the node without."""
 

@@ -13,7 +13,7 @@ from tvm import relax, tirx
 from ...compat import availability, ir
 from ..modules import ir_modules, named
 from ..stages import TENSORIR, Stage, advance, step
-from .function import HEADER, NEST, prim_func
+from .function import HEADER, NEST, Incomplete, prim_func
 
 __all__ = ["prim_funcs"]
 
@@ -84,10 +84,14 @@ def stage_among(stages: Collection[Stage], stage: Stage | str) -> Stage:
 @st.composite
 def _written(
     draw: st.DrawFn, functions: st.SearchStrategy[Functions], dtypes: tuple[str, ...]
-) -> tvm.IRModule:
+) -> tvm.IRModule | None:
+    """None where TVM fails to complete a function."""
     drawn = draw(functions)
     names = ["main", "other"][: len(drawn)]
-    made = (prim_func(name, *each, dtypes) for name, each in zip(names, drawn, strict=True))
+    try:
+        made = [prim_func(name, *each, dtypes) for name, each in zip(names, drawn, strict=True)]
+    except Incomplete:
+        return None
     return tvm.IRModule({gvar: func for functions in made for gvar, func in functions.items()})
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import tvm
@@ -50,6 +51,25 @@ CHAINED = 0.3
 one is written: what fusion makes of layers of a network, and what memory is shared in."""
 
 
+class Incomplete(Exception):
+    """TVM fails to complete a PrimFunc: bugs of TVM keep it from being written at all."""
+
+
+@contextmanager
+def completed(frame: builder.frame.PrimFuncFrame) -> Iterator[None]:
+    """The frame of a PrimFunc, at whose end TVM infers the regions of its blocks.
+
+    Raises:
+        Incomplete: it fails to.
+    """
+    frame.__enter__()
+    yield
+    try:
+        frame.__exit__(None, None, None)
+    except Exception as error:
+        raise Incomplete(str(error)) from error
+
+
 def prim_func(
     name: str, header: bytes, bodies: Sequence[bytes], dtypes: Sequence[str]
 ) -> Functions:
@@ -58,6 +78,9 @@ def prim_func(
     Args:
         bodies: of its nests.
         dtypes: of most of its buffers; none: mostly float32.
+
+    Raises:
+        Incomplete: see `completed`.
     """
     c = Choices(header)
     # What TVM simplifies are integers.
@@ -70,7 +93,7 @@ def prim_func(
     if any(not isinstance(size, int) for size in sizes):
         index = "int64"
     blocks = not c.flag(0.25)
-    with IRBuilder() as ib, builder.prim_func(s_tir=blocks):
+    with IRBuilder() as ib, completed(builder.prim_func(s_tir=blocks)):
         builder.func_name(name)
         readable = [
             builder.arg(letter, _parameter(c, _shape(c, sizes), _dtype(c, given)))

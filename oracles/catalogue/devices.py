@@ -6,6 +6,7 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
+from ...compat.structural import structural_equal
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage, expression
 from ..contract import Exemption, PassContract, Rejection
@@ -15,7 +16,14 @@ from ..tensorir.sanitizer.races import variables
 from ..tensorir.threads.launch import ALLREDUCE, Disagreement, calls
 from ..tensorir.threads.limits import over_limits, shared_buffers
 from .common import one_of, positional
-from .tensorir_common import has, keeps_shared_memory, mostly_on_a_copy, outgrown, with_target
+from .tensorir_common import (
+    dynamic_pieces,
+    has,
+    keeps_shared_memory,
+    mostly_on_a_copy,
+    outgrown,
+    with_target,
+)
 
 
 def _rules(*names: str) -> str:
@@ -176,6 +184,20 @@ def _merges(choices: Choices, mod: tvm.IRModule) -> PassCall:
     return choices.pick((PassCall(expr), PassCall(expr, {"tirx.merge_static_smem": True})))
 
 
+def _with_barriers(mod: tvm.IRModule) -> str | None:
+    """ThreadSync takes all dynamic shared memory of a kernel for one buffer, so that it stays right
+    when it becomes one (apache/tvm#15478). The pass puts no barriers.
+    """
+    if dynamic_pieces(mod) < 2:
+        return None
+    try:
+        synchronized = tvm.s_tir.transform.ThreadSync("shared.dyn")(mod)
+    except Exception:
+        return "dynamic shared memory that no barrier can stand in"
+    alike = structural_equal(synchronized, mod, map_free_vars=True)
+    return None if alike else "dynamic shared memory: ThreadSync('shared.dyn') comes first"
+
+
 def _is_bound(loop: ir.For) -> bool:
     return bool(loop.kind == ir.ForKind.THREAD_BINDING)
 
@@ -288,6 +310,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="s_tir.MergeSharedMemoryAllocations",
         variants=_merges,
+        requires=_with_barriers,
         stages=(Stage.ALLREDUCED,),
         synchronized=True,
         post=keeps_shared_memory,

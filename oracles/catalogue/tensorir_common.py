@@ -14,7 +14,7 @@ from ...compat import ir
 from ...generators import stages
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, Sought, Variants
+from ..contract import Exemption, Requires, Sought, Variants
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import conflicts
@@ -84,6 +84,54 @@ def with_target(mod: tvm.IRModule) -> str | None:
     """The pass refuses a function without a target: "Require the target attribute"."""
     bound = all(attr(func, "target") is not None for _, func in prim_funcs(mod))
     return None if bound else "a PrimFunc without a target: BindTarget comes first"
+
+
+_OPERATIONS = (
+    *(ir.Cast, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Min, ir.Max),
+    *(ir.LT, ir.LE, ir.GT, ir.GE, ir.EQ, ir.NE),
+)
+
+
+def computes_in(mod: tvm.IRModule, dtype: str) -> bool:
+    """An operation has an operand or a result of a dtype with this beginning."""
+    operations = nodes_of(mod, *_OPERATIONS)
+    operands = (op.value if isinstance(op, ir.Cast) else op.a for op in operations)
+    return any(map(_is_of(dtype), (*operations, *operands)))
+
+
+def legalized(dtype: str) -> Requires:
+    """Nothing is computed in the dtype, and there are no numbers of it: the pipeline comes by the
+    pass that legalizes computations before the one that legalizes storage.
+    """
+
+    def requires(mod: tvm.IRModule) -> str | None:
+        if computes_in(mod, dtype) or any(map(_is_of(dtype), nodes_of(mod, tirx.FloatImm))):
+            return f"computes in {dtype}: the pass that legalizes that comes first"
+        return packed(mod)
+
+    return requires
+
+
+def _is_of(dtype: str) -> Callable[[Any], bool]:
+    def is_of(expr: Any) -> bool:
+        return str(getattr(expr.ty, "dtype", expr.ty)).removeprefix("T.").startswith(dtype)
+
+    return is_of
+
+
+def dynamic_pieces(mod: tvm.IRModule) -> int:
+    """The number of buffers in dynamic shared memory of the kernel that has most."""
+    return max(
+        (
+            sum(
+                str(alloc.buffer.ty.storage_scope) == "shared.dyn"
+                for alloc in nodes(stmt, ir.AllocBuffer)
+            )
+            for stmt in nodes_of(mod, ir.AttrStmt)
+            if str(stmt.attr_key) == "thread_extent"
+        ),
+        default=0,
+    )
 
 
 def packed(mod: tvm.IRModule) -> str | None:

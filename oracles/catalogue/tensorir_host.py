@@ -7,7 +7,7 @@ import tvm
 from ...compat import ir
 from ...generators.stages import Stage
 from ..contract import Exemption, PassContract, Rejection, Relation
-from ..inspect import attr, nodes, prim_funcs
+from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
@@ -15,9 +15,10 @@ from .tensorir_common import (
     WITH_TARGET,
     WITHOUT_BLOCKS,
     between,
+    dynamic_pieces,
     in_place,
+    legalized,
     nodes_of,
-    packed,
     with_target,
 )
 
@@ -42,12 +43,8 @@ def _entry(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
 
 def _merged(mod: tvm.IRModule) -> str | None:
     """The pass refuses two of a kernel: "Only one dynamic shared memory allocation is allowed"."""
-    for stmt in nodes_of(mod, ir.AttrStmt):
-        if str(stmt.attr_key) != "thread_extent":
-            continue
-        scopes = [str(alloc.buffer.ty.storage_scope) for alloc in nodes(stmt, ir.AllocBuffer)]
-        if scopes.count("shared.dyn") > 1:
-            return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
+    if dynamic_pieces(mod) > 1:
+        return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
     return with_target(mod)
 
 
@@ -166,14 +163,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.FP8StorageLegalize",
-        requires=packed,
+        requires=legalized("float8"),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,
     ),
     PassContract(
         name="tirx.BF16StorageLegalize",
-        requires=packed,
+        requires=legalized("bfloat16"),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,

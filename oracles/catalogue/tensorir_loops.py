@@ -19,6 +19,7 @@ from .tensorir_common import (
     WITHOUT_BLOCKS,
     accesses,
     calls,
+    computes_in,
     has,
     is_vectorized,
     meet,
@@ -124,21 +125,11 @@ _OF_ARGUMENTS = (
 )
 
 
-_OPERATIONS = (
-    *(ir.Cast, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Min, ir.Max),
-    *(ir.LT, ir.LE, ir.GT, ir.GE, ir.EQ, ir.NE),
-)
-
-
 def _legalized(dtype: str) -> Post:
     """Docstrings: "Legalize bf16 compute Ops", "Legalize fp8 compute Ops"."""
 
     def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-        operations = nodes_of(after, *_OPERATIONS)
-        operands = (op.value if isinstance(op, ir.Cast) else op.a for op in operations)
-        types = (str(getattr(each.ty, "dtype", each.ty)) for each in (*operations, *operands))
-        left = any(each.removeprefix("T.").startswith(dtype) for each in types)
-        return f"an operation on {dtype} is left" if left else None
+        return f"an operation on {dtype} is left" if computes_in(after, dtype) else None
 
     return post
 

@@ -166,13 +166,14 @@ class Packed(Statements):
         long = str(llvm_get_intrinsic_name(int(name.value)))
         short = long.removeprefix("llvm.")
         values = [self.value(operand) for operand in operands]
+        lanes = any(value.lanes for value in values)
         if short == "fmuladd":
             a, b, c = map(self.exact, values)
-            return Value(f"({a} * {b} + {c})", values[0].dtype)
+            return Value(f"({a} * {b} + {c})", values[0].dtype, lanes=lanes)
         if short not in (UNARY if len(values) == 1 else BINARY) or short in _OTHERWISE:
             raise Unsupported(f"intrinsic {long}")
         texts = ", ".join(map(self.exact, values))
-        return Value(f"{short}({texts})", values[0].dtype)
+        return Value(f"{short}({texts})", values[0].dtype, lanes=lanes)
 
     def evaluate(self, stmt: Any) -> None:
         if getattr(getattr(stmt.value, "op", None), "name", "") == "tirx.tvm_throw_last_error":

@@ -130,7 +130,7 @@ def compiled(text: str) -> Callable[..., Any]:
     except SyntaxError as error:
         if "loop" not in str(error):
             raise
-        raise Undefined(f"a jump out of no loop: {error.msg}") from error
+        raise Undefined(f"a jump out of no loop: {error.msg}") from None
     exec(code, _SPACE, defined)
     program: Callable[..., Any] = defined["program"]
     return program

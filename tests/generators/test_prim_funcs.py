@@ -11,6 +11,8 @@ import tvm
 from hypothesis import HealthCheck, settings
 from hypothesis.errors import InvalidArgument
 from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as builder
 
 from relaxfuzz.compat import ir
 from relaxfuzz.compat.structural import structural_equal
@@ -18,6 +20,7 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators import stages
 from relaxfuzz.generators.families import DEFAULT, FAMILIES, family_of
 from relaxfuzz.generators.prim_funcs import is_well_formed, prim_funcs
+from relaxfuzz.generators.prim_funcs.function import Incomplete, completed
 from relaxfuzz.generators.stages import STEPS, TENSORIR, Stage, last_step
 from relaxfuzz.oracles.inspect import entries, global_vars, is_public, nodes
 from relaxfuzz.oracles.pass_runs import digest
@@ -266,3 +269,14 @@ def test_the_stages_of_tensorir_are_those_of_tvms_pipeline(modules: Modules) -> 
     steps = [name.rpartition(".")[2] for name in names]
     left = iter(ran)
     assert all(name in left for name in steps), f"{steps} is no subsequence of {ran}"
+
+
+def test_what_tvm_cannot_complete_is_told_from_what_cannot_be_written() -> None:
+    """Of one builder, TVM takes one function only."""
+    with IRBuilder():
+        with completed(builder.prim_func()):
+            builder.func_name("main")
+        with pytest.raises(Incomplete), completed(builder.prim_func()):
+            builder.func_name("other")
+    with pytest.raises(ZeroDivisionError), IRBuilder(), completed(builder.prim_func()):
+        1 / 0  # noqa: B018

@@ -121,6 +121,12 @@ SAME = [
         "Invalid use of undefined variable size",
         "Invalid use of undefined variable cse_v1",
     ),
+    (
+        "Check failed: (it != relaxed_accesses_.end()) is false: count is allocated but not "
+        "accessed within block scope",
+        "Check failed: (it != relaxed_accesses_.end()) is false: E is allocated but not accessed "
+        "within block scope",
+    ),
     # The messages of TVM 0.26 for the same bugs: classes have moved, or have another name.
     (
         "Cannot treat type `ir.GenericConst` as type `ir.Var`",

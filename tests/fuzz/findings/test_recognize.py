@@ -556,6 +556,30 @@ def test_a_known_bug_raises_in_one_place_under_another_pass(
     assert recognized(pool, by_pattern, [other]) == by_pattern
 
 
+@I.ir_module
+class NestedLets:
+    @T.prim_func
+    def main(B: T.Buffer((), "int64")):
+        t = T.int64()
+        u = T.int64()
+        B[()] = T.Let(
+            T.int64(0), where={u: T.Let(T.int64(0), where={t: T.Sub(T.int64(0), T.int64(0))})}
+        )
+
+
+def test_a_known_bug_raises_in_one_place_of_the_arithmetic_under_a_pass_of_tensorir(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    """CompactBufferAllocation looks at no Let like that of the reproducer."""
+    one = shipped("arith-let-bound-twice")
+    assert one.reproducer is not None
+    found = finding_in(NestedLets, PassCall("s_tir.transform.CompactBufferAllocation()"), "crash")
+    kind, text = found.key
+    key = f"['crash', 's_tir.RenormalizeSplitPattern', '{kind}', '{text}']"
+    assert recognized(pool, found, [record(tmp_path, key, one.reproducer)]).known == "recorded"
+    assert recognized(pool, found, [record(tmp_path, key, BRANCH)]) == found
+
+
 def test_a_known_bug_raises_in_one_place_though_its_own_pass_needs_arguments(
     pool: LocalPool, tmp_path: Path
 ) -> None:

@@ -369,9 +369,29 @@ def test_loops_and_blocks_become_plain(mod: tvm.IRModule) -> None:
     small = reduced(mod, text_has('T.sblock("sum")'), plain_kernels)
     blocks = nodes(small["total"], ir.SBlock)
     assert not any(len(block.annotations) or block.init is not None for block in blocks)
-    assert not any(len(block.reads) or len(block.writes) for block in blocks)
     loops = nodes(small["total"], ir.For)
     assert {int(loop.kind) for loop in loops} == {int(ir.ForKind.SERIAL)}
+
+
+REGIONS = """
+from tvm.script import ir as I, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def kernel(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("one"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi], B[vi])
+                T.writes(A[vi], B[vi])
+                B[vi] = T.float32(1)
+"""
+
+
+def test_a_block_says_what_it_accesses_and_no_more(tmp_path: Path) -> None:
+    small = reduced(module(tmp_path, REGIONS), lambda m: True, plain_kernels)
+    assert body(small)[3:] == ["T.reads(B[vi])", "T.writes(B[vi])", "B[vi] = T.float32(1.0)"]
 
 
 def test_what_is_peculiar_of_a_block_stays_where_it_matters(mod: tvm.IRModule) -> None:

@@ -352,3 +352,41 @@ def test_split_host_device_takes_dynamic_shared_memory_that_is_merged() -> None:
     requires = CONTRACTS["tirx.SplitHostDevice"].requires
     assert "MergeSharedMemoryAllocations" in requires(Pieces)
     assert requires(tvm.s_tir.transform.MergeSharedMemoryAllocations()(Pieces)) is None
+
+
+def test_dynamic_shared_memory_is_merged_behind_barriers_between_all_of_it() -> None:
+    @I.ir_module
+    class InTurn:
+        @T.prim_func
+        def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+            tx = T.launch_thread("threadIdx.x", 64)
+            R = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+            S = T.alloc_buffer((64,), "float32", scope="shared.dyn")
+            R[tx] = A[tx]
+            T.tvm_storage_sync("shared.dyn")
+            B[tx] = R[63 - tx]
+            S[tx] = A[tx]
+            T.tvm_storage_sync("shared.dyn")
+            A[tx] = S[63 - tx]
+
+    requires = CONTRACTS["s_tir.MergeSharedMemoryAllocations"].requires
+    assert "ThreadSync" in requires(InTurn)
+    synchronized = tvm.s_tir.transform.ThreadSync("shared.dyn")(InTurn)
+    assert requires(synchronized) is None
+    merged = tvm.s_tir.transform.MergeSharedMemoryAllocations()
+    assert requires(merged(synchronized)) is None
+
+
+@pytest.mark.parametrize("value", [T.bfloat16(1), T.Cast("bfloat16", T.float32(1))], ids=str)
+def test_what_is_computed_in_bfloat16_is_legalized_before_its_storage(value: object) -> None:
+    """Of bits, what comes of it would be something else."""
+    buffer = tirx.decl_buffer((1,), "bfloat16", "A", layout=None)
+
+    def stores(value: object) -> tvm.IRModule:
+        store = tirx.BufferStore(buffer, value, [tirx.const(0, "int32")])
+        func = tirx.PrimFunc([], tirx.SeqStmt([tirx.AllocBuffer(buffer), store]))
+        return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+
+    requires = CONTRACTS["tirx.BF16StorageLegalize"].requires
+    assert "comes first" in requires(stores(value))
+    assert requires(tirx.transform.BF16ComputeLegalize()(stores(value))) is None

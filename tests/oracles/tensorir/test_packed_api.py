@@ -210,6 +210,24 @@ def test_values_of_passes_behind_it_are_compared(name: str, wrong: int) -> None:
     assert wrong or given["evaluated"].silent is None
 
 
+def test_what_an_intrinsic_of_llvm_gives_is_a_vector_where_its_operands_are() -> None:
+    """Of a vector that goes to one element the last scalar stays."""
+
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def main(
+            A: T.Buffer((3,), "float32", layout=None), B: T.Buffer((2,), "float32", layout=None)
+        ):
+            B[T.Broadcast(0, 3)] = T.floor(A[T.Ramp(0, 1, 3)])
+            B[T.Broadcast(1, 3)] = A[T.Ramp(0, 1, 3)] * A[T.Ramp(0, 1, 3)] + A[T.Ramp(0, 1, 3)]
+
+    lowered = advance(Module, Stage.HOST_LOWERED)
+    assert "llvm.floor" in lowered.script()
+    a, b = np.array([1.5, 2.5, 3.5], "float32"), np.zeros(2, "float32")
+    np.testing.assert_array_equal(evaluate(lowered, "main", [a, b])[1], [3, 15.75])
+
+
 def test_bfloat16_is_stored_as_integers() -> None:
     legal = PassCall("tirx.transform.BF16StorageLegalize()")
     mod = tirx.transform.MakePackedAPI()(bound(Plain))

@@ -132,6 +132,15 @@ def less_backwards(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8")):
 
 
 @T.prim_func(private=True, s_tir=True)
+def less_and_jumps(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8")):
+    for i in range(4):
+        with T.sblock("less"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v] - T.int8(1)
+    T.evaluate(T.continue_loop())
+
+
+@T.prim_func(private=True, s_tir=True)
 def picks_anything(A: T.Buffer((4,), "int8"), K: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8")):
     for i in range(4):
         with T.sblock("pick"):
@@ -170,6 +179,11 @@ def goes_backwards() -> Pass:
 
 def picks_outside() -> Pass:
     return _replacing("pick", picks_anything)
+
+
+def jumps() -> Pass:
+    """The body of `less` leaves a loop in which it is not."""
+    return _replacing("less", less_and_jumps)
 
 
 def _in_place(name: str) -> Pass:
