@@ -14,6 +14,7 @@ from ..sanitizer.runtime import (
     CONVERSION,
     DIVERGENT,
     DIVISION,
+    OVERFLOW,
     RACE,
     READ_OUTSIDE,
     SHIFT,
@@ -144,6 +145,15 @@ class CheckedGrid(Grid):
         if not present.all():
             self._source = (self._source[0], (), ())
         return self.shuffled(kind, value, offset, width, warp, active)
+
+    def fitting(self, value: Any, bits: int, site: int, active: Any) -> Any:
+        """Signed integers of so many bits; what depends on poison is none that anyone sees."""
+        value, half = np.asarray(value), 1 << bits - 1
+        outside = np.less(value, -half) | np.greater_equal(value, half)
+        seen = np.asarray(active) & np.logical_not(self._poison)
+        if np.any(outside & _wide(seen, max(value.ndim, seen.ndim))):
+            raise Found(OVERFLOW, site)
+        return np.where(outside, 0, value).astype(f"int{bits}")
 
     # Accesses
 
