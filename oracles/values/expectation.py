@@ -23,6 +23,7 @@ from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
 from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
 from ..tensorir.runtime import OTHER, PATTERN
+from ..tensorir.sanitizer.run import in_whole_numbers
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
@@ -164,6 +165,21 @@ class Expectation:
         with contextlib.suppress(Unsupported, Mismatch, Undefined):
             self.evaluate(prim=prim)
         return found
+
+    @functools.cached_property
+    def in_whole_numbers(self) -> Any:
+        """The result if no int32 and no int64 of its PrimFuncs overflows on the way.
+
+        Raises:
+            Unsupported, Mismatch, Undefined: it is not known, or there is none.
+        """
+
+        def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> None:
+            for arg, new in zip(args, in_whole_numbers(func, args, SMALL), strict=True):
+                if isinstance(arg, np.ndarray):
+                    arg[...] = new
+
+        return self.evaluate(prim=prim)
 
     @functools.cached_property
     def shaken(self) -> tuple[Any, ...] | None:
