@@ -49,12 +49,16 @@ REFUSALS = re.compile(
     r"|Cannot convert type .* to \w+ type|Unsupported FP\d type|Do not know how to handle type"
     r"|Only support scalar and vector types of width|Unresolved call|only support f16 or f32"
     # WebGPU has no 64-bit integers: its generator narrows them (codegen_webgpu.cc, 'narrow all i64
-    # to i32') and refuses a number that does not fit, and buffers of the function's own.
+    # to i32') and refuses a number that does not fit, and buffers.
     r"|Literal value \S+ exceeds range of int32|allocated in the function has dtype"
+    r"|do not support [iu]64"
+    # The generator for Metal knows no shared memory whose size the launch says.
+    r"|Unknown storage scope `shared\.dyn`"
     # The compiler of the device lacks a header of its toolkit.
     r"|cannot open source file|No such file or directory"
     # More shared memory or registers than a block may have, which depends on the compiler.
     r"|uses too much shared data|CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
+    r"|WebGPU workgroup allocations use"
     r"|too many resources requested for launch"
 )
 """Clean refusals: the message names what the device, or its toolkit, does not have."""
