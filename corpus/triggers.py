@@ -234,6 +234,17 @@ def shares_statements(mod: tvm.IRModule) -> bool:
     return False
 
 
+def launches_a_number_of_int64(mod: tvm.IRModule) -> bool:
+    """A PrimFunc is launched with threads whose number depends on a variable of int64."""
+    for _, func in prim_funcs(mod):
+        for stmt in nodes(func, ir.AttrStmt):
+            if stmt.attr_key == "thread_extent" and any(
+                str(var.ty.dtype) == "int64" for var in nodes(stmt.node.dom.extent, tirx.Var)
+            ):
+                return True
+    return False
+
+
 def _of_weights(func: relax.Function, *, constants: bool = False) -> set[Any]:
     """The weights of a function, and what is computed of them alone, or of constants, too."""
     inputs = attr(func, "num_input")
@@ -301,6 +312,7 @@ _ALL = (
     Trigger(has_lists_of_other_lengths),
     Trigger(takes_more_than_there_are),
     Trigger(shares_statements),
+    Trigger(launches_a_number_of_int64),
 )
 
 TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}
