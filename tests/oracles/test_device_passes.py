@@ -416,3 +416,18 @@ def test_the_rules_for_the_host_are_exempt_from_no_more_than_that() -> None:
     call = PassCall("s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.cpu.Reduction())")
     assert contract.exemption("sanitized", Softened, call) is None
     assert contract.exemption("allocations", Softened, call) is not None
+
+
+@I.ir_module
+class LastWord:
+    @T.prim_func
+    def main(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 16)
+        S = T.alloc_buffer((1,), "float32", scope="shared")
+        S[0] = A[tx]
+        B[0] = S[0]
+
+
+def test_what_one_statement_does_wrong_no_barrier_mends() -> None:
+    sync = PassCall("s_tir.transform.ThreadSync('shared')")
+    assert check(Case(LastWord, (sync,)), oracles=["sanitized"]) == []

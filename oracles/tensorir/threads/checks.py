@@ -205,8 +205,9 @@ class CheckedGrid(Grid):
             wrong = shadow.write(where.ravel(), self._who_at(place, where), changes.ravel())
             self._refuse(site, place, wrong.reshape(where.shape))
         place.store(new)
-        if shadow.races:
-            # Of threads that store to one element in one statement, one has the last word.
+        if shadow.races or self.virtual == 1:
+            # Of threads that store to one element in one statement, one has the last word, and no
+            # barrier helps. Virtual threads follow each other until they are loops.
             self._refuse(site, place, _differ(place.values(), new))
         shadow.known[where] = True
 

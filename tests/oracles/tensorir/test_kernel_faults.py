@@ -574,3 +574,20 @@ def test_whole_numbers_do_not_overflow() -> None:
         in_whole_numbers(doubled, far)
     near = [np.int32([0, 2**30, 2**30 + 5, 0]), np.zeros(4, "int32")]
     np.testing.assert_array_equal(in_whole_numbers(differences, near)[1], [-10] * 4)
+
+
+@T.prim_func(private=True, s_tir=True)
+def last_word(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 16)
+    S = T.alloc_buffer((1,), "float32", scope="shared")
+    S[0] = A[tx]
+    B[0] = S[0]
+
+
+def test_no_barrier_orders_the_threads_of_one_statement() -> None:
+    args = [floats(16), np.zeros(1, "float32")]
+    fault = sanitize(last_word, args, outputs=(1,))
+    assert fault is not None
+    assert (fault.kind, fault.buffer) == (RACE, "S")
+    args[0][:] = 3
+    assert sanitize(last_word, args, outputs=(1,)) is None
