@@ -13,6 +13,7 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
+from ...compat import ir
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
@@ -126,7 +127,10 @@ class Expectation:
 
     @functools.cached_property
     def arbitrary(self) -> bool:
-        """The result depends on memory that nothing has been written to."""
+        """The result depends on memory that nothing has been written to, or on whether a reduction
+        over nothing writes the value that it begins with."""
+        if self.kind is Kind.EMPTY and self._reduces:
+            return True
         token = PATTERN.set(OTHER)
         try:
             again = self.evaluate()
@@ -135,6 +139,15 @@ class Expectation:
         finally:
             PATTERN.reset(token)
         return difference(self.result, again, (), TIGHT) is not None
+
+    @property
+    def _reduces(self) -> bool:
+        """A PrimFunc with a reduction: over nothing it writes nothing, and once it is decomposed
+        into a block that begins and one that goes on (`Schedule.decompose_reduction`), it does.
+        """
+        func = self.mod[self.function]
+        blocks = nodes(func, ir.SBlock) if isinstance(func, tirx.PrimFunc) else []
+        return any(block.init is not None for block in blocks)
 
     @functools.cached_property
     def misuses(self) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tvm
-from tvm import tirx
+from tvm import te, tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
-from relaxfuzz import sanitize
+from relaxfuzz import evaluate, sanitize
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS, kernels
@@ -17,7 +17,11 @@ from relaxfuzz.generators.stages import Stage, between, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
 from relaxfuzz.oracles.check import ORACLES, check
+from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall, parse
+from relaxfuzz.oracles.values.evaluated import differences
+from relaxfuzz.oracles.values.expectation import copies
 from relaxfuzz.oracles.violation import Case, answers
 from tests.oracles import device_faults
 from tests.oracles.device_faults import (
@@ -431,3 +435,22 @@ class LastWord:
 def test_what_one_statement_does_wrong_no_barrier_mends() -> None:
     sync = PassCall("s_tir.transform.ThreadSync('shared')")
     assert check(Case(LastWord, (sync,)), oracles=["sanitized"]) == []
+
+
+def test_whether_a_sum_of_nothing_is_written_is_open() -> None:
+    """The sum leaves what is there; scheduled, it begins with a zero."""
+    length = te.var("n", "int64")
+    a = te.placeholder((2, length), "float32", name="A")
+    k = te.reduce_axis((0, length), name="k")
+    total = te.compute((2,), lambda i: te.sum(a[i, k], axis=k), name="total")
+    mod = tvm.IRModule({"main": te.create_prim_func([a, total])})
+    target = tvm.target.Target({"kind": "opencl"}, host="llvm")
+    bind = tirx.transform.BindTarget(target)
+    schedule = PassCall("s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.gpu.Fallback())")
+    given = [np.zeros((2, 0), "float32"), np.ones(2, "float32")]
+    before, after = (
+        evaluate(each, "main", copies(given))[-1] for each in (mod, schedule.run(bind(mod)))
+    )
+    assert (list(before), list(after)) == ([1, 1], [0, 0])
+    runs = PassRuns(bind(mod), (schedule,), contract_of(schedule), thorough=True)
+    assert next(differences(runs), None) is None
