@@ -15,7 +15,9 @@ from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS, kernels
 from relaxfuzz.generators.stages import Stage, between, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.catalogue.common import definition
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
+from relaxfuzz.oracles.catalogue.tensorir_common import on_a_copy
 from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.pass_runs import PassRuns
@@ -443,10 +445,12 @@ def test_whether_a_sum_of_nothing_is_written_is_open() -> None:
     a = te.placeholder((2, length), "float32", name="A")
     k = te.reduce_axis((0, length), name="k")
     total = te.compute((2,), lambda i: te.sum(a[i, k], axis=k), name="total")
-    mod = tvm.IRModule({"main": te.create_prim_func([a, total])})
+    func = te.create_prim_func([a, total]).with_attr("global_symbol", "main")
+    mod = tvm.IRModule({"main": func})
     target = tvm.target.Target({"kind": "opencl"}, host="llvm")
     bind = tirx.transform.BindTarget(target)
-    schedule = PassCall("s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.gpu.Fallback())")
+    expr = "on_a_copy(s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.gpu.Fallback()))"
+    schedule = PassCall(expr, imports=("import tvm", definition(on_a_copy)))
     given = [np.zeros((2, 0), "float32"), np.ones(2, "float32")]
     before, after = (
         evaluate(each, "main", copies(given))[-1] for each in (mod, schedule.run(bind(mod)))
