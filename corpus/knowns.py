@@ -69,7 +69,8 @@ class Known:
     """A function of `triggers.TRIGGERS`: true for the modules on which the bug shows."""
     like: tuple[frozenset[str], ...] = ()
     """Of other modules that were seen to show the bug, each: what it is made of, in the words of
-    `fuzz.findings.pattern.elements`; one that ends in `…` stands for all with that beginning."""
+    `fuzz.findings.pattern.elements`; one that ends in `…` stands for all with that beginning, and a
+    PrimFunc for all that have nodes of these classes."""
     verdict: str | None = None
     note: str | None = None
     """A remark on the verdict."""
@@ -295,6 +296,10 @@ def _flaw(key: Key) -> Key:
 
 
 def _is_among(part: str, elements: frozenset[str]) -> bool:
+    kind, *nodes = part.split()
+    if kind == "PrimFunc":
+        words = (each.split() for each in elements)
+        return any(each[:1] == [kind] and {*nodes} <= {*each} for each in words)
     if not part.endswith(ANYTHING):
         return part in elements
     return any(each.startswith(part.removesuffix(ANYTHING)) for each in elements)

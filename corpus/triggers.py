@@ -289,6 +289,17 @@ def allocates_by_bound_size(mod: tvm.IRModule) -> bool:
     return False
 
 
+def launches_a_number_of_int64(mod: tvm.IRModule) -> bool:
+    """A PrimFunc is launched with threads whose number depends on a variable of int64."""
+    for _, func in prim_funcs(mod):
+        for stmt in nodes(func, ir.AttrStmt):
+            if stmt.attr_key == "thread_extent" and any(
+                str(var.ty.dtype) == "int64" for var in nodes(stmt.node.dom.extent, tirx.Var)
+            ):
+                return True
+    return False
+
+
 def stores_by_virtual_thread(mod: tvm.IRModule) -> bool:
     """Whether, or how often, something is stored depends on a virtual thread."""
     return any(
@@ -398,6 +409,7 @@ _ALL = (
     Trigger(nests_divisions),
     Trigger(allocates_by_bound_size),
     Trigger(stores_by_virtual_thread),
+    Trigger(launches_a_number_of_int64),
 )
 
 TRIGGERS: Mapping[str, Trigger] = {trigger.name: trigger for trigger in _ALL}

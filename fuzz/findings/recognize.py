@@ -56,10 +56,9 @@ def recognized(executor: Executor, finding: Finding, knowns: Collection[Known]) 
     the finding, shows the same or has a cause in common with it, and the module of the finding
     shows what the record says: of the same pass, or of another one that raises the same. It is one,
     too, if the reproducer raises the same in the same place of a pass's own source, or of TVM's
-    arithmetic, under a pass of the finding or of the record. Of a list of passes that all are
-    needed, it is one if the first of them shows it. It may be one if only the module of the
-    reproducer shows the same, or if that is made of the same as the finding's and fails in another
-    way.
+    arithmetic, under a pass of either. Of a list of passes that all are needed, it is one if the
+    first of them shows it. It may be one if only the module of the reproducer shows the same, or if
+    that is made of the same as the finding's and fails in another way.
 
     Args:
         finding: with its evidence.
@@ -159,9 +158,8 @@ def unlike(
     Raises:
         ExecutorError: the harness failed at a check.
     """
-    if not finding.reduced or finding.evidence is None:
-        return ()
-    if finding.oracle == TVMSCRIPT.name and is_cause(finding.key):
+    key_tells = finding.oracle == TVMSCRIPT.name and is_cause(finding.key)
+    if key_tells or not finding.reduced or finding.evidence is None:
         return ()
     known = [each for each in knowns if each.reproducer is not None]
     shown = reproduced(executor, finding, known)

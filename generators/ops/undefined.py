@@ -24,7 +24,8 @@ class Behaviour(enum.StrEnum):
     added and multiplied with `nsw` (codegen_llvm.cc), and TVM's simplifier takes for granted that
     they do not overflow (rewrite_simplify.cc: `IsIndexType`). So a module whose own sums overflow
     has no result that a pass must keep. Yet sums may be taken in another order, and they do wrap
-    around when they run: an overflow that a pass brings is wrong only if the values differ.
+    around when they run: an overflow that a pass brings is wrong only if the values differ, and in
+    PrimFuncs only if they would without it, too.
     """
 
     OPEN = "nothing is promised"

@@ -45,16 +45,20 @@ from .explained import explained
 REFUSALS = re.compile(
     # VerifyMemory: a statement outside of the kernels touches memory that is the device's.
     r"Memory verification failed"
-    # The generators of code for devices name a type or an operation that they have nothing for.
-    r"|Cannot convert type .* to \w+ type|Unsupported FP\d type|Do not know how to handle type"
-    r"|Only support scalar and vector types of width|Unresolved call|only support f16 or f32"
+    # The generators of code for devices name a type, a scope or an operation that they have nothing
+    # for.
+    r"|[Dd]o(es)? not support|[Oo]nly (support|allow)s?\b|not supported in|Unsupported FP\d type"
+    r"|Cannot convert type .* to \w+ type|Do not know how to handle type|Unresolved call"
     # WebGPU has no 64-bit integers: its generator narrows them (codegen_webgpu.cc, 'narrow all i64
-    # to i32') and refuses a number that does not fit, and buffers of the function's own.
+    # to i32') and refuses a number that does not fit, and buffers.
     r"|Literal value \S+ exceeds range of int32|allocated in the function has dtype"
+    # The generator for Metal knows no shared memory whose size the launch says.
+    r"|Unknown storage scope `shared\.dyn`"
     # The compiler of the device lacks a header of its toolkit.
     r"|cannot open source file|No such file or directory"
     # More shared memory or registers than a block may have, which depends on the compiler.
     r"|uses too much shared data|CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
+    r"|WebGPU workgroup allocations use"
     r"|too many resources requested for launch"
 )
 """Clean refusals: the message names what the device, or its toolkit, does not have."""

@@ -21,13 +21,14 @@ from ..errors import Unsupported
 from .intrinsics import BINARY, BITS, UNARY
 from .values import (
     INDEX,
-    LIMIT,
     NATIVE,
     Storage,
     Value,
+    bits_of,
     constant,
     dtype_of,
     either_bounds,
+    fits,
     is_float,
     limits,
     remainder_limits,
@@ -152,7 +153,13 @@ class Expressions:
         if not value.weak:
             return value.text
         name = "bool_" if value.dtype == "bool" else value.dtype
-        return f"{name}({value.text})"
+        return f"{name}({self.held(value)})"
+
+    def held(self, value: Value) -> str:
+        """Text of the value as memory holds it: Python's integers wrap around there."""
+        if value.weak and value.dtype in INDEX and not fits(value, value.dtype):
+            return f"wrapped({value.text}, {bits_of(value.dtype)})"
+        return value.text
 
     def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
         """Two operands of which one has the exact dtype, or both are Python integers.
@@ -345,17 +352,14 @@ class Expressions:
             return value
         if source in INDEX and dtype in INDEX:
             low, high = value.low, value.high
-            if dtype == "int32" and (
-                low is None or high is None or not -LIMIT <= low <= high < LIMIT
-            ):
+            if dtype == "int32" and not fits(value, dtype):
                 text = f"wrapped({value.text}, 32)" if value.weak else f"cast({value.text}, int32)"
                 return Value(text, dtype, value.weak, value.lanes)
             if value.weak:
                 return Value(value.text, dtype, True, value.lanes, low, high, value.below)
             return Value(f"cast({value.text}, {dtype})", dtype, False, value.lanes, low, high)
         name = "bool_" if dtype == "bool" else dtype
-        exact = f"int64({value.text})" if value.weak and source in INDEX else self.exact(value)
-        return Value(f"cast({exact}, {name})", dtype, lanes=value.lanes)
+        return Value(f"cast({self.exact(value)}, {name})", dtype, lanes=value.lanes)
 
     def bitwise(self, expr: Any, symbol: str) -> Value:
         left, right, weak, lanes = self.pair(a := self.value(expr.a), self.value(expr.b))

@@ -209,11 +209,11 @@ class Lanes(Masked):
         self.stored(stmt.buffer, storage, value)
         if self.mask is not None:
             index = "".join(f"{index.text}, " for index in indices)
-            self.emit(f"put({storage.name}, ({index}), {value.text}, {self.mask})")
+            self.emit(f"put({storage.name}, ({index}), {self.held(value)}, {self.mask})")
             return
         target = self.element(storage, indices).text
         whole = "" if target.endswith("]") else "[...]"
-        self.emit(f"{target}{whole} = {value.text}")
+        self.emit(f"{target}{whole} = {self.held(value)}")
 
     def _folded(
         self, stmt: Any, storage: Storage, indices: Sequence[Value], reducing: Sequence[Lane]

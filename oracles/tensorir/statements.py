@@ -73,7 +73,8 @@ class Statements(Expressions):
         params = [f"a{i}" for i in range(len(func.params))]
         self.parameters(func, params)
         self.statement(func.body)
-        return "\n".join([f"def program({', '.join(['left', *params])}):", *self.lines, ""])
+        lines = self.lines or ["    pass"]
+        return "\n".join([f"def program({', '.join(['left', *params])}):", *lines, ""])
 
     # Parameters
 
@@ -314,7 +315,7 @@ class Statements(Expressions):
         self.stored(stmt.buffer, storage, value)
         if value.lanes and not any(index.lanes for index in indices):
             raise Unsupported("a vector stored to a single element")
-        self.emit(f"{storage.name}[{subscript(indices)}] = {value.text}")
+        self.emit(f"{storage.name}[{subscript(indices)}] = {self.held(value)}")
 
     def stored(self, buffer: Any, storage: Storage, value: Value) -> None:
         """Note a store of this value."""

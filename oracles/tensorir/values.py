@@ -41,6 +41,18 @@ class Value:
         return self.low if self.low is not None and self.low == self.high and self.weak else None
 
 
+def fits(value: Value, dtype: str) -> bool:
+    """An integer is known to be one that a signed type can hold."""
+    half = 1 << bits_of(dtype) - 1
+    low, high = value.low, value.high
+    return low is not None and high is not None and -half <= low <= high < half
+
+
+def bits_of(dtype: str) -> int:
+    """The bits of an integer type with a sign."""
+    return int(dtype.removeprefix("int"))
+
+
 @dataclass(slots=True)
 class Storage:
     """A buffer: the name of its array, its dtype and its shape."""

@@ -13,6 +13,7 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
+from ...compat import ir
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
@@ -23,6 +24,7 @@ from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes, headline
 from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
 from ..tensorir.runtime import OTHER, PATTERN
+from ..tensorir.sanitizer.run import in_whole_numbers
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
@@ -125,7 +127,10 @@ class Expectation:
 
     @functools.cached_property
     def arbitrary(self) -> bool:
-        """The result depends on memory that nothing has been written to."""
+        """The result depends on memory that nothing has been written to, or on whether a reduction
+        over nothing writes the value that it begins with."""
+        if self.kind is Kind.EMPTY and self._reduces:
+            return True
         token = PATTERN.set(OTHER)
         try:
             again = self.evaluate()
@@ -134,6 +139,15 @@ class Expectation:
         finally:
             PATTERN.reset(token)
         return difference(self.result, again, (), TIGHT) is not None
+
+    @property
+    def _reduces(self) -> bool:
+        """A PrimFunc with a reduction: over nothing it writes nothing, and once it is decomposed
+        into a block that begins and one that goes on (`Schedule.decompose_reduction`), it does.
+        """
+        func = self.mod[self.function]
+        blocks = nodes(func, ir.SBlock) if isinstance(func, tirx.PrimFunc) else []
+        return any(block.init is not None for block in blocks)
 
     @functools.cached_property
     def misuses(self) -> bool:
@@ -164,6 +178,21 @@ class Expectation:
         with contextlib.suppress(Unsupported, Mismatch, Undefined):
             self.evaluate(prim=prim)
         return found
+
+    @functools.cached_property
+    def in_whole_numbers(self) -> Any:
+        """The result if no int32 and no int64 of its PrimFuncs overflows on the way.
+
+        Raises:
+            Unsupported, Mismatch, Undefined: it is not known, or there is none.
+        """
+
+        def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> None:
+            for arg, new in zip(args, in_whole_numbers(func, args, SMALL), strict=True):
+                if isinstance(arg, np.ndarray):
+                    arg[...] = new
+
+        return self.evaluate(prim=prim)
 
     @functools.cached_property
     def shaken(self) -> tuple[Any, ...] | None:

@@ -132,12 +132,15 @@ def _left(runs: PassRuns, scope: str) -> Found | None:
     if after is None:
         return None
     watch = _Watch(_launching(after), synchronised=scope)
-    for _, side in sides(runs, unchanged=True):
+    for e, side in sides(runs, unchanged=True):
         found = watch.first(side)
         if found is None or found.fault.kind != RACE:
             continue
         again = watch.first(side, afresh=True)
-        if again is not None and again.fault == found.fault:
+        if again is None or again.fault != found.fault:
+            continue
+        # What one statement does wrong, no barrier mends.
+        if _Watch(_all(runs.mod), synchronised=False, budget=STEPS).first(e, afresh=True) is None:
             return found
     watch.conclude()
     return None

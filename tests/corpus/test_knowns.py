@@ -212,3 +212,7 @@ def test_the_modules_of_a_bug(tmp_path: Path) -> None:
     assert not one.shows_on(frozenset({"% = relax.add(%, %): Tensor"}))
     assert not one.shows_on(frozenset({"% = relax.addition(%)", "private"}))
     assert not made(tmp_path, 'keys = [["crash", "FuseOps"]]\n', "y").shows_on(frozenset({"main"}))
+    text = 'keys = [["crash", "tirx.UnrollLoop"]]\nlike = [["PrimFunc Bind For"]]\n'
+    one = made(tmp_path, text, "z")
+    assert one.shows_on(frozenset({"PrimFunc AllocBuffer Bind LT For SeqStmt"}))
+    assert not one.shows_on(frozenset({"PrimFunc Bind LT", "PrimFunc For"}))

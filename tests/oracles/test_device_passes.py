@@ -5,19 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tvm
-from tvm import tirx
+from tvm import te, tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
-from relaxfuzz import sanitize
+from relaxfuzz import evaluate, sanitize
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS, kernels
 from relaxfuzz.generators.stages import Stage, between, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.catalogue.common import definition
 from relaxfuzz.oracles.catalogue.devices import DEFAULT
+from relaxfuzz.oracles.catalogue.tensorir_common import on_a_copy
 from relaxfuzz.oracles.check import ORACLES, check
+from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall, parse
+from relaxfuzz.oracles.values.evaluated import differences
+from relaxfuzz.oracles.values.expectation import copies
 from relaxfuzz.oracles.violation import Case, answers
 from tests.oracles import device_faults
 from tests.oracles.device_faults import (
@@ -416,3 +422,39 @@ def test_the_rules_for_the_host_are_exempt_from_no_more_than_that() -> None:
     call = PassCall("s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.cpu.Reduction())")
     assert contract.exemption("sanitized", Softened, call) is None
     assert contract.exemption("allocations", Softened, call) is not None
+
+
+@I.ir_module
+class LastWord:
+    @T.prim_func
+    def main(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 16)
+        S = T.alloc_buffer((1,), "float32", scope="shared")
+        S[0] = A[tx]
+        B[0] = S[0]
+
+
+def test_what_one_statement_does_wrong_no_barrier_mends() -> None:
+    sync = PassCall("s_tir.transform.ThreadSync('shared')")
+    assert check(Case(LastWord, (sync,)), oracles=["sanitized"]) == []
+
+
+def test_whether_a_sum_of_nothing_is_written_is_open() -> None:
+    """The sum leaves what is there; scheduled, it begins with a zero."""
+    length = te.var("n", "int64")
+    a = te.placeholder((2, length), "float32", name="A")
+    k = te.reduce_axis((0, length), name="k")
+    total = te.compute((2,), lambda i: te.sum(a[i, k], axis=k), name="total")
+    func = te.create_prim_func([a, total]).with_attr("global_symbol", "main")
+    mod = tvm.IRModule({"main": func})
+    target = tvm.target.Target({"kind": "opencl"}, host="llvm")
+    bind = tirx.transform.BindTarget(target)
+    expr = "on_a_copy(s_tir.dlight.ApplyDefaultSchedule(s_tir.dlight.gpu.Fallback()))"
+    schedule = PassCall(expr, imports=("import tvm", definition(on_a_copy)))
+    given = [np.zeros((2, 0), "float32"), np.ones(2, "float32")]
+    before, after = (
+        evaluate(each, "main", copies(given))[-1] for each in (mod, schedule.run(bind(mod)))
+    )
+    assert (list(before), list(after)) == ([1, 1], [0, 0])
+    runs = PassRuns(bind(mod), (schedule,), contract_of(schedule), thorough=True)
+    assert next(differences(runs), None) is None

@@ -40,7 +40,8 @@ from ..threads.grid import NAMES as GRID
 from ..threads.launch import is_device_code, is_synchronised
 from ..threads.linked import linked
 from .runtime import ALIASED, NAMES, UNWRITTEN, Fault, Found
-from .text import Checked, Sited
+from .sites import Overflow, Sited
+from .text import Checked
 
 CACHE = 4096
 """Checked programs that are kept."""
@@ -65,7 +66,7 @@ def sanitize(
     Args:
         budget: loads, stores and iterations that may be made.
         outputs: positions of the parameters that hold no values at first.
-        overflow: an overflow of a signed integer counts as a fault in values, too.
+        overflow: an overflow of an int32 or int64 counts as a fault in values, too.
         module: has the kernels that the PrimFunc launches.
         synchronised: ThreadSync has put barriers between the statements of kernels, so that threads
             may race; a storage scope: only where they access memory of it. By default that is so
@@ -83,9 +84,25 @@ def sanitize(
     if synchronised is None:
         synchronised = whole is not func or is_synchronised(func)
     run = functools.partial(
-        checked_run, overflow=overflow, synchronised=synchronised, placed=placed
+        checked_run,
+        overflow=Overflow.OF_VALUES if overflow else Overflow.OF_INDICES,
+        synchronised=synchronised,
+        placed=placed,
     )
     return run(whole, args, budget, outputs)[0]
+
+
+def in_whole_numbers(func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS) -> list[Any]:
+    """The arguments as the PrimFunc leaves them if no int32 and no int64 overflows on the way.
+
+    Raises:
+        Mismatch, TooLarge, Unsupported: see `sanitize`.
+        Undefined: there is a fault, or a result that its dtype cannot hold.
+    """
+    fault, own = checked_run(func, args, budget, overflow=Overflow.NONE)
+    if fault is not None:
+        raise Undefined(str(fault))
+    return own
 
 
 def checked_run(
@@ -94,7 +111,7 @@ def checked_run(
     budget: int = STEPS,
     outputs: Collection[int] = (),
     *,
-    overflow: bool = False,
+    overflow: Overflow = Overflow.OF_INDICES,
     synchronised: bool | str = False,
     placed: bool = True,
 ) -> tuple[Fault | None, list[Any]]:
@@ -126,14 +143,16 @@ class Mode(NamedTuple):
     """What is checked, as the arguments of `sanitize` say."""
 
     outputs: frozenset[int]
-    overflow: bool
+    overflow: Overflow
     synchronised: bool | str
     placed: bool
 
     def writer(self, func: tirx.PrimFunc) -> Sited:
         """What writes the checked text of a PrimFunc."""
         if is_device_code(func):
-            return CheckedThreads(self.outputs, synchronised=self.synchronised)
+            return CheckedThreads(
+                self.outputs, synchronised=self.synchronised, overflow=self.overflow
+            )
         return Checked(Plan(func), self.outputs, overflow=self.overflow, placed=self.placed)
 
 

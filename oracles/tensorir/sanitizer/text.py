@@ -6,7 +6,6 @@ caller has filled, iterations that provably never conflict.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -16,26 +15,16 @@ from tvm import tirx
 from ....compat import ir
 from ...errors import Unsupported
 from ..dependence import Plan
-from ..expressions import Operation
-from ..statements import REDUCE, Statements, kept, targets
-from ..values import INDEX, Storage, Value, dtype_of, is_float, width_of
+from ..statements import REDUCE, kept, targets
+from ..values import INDEX, Storage, Value, dtype_of, width_of
 from .races import SPATIAL, conflicts, spatial, unordered, variables
+from .sites import Overflow, Sited
 
 PER_STEP = 64
 """Elements of an allocation that count as one step."""
 
-_SIMPLE = (ir.BufferStore, ir.Bind, ir.AssertStmt, ir.Evaluate, ir.Return)
-"""Statements that faults are shown in; of others the expression is shown."""
-
 _ROOT = "    race = None"
 """The line of the program where races of the outermost scope begin."""
-
-
-class Site(NamedTuple):
-    """What a check was written for: the buffer's name, a statement or expression."""
-
-    buffer: str
-    node: Any
 
 
 class Watch(NamedTuple):
@@ -49,63 +38,13 @@ class Watch(NamedTuple):
     buffers: frozenset[int]
 
 
-class Sited(Statements):
-    """Numbers what checks are written for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sites: list[Site] = []
-        self._statement: Any = None
-        self._operation: Any = None
-
-    def site(self, buffer: str = "", expr: Any = None) -> int:
-        """A number for the statement that is being written; for an expression outside of one."""
-        self.sites.append(Site(buffer, expr if self._statement is None else self._statement))
-        return len(self.sites) - 1
-
-    def statement(self, stmt: Any) -> None:
-        outer, self._statement = self._statement, stmt if type(stmt) in _SIMPLE else None
-        super().statement(stmt)
-        self._statement = outer
-
-    @contextmanager
-    def within(self, expr: Any) -> Iterator[None]:
-        """The checks that are written here are of this operation."""
-        outer, self._operation = self._operation, expr
-        yield
-        self._operation = outer
-
-    def cast(self, expr: Any) -> Value:
-        with self.within(expr):
-            return super().cast(expr)
-
-    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
-        with self.within(expr):
-            return super().division(expr, floor=floor, rest=rest)
-
-    def shifted(self, expr: Any, symbol: str) -> Value:
-        with self.within(expr):
-            return super().shifted(expr, symbol)
-
-    def converted(self, value: Value, dtype: str) -> Value:
-        if is_float(value.dtype) and dtype.startswith(("int", "uint")):
-            signed = dtype.startswith("int")
-            bits = int(dtype.removeprefix("u").removeprefix("int"))
-            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-            text = self._guarded(
-                "whole", self._operation.ty, self.exact(value), str(low), str(high)
-            )
-            value = Value(text, value.dtype, lanes=value.lanes)
-        return super().converted(value, dtype)
-
-
 class Checked(Sited):
     """Writes the text of one PrimFunc with checks.
 
     Args:
         plan: the loops that provably have independent iterations.
         outputs: positions of the parameters that hold nothing at first.
-        overflow: all arithmetic of integers is checked, not only that of indices.
+        overflow: of which arithmetic of integers.
         placed: parallel iterations share what is allocated outside of them.
     """
 
@@ -114,10 +53,10 @@ class Checked(Sited):
         plan: Plan,
         outputs: Collection[int] = (),
         *,
-        overflow: bool = False,
+        overflow: Overflow = Overflow.OF_INDICES,
         placed: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(overflow)
         self._plan = plan
         self._outputs = frozenset(outputs)
         self._placed = placed
@@ -126,8 +65,6 @@ class Checked(Sited):
         self._marks: dict[int, str] = {}
         """Names of the arrays that record which elements of a buffer are written."""
         self._charge = ""
-        self._indexing = overflow
-        """Elements are read as Python's integers, which do not wrap around."""
         self._weight = 0
         self._watches: list[Watch] = []
         self._scopes: list[list[str]] = [[]]
@@ -310,9 +247,9 @@ class Checked(Sited):
     def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
         if len(exprs) != len(storage.shape):
             raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
-        outer, self._indexing = self._indexing, True
+        outer, self._wide = self._wide, True
         values = [self.value(expr) for expr in exprs]
-        self._indexing = outer
+        self._wide = outer
         return values
 
     def _access(
@@ -344,7 +281,7 @@ class Checked(Sited):
             checks.append(f"{marks}[{index}]")
         checks.extend(self._disjoint("read", storage, index))
         text = f"{storage.name}[{index}]"
-        if self._indexing and storage.dtype in INDEX:
+        if self._wide and storage.dtype in INDEX:
             text = f"int({text})"
         if checks:
             site = self.site(str(ir.tensor_of(expr).name), expr)
@@ -352,13 +289,13 @@ class Checked(Sited):
                 f"({text} if {' and '.join(checks)} "
                 f"else bad_read({site}, {storage.name}, {marks}, {again}))"
             )
-        return Value(text, storage.dtype, weak=self._indexing and storage.dtype in INDEX)
+        return Value(text, storage.dtype, weak=self._wide and storage.dtype in INDEX)
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
         value = kept(stmt, self.value(stmt.value))
         self.stored(stmt.buffer, storage, value)
-        text = value.text
+        text = self.held(value)
         indices = self.indices(storage, targets(stmt))
         if _is_vector(storage, indices):
             self.emit(f"write_lanes({self._lanes(storage, indices, stmt.value)}, {value.text})")
@@ -371,7 +308,7 @@ class Checked(Sited):
         if checks:
             # A read of the value that fails comes before the write that would.
             text = self.fresh("x")
-            self.emit(f"{text} = {value.text}")
+            self.emit(f"{text} = {self.held(value)}")
             site = self.site(str(stmt.buffer.name))
             self.emit(
                 f"if not ({' and '.join(checks)}): bad_write({site}, {storage.name}, {again})"
@@ -396,7 +333,7 @@ class Checked(Sited):
 
     def _load_lanes(self, expr: Any, storage: Storage, indices: Sequence[Value]) -> Value:
         text = f"read_lanes({self._lanes(storage, indices, expr, expr)}, {self._chosen})"
-        if self._indexing and storage.dtype in INDEX:
+        if self._wide and storage.dtype in INDEX:
             text = f"integers({text})"
         return Value(text, storage.dtype, lanes=True)
 
@@ -415,12 +352,7 @@ class Checked(Sited):
         return Value(f"where(({name} := {cond.text}), {left}, {right})", a.dtype, lanes=True)
 
     def numbers(self, width: int, dtype: str) -> str:
-        return super().numbers(width, "object" if self._indexing and dtype in INDEX else dtype)
-
-    def exact(self, value: Value) -> str:
-        if self._indexing and value.lanes and value.dtype in INDEX:
-            return f"cast({value.text}, {value.dtype})"
-        return super().exact(value)
+        return super().numbers(width, "object" if self._wide and dtype in INDEX else dtype)
 
     def array(self, args: Sequence[Any], *, written: bool) -> str:
         """A function of the runtime reads all elements of an array, or writes all of them."""
@@ -443,20 +375,6 @@ class Checked(Sited):
 
     # Arithmetic without a meaning
 
-    def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
-        """Where overflow is looked for, both are Python integers, which never overflow."""
-        if self._indexing and a.dtype in INDEX:
-            a, b = map(_integers, (a, b))
-        return super().pair(a, b)
-
-    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
-        value = super().arithmetic(expr, symbol, operation)
-        if not (self._indexing and value.dtype in INDEX and value.low is None):
-            return value
-        function = "fit" if value.lanes else "fits"
-        text = f"{function}({value.text}, {value.dtype[3:]}, {self.site(expr=expr)})"
-        return dataclasses.replace(value, text=text)
-
     def _guarded(self, function: str, ty: Any, *args: str) -> str:
         site = self.site(expr=self._operation)
         if width_of(ty) > 1:
@@ -467,15 +385,6 @@ class Checked(Sited):
 def _is_vector(storage: Storage, indices: Sequence[Value]) -> bool:
     """An access at these indices is one of several scalars."""
     return storage.width > 1 or any(index.lanes for index in indices)
-
-
-def _integers(value: Value) -> Value:
-    """A value of Python's integers."""
-    if value.weak:
-        return value
-    if value.lanes:
-        return dataclasses.replace(value, text=f"integers({value.text})")
-    return dataclasses.replace(value, text=f"int({value.text})", weak=True)
 
 
 def _races(names: Sequence[str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tvm import tirx
@@ -10,8 +12,8 @@ from tvm import tirx
 from ....compat import ir
 from ...errors import Unsupported
 from ...inspect import attr
-from ..sanitizer.text import Sited
-from ..values import Storage, Value, width_of
+from ..sanitizer.sites import Overflow, Sited
+from ..values import Storage, Value, bits_of, width_of
 from .lockstep import Lockstep, shared
 
 WARP = 32
@@ -25,10 +27,17 @@ class CheckedThreads(Sited, Lockstep):
         outputs: positions of the parameters that hold nothing at first.
         synchronised: barriers are where they have to be; a storage scope: between accesses to
             memory of it.
+        overflow: of which arithmetic of integers; that of indices is not checked.
     """
 
-    def __init__(self, outputs: Collection[int], *, synchronised: bool | str) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        outputs: Collection[int],
+        *,
+        synchronised: bool | str,
+        overflow: Overflow = Overflow.OF_INDICES,
+    ) -> None:
+        super().__init__(overflow)
         self._outputs = frozenset(outputs)
         self._synchronised = synchronised
         self._warp = WARP
@@ -96,7 +105,16 @@ class CheckedThreads(Sited, Lockstep):
     def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
         if len(exprs) != len(storage.shape):
             raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
-        return [self.value(expr) for expr in exprs]
+        with self._as_they_are():
+            values = [self.value(expr) for expr in exprs]
+        return [replace(each, text=self.exact(each)) if each.lanes else each for each in values]
+
+    @contextlib.contextmanager
+    def _as_they_are(self) -> Iterator[None]:
+        """Integers have their dtypes: NumPy takes no others for an index."""
+        outer, self._wide = self._wide, False
+        yield
+        self._wide = outer
 
     def allocate(self, buffer: Any) -> None:
         super().allocate(buffer)
@@ -156,7 +174,17 @@ class CheckedThreads(Sited, Lockstep):
         )
         return Value(text, value.dtype, lanes=True)
 
+    def _combiner(self, reducer: Any) -> str:
+        with self._as_they_are():
+            return super()._combiner(reducer)
+
     # Arithmetic without a meaning
+
+    def fitting(self, value: Value, site: int) -> str:
+        if self.kernel is None or not value.lanes:
+            return super().fitting(value, site)
+        bits = bits_of(value.dtype)
+        return f"{self.kernel.grid}.fitting({value.text}, {bits}, {site}, {self._active})"
 
     def _guarded(self, function: str, ty: Any, *args: str) -> str:
         mask = self.active(ty) or "True"

@@ -14,6 +14,7 @@ from ..sanitizer.runtime import (
     CONVERSION,
     DIVERGENT,
     DIVISION,
+    OVERFLOW,
     RACE,
     READ_OUTSIDE,
     SHIFT,
@@ -145,6 +146,15 @@ class CheckedGrid(Grid):
             self._source = (self._source[0], (), ())
         return self.shuffled(kind, value, offset, width, warp, active)
 
+    def fitting(self, value: Any, bits: int, site: int, active: Any) -> Any:
+        """Signed integers of so many bits; what depends on poison is none that anyone sees."""
+        value, half = np.asarray(value), 1 << bits - 1
+        outside = np.less(value, -half) | np.greater_equal(value, half)
+        seen = np.asarray(active) & np.logical_not(self._poison)
+        if np.any(outside & _wide(seen, max(value.ndim, seen.ndim))):
+            raise Found(OVERFLOW, site)
+        return np.where(outside, 0, value).astype(f"int{bits}")
+
     # Accesses
 
     def read(
@@ -195,8 +205,9 @@ class CheckedGrid(Grid):
             wrong = shadow.write(where.ravel(), self._who_at(place, where), changes.ravel())
             self._refuse(site, place, wrong.reshape(where.shape))
         place.store(new)
-        if shadow.races:
-            # Of threads that store to one element in one statement, one has the last word.
+        if shadow.races or self.virtual == 1:
+            # Of threads that store to one element in one statement, one has the last word, and no
+            # barrier helps. Virtual threads follow each other until they are loops.
             self._refuse(site, place, _differ(place.values(), new))
         shadow.known[where] = True
 

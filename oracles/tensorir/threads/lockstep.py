@@ -342,7 +342,7 @@ class Lockstep(Masked):
         part = self.part(storage, exprs, self.indices(storage, exprs))
         target = f"{storage.name}[{part}]"
         if self.mask is None and (part.lanes or not value.lanes or self.kernel is None):
-            self.emit(f"{target} = {value.text}")
+            self.emit(f"{target} = {self.held(value)}")
             return
         mask = "True" if self.mask is None else self.mask
         if self.mask is not None and part.vector:
@@ -353,7 +353,7 @@ class Lockstep(Masked):
             raise Unsupported(f"store of a vector to {storage.node.name}")
         else:
             texts = "".join(f"{text}, " for text in part.texts)
-            self.emit(f"put({storage.name}, ({texts}), {value.text}, {mask})")
+            self.emit(f"put({storage.name}, ({texts}), {self.held(value)}, {mask})")
 
     # What threads do together
 

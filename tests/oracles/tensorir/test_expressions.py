@@ -10,13 +10,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tvm import te, tirx
+from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.dtypes import dtype_of
 from relaxfuzz.oracles.errors import Undefined, Unsupported
-from relaxfuzz.oracles.tensorir import translate
+from relaxfuzz.oracles.tensorir import sanitize, translate
 from relaxfuzz.oracles.tensorir.intrinsics import at, divisor, shift, truncdiv, truncmod
 from relaxfuzz.oracles.tensorir.program import compiled
+from relaxfuzz.oracles.tensorir.sanitizer.runtime import OVERFLOW
 from relaxfuzz.oracles.tensorir.statements import Statements
 
 from .native import assert_close, assert_same_bits, copies, run_native
@@ -232,3 +234,19 @@ def test_literals_have_the_dtype_of_the_expression() -> None:
     func = elementwise(lambda a, b: a * tirx.const(0.1, "float16") + b, "float16", 2)
     translate(func)(*args)
     assert args[2][0] == np.float16(3) * np.float16(0.1) + np.float16(5)
+
+
+@T.prim_func(private=True)
+def at_the_end(A: T.Buffer((2,), "int64"), B: T.Buffer((2,), "int32"), n: T.int32):
+    A[0] = T.Add(T.int64(2**63 - 1), T.int64(1))
+    B[0] = n + 1
+
+
+def test_integers_wrap_around_where_they_are_stored() -> None:
+    """As scalars they are Python's, which do not."""
+    a, b = np.zeros(2, "int64"), np.zeros(2, "int32")
+    translate(at_the_end)(a, b, 2**31 - 1)
+    assert (a[0], b[0]) == (-(2**63), -(2**31))
+    fault = sanitize(at_the_end, [a, b, 5], overflow=True)
+    assert fault is not None
+    assert fault.kind == OVERFLOW

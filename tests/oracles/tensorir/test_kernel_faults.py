@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import tvm
 from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
+from relaxfuzz.oracles.errors import Undefined
 from relaxfuzz.oracles.tensorir import Fault, sanitize
-from relaxfuzz.oracles.tensorir.sanitizer.run import checked_run
+from relaxfuzz.oracles.tensorir.sanitizer.run import checked_run, in_whole_numbers
 from relaxfuzz.oracles.tensorir.sanitizer.runtime import (
     CONVERSION,
     DIVERGENT,
     DIVISION,
+    OVERFLOW,
     RACE,
     READ_OUTSIDE,
     UNINITIALISED,
@@ -515,3 +518,76 @@ def test_a_kernel_that_is_split_from_the_host_has_its_barriers() -> None:
     synchronised = tvm.s_tir.transform.ThreadSync("shared")(Module)
     split = tirx.transform.SplitHostDevice()(synchronised)
     assert sanitize(split["main"], args, outputs=[1], module=split) is None
+
+
+# Integers that overflow
+
+
+@T.prim_func(private=True, s_tir=True)
+def doubled(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 8)
+    if tx // 2 < 2:
+        B[tx // 2] = A[tx // 2 + 1] * 2 - A[tx // 2]
+
+
+@T.prim_func(private=True, s_tir=True)
+def registers(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 4)
+    R = T.alloc_buffer((1,), "int32", scope="local")
+    S = T.alloc_buffer((1,), "int32", scope="local")
+    if tx < 2:
+        R[0] = A[tx]
+    S[0] = R[0] * 1000
+    if tx < 2:
+        B[tx] = S[0]
+
+
+@T.prim_func(private=True, s_tir=True)
+def differences(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    tx = T.launch_thread("threadIdx.x", 4)
+    B[tx] = A[1] * 2 - A[2] * 2
+
+
+def overflows(func: tirx.PrimFunc, *numbers: int) -> bool:
+    given = np.int32(numbers)
+    fault = sanitize(func, [given, given.copy()], overflow=True)
+    assert fault is None or fault.kind == OVERFLOW
+    assert sanitize(func, [given, given.copy()]) is None
+    return fault is not None
+
+
+def test_sums_and_products_of_threads_may_overflow() -> None:
+    assert not overflows(doubled, 2**31 - 1, 0, 2**30 - 1, 7)
+    assert overflows(doubled, 2**31 - 1, -1, 0, 0)
+    assert overflows(doubled, 0, 2**30, 0, 0)
+    assert not overflows(doubled, 0, 0, 0, 2**30)  # of threads that do not take part
+
+
+def test_what_nobody_has_written_does_not_overflow() -> None:
+    assert not overflows(registers, 1, 2, 3, 4)
+    assert overflows(registers, 1, 2**30, 3, 4)
+
+
+def test_whole_numbers_do_not_overflow() -> None:
+    far = [np.int32([2**31 - 1, -1, 2**30 - 1, 0]), np.zeros(4, "int32")]
+    with pytest.raises(Undefined, match="cannot hold"):
+        in_whole_numbers(doubled, far)
+    near = [np.int32([0, 2**30, 2**30 + 5, 0]), np.zeros(4, "int32")]
+    np.testing.assert_array_equal(in_whole_numbers(differences, near)[1], [-10] * 4)
+
+
+@T.prim_func(private=True, s_tir=True)
+def last_word(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 16)
+    S = T.alloc_buffer((1,), "float32", scope="shared")
+    S[0] = A[tx]
+    B[0] = S[0]
+
+
+def test_no_barrier_orders_the_threads_of_one_statement() -> None:
+    args = [floats(16), np.zeros(1, "float32")]
+    fault = sanitize(last_word, args, outputs=(1,))
+    assert fault is not None
+    assert (fault.kind, fault.buffer) == (RACE, "S")
+    args[0][:] = 3
+    assert sanitize(last_word, args, outputs=(1,)) is None

@@ -361,3 +361,7 @@ def test_a_stride_has_a_dtype_of_its_own() -> None:
     a, b = np.arange(6, dtype="float32").reshape(2, 3), np.zeros((2, 3), "float32")
     translate(strided)(a, b)
     np.testing.assert_array_equal(b, a + 30)
+
+
+def test_a_program_of_nothing() -> None:
+    translate(tirx.PrimFunc([], ir.Evaluate(tirx.IntImm("int32", 0))))()

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tvm.script import ir as I
+from tvm.script import tirx as T
 
 from relaxfuzz import evaluate
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.errors import Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values.evaluated import differences
 from relaxfuzz.oracles.violation import Case
 
 from ..snippets import load_faults, run_snippet
@@ -75,3 +80,29 @@ def test_recursion_that_may_end_is_only_not_known() -> None:
     mod = faults.calls_itself_on_more()(faults.module())
     with pytest.raises(Unsupported, match="calls inside one another"):
         evaluate(mod, "calls", [np.ones(4, "float32")])
+
+
+@I.ir_module
+class Clipped:
+    @T.prim_func
+    def clipped(A: T.Buffer((1,), "int32")):
+        A[0] = -(2**31)
+        A[0] = 0 - T.max(A[0], 0)
+
+
+def test_the_simplifier_computes_with_whole_numbers() -> None:
+    """It gives `min(0 - A[0], 0)`, and there is no int32 that is `0 - -2147483648`."""
+    call = PassCall("tirx.transform.StmtSimplify()")
+    args = [np.ones(1, "int32")]
+    assert evaluate(Clipped, "clipped", args) == ([0],)
+    assert evaluate(call.build()(Clipped), "clipped", args) == ([-(2**31)],)
+    assert check(Case(Clipped, (call,)), oracles=["evaluated"]) == []
+
+
+def test_a_narrower_type_must_be_wide_enough() -> None:
+    """Compiled code multiplies in 64 bits all the same, and nothing is reported."""
+    call = PassCall(
+        "narrows_products()", factory=f"{FILE}:narrows_products", like="tirx.NarrowDataType"
+    )
+    runs = PassRuns(faults.Products, (call,), contract_of(call), thorough=True)
+    assert next(differences(runs)).kind == "values"

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import tvm
-from tvm import relax
+import tvm_ffi
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.generators.rewrite.nodes import with_type
 
@@ -198,6 +200,29 @@ def calls_itself() -> Pass:
 
 def calls_itself_on_more() -> Pass:
     return _recursive("CallsItselfOnMore", lambda x: relax.op.add(x, relax.const(1.0)))
+
+
+@I.ir_module
+class Products:
+    @T.prim_func
+    def products(A: T.Buffer((4,), "int64")):
+        for i in T.serial(T.int64(4)):
+            A[i] = A[i] * T.int64(2**30)
+
+
+def narrows_products() -> Pass:
+    """Products of int64 are computed in int32."""
+
+    def narrow(product: Any) -> Any:
+        a, b = (tirx.Cast("int32", each) for each in (product.a, product.b))
+        return tirx.Cast("int64", tirx.Mul(a, b))
+
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        func = mod["products"]
+        body = tvm_ffi.structural_map(func.body, (tirx.Mul, narrow), order="post")
+        return tvm.IRModule({"products": func.with_body(body)})
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="NarrowsProducts")
 
 
 FAULTS = {

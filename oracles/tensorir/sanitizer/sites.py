@@ -1,0 +1,129 @@
+"""Checks of PrimFuncs and what they are written for: sites, and the arithmetic of integers."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ....compat import ir
+from ..expressions import Operation
+from ..statements import Statements
+from ..values import INDEX, Value, bits_of, fits, is_float
+
+_SIMPLE = (ir.BufferStore, ir.Bind, ir.AssertStmt, ir.Evaluate, ir.Return)
+"""Statements that faults are shown in; of others the expression is shown."""
+
+
+class Site(NamedTuple):
+    """What a check was written for: the buffer's name, a statement or expression."""
+
+    buffer: str
+    node: Any
+
+
+class Overflow(enum.Enum):
+    """What becomes of int32 and int64, the types of `INDEX`, where they overflow."""
+
+    OF_INDICES = enum.auto()
+    """It is a fault inside of an index. Elsewhere they wrap around."""
+    OF_VALUES = enum.auto()
+    """It is a fault everywhere."""
+    NONE = enum.auto()
+    """They do not: they are whole numbers."""
+
+
+class Sited(Statements):
+    """Numbers what checks are written for.
+
+    Args:
+        overflow: of which arithmetic of integers.
+    """
+
+    def __init__(self, overflow: Overflow = Overflow.OF_INDICES) -> None:
+        super().__init__()
+        self.sites: list[Site] = []
+        self._statement: Any = None
+        self._operation: Any = None
+        self._overflow = overflow
+        self._wide = overflow is not Overflow.OF_INDICES
+        """Elements are read as Python's integers, which do not wrap around."""
+
+    def site(self, buffer: str = "", expr: Any = None) -> int:
+        """A number for the statement that is being written; for an expression outside of one."""
+        self.sites.append(Site(buffer, expr if self._statement is None else self._statement))
+        return len(self.sites) - 1
+
+    def statement(self, stmt: Any) -> None:
+        outer, self._statement = self._statement, stmt if type(stmt) in _SIMPLE else None
+        super().statement(stmt)
+        self._statement = outer
+
+    @contextmanager
+    def within(self, expr: Any) -> Iterator[None]:
+        """The checks that are written here are of this operation."""
+        outer, self._operation = self._operation, expr
+        yield
+        self._operation = outer
+
+    def cast(self, expr: Any) -> Value:
+        with self.within(expr):
+            return super().cast(expr)
+
+    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
+        with self.within(expr):
+            return super().division(expr, floor=floor, rest=rest)
+
+    def shifted(self, expr: Any, symbol: str) -> Value:
+        with self.within(expr):
+            return super().shifted(expr, symbol)
+
+    def converted(self, value: Value, dtype: str) -> Value:
+        if is_float(value.dtype) and dtype.startswith(("int", "uint")):
+            signed = dtype.startswith("int")
+            bits = int(dtype.removeprefix("u").removeprefix("int"))
+            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+            text = self._guarded(
+                "whole", self._operation.ty, self.exact(value), str(low), str(high)
+            )
+            value = Value(text, value.dtype, lanes=value.lanes)
+        return super().converted(value, dtype)
+
+    def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
+        """Where overflow is looked for, both are Python integers, which never overflow."""
+        if self._wide and a.dtype in INDEX:
+            a, b = map(_integers, (a, b))
+        return super().pair(a, b)
+
+    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
+        value = super().arithmetic(expr, symbol, operation)
+        if not self._wide or value.dtype not in INDEX or self._overflow is Overflow.NONE:
+            return value
+        if value.low is not None and (value.high is None or fits(value, value.dtype)):
+            return value
+        text = self.fitting(value, self.site(expr=expr))
+        return dataclasses.replace(value, text=text, low=None, high=None)
+
+    def fitting(self, value: Value, site: int) -> str:
+        """Text of an integer that its dtype must hold."""
+        function = "fit" if value.lanes else "fits"
+        return f"{function}({value.text}, {bits_of(value.dtype)}, {site})"
+
+    def held(self, value: Value) -> str:
+        return value.text if self._overflow is Overflow.NONE else super().held(value)
+
+    def exact(self, value: Value) -> str:
+        if self._wide and value.lanes and value.dtype in INDEX:
+            return f"cast({value.text}, {value.dtype})"
+        return super().exact(value)
+
+
+def _integers(value: Value) -> Value:
+    """A value of Python's integers."""
+    if value.weak:
+        return value
+    if value.lanes:
+        return dataclasses.replace(value, text=f"integers({value.text})")
+    return dataclasses.replace(value, text=f"int({value.text})", weak=True)
