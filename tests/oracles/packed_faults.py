@@ -13,6 +13,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.tensorir.packed_api import FIELD
+from relaxfuzz.oracles.tensorir.packed_stack import BEGIN
 
 Pass = tvm.transform.Pass
 
@@ -113,6 +114,23 @@ def lowers_to_another_intrinsic() -> Pass:
         return tirx.log(call.args[0])
 
     return tvm.transform.Sequential([_then(tvm.ir.Call, other, _nothing()), lowers()])
+
+
+def calls() -> Pass:
+    """Right."""
+    return tirx.transform.LowerTVMBuiltin()
+
+
+def forgets_where_arrays_begin() -> Pass:
+    """The arrays of calls begin where their memory does."""
+
+    def other(call: Any) -> Any:
+        if getattr(call.op, "name", "") != "tirx.tvm_struct_set" or int(call.args[2]) != BEGIN:
+            return call
+        zero = tirx.IntImm("uint64", 0)
+        return tvm.ir.Call(call.op, [*call.args[:3], zero], ret_ty=call.ty)
+
+    return _then(tvm.ir.Call, other, calls())
 
 
 def _nothing() -> Pass:
