@@ -33,6 +33,9 @@ from .values import INDEX, Storage, Value, constant, dtype_of, width_of
 PACKED_FUNC = 1
 """The calling convention that MakePackedAPI gives a PrimFunc."""
 
+PARAMETERS = 4
+"""Of such a PrimFunc: itself, the array of arguments, their number, the result."""
+
 HANDLE = "handle"
 """In place of a dtype: the value is an array, a list of numbers, or None."""
 
@@ -51,11 +54,16 @@ def is_packed(func: tirx.PrimFunc) -> bool:
 
 
 def arguments(func: tirx.PrimFunc) -> list[bool]:
-    """For each argument, whether it is a tensor."""
+    """For each argument, whether it is a tensor.
+
+    Raises:
+        Unsupported: it has other parameters than those of the packed API.
+    """
+    args = _array(func)
     reads = [
         call
         for call in nodes(func, tvm.ir.Call)
-        if getattr(call.op, "name", "") == FIELD and call.args[0].same_as(func.params[1])
+        if getattr(call.op, "name", "") == FIELD and call.args[0].same_as(args)
     ]
     tensors = {int(call.args[1].value) for call in reads if _is_handle(call)}
     count = max((int(call.args[1].value) + 1 for call in reads), default=0)
@@ -82,13 +90,22 @@ def parameters(func: tirx.PrimFunc) -> list[tirx.Var]:
     return [found[place] for place in sorted(found)]
 
 
+def _array(func: tirx.PrimFunc) -> tirx.Var:
+    """The array of arguments."""
+    if len(func.params) != PARAMETERS:
+        raise Unsupported(f"{len(func.params)} parameters of a function of the packed API")
+    found: tirx.Var = func.params[1]
+    return found
+
+
 def _bound(func: tirx.PrimFunc, *, handles: bool) -> dict[tirx.Var, int]:
     """The variables that arguments are bound to, handles or numbers, with the places of these."""
+    args = _array(func)
     return {
         bind.var: int(read.args[1].value)
         for bind in nodes(func, ir.Bind)
         for read in _reads(bind.value, ITEM)
-        if read.args[0].same_as(func.params[1]) and _is_handle(read) == handles
+        if read.args[0].same_as(args) and _is_handle(read) == handles
     }
 
 

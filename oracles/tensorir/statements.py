@@ -331,6 +331,8 @@ class Statements(Expressions):
         value = super().load(expr)
         if storage.width == 1:
             return value
+        if value.lanes:
+            raise Unsupported(f"vectors of elements of dtype {storage.node.ty.dtype}")
         # A copy: what is stored later does not change it.
         return dataclasses.replace(value, text=f"own({value.text})", lanes=True)
 
@@ -339,8 +341,8 @@ class Statements(Expressions):
         indices = self.indices(storage, targets(stmt))
         value = kept(stmt, self.value(stmt.value))
         self.stored(stmt.buffer, storage, value)
-        if value.lanes and storage.width == 1 and not any(index.lanes for index in indices):
-            raise Unsupported("a vector stored to a single element")
+        if value.lanes and (storage.width == 1) != any(index.lanes for index in indices):
+            raise Unsupported(f"a vector stored to elements of dtype {storage.node.ty.dtype}")
         self.emit(f"{storage.name}[{subscript(indices)}] = {value.text}")
 
     def stored(self, buffer: Any, storage: Storage, value: Value) -> None:

@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.tensorir.packed_api import FIELD
-from relaxfuzz.oracles.tensorir.packed_stack import BEGIN
+from relaxfuzz.oracles.tensorir.packed_stack import BEGIN, LANES
 
 Pass = tvm.transform.Pass
 
@@ -98,6 +98,18 @@ def is_too_strict() -> Pass:
         return tirx.AssertStmt(condition.a + 1 == condition.b, stmt.error_kind, stmt.message_parts)
 
     return _then(ir.AssertStmt, stricter)
+
+
+def asks_for_other_lanes() -> Pass:
+    """An assertion wants elements of two more scalars."""
+
+    def stricter(equal: Any) -> Any:
+        lanes = getattr(getattr(equal.a, "op", None), "name", "") == FIELD
+        if not lanes or int(equal.a.args[2].value) != LANES:
+            return equal
+        return equal.a + tirx.const(2, equal.a.ty.dtype) == equal.b
+
+    return _then(ir.EQ, stricter)
 
 
 def lowers() -> Pass:

@@ -168,6 +168,14 @@ def test_values_of_such_calls_are_compared(name: str, wrong: int) -> None:
     assert wrong or given["evaluated"].silent is None
 
 
+def test_other_parameters_than_those_of_the_packed_api_are_named() -> None:
+    func = advance(Plain, Stage.PACKED)["main"]
+    fewer = tirx.PrimFunc(func.params[:1], tirx.Evaluate(0), attrs=func.attrs)
+    for what in (parameters, lambda func: evaluate(tvm.IRModule({"main": func}), "main", [])):
+        with pytest.raises(Unsupported, match="1 parameters of a function of the packed API"):
+            what(fewer)
+
+
 def test_kernels_are_not_read() -> None:
     @I.ir_module
     class Module:
