@@ -93,6 +93,21 @@ def packed(mod: tvm.IRModule) -> str | None:
     return "a parameter that is a buffer: MakePackedAPI comes first" if buffers else None
 
 
+OPERATIONS = (
+    *(ir.Cast, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Min, ir.Max),
+    *(ir.LT, ir.LE, ir.GT, ir.GE, ir.EQ, ir.NE),
+)
+"""On numbers, and conversions of them."""
+
+
+def computes_in(mod: tvm.IRModule, dtype: str) -> bool:
+    """There is an operation on this dtype, or a conversion from or to it."""
+    operations = nodes_of(mod, *OPERATIONS)
+    operands = (op.value if isinstance(op, ir.Cast) else op.a for op in operations)
+    types = (str(getattr(each.ty, "dtype", each.ty)) for each in (*operations, *operands))
+    return any(each.removeprefix("T.").startswith(dtype) for each in types)
+
+
 def accesses(stmt: Any) -> list[Any]:
     """The loads and stores in a statement."""
     return list(nodes(stmt, ir.TensorLoad, ir.BufferStore))

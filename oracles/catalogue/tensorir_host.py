@@ -5,8 +5,9 @@ from __future__ import annotations
 import tvm
 
 from ...compat import ir
+from ...generators.prim_funcs.expressions import FLOATS8
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation
+from ..contract import Exemption, PassContract, Rejection, Relation, Requires, Sought
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
@@ -15,6 +16,7 @@ from .tensorir_common import (
     WITH_TARGET,
     WITHOUT_BLOCKS,
     between,
+    computes_in,
     in_place,
     nodes_of,
     packed,
@@ -49,6 +51,23 @@ def _merged(mod: tvm.IRModule) -> str | None:
         if scopes.count("shared.dyn") > 1:
             return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
     return with_target(mod)
+
+
+def _only_stored(dtype: str) -> Requires:
+    """src/tirx/transform/unsupported_dtype_legalize.cc: "This pass needs to happens after
+    FP8/BF16ComputeLegalizer"; what is computed is computed with the bits."""
+
+    def requires(mod: tvm.IRModule) -> str | None:
+        why = f"an operation on {dtype}: it is legalized first"
+        return packed(mod) or (why if computes_in(mod, dtype) else None)
+
+    return requires
+
+
+def _stores(mod: tvm.IRModule, dtype: str) -> bool:
+    """A buffer is of this dtype."""
+    declared = nodes_of(mod, ir.DeclBuffer, ir.AllocBuffer)
+    return any(str(stmt.buffer.ty.dtype).startswith(dtype) for stmt in declared)
 
 
 def _casts_to_int64(mod: tvm.IRModule, call: PassCall) -> bool:
@@ -166,14 +185,16 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.FP8StorageLegalize",
-        requires=packed,
+        requires=_only_stored("float8"),
+        looks_for=Sought(lambda mod: _stores(mod, "float8"), dtypes=FLOATS8),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,
     ),
     PassContract(
         name="tirx.BF16StorageLegalize",
-        requires=packed,
+        requires=_only_stored("bfloat16"),
+        looks_for=Sought(lambda mod: _stores(mod, "bfloat16"), dtypes=("bfloat16",)),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,

@@ -6,6 +6,7 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
+from ...generators.prim_funcs.expressions import FLOATS8
 from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
 from ..inspect import is_public, nodes, prim_funcs
 from ..passcall import PassCall
@@ -19,6 +20,7 @@ from .tensorir_common import (
     WITHOUT_BLOCKS,
     accesses,
     calls,
+    computes_in,
     has,
     is_vectorized,
     meet,
@@ -124,21 +126,11 @@ _OF_ARGUMENTS = (
 )
 
 
-_OPERATIONS = (
-    *(ir.Cast, ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Min, ir.Max),
-    *(ir.LT, ir.LE, ir.GT, ir.GE, ir.EQ, ir.NE),
-)
-
-
 def _legalized(dtype: str) -> Post:
     """Docstrings: "Legalize bf16 compute Ops", "Legalize fp8 compute Ops"."""
 
     def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-        operations = nodes_of(after, *_OPERATIONS)
-        operands = (op.value if isinstance(op, ir.Cast) else op.a for op in operations)
-        types = (str(getattr(each.ty, "dtype", each.ty)) for each in (*operations, *operands))
-        left = any(each.removeprefix("T.").startswith(dtype) for each in types)
-        return f"an operation on {dtype} is left" if left else None
+        return f"an operation on {dtype} is left" if computes_in(after, dtype) else None
 
     return post
 
@@ -367,6 +359,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,
+        looks_for=Sought(lambda mod: computes_in(mod, "bfloat16"), dtypes=("bfloat16",)),
         # It computes in float32, and rounds where it stores.
         relation=Relation.LOOSE,
         post=_legalized("bfloat16"),
@@ -378,6 +371,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "tirx.transform.FP8ComputeLegalize()", "tirx.transform.FP8ComputeLegalize('float16')"
         ),
         stages=WITHOUT_BLOCKS,
+        looks_for=Sought(lambda mod: computes_in(mod, "float8"), dtypes=FLOATS8),
         relation=Relation.LOOSE,
         post=_legalized("float8"),
         cost=0.2,
