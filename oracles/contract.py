@@ -126,6 +126,8 @@ class Sought:
     """Some of them in a row, each on the result of the one before."""
     traits: tuple[Trait, ...] = ()
     """The traits of modules that have it."""
+    dtypes: tuple[str, ...] = ()
+    """Dtypes of buffers of modules that have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

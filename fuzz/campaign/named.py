@@ -40,7 +40,8 @@ that a table of the pass has forgotten."""
 FORCED = 0.6
 """The chance that all modules of a block have a trait that the pass names."""
 ALONE = 0.95
-"""The same of a pass that names no operator: without the trait, modules have nothing for it."""
+"""The same of a pass that names no operator, and of dtypes that it names alone: without them,
+modules have nothing for it."""
 APART = 0.5
 """The chance that of several such traits a block has some and leaves the others out: code also
 names what it keeps away from."""
@@ -101,6 +102,7 @@ def recipe(
         needed.add(Trait.NO_LEGALIZE)
     traits = _traits(names, random)
     chance = FORCED if names.ops else ALONE
+    of_dtypes = OF_DTYPES if names.ops or names.traits else ALONE
     forced = needed.union(trait for trait in traits if random.random() < chance)
     forced.update(trait for trait in SITUATIONS if random.random() < SPECIAL)
     if random.random() < RETURNED:
@@ -113,7 +115,7 @@ def recipe(
         if each in avoided or (random.random() < LEFT_OUT and each not in kept)
     ]
     numbers = names.numbers if random.random() < NEAR_NUMBERS else ()
-    dtypes = names.dtypes if random.random() < OF_DTYPES else ()
+    dtypes = names.dtypes if random.random() < of_dtypes else ()
     return Recipe(
         ops=ops,
         forced=tuple(each for each in Trait if each in forced),

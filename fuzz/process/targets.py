@@ -11,7 +11,7 @@ from ...generators.seeds import Piece, Whole
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ...oracles.catalogue import has_contract
-from ...oracles.contract import NO_CONTRACT
+from ...oracles.contract import NO_CONTRACT, Sought
 from ...oracles.passcall import PassCall
 
 
@@ -35,7 +35,12 @@ class Named:
     @property
     def usable(self) -> bool:
         """Modules can be made of it."""
-        return bool(self.ops or self.traits)
+        return bool(self.ops or self.traits or self.dtypes)
+
+
+def of_sought(sought: Sought) -> Named:
+    """What a contract says that the pass looks for."""
+    return Named(sought.ops, sought.chains, sought.traits, dtypes=sought.dtypes)
 
 
 @dataclass(frozen=True, slots=True)

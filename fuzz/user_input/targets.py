@@ -13,7 +13,7 @@ from ...oracles.execute.device import CPU, KINDS, missing
 from ...oracles.passcall import BadSpelling, PassCall, bare, parse
 from ...oracles.tiers import ORACLES, USUAL
 from ..process.jobs import by_family as families_of
-from ..process.targets import Named, Target
+from ..process.targets import Named, Target, of_sought
 from .errors import UserError, near
 from .named import names_of
 from .options import Relaxations
@@ -82,7 +82,7 @@ def _of_family(stages: Sequence[Stage], family: str) -> tuple[Stage, ...]:
 def _sought(name: str) -> Named:
     """What a pass of TVM looks for: as its contract says, or as its code names it."""
     sought = catalogue[name].looks_for
-    named = Named() if sought is None else Named(sought.ops, sought.chains, sought.traits)
+    named = Named() if sought is None else of_sought(sought)
     return named if named.usable else names_of(parse(name))
 
 
@@ -179,7 +179,7 @@ def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Name
     return {
         spelling: (
             dataclasses.replace(call, like=likes[spelling]) if call.factory else call,
-            names.get(spelling) or names_of(call),
+            names.get(spelling) or (names_of(call) if spelling in doubtful else _sought(call.name)),
         )
         for spelling, call in calls.items()
     }

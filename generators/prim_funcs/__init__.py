@@ -12,7 +12,9 @@ from tvm import relax, tirx
 
 from ...compat import availability, ir
 from ..modules import ir_modules, named
+from ..scope import DTYPES
 from ..stages import TENSORIR, Stage, advance, step
+from .expressions import FLOATS, FLOATS8, INTEGERS
 from .function import HEADER, NEST, Incomplete, prim_func
 
 __all__ = ["prim_funcs"]
@@ -26,6 +28,9 @@ SMALL: Mapping[str, int] = {"max_functions": 1, "max_bindings": 4}
 """Modules to legalize."""
 
 LEGALIZE = "LegalizeOps"
+
+WRITTEN = frozenset({*FLOATS, *FLOATS8, *INTEGERS}.difference(DTYPES))
+"""The dtypes that loop nests may be asked to have, and modules of Relax may not."""
 
 Functions = list[tuple[bytes, list[bytes]]]
 
@@ -59,9 +64,14 @@ def prim_funcs(
     )
     modules = st.one_of(
         _written(st.lists(function, min_size=1, max_size=2), tuple(dtypes)),
-        legalized(ir_modules(dtypes=dtypes, **{**SMALL, **settings})),
+        legalized(ir_modules(dtypes=of_relax(dtypes), **{**SMALL, **settings})),
     ).filter(lambda mod: mod is not None)
     return modules if to is Stage.TENSORIR else at_stage(modules, to)
+
+
+def of_relax(dtypes: Sequence[str]) -> list[str]:
+    """Without those that only loop nests are written for, such as bfloat16."""
+    return [each for each in dtypes if each not in WRITTEN]
 
 
 def stage_among(stages: Collection[Stage], stage: Stage | str) -> Stage:

@@ -13,6 +13,8 @@ from ..choices import Choices
 from ..values import Dim, same_dim
 
 FLOATS = ("float32", "float16", "float64", "bfloat16")
+FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
+"""In which nothing is computed."""
 INTEGERS = ("int32", "int8", "uint8", "int64", "int16", "uint32")
 
 Expr: TypeAlias = Any
@@ -28,10 +30,24 @@ class Axis:
 
 
 def const(value: float, dtype: str) -> Expr:
-    """A constant of any dtype."""
+    """A constant of any dtype; of a vector, the same in each lane."""
     if dtype == "bool":
         return tirx.const(bool(value), dtype)
-    return tirx.const(value if dtype in FLOATS else int(value), dtype)
+    if dtype in FLOATS8:
+        return ir.Cast(dtype, tirx.const(value, "float32"))
+    scalar, lanes = scalar_of(dtype), lanes_of(dtype)
+    made = tirx.const(value if scalar in FLOATS else int(value), scalar)
+    return ir.Broadcast(made, lanes) if lanes > 1 else made
+
+
+def scalar_of(dtype: str) -> str:
+    """The dtype of the scalars of a vector; of a scalar, its own."""
+    return dtype.partition("x")[0]
+
+
+def lanes_of(dtype: str) -> int:
+    """How many scalars a value of a dtype has."""
+    return int(dtype.partition("x")[2] or 1)
 
 
 class Expressions:
@@ -54,7 +70,7 @@ class Expressions:
             buffers: may be read; the last is the simplest choice.
             scalars: parameters and bound variables that are no indices.
         """
-        self._choices = choices
+        self.choices = choices
         self._index = index
         # Of an empty buffer nothing can be read, but where nothing runs.
         runs = all(axis.extent != 0 for axis in axes if isinstance(axis.extent, int))
@@ -68,13 +84,15 @@ class Expressions:
             return self.leaf(dtype)
         if dtype == "bool":
             return self.condition(depth)
+        if dtype in FLOATS8:
+            return self.cast(self.value("float32", depth), dtype)
         if dtype in FLOATS:
-            return self._choices.pick(_FLOATING)(self, dtype, depth - 1)
-        return self._choices.pick(_INTEGRAL)(self, dtype, depth - 1)
+            return self.choices.pick(_FLOATING)(self, dtype, depth - 1)
+        return self.choices.pick(_INTEGRAL)(self, dtype, depth - 1)
 
     def leaf(self, dtype: str) -> Expr:
         """An element, a number, or a variable."""
-        c = self._choices
+        c = self.choices
         match c.pick(("load", "load", "load", "number", "variable")):
             case "number":
                 return const(c.pick((1, 2, 3, 0)), dtype)
@@ -103,7 +121,7 @@ class Expressions:
         Args:
             at: the number of the dimension: the simplest index is the axis of that number.
         """
-        c = self._choices
+        c = self.choices
         extent: Dim = int(dim.value) if isinstance(dim, tirx.IntImm) else dim
         fitting = [axis.var for axis in self.axes if same_dim(axis.extent, extent)]
         if len(self.axes) > at and same_dim(self.axes[at].extent, extent):
@@ -132,7 +150,7 @@ class Expressions:
 
     def _linear(self) -> Expr:
         """The variable of an axis, or a multiple of it plus another, as where axes were fused."""
-        c = self._choices
+        c = self.choices
         axis = c.pick(self.axes)
         if not c.flag(0.2):
             return axis.var
@@ -140,7 +158,7 @@ class Expressions:
 
     def condition(self, depth: int = 1) -> Expr:
         """A truth value."""
-        c = self._choices
+        c = self.choices
         if depth > 1:
             match c.pick(("compare", "compare", "and", "or", "not")):
                 case "and":
@@ -159,7 +177,7 @@ class Expressions:
 
     def _bounded(self) -> tuple[Expr, Expr]:
         """What depends on axes, and a bound: mostly one inside of its range."""
-        c = self._choices
+        c = self.choices
         if c.flag(0.2):
             return self._linear(), self._number(c.below(12))
         axis = c.pick(self.axes)
@@ -168,7 +186,7 @@ class Expressions:
 
     def constant_condition(self) -> Expr:
         """A truth value that is the same for all axes, where a scalar is given."""
-        c = self._choices
+        c = self.choices
         if not self.scalars:
             return self.condition()
         scalar = c.pick(self.scalars)
@@ -208,7 +226,7 @@ def _binary(combine: Callable[[Expr, Expr], Expr]) -> Operation:
 def _by(combine: Callable[[Expr, Expr], Expr], *numbers: int) -> Operation:
     """With a constant that makes it defined."""
     return lambda e, dtype, depth: combine(
-        e.value(dtype, depth), const(e._choices.pick(numbers), dtype)
+        e.value(dtype, depth), const(e.choices.pick(numbers), dtype)
     )
 
 
@@ -227,7 +245,7 @@ def _leaf(e: Expressions, dtype: str, depth: int) -> Expr:
 
 def _chosen(e: Expressions, dtype: str, depth: int) -> Expr:
     """Of `if_then_else` only one side is evaluated, of Select either may be."""
-    choose = e._choices.pick((tirx.if_then_else, ir.Select))
+    choose = e.choices.pick((tirx.if_then_else, ir.Select))
     return choose(e.condition(), e.value(dtype, depth), e.leaf(dtype))
 
 
@@ -237,7 +255,7 @@ def _let(e: Expressions, dtype: str, depth: int) -> Expr:
 
 
 def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
-    other = e._choices.pick([each for each in (*FLOATS[:3], *INTEGERS[:4]) if each != dtype])
+    other = e.choices.pick([each for each in (*FLOATS[:3], *INTEGERS[:4]) if each != dtype])
     return e.cast(e.value(other, depth), dtype)
 
 
@@ -245,7 +263,7 @@ def _widened(e: Expressions, dtype: str, depth: int) -> Expr:
     """Computed in a wider dtype than its operands have, as sums of products are."""
     inside = NARROWER.get(dtype, dtype)
     a, b = e.cast(e.value(inside, depth), dtype), e.cast(e.leaf(inside), dtype)
-    return a + b if e._choices.flag() else a * b
+    return a + b if e.choices.flag() else a * b
 
 
 NARROWER = {
@@ -263,13 +281,13 @@ def _quotient(e: Expressions, dtype: str, depth: int) -> Expr:
     numbers = [each for each in e.scalars if str(each.ty.dtype) in ("int32", "int64")]
     if not numbers:
         return e.leaf(dtype)
-    by = e._choices.pick(numbers)
+    by = e.choices.pick(numbers)
     own = str(by.ty.dtype)
-    by = by - const(e._choices.pick((2, 1, 3)), own)
-    of = e.cast(e._choices.pick([*(axis.var for axis in e.axes), *numbers]), own)
+    by = by - const(e.choices.pick((2, 1, 3)), own)
+    of = e.cast(e.choices.pick([*(axis.var for axis in e.axes), *numbers]), own)
     guard = ir.NE(by, const(0, own))
     one = tirx.if_then_else(guard, tirx.floordiv(of, by), const(1, own))
-    if e._choices.flag():
+    if e.choices.flag():
         return e.cast(one, dtype)
     return e.cast(one + tirx.if_then_else(guard, tirx.floordiv(of, by), const(2, own)), dtype)
 
@@ -279,19 +297,19 @@ def _negative(e: Expressions, dtype: str, depth: int) -> Expr:
     value = e.value(dtype, depth)
     if dtype.startswith("u"):
         return value
-    if e._choices.flag():
+    if e.choices.flag():
         value = tirx.floormod(value, const(6, dtype))
-    divide = e._choices.pick((tirx.floordiv, tirx.truncdiv, tirx.floormod, tirx.truncmod))
-    return divide(value, const(e._choices.pick((-2, -3)), dtype))
+    divide = e.choices.pick((tirx.floordiv, tirx.truncdiv, tirx.floormod, tirx.truncmod))
+    return divide(value, const(e.choices.pick((-2, -3)), dtype))
 
 
 def _of_clipped(e: Expressions, dtype: str, depth: int) -> Expr:
     """A quotient or a remainder of what is bounded on one side alone."""
-    clip, limit = e._choices.pick(((tirx.max, -3), (tirx.min, 3), (tirx.max, -100), (tirx.max, 0)))
+    clip, limit = e.choices.pick(((tirx.max, -3), (tirx.min, 3), (tirx.max, -100), (tirx.max, 0)))
     limit = abs(limit) if dtype.startswith("u") else limit
-    divide = e._choices.pick((tirx.floordiv, tirx.floormod, tirx.truncdiv, tirx.truncmod))
+    divide = e.choices.pick((tirx.floordiv, tirx.floormod, tirx.truncdiv, tirx.truncmod))
     clipped = clip(e.value(dtype, depth), const(limit, dtype))
-    return divide(clipped, const(e._choices.pick((3, 2, 5)), dtype))
+    return divide(clipped, const(e.choices.pick((3, 2, 5)), dtype))
 
 
 def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
@@ -300,7 +318,29 @@ def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
     return tirx.bitwise_xor(a, b) if dtype.startswith("u") else a - b
 
 
-_SHARED: tuple[Operation, ...] = (
+def _external(e: Expressions, dtype: str, depth: int) -> Expr:
+    """A call of a function of C, which is linked to the compiled code."""
+    inside = dtype if dtype == "float64" else "float32"
+    name, count = e.choices.pick(OF_C)
+    operands = [e.value(inside, depth), *(e.leaf(inside) for _ in range(count - 1))]
+    kind = e.choices.pick(("tirx.call_pure_extern",) * 3 + ("tirx.call_extern",))
+    symbol = ir.StringImm(name if inside == "float64" else f"{name}f")
+    return e.cast(tirx.call_intrin(inside, kind, symbol, *operands), dtype)
+
+
+OF_C = (
+    ("fabs", 1),
+    ("fma", 3),
+    ("fmax", 2),
+    ("floor", 1),
+    ("copysign", 2),
+    ("fmin", 2),
+    ("trunc", 1),
+    ("hypot", 2),
+)
+"""Functions of `math.h`, and how many operands they have; those of float end in "f"."""
+
+SHARED: tuple[Operation, ...] = (
     _leaf,
     _binary(lambda a, b: a + b),
     _binary(lambda a, b: a * b),
@@ -312,19 +352,21 @@ _SHARED: tuple[Operation, ...] = (
     _cast,
     _widened,
 )
+"""On all numbers."""
 
 _FLOATING: tuple[Operation, ...] = (
-    *_SHARED,
+    *SHARED,
     _by(lambda a, b: tirx.div(a, b), 2, 4),
     _unary(tirx.exp),
     _unary(tirx.tanh),
     _unary(lambda a: tirx.sqrt(tirx.abs(a))),
     _unary(tirx.sigmoid),
     _unary(tirx.floor),
+    _external,
 )
 
 _INTEGRAL: tuple[Operation, ...] = (
-    *_SHARED,
+    *SHARED,
     _by(tirx.floordiv, 2, 3),
     _by(tirx.floormod, 2, 5),
     _by(tirx.truncdiv, 2, 3),

@@ -13,7 +13,7 @@ from tvm.script.ir_builder import tirx as builder
 
 from ..choices import Choices
 from ..values import Dim
-from .expressions import FLOATS, INTEGERS, NARROWER
+from .expressions import FLOATS, FLOATS8, INTEGERS, NARROWER
 from .nests import nest
 from .rare.helpers import called
 from .task import Task
@@ -30,9 +30,13 @@ DTYPES = ("float32", *FLOATS[1:], *INTEGERS, "bool")
 SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12)
 """Of dimensions; few are divided by what loops are split by."""
 
-FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
 FLOAT8 = 0.06
 """The chance that floats are given in one byte, as weights are."""
+STORED = 0.4
+"""The chance that they are results, too, where they are asked for."""
+VECTORS = 0.04
+"""The chance that the elements of most buffers are vectors."""
+LANES = (4, 2, 8)
 CALLING = 0.3
 """The chance that a function without blocks calls a private one."""
 
@@ -85,9 +89,13 @@ def prim_func(
     c = Choices(header)
     # What TVM simplifies are integers.
     usual = c.pick(list(dtypes) if dtypes else ("float32", "float32", *DTYPES, "int32", "int64"))
+    # What is in one byte is computed in more.
+    byte, usual = (usual, "float32") if usual in FLOATS8 else (None, usual)
     given = NARROWER.get(usual, usual) if c.flag(WIDENING) else usual
-    if usual in FLOATS and c.flag(FLOAT8):
-        given = c.pick(FLOATS8)
+    if byte or (usual in FLOATS and c.flag(FLOAT8)):
+        given = byte or c.pick(FLOATS8)
+    result = byte if byte and c.flag(STORED) else usual
+    lanes = c.pick(LANES) if c.flag(VECTORS) else 1
     index = c.pick(("int32", "int64"))
     sizes = _sizes(c)
     if any(not isinstance(size, int) for size in sizes):
@@ -96,7 +104,7 @@ def prim_func(
     with IRBuilder() as ib, completed(builder.prim_func(s_tir=blocks)):
         builder.func_name(name)
         readable = [
-            builder.arg(letter, _parameter(c, _shape(c, sizes), _dtype(c, given)))
+            builder.arg(letter, _parameter(c, _shape(c, sizes), _dtype(c, given, lanes)))
             for letter in "ABC"[: 1 + c.pick((0, 1, 0, 2))]
         ]
         scalars = []
@@ -104,7 +112,7 @@ def prim_func(
             dtype = c.pick(("int32", "float32", "int64"))
             scalars.append(builder.arg("scalar", tirx.Var("scalar", dtype)))
         outputs = [
-            builder.arg(f"out{number}", _parameter(c, _shape(c, sizes), _dtype(c, usual)))
+            builder.arg(f"out{number}", _parameter(c, _shape(c, sizes), _dtype(c, result, lanes)))
             for number in range(1 + (len(bodies) > 1 and c.flag(0.3)))
         ]
         builder.func_attr({"tirx.noalias": not c.flag(0.1)})
@@ -121,7 +129,8 @@ def prim_func(
                 target = outputs[number - between]
             else:
                 like = Choices(bodies[0]) if chained else b
-                target = _allocated(like, _shape(like, known), _dtype(like, usual), blocks=blocks)
+                dtype = _dtype(like, usual, lanes)
+                target = _allocated(like, _shape(like, known), dtype, blocks=blocks)
                 IRBuilder.name("DEFGH"[number], target)
             # An output may also be updated.
             updated = number >= between and b.flag(0.1)
@@ -129,7 +138,8 @@ def prim_func(
             task = Task(target, [target] * updated + readable, scalars, index, blocks, output)
             nest(b, task)
             readable = [target] if chained else [*readable, target]
-        others = called(c, f"{name}_helper", task) if c.flag(CALLING) and not blocks else {}
+        calling = c.flag(CALLING) and not blocks and task.lanes == 1
+        others = called(c, f"{name}_helper", task) if calling else {}
     main = ib.get().with_attr("global_symbol", name)
     return {tvm.ir.GlobalVar(name): main, **others}
 
@@ -150,8 +160,11 @@ def _shape(c: Choices, sizes: Sequence[Dim]) -> list[Dim]:
     return shape[:3] + [2] * (len(shape) > 3)
 
 
-def _dtype(c: Choices, usual: str) -> str:
-    return c.pick(DTYPES) if c.flag(0.15) else usual
+def _dtype(c: Choices, usual: str, lanes: int) -> str:
+    dtype = c.pick(DTYPES) if c.flag(0.15) else usual
+    if lanes == 1 or dtype == "bool" or dtype in FLOATS8 or c.flag(0.2):
+        return dtype
+    return f"{dtype}x{lanes}"
 
 
 def _parameter(c: Choices, shape: Sequence[Dim], dtype: str) -> tirx.Buffer:

@@ -15,7 +15,7 @@ from tvm import tirx
 from ...compat import ir
 from ..modules import ir_modules
 from ..stages import DEVICE, Stage
-from . import SMALL, at_stage, legalized, stage_among
+from . import SMALL, at_stage, legalized, of_relax, stage_among
 from .reductions import BYTES as REDUCTION
 from .reductions import reduction
 from .threads import BYTES as KERNEL
@@ -66,6 +66,7 @@ def kernels(
     stage: Stage | str = Stage.KERNELS,
     target: str | None = None,
     numbers: Sequence[float] = SIZES,
+    dtypes: Sequence[str] = (),
     **settings: Any,
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of public PrimFuncs that are bound to a target.
@@ -79,6 +80,7 @@ def kernels(
             `prim_funcs`.
         target: a name of `TARGETS`; None: any of them.
         numbers: sizes of many dimensions.
+        dtypes: see `prim_funcs`.
         settings: further ones of `ir_modules`, for what is legalized.
 
     Raises:
@@ -88,7 +90,7 @@ def kernels(
     to = stage_among(DEVICE, stage)
     if target is not None and target not in TARGETS:
         raise InvalidArgument(f"Expected a target among {', '.join(TARGETS)}, got {target!r}")
-    relax = {"numbers": numbers, **SMALL, **settings}
+    relax = {"numbers": numbers, **SMALL, **settings, "dtypes": of_relax(dtypes)}
     funcs = st.one_of(
         legalized(ir_modules(**relax)),
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),

@@ -20,7 +20,7 @@ def loops(
     """Loops of these extents, one inside of the other, which may run in any order.
 
     Args:
-        plain: nothing inside hinders a vectorised loop.
+        plain: nothing inside hinders a vectorised loop, but an element that is a vector itself.
         ends: of their names.
     """
     kind = c.pick(("serial",) * 15 + ("parallel", "vectorized", "unroll") * 4 + ("pragma",))
@@ -33,7 +33,7 @@ def loops(
             if kind == "parallel" and at == 0:
                 make = builder.parallel
             elif kind == "vectorized" and last and plain and small and extent != 1:
-                make = builder.vectorized
+                make = builder.vectorized if task.lanes == 1 else builder.serial
             elif kind == "unroll" and last and small:
                 make = builder.unroll
             elif kind == "pragma" and last:

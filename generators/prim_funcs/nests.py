@@ -13,7 +13,7 @@ from tvm.script.ir_builder import tirx as builder
 from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
-from .expressions import FLOATS, Expr, const
+from .expressions import FLOATS8, Expr, const
 from .loops import loops
 from .rare import nests as rare
 from .stages import carried, counted, padded, staged
@@ -29,6 +29,10 @@ def nest(c: Choices, task: Task) -> None:
     kinds = _IN_BLOCKS if task.blocks else _PLAIN
     if c.flag(RARE):
         kinds = rare.IN_BLOCKS if task.blocks else rare.PLAIN
+    if task.dtype in FLOATS8:
+        kinds = _STORED if task.blocks else _STORED[-3:]
+    elif task.lanes > 1:
+        kinds = tuple(kind for kind in kinds if kind not in _OF_SCALARS)
     c.pick(kinds)(c, task)
 
 
@@ -85,7 +89,7 @@ def _reduction(c: Choices, task: Task) -> None:
 def _reducer(c: Choices, dtype: str) -> tuple[float, Callable[[Expr, Expr], Expr]]:
     if dtype == "bool":
         return 0, ir.Or
-    least = -100 if dtype in FLOATS or not dtype.startswith("u") else 0
+    least = 0 if dtype.startswith("u") else -100
     return c.pick(
         (
             (0, lambda a, b: a + b),
@@ -298,3 +302,9 @@ _PLAIN: tuple[Nest, ...] = (
     counted,
     padded,
 )
+
+_STORED: tuple[Nest, ...] = (_spatial, _split, _fused, _opaque, _plain, _guarded, _tiled)
+"""That compute nothing of what they store; the last three are without blocks."""
+
+_OF_SCALARS: tuple[Nest, ...] = (_matched, padded, rare.in_vectors)
+"""In which an element decides, or is one of several in a vector."""

@@ -12,7 +12,7 @@ from tvm.script.ir_builder import tirx as builder
 from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
-from .expressions import Axis, Expr, const
+from .expressions import FLOATS8, Axis, Expr, const
 from .task import REDUCED, Task, counter, own_buffer, total
 
 IN_VECTORS = 0.15
@@ -24,6 +24,10 @@ def element(c: Choices, task: Task, axes: Sequence[Axis], at: Sequence[Expr], pl
     kinds = _STATEMENTS
     if plain:
         kinds = _PLAIN if c.flag(1 - IN_VECTORS) else _LOOPS
+    if task.dtype in FLOATS8:
+        kinds = _STORED
+    elif task.lanes > 1:
+        kinds = tuple(kind for kind in kinds if kind is not _bound)  # what has a name may decide
     c.pick(kinds)(c, task, axes, list(at))
 
 
@@ -224,6 +228,9 @@ Statement = Callable[[Choices, Task, Sequence[Axis], list[Expr]], None]
 
 _PLAIN: tuple[Statement, ...] = (_store, _store, _either, _bound)
 """Without a loop."""
+
+_STORED: tuple[Statement, ...] = (_store, _either)
+"""That compute nothing of the elements of the target."""
 
 _LOOPS: tuple[Statement, ...] = (_accumulated,)
 

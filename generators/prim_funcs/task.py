@@ -15,7 +15,8 @@ from tvm.script.ir_builder import tirx as builder
 from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
-from .expressions import Axis, Expr, Expressions
+from .expressions import Axis, Expr, Expressions, lanes_of
+from .rare.vectors import Vectors
 
 FACTORS = (2, 4, 3)
 """By which loops are split."""
@@ -50,6 +51,11 @@ class Task:
         """Of the target."""
         return str(self.target.ty.dtype)
 
+    @property
+    def lanes(self) -> int:
+        """How many scalars an element of the target has."""
+        return lanes_of(self.dtype)
+
     def number(self, dim: Dim | int) -> Expr:
         """An extent as an expression."""
         return tirx.IntImm(self.index, dim) if isinstance(dim, int) else dim
@@ -65,7 +71,9 @@ class Task:
 
     def expressions(self, c: Choices, axes: Sequence[Axis]) -> Expressions:
         """What a statement among these axes may compute."""
-        return Expressions(c, self.index, self.readable, axes, self.scalars)
+        several = any(lanes_of(str(b.ty.dtype)) > 1 for b in (self.target, *self.readable))
+        make = Vectors if several else Expressions
+        return make(c, self.index, self.readable, axes, self.scalars)
 
 
 def own_buffer(

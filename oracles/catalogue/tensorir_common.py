@@ -100,8 +100,10 @@ def computes_in(mod: tvm.IRModule, dtype: str) -> bool:
 
 
 def legalized(dtype: str) -> Requires:
-    """Nothing is computed in the dtype, and there are no numbers of it: the pipeline comes by the
-    pass that legalizes computations before the one that legalizes storage.
+    """Nothing is computed in the dtype, and there are no numbers of it.
+
+    src/tirx/transform/unsupported_dtype_legalize.cc: "This pass needs to happens after
+    FP8/BF16ComputeLegalizer"; what is computed would be computed with the bits.
     """
 
     def requires(mod: tvm.IRModule) -> str | None:

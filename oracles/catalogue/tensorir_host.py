@@ -5,8 +5,9 @@ from __future__ import annotations
 import tvm
 
 from ...compat import ir
+from ...generators.prim_funcs.expressions import FLOATS8
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation
+from ..contract import Exemption, PassContract, Rejection, Relation, Sought
 from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
@@ -46,6 +47,12 @@ def _merged(mod: tvm.IRModule) -> str | None:
     if dynamic_pieces(mod) > 1:
         return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
     return with_target(mod)
+
+
+def _stores(mod: tvm.IRModule, dtype: str) -> bool:
+    """A buffer is of this dtype."""
+    declared = nodes_of(mod, ir.DeclBuffer, ir.AllocBuffer)
+    return any(str(stmt.buffer.ty.dtype).startswith(dtype) for stmt in declared)
 
 
 def _casts_to_int64(mod: tvm.IRModule, call: PassCall) -> bool:
@@ -164,6 +171,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.FP8StorageLegalize",
         requires=legalized("float8"),
+        looks_for=Sought(lambda mod: _stores(mod, "float8"), dtypes=FLOATS8),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,
@@ -171,6 +179,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.BF16StorageLegalize",
         requires=legalized("bfloat16"),
+        looks_for=Sought(lambda mod: _stores(mod, "bfloat16"), dtypes=("bfloat16",)),
         stages=BEHIND,
         relation=Relation.LOWERED,
         cost=0.2,

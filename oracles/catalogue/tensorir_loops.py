@@ -6,6 +6,7 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
+from ...generators.prim_funcs.expressions import FLOATS8
 from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
 from ..inspect import is_public, nodes, prim_funcs
 from ..passcall import PassCall
@@ -358,6 +359,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,
+        looks_for=Sought(lambda mod: computes_in(mod, "bfloat16"), dtypes=("bfloat16",)),
         # It computes in float32, and rounds where it stores.
         relation=Relation.LOOSE,
         post=_legalized("bfloat16"),
@@ -369,6 +371,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             "tirx.transform.FP8ComputeLegalize()", "tirx.transform.FP8ComputeLegalize('float16')"
         ),
         stages=WITHOUT_BLOCKS,
+        looks_for=Sought(lambda mod: computes_in(mod, "float8"), dtypes=FLOATS8),
         relation=Relation.LOOSE,
         post=_legalized("float8"),
         cost=0.2,

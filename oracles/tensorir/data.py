@@ -10,6 +10,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..inspect import nodes
+from .expressions import EXTERNAL
 from .intrinsics import BINARY, UNARY
 from .values import is_float
 
@@ -55,6 +56,8 @@ def _call(expr: Any) -> list[Any]:
     if name == "prim.if_then_else":
         return list(expr.args)[1:]
     short = name.rpartition(".")[2]
+    if short in EXTERNAL:
+        return list(expr.args)[1:]
     return list(expr.args) if short in UNARY or short in BINARY else []
 
 

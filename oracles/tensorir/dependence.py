@@ -39,7 +39,7 @@ from ...compat import ir
 from ..errors import Unsupported
 from .forms import FIELDS, LEAVES, Form, Forms, integer, variables_of
 from .statements import REDUCE, TRANSPARENT
-from .values import dtype_of, is_float
+from .values import dtype_of, is_float, width_of
 
 COMMUTATIVE: Mapping[type, str] = {
     ir.Add: "add",
@@ -171,6 +171,7 @@ class Plan:
         if kind is ir.SeqStmt:
             return _largest([self.statement(item) for item in stmt.seq])
         if kind is ir.BufferStore:
+            self._element(stmt.buffer)
             self._accesses.append(Access(stmt.buffer.__chandle__(), list(stmt.indices), True))
             for index in self._accesses[-1].indices:
                 self.expression(index)
@@ -205,6 +206,11 @@ class Plan:
         if handle in self._forms.values or handle in self._of_var:
             self.sound = False
         self._forms.values[handle] = value
+
+    def _element(self, buffer: Any) -> None:
+        """An element that is a vector has an axis of its own."""
+        if width_of(buffer.ty.dtype) > 1:
+            self.sound = False
 
     def _alias(self, buffer: Any, data: Any) -> None:
         if len(buffer.ty.strides):
@@ -277,6 +283,7 @@ class Plan:
             return
         if kind is ir.TensorLoad:
             indices = list(expr.indices)
+            self._element(ir.tensor_of(expr))
             self._accesses.append(Access(ir.tensor_of(expr).__chandle__(), indices, False))
             for index in indices:
                 self.expression(index)

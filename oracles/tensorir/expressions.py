@@ -18,7 +18,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..errors import Unsupported
-from .intrinsics import BINARY, BITS, UNARY
+from .intrinsics import BINARY, BITS, DTYPES, OF_C, UNARY
 from .values import (
     INDEX,
     NATIVE,
@@ -424,10 +424,23 @@ class Expressions:
             a, b, c = map(self.value, args)
             text = f"({self.exact(a)} * {self.exact(b)} + {self.exact(c)})"
             return Value(text, a.dtype, lanes=a.lanes or b.lanes or c.lanes)
+        if short in EXTERNAL:
+            return self._external(str(args[0].value), list(args)[1:], dtype_of(expr.ty))
         if short == "large_uint_imm":
             number = int(args[0].value) | int(args[1].value) << 32
             return Value(str(number), dtype_of(expr.ty), weak=True)
         raise Unsupported(f"TensorIR operator {name}")
+
+    def _external(self, name: str, operands: Sequence[Any], dtype: str) -> Value:
+        """A call of a function that is linked to the compiled code."""
+        if name not in OF_C:
+            raise Unsupported(f"external function {name}")
+        function, expected = OF_C[name]
+        values = [self.value(operand) for operand in operands]
+        if {dtype, *(value.dtype for value in values)} != {expected}:
+            raise Unsupported(f"external function {name} of dtype {dtype}")
+        texts = ", ".join(map(self.exact, values))
+        return Value(f"{function}({texts})", dtype, lanes=any(value.lanes for value in values))
 
     def _float(self, name: str, operand: Value) -> None:
         if not is_float(operand.dtype):
@@ -439,7 +452,11 @@ _BITS: Mapping[str, int] = {f"{sign}int{bits}": bits for sign in ("", "u") for b
     "bfloat16": 16,
     "float32": 32,
     "float64": 64,
+    **{name: 8 for name in DTYPES if name.startswith("float8")},
 }
+
+EXTERNAL = frozenset({"call_extern", "call_pure_extern"})
+"""Calls of functions that are linked to the compiled code."""
 
 _INTEGER = frozenset({"clz", "popcount"})
 

@@ -142,6 +142,17 @@ def popcount(x: Any) -> Any:
     return np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype)[()]
 
 
+def away(x: Any) -> Any:
+    """`round` of C: halves go away from zero."""
+    return np.trunc(x + np.copysign(cast(0.5, np.asarray(x).dtype), x))
+
+
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """`a * b + c`; of what float64 holds exactly it is rounded once."""
+    dtype = np.asarray(a).dtype
+    return cast(cast(a, np.float64) * b + c, dtype)
+
+
 def ldexp(x: Any, exponent: Any) -> Any:
     return np.ldexp(x, np.asarray(exponent).astype("int32"))
 
@@ -205,6 +216,26 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "ldexp": ldexp,
 }
 
+_OF_C = """
+exp exp2 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf
+fabs floor ceil trunc nearbyint pow fmod atan2 hypot copysign nextafter fma fmax fmin
+"""
+
+C_FUNCTIONS: Mapping[str, str] = {
+    **{name: name for name in _OF_C.split()},
+    "rint": "nearbyint",
+    "round": "away",
+}
+"""Functions of `math.h` by name: what computes them here. Those of float end in "f"."""
+
+OF_C: Mapping[str, tuple[str, str]] = {
+    f"{name}{suffix}": (function, dtype)
+    for name, function in C_FUNCTIONS.items()
+    for suffix, dtype in (("", "float64"), ("f", "float32"))
+}
+"""External functions that PrimFuncs may call: what computes them, and the dtype of their operands
+and results."""
+
 DTYPES: Mapping[str, Any] = {
     "bool": np.bool_,
     **{f"{sign}int{bits}": getattr(np, f"{sign}int{bits}") for sign in ("", "u") for bits in BITS},
@@ -238,11 +269,13 @@ NAMES: Mapping[str, Any] = {
     "minimum": np.minimum,
     "maximum": np.maximum,
     "Undefined": Undefined,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
     **{
         function.__name__: function
         for function in (
             *(cast, wrapped, reinterpret, divisor, shift, truncdiv, truncmod, floor_div, floor_mod),
-            *(lesser, greater, differs, at, steps),
+            *(lesser, greater, differs, at, steps, away, fma),
         )
     },
 }

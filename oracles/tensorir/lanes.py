@@ -11,8 +11,8 @@ from typing import Any
 from .dependence import Loop, Plan
 from .intrinsics import BITS
 from .runtime import CHUNK, MATMUL
-from .statements import Statements, kept, targets, type_name
-from .values import Storage, Value, subscript
+from .statements import Statements, kept, targets
+from .values import Storage, Value, subscript, type_name
 
 PER_STEP = 100
 """Lanes that count as one iteration."""

@@ -12,9 +12,22 @@ from tvm import tirx
 
 from ...compat import ir
 from ..errors import Unsupported
-from .expressions import Expressions
+from .expressions import EXTERNAL, Expressions
 from .packed import PACKED
-from .values import INDEX, Storage, Value, constant, dtype_of, subscript, width_of
+from .values import (
+    INDEX,
+    Storage,
+    Value,
+    added,
+    constant,
+    dtype_of,
+    lanes_of,
+    product,
+    sizes_of,
+    subscript,
+    type_name,
+    width_of,
+)
 
 TRANSPARENT = (
     "pragma_",
@@ -89,9 +102,7 @@ class Statements(Expressions):
                 self._scalar(param, name)
         for param, name in shaped:
             dtype = type_name(dtype_of(param.ty.dtype))
-            if width_of(param.ty.dtype) > 1:
-                raise Unsupported(f"parameter {param.name} of dtype {param.ty.dtype}")
-            shape = list(param.ty.shape)
+            shape = [*param.ty.shape, *lanes_of(param.ty.dtype)]
             sizes = [int(dim.value) for dim in shape if isinstance(dim, tirx.IntImm)]
             if len(sizes) == len(shape):
                 self.emit(f"shaped({name}, {dtype}, {tuple(sizes)})")
@@ -138,7 +149,7 @@ class Statements(Expressions):
                 self.value(stride).literal != step.literal and step.literal is not None
             ):
                 raise Unsupported(f"parameter {buffer.name} with strides {ty.strides}")
-            step = _product(step, self.value(dim))
+            step = product(step, self.value(dim))
 
     def declare(self, buffer: Any, name: str) -> Storage:
         """A buffer whose array has this name."""
@@ -272,6 +283,8 @@ class Statements(Expressions):
         """A block's own name for a region of a buffer."""
         buffer, source = match.buffer, self.storage(ir.tensor_of(match.source))
         ty = buffer.ty
+        if source.width > 1:
+            raise Unsupported(f"a region of a buffer of dtype {ty.dtype}")
         name = self.fresh("b")
         begins, extents = [], []
         for r in match.source.region:
@@ -297,24 +310,40 @@ class Statements(Expressions):
         """Another view of memory that a buffer stands for."""
         buffer, source = stmt.buffer, self.pointed(stmt.data)
         ty = buffer.ty
-        shape = ", ".join(self.value(dim).text for dim in ty.shape)
-        strides = ", ".join(self.value(stride).text for stride in ty.strides)
-        offset = added(self.begin(stmt.data), self.value(ty.elem_offset)).text
+        width, lanes = width_of(ty.dtype), lanes_of(ty.dtype)
+        shape = ", ".join(self.value(dim).text for dim in (*ty.shape, *lanes))
+        strides = ", ".join(self._scalars(self.value(stride), width).text for stride in ty.strides)
+        if strides and lanes:
+            strides += ", 1"
+        begin = self._scalars(self.begin(stmt.data), source.width)
+        offset = added(begin, self._scalars(self.value(ty.elem_offset), width)).text
         name = self.fresh("b")
-        if width_of(ty.dtype) > 1:
-            raise Unsupported(f"buffer {buffer.name} of dtype {ty.dtype} over another one")
         dtype = type_name(dtype_of(ty.dtype))
         self.emit(f"{name} = view({source.name}, {dtype}, [{shape}], [{strides}], {offset})")
         self.declare(buffer, name)
         self._sources[buffer.__chandle__()] = source.node.__chandle__()
+
+    def _scalars(self, elements: Value, width: int) -> Value:
+        """So many elements of a buffer, as scalars."""
+        return product(elements, constant(width, elements.dtype)) if width > 1 else elements
+
+    def load(self, expr: Any) -> Value:
+        storage = self.storage(ir.tensor_of(expr))
+        value = super().load(expr)
+        if storage.width == 1:
+            return value
+        if value.lanes:
+            raise Unsupported(f"vectors of elements of dtype {storage.node.ty.dtype}")
+        # A copy: what is stored later does not change it.
+        return dataclasses.replace(value, text=f"own({value.text})", lanes=True)
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
         indices = self.indices(storage, targets(stmt))
         value = kept(stmt, self.value(stmt.value))
         self.stored(stmt.buffer, storage, value)
-        if value.lanes and not any(index.lanes for index in indices):
-            raise Unsupported("a vector stored to a single element")
+        if value.lanes and (storage.width == 1) != any(index.lanes for index in indices):
+            raise Unsupported(f"a vector stored to elements of dtype {storage.node.ty.dtype}")
         self.emit(f"{storage.name}[{subscript(indices)}] = {self.held(value)}")
 
     def stored(self, buffer: Any, storage: Storage, value: Value) -> None:
@@ -355,6 +384,8 @@ class Statements(Expressions):
                 self.emit(JUMPS[name])
             elif name == "tirx.tvm_call_packed":
                 self.packed(expr.args[0].value, list(expr.args)[1:])
+            elif name.removeprefix("tirx.") in EXTERNAL:
+                self.value(expr)
             elif name != "tirx.assume":
                 raise Unsupported(f"TensorIR operator {name}")
             return
@@ -404,7 +435,7 @@ class Statements(Expressions):
         storage = self.storage(ir.tensor_of(of))
         number: Value = constant(0, "int64")
         for index, dim in zip(self.indices(storage, of.indices), storage.shape, strict=True):
-            number = added(_product(number, dim), index)
+            number = added(product(number, dim), index)
         return number
 
 
@@ -440,37 +471,11 @@ def _to_one_element(store: Any) -> bool:
     return len(store.indices) > 0 and isinstance(store.indices[-1], ir.Broadcast)
 
 
-def sizes_of(storage: Storage) -> str:
-    """The text of the sizes of an array, as they stand in a tuple."""
-    vector = [str(storage.width)] if storage.width > 1 else []
-    return "".join(f"{size}, " for size in (*(dim.text for dim in storage.shape), *vector))
-
-
-def type_name(dtype: str) -> str:
-    """What generated programs call a dtype."""
-    return "bool_" if dtype == "bool" else dtype
-
-
 def _iteration(name: str, begin: Value, extent: Value, end: Value) -> Value:
     """A loop variable and its bounds."""
     high = None if begin.literal is None or end.literal is None else end.literal - 1
     below = extent.text if begin.literal == 0 else None
     return Value(name, begin.dtype, True, False, begin.low, high, below)
-
-
-def added(a: Value, b: Value) -> Value:
-    """The sum of two integers."""
-    if a.literal == 0:
-        return b
-    if a.literal is not None and b.literal is not None:
-        return constant(a.literal + b.literal, a.dtype)
-    return Value(f"({a.text} + {b.text})", a.dtype, True)
-
-
-def _product(a: Value, b: Value) -> Value:
-    if a.literal is not None and b.literal is not None:
-        return constant(a.literal * b.literal, a.dtype)
-    return Value(f"({a.text} * {b.text})", a.dtype, True)
 
 
 VISIT: Mapping[type, Callable[[Any, Any], None]] = {

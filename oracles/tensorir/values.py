@@ -136,3 +136,36 @@ def either_bounds(a: Value, b: Value) -> tuple[int | None, int | None]:
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None, None
     return min(a.low, b.low), max(a.high, b.high)
+
+
+def lanes_of(dtype: Any) -> list[tirx.IntImm]:
+    """The axis that the scalars of the elements of a buffer are: none where these are scalars."""
+    width = width_of(dtype)
+    return [tirx.IntImm("int32", width)] if width > 1 else []
+
+
+def sizes_of(storage: Storage) -> str:
+    """The text of the sizes of an array, as they stand in a tuple."""
+    vector = [str(storage.width)] if storage.width > 1 else []
+    return "".join(f"{size}, " for size in (*(dim.text for dim in storage.shape), *vector))
+
+
+def type_name(dtype: str) -> str:
+    """What generated programs call a dtype."""
+    return "bool_" if dtype == "bool" else dtype
+
+
+def added(a: Value, b: Value) -> Value:
+    """The sum of two integers."""
+    if a.literal == 0:
+        return b
+    if a.literal is not None and b.literal is not None:
+        return constant(a.literal + b.literal, a.dtype)
+    return Value(f"({a.text} + {b.text})", a.dtype, True)
+
+
+def product(a: Value, b: Value) -> Value:
+    """The product of two integers."""
+    if a.literal is not None and b.literal is not None:
+        return constant(a.literal * b.literal, a.dtype)
+    return Value(f"({a.text} * {b.text})", a.dtype, True)

@@ -13,7 +13,9 @@ from tvm import tirx
 from ...generators.ops.record import Tolerance
 from ..execute import DEVICES
 from ..execute.device import CPU
+from ..tensorir.values import lanes_of
 from ..values.expectation import Expectation
+from ..values.inputs import parameters_of
 from ..values.recipes import is_large
 from .value_reproducer import (
     PIPELINE_TEXTS,
@@ -65,9 +67,11 @@ def against_numpy(e: Expectation, tolerance: Tolerance | None, pipeline: str) ->
 
 def refused(e: Expectation, call: str, after: tvm.IRModule | None) -> Iterator[str]:
     """Run the result on arguments that the module takes."""
-    if (args := _arguments(e.args)) is not None and isinstance(e.mod[e.function], tirx.PrimFunc):
-        yield f'args = {args}\ntvm.compile(the_pass(mod), "llvm")[{e.function!r}](*args)'
-    elif args is not None:
+    func = e.mod[e.function]
+    if isinstance(func, tirx.PrimFunc):
+        if (args := _buffers(func, e.args)) is not None:
+            yield f'args = {args}\ntvm.compile(the_pass(mod), "llvm")[{e.function!r}](*args)'
+    elif (args := _arguments(e.args)) is not None:
         for build in _builds("the_pass(mod)", after):
             yield f"args = {args}\nmachine = {_machine(build, e.mod)}\n{_ran(call)}"
 
@@ -87,7 +91,8 @@ def on_one_device(
     if not runs:
         yield f"after = the_pass(mod)\n{build}"
         return
-    if (args := _arguments(e.args, "" if kind == CPU else device)) is None or is_large(e.result):
+    args = _buffers(e.mod[e.function], e.args, "" if kind == CPU else device)
+    if args is None or is_large(e.result):
         return
     yield (
         f"after = the_pass(mod)\nargs = {args}\n{build}[{e.function!r}](*args)\n"
@@ -175,6 +180,19 @@ def _arguments(args: list[Any], device: str = "") -> str | None:
     texts = [_argument(arg, device) for arg in args]
     known = [text for text in texts if text is not None]
     return f"[{', '.join(known)}]" if len(known) == len(texts) else None
+
+
+def _buffers(func: tirx.PrimFunc, args: list[Any], device: str = "") -> str | None:
+    """The same for a compiled PrimFunc, whose buffers may have vectors: those of an argument are
+    the last axis of its array."""
+    texts = []
+    for param, arg in zip(parameters_of(func), args, strict=True):
+        if (text := _argument(arg, device)) is None:
+            return None
+        if lanes_of(getattr(param.ty, "dtype", "")):
+            text += f"._create_view({arg.shape[:-1]}, {str(param.ty.dtype)!r})"
+        texts.append(text)
+    return f"[{', '.join(texts)}]"
 
 
 def _argument(value: Any, device: str = "") -> str | None:

@@ -23,6 +23,8 @@ from ..dtypes import dtype_of
 from ..errors import TooLarge, Unsupported
 from ..inspect import calls_of, nodes
 from ..tensorir.packed_api import is_packed, parameters
+from ..tensorir.values import dtype_of as scalar_of
+from ..tensorir.values import lanes_of
 from .recipes import MOST, random
 
 SIZES = (2, 3, 4)
@@ -141,8 +143,8 @@ class _Drawing:
             dtype = str(ty.dtype) if ty.dtype is not None else self._common_dtype
             return self._numbers(shape, dtype_of(dtype), bound)
         if isinstance(ty, tirx.BufferType):
-            shape = tuple(map(self._extent, ty.shape))
-            return self._numbers(shape, dtype_of(str(ty.dtype)), bound)
+            shape = tuple(map(self._extent, (*ty.shape, *lanes_of(ty.dtype))))
+            return self._numbers(shape, dtype_of(scalar_of(ty)), bound)
         if isinstance(ty, relax.AnyType):
             return self._numbers((self._any_size(),), dtype_of("float32"), bound)
         raise Unsupported(f"parameter of type {type(ty).__name__}")

@@ -24,6 +24,7 @@ from relaxfuzz.generators.prim_funcs.function import Incomplete, completed
 from relaxfuzz.generators.stages import STEPS, TENSORIR, Stage, last_step
 from relaxfuzz.oracles.inspect import entries, global_vars, is_public, nodes
 from relaxfuzz.oracles.pass_runs import digest
+from relaxfuzz.oracles.tensorir.intrinsics import OF_C
 from relaxfuzz.oracles.values.expectation import Expectations
 
 COUNT = 300
@@ -125,6 +126,8 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (ir.AssertStmt, lambda node: True),
         (ir.AllocBuffer, lambda alloc: alloc.buffer.ty.storage_scope == "global.vtcm"),
         (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.undef"),
+        (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.call_pure_extern"),
+        (tvm.ir.Call, lambda call: getattr(call.op, "name", "") == "tirx.call_extern"),
     ],
 )
 def test_modules_are_varied(
@@ -200,6 +203,34 @@ def test_buffers_are_of_all_dtypes(functions: Functions) -> None:
     assert found >= {"float8_e4m3fn", "float8_e5m2"}
 
 
+def has_vectors(func: tirx.PrimFunc) -> bool:
+    return any("x" in str(p.ty.dtype) for p in func.params if hasattr(p.ty, "shape"))
+
+
+def test_elements_of_few_functions_are_vectors(functions: Functions) -> None:
+    found = [func for func in functions if has_vectors(func)]
+    assert 2 <= len(found) < 0.05 * len(functions)
+    types = {str(p.ty.dtype) for func in found for p in func.params if hasattr(p.ty, "shape")}
+    assert types & {"float32x4", "float32x2", "int32x4", "int32x2", "float32x8", "int32x8"}
+    # "In rare cases, vector index can be used to access a vector buffer. We leave this usage as
+    # undefined": tvm-rfcs, 0063-clarifying-buffer-declaration-and-access.
+    for func in found:
+        for access in nodes(func, ir.TensorLoad, ir.BufferStore):
+            if "x" in str(ir.tensor_of(access).ty.dtype):
+                assert not nodes(list(access.indices), ir.Ramp)
+        for loop in nodes(func, ir.For):
+            if loop.kind == ir.ForKind.VECTORIZED:
+                stored = [store.buffer for store in nodes(loop, ir.BufferStore)]
+                assert not any("x" in str(buffer.ty.dtype) for buffer in stored)
+
+
+def test_external_functions_are_those_of_c(functions: Functions) -> None:
+    calls = [call for func in functions for call in nodes(func, tvm.ir.Call)]
+    named = [call for call in calls if "call_extern" in getattr(call.op, "name", "")]
+    named += [call for call in calls if "pure_extern" in getattr(call.op, "name", "")]
+    assert {str(call.args[0].value) for call in named} <= OF_C.keys()
+
+
 def test_the_same_seed_gives_the_same_modules(modules: Modules) -> None:
     again = [example(prim_funcs(), 0, index) for index in range(20)]
     assert list(map(digest, again)) == list(map(digest, modules[:20]))
@@ -209,6 +240,23 @@ def test_modules_have_the_dtype_that_is_asked_for() -> None:
     modules = [example(prim_funcs(dtypes=["int8"]), 0, index) for index in range(20)]
     types = [str(p.ty.dtype) for m in modules for _, f in entries(m) for p in f.params]
     assert types.count("int8") > len(types) / 5
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_loop_nests_have_dtypes_that_modules_of_relax_have_not(dtype: str) -> None:
+    modules = [example(prim_funcs(dtypes=[dtype]), 0, index) for index in range(30)]
+    written = [f for m in modules for _, f in entries(m) if f.attrs["global_symbol"] == "main"]
+    having = [f for f in written if any(str(p.ty.dtype).startswith(dtype) for p in f.params)]
+    assert len(having) > 0.8 * len(written)
+    assert all(map(is_well_formed, modules))
+    if dtype.startswith("float8"):  # what is in one byte is computed in more
+        operations = [op for f in having for op in nodes(f, ir.Add, ir.Mul, ir.Max, ir.Sub)]
+        assert not any(str(op.ty.dtype).startswith("float8") for op in operations)
+
+
+def test_dtypes_that_nobody_has_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="Expected dtypes of tensors"):
+        prim_funcs(dtypes=["float7"])
 
 
 @pytest.mark.parametrize("stage", [Stage.OPAQUE, Stage.FLATTENED, Stage.SPLIT])
@@ -244,6 +292,23 @@ def test_modules_shrink() -> None:
     (func,) = small.functions.values()
     assert len(nodes(func, ir.SBlock)) == 2  # the root's, too
     assert len(nodes(func, ir.BufferStore)) == 2
+
+
+def test_vectors_shrink() -> None:
+    small = hypothesis.find(
+        prim_funcs(),
+        lambda mod: any(has_vectors(func) for _, func in entries(mod)),
+        settings=settings(
+            max_examples=3000,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    (func,) = small.functions.values()
+    assert len(nodes(func, ir.BufferStore)) == 1
+    assert len(func.params) <= 2
+    assert {str(p.ty.dtype) for p in func.params} <= {"float32x4", "int32x4"}
 
 
 def test_each_stage_is_of_one_family() -> None:

@@ -13,6 +13,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.tensorir.packed_api import FIELD
+from relaxfuzz.oracles.tensorir.packed_stack import BEGIN, LANES
 
 Pass = tvm.transform.Pass
 
@@ -99,6 +100,18 @@ def is_too_strict() -> Pass:
     return _then(ir.AssertStmt, stricter)
 
 
+def asks_for_other_lanes() -> Pass:
+    """An assertion wants elements of two more scalars."""
+
+    def stricter(equal: Any) -> Any:
+        lanes = getattr(getattr(equal.a, "op", None), "name", "") == FIELD
+        if not lanes or int(equal.a.args[2].value) != LANES:
+            return equal
+        return equal.a + tirx.const(2, equal.a.ty.dtype) == equal.b
+
+    return _then(ir.EQ, stricter)
+
+
 def lowers() -> Pass:
     """Right."""
     return tirx.transform.LowerIntrin()
@@ -113,6 +126,23 @@ def lowers_to_another_intrinsic() -> Pass:
         return tirx.log(call.args[0])
 
     return tvm.transform.Sequential([_then(tvm.ir.Call, other, _nothing()), lowers()])
+
+
+def calls() -> Pass:
+    """Right."""
+    return tirx.transform.LowerTVMBuiltin()
+
+
+def forgets_where_arrays_begin() -> Pass:
+    """The arrays of calls begin where their memory does."""
+
+    def other(call: Any) -> Any:
+        if getattr(call.op, "name", "") != "tirx.tvm_struct_set" or int(call.args[2]) != BEGIN:
+            return call
+        zero = tirx.IntImm("uint64", 0)
+        return tvm.ir.Call(call.op, [*call.args[:3], zero], ret_ty=call.ty)
+
+    return _then(tvm.ir.Call, other, calls())
 
 
 def _nothing() -> Pass:

@@ -195,10 +195,12 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
     """An output of which an element was never written."""
     for position, written in marks.items():
         if not written.all():
-            index = tuple(map(int, np.argwhere(~written)[0]))
-            name = str(func.params[position].name)
-            text = f"{name} has {written.size - int(written.sum())} elements that are never written"
-            return Fault(UNWRITTEN, name, index, written.shape, text)
+            param = func.params[position]
+            # Behind the index there are the scalars of a vector, which are written together.
+            left = np.unique(np.argwhere(~written)[:, : len(param.ty.shape)], axis=0)
+            index, name = tuple(map(int, left[0])), str(param.name)
+            text = f"{name} has {len(left)} elements that are never written"
+            return Fault(UNWRITTEN, name, index, written.shape[: len(index)], text)
     return None
 
 

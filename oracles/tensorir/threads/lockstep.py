@@ -24,8 +24,7 @@ from ....compat import ir
 from ...errors import Unsupported
 from ...inspect import nodes
 from ..lanes import Masked
-from ..statements import added, sizes_of, type_name
-from ..values import Storage, Value, constant, dtype_of, width_of
+from ..values import Storage, Value, added, constant, dtype_of, sizes_of, type_name, width_of
 from .launch import launch, tag, variable
 
 SHUFFLES = {f"tvm_warp_shuffle{kind}": kind for kind in ("", "_up", "_down")}

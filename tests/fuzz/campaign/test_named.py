@@ -146,3 +146,12 @@ def test_a_pass_that_changes_nothing_is_told() -> None:
         assert not list(unchanged([lost], {"own()": stats}))
     (other,) = unchanged([Target("FuseOps")], {"FuseOps": PassStats(checks=90)})
     assert other.sentence == "FuseOps changed nothing in 90 checks: little of it was tested."
+
+
+def test_a_pass_that_names_dtypes_alone_gets_modules_of_them() -> None:
+    target = Target("own", OWN, named=Named(dtypes=("bfloat16",)))
+    made = [recipe([target], 1, number, table) for number in range(200)]
+    blocks = [each for each in made if each is not None]
+    assert len(blocks) > 0.6 * len(made)
+    assert sum(each.dtypes == ("bfloat16",) for each in blocks) > 0.9 * len(blocks)
+    assert not any(each.ops for each in blocks)

@@ -12,6 +12,7 @@ from tvm.relax.dpl import is_op, is_tuple, wildcard
 from relaxfuzz.fuzz.process.targets import Named
 from relaxfuzz.fuzz.user_input.named import names_in, names_of
 from relaxfuzz.fuzz.user_input.probe import probe
+from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.passcall import parse, public_passes
@@ -128,6 +129,14 @@ def test_passes_of_tvm_are_read_where_they_are_python() -> None:
     assert {"exp", "erf", "tanh", "nn.softmax"} <= set(found["FastMathTransform"].ops)
     assert found["FuseOps"] == Named()
     assert all(op in table for names in found.values() for op in names.ops)
+
+
+@pytest.mark.parametrize("spellings", [(), ("tirx.FP8StorageLegalize",)])
+def test_what_a_contract_looks_for_is_named_however_its_pass_is_chosen(
+    spellings: tuple[str, ...],
+) -> None:
+    found = {each.name: each.named for each in targets(spellings, Relaxations(), family="tensorir")}
+    assert "float8_e5m2" in found["tirx.FP8StorageLegalize"].dtypes
 
 
 def test_each_process_reads_the_same() -> None:

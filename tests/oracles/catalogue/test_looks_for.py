@@ -13,7 +13,7 @@ from tvm import te
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.campaign.named import recipe
 from relaxfuzz.fuzz.process.block import regenerated
-from relaxfuzz.fuzz.process.targets import Named, Origin, Target
+from relaxfuzz.fuzz.process.targets import Origin, Target, of_sought
 from relaxfuzz.generators import tensorir as templates
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.families import DEFAULT, family_of
@@ -31,7 +31,7 @@ SOUGHT = {
     for name, contract in catalogue.items()
     if contract.looks_for is not None
 }
-MADE = [name for name, sought in SOUGHT.items() if sought.ops or sought.traits]
+MADE = [name for name, sought in SOUGHT.items() if of_sought(sought).usable]
 MODULES = 40
 
 
@@ -50,10 +50,14 @@ def modules(stage: Stage) -> list[tvm.IRModule]:
 @pytest.mark.parametrize("name", MADE)
 def test_modules_made_of_it_have_it(name: str) -> None:
     sought = SOUGHT[name]
-    target = Target(name, named=Named(sought.ops, sought.chains, sought.traits))
+    target = Target(name, named=of_sought(sought))
+    first = catalogue[name].stages[0]
     recipes = [made for number in range(120) if (made := recipe([target], 1, number, table))]
     for number, made in enumerate(recipes):
-        if sought.has(regenerated(Origin(1, number, Stage.RAW, made))):
+        made = replace(made, family=family_of(first).name)
+        # A pass on the way may have a known bug.
+        mod = attempt(regenerated, Origin(1, number, first, made)).mod
+        if mod is not None and sought.has(mod):
             return
     pytest.fail(f"none of {len(recipes)} modules has what {name} looks for")
 
@@ -70,8 +74,9 @@ def test_hardly_any_module_without_it_is_changed(name: str) -> None:
         if not SOUGHT[name].has(mod) and catalogue[name].requires(mod) is None
     ]
     outcomes = [attempt(bare_call(name).run, mod).mod for mod in others]
+    # Sequences of statements in one another, as MakePackedAPI makes them, become one.
     changed = [
-        after is not None and digest(after) != digest(mod)
+        after is not None and digest(after) != digest(mod) and str(after) != str(mod)
         for mod, after in zip(others, outcomes, strict=True)
     ]
     # Passes rebuild what they walk over, and infer some types anew.

@@ -13,6 +13,8 @@ import numpy as np
 import tvm
 from tvm import tirx
 
+from relaxfuzz.oracles.execute.device import tensor_for
+
 
 def run_native(
     funcs: Mapping[str, tirx.PrimFunc], args: Mapping[str, Sequence[Any]]
@@ -59,7 +61,10 @@ def run(
     built = tvm.compile(mod, target=tvm.target.Target({"kind": "llvm", "opt-level": 0}))
     results = {}
     for name, values in args.items():
-        own = [tvm.runtime.tensor(v) if isinstance(v, np.ndarray) else v for v in values]
+        own = [
+            tensor_for(param, v, tvm.cpu()) if isinstance(v, np.ndarray) else v
+            for param, v in zip(funcs[name].params, values, strict=True)
+        ]
         built[name](*own)
         results[name] = [v.numpy() if isinstance(v, tvm.runtime.Tensor) else v for v in own]
     return results

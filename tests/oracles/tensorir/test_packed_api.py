@@ -124,10 +124,56 @@ def test_what_is_not_known_is_named() -> None:
 
     packed = tirx.transform.MakePackedAPI()(bound(Module))
     args = [np.zeros(4, "float32"), np.zeros(4, "int32")]
-    with pytest.raises(Unsupported, match=r"function user\.function"):
-        evaluate(packed, "main", args)
-    with pytest.raises(Unsupported, match=r"tvm_struct_set|packed_lowered|stack_alloca"):
-        evaluate(tirx.transform.LowerTVMBuiltin()(packed), "main", args)
+    for mod in (packed, tirx.transform.LowerTVMBuiltin()(packed)):
+        with pytest.raises(Unsupported, match=r"function user\.function"):
+            evaluate(mod, "main", args)
+
+
+@I.ir_module
+class Sorted:
+    """The numbers of each row but the first, sorted, by a function of the runtime."""
+
+    @T.prim_func
+    def main(A: T.Buffer((3, 4), "float32"), B: T.Buffer((2, 4), "int32")):
+        T.evaluate(
+            T.tvm_call_packed(
+                "tvm.contrib.sort.argsort",
+                T.tvm_stack_make_array(
+                    A.data, T.tvm_stack_make_shape(2, 4), 0, 2, T.float32(0), T.int64(4)
+                ),
+                T.tvm_stack_make_array(
+                    B.data, T.tvm_stack_make_shape(2, 4), 0, 2, T.int32(0), T.int64(0)
+                ),
+                1,
+                T.bool(False),
+            )
+        )
+
+
+def test_calls_whose_arguments_are_on_the_stack() -> None:
+    lowered = advance(Sorted, Stage.HOST_LOWERED)
+    assert "call_packed_lowered" in str(lowered["main"])
+    numbers = np.random.default_rng(0).permutation(12).reshape(3, 4).astype("float32")
+    _, order = evaluate(lowered, "main", [numbers, np.zeros((2, 4), "int32")])
+    np.testing.assert_array_equal(order, np.argsort(-numbers[1:], axis=1))
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("calls", 0), ("forgets_where_arrays_begin", 1)])
+def test_values_of_such_calls_are_compared(name: str, wrong: int) -> None:
+    packed = advance(Sorted, Stage.PACKED)
+    call = packing(name, "tirx.LowerTVMBuiltin")
+    with answers() as given:
+        found = check(Case(packed, (call,)), oracles=("evaluated",))
+    assert len(found) == wrong
+    assert wrong or given["evaluated"].silent is None
+
+
+def test_other_parameters_than_those_of_the_packed_api_are_named() -> None:
+    func = advance(Plain, Stage.PACKED)["main"]
+    fewer = tirx.PrimFunc(func.params[:1], tirx.Evaluate(0), attrs=func.attrs)
+    for what in (parameters, lambda func: evaluate(tvm.IRModule({"main": func}), "main", [])):
+        with pytest.raises(Unsupported, match="1 parameters of a function of the packed API"):
+            what(fewer)
 
 
 def test_kernels_are_not_read() -> None:
