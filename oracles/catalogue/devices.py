@@ -168,7 +168,12 @@ def _scope(call: PassCall) -> str:
     Docstring: "Insert sync between parallel read/write of shared buffers"; storage_scope: "The
     target storage scope".
     """
-    return "shared" if call.factory else str(positional(call)[0])
+    if call.factory:
+        return "shared"
+    # A step of a pipeline is given a copy of its module: the call of the pass is inside of another.
+    start = call.expr.find("s_tir.transform.ThreadSync(")
+    inner = call.expr[start:].partition(")")[0] + ")" if start > 0 else call.expr
+    return str(positional(PassCall(inner))[0])
 
 
 def _allreduced(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:

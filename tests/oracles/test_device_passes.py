@@ -458,3 +458,11 @@ def test_whether_a_sum_of_nothing_is_written_is_open() -> None:
     assert (list(before), list(after)) == ([1, 1], [0, 0])
     runs = PassRuns(bind(mod), (schedule,), contract_of(schedule), thorough=True)
     assert next(differences(runs), None) is None
+
+
+def test_the_scope_of_a_step_that_is_given_a_copy() -> None:
+    scope = catalogue["s_tir.ThreadSync"].synchronizes
+    assert scope is not None
+    for text in ("shared", "shared.dyn"):
+        sync = f"s_tir.transform.ThreadSync({text!r})"
+        assert scope(PassCall(sync)) == scope(PassCall(f"on_a_copy({sync})")) == text
