@@ -57,8 +57,11 @@ LEGALIZERS = tuple(name for name in catalogue if "LegalizeOps" in {name, *parts(
 _REWRITING = re.compile(r"relax/ir/dataflow_")
 """A place in the source of the rewriting by patterns, which several passes call."""
 
-OWN_PLACE = re.compile(rf"relax/transform/(?!utils|legalize_ops/)|{_REWRITING.pattern}")
-"""A place in the source of TVM's passes themselves, or of the rewriting by patterns."""
+OWN_PLACE = re.compile(
+    r"(?:relax|s_tir|tirx)/transform/(?!(?:ir_)?utils|legalize_ops/)|s_tir/dlight/"
+    rf"|{_REWRITING.pattern}"
+)
+"""A place in the source of TVM's passes or rules themselves, or of the rewriting by patterns."""
 
 
 def worded(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
@@ -93,7 +96,9 @@ def shared(finding: Finding, evidence: Evidence) -> Iterator[Cause]:
     own source is that pass's own bug, and so is a call of a legalization that it should not make.
     """
     error = finding.violation.raised
-    own = re.search(r"relax/(?:transform|training|backend)/", finding.violation.place)
+    own = re.search(
+        r"(?:relax|s_tir|tirx)/(?:transform|training|backend)/", finding.violation.place
+    )
     if error is not None and own is None and not error.legalizes:
         yield error.kind, error.text, evidence.pattern
         if _REWRITING.search(finding.violation.place):

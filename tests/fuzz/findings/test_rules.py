@@ -336,22 +336,26 @@ def test_an_operator_may_give_another_type_in_several_ways() -> None:
     assert not common("other-type", ranks, typed_otherwise(kept("median-several-axes")))
 
 
-def test_an_exception_is_the_same_beside_another_function(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "place",
+    [
+        "relax/transform/fuse_ops.cc:1064",
+        "s_tir/transform/compact_buffer_region.cc:464",
+        "tirx/transform/lower_warp_memory.cc:294",
+        "tvm/s_tir/dlight/gpu/matmul.py:1010",
+    ],
+)
+def test_an_exception_is_the_same_beside_another_function(place: str) -> None:
     alone = finding(kept("merge-composite-only-main"), "MergeCompositeFunctions()", "crash")
     raised = Raised("InternalError", "in the group")
-    place = "relax/transform/fuse_ops.cc:1064"
     grouped = (raised.kind, raised.text)
     crash = changed(alone, key=grouped, place=place, raised=raised)
     beside = changed(crash, oracle="isolation", key=("exception", *grouped))
     assert common("place", crash, beside)
     assert not common("place", alone, beside)
-    # Where every operator raises, the place is nobody's.
-    nowhere = "relax/op/op_common.h:334"
-    assert not common(
-        "place",
-        changed(crash, place=nowhere),
-        changed(beside, place=nowhere),
-    )
+    # Where every operator or every schedule raises, the place is nobody's.
+    for nowhere in ("relax/op/op_common.h:334", "s_tir/schedule/concrete_schedule.cc:816"):
+        assert not common("place", changed(crash, place=nowhere), changed(beside, place=nowhere))
 
 
 def test_what_a_pass_inside_does_alone_is_its_own(pool: LocalPool, tmp_path: Path) -> None:
