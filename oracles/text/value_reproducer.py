@@ -68,7 +68,8 @@ def device_text(
         f"after = apply(mod)\npart = {functions_text(names)}\n"
         f"built = tvm.tirx.build(part, {target})\n"
     )
-    call = f"actual = called(built[{e.function!r}], args, {device})"
+    name = repr(e.function)
+    call = f"actual = called(built[{name}], after[{name}].params, args, {device})"
     return _compared(prepared, [e], [call], tolerance)
 
 

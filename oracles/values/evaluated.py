@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import tvm
-from tvm import tirx
 
+from ...compat import ir
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
 from ...generators.stages import TENSORIR, pass_of
@@ -268,7 +268,7 @@ def _only_overflows(e: Expectation, side: Expectation, tolerance: Tolerance | No
 
 def _added(mod: tvm.IRModule) -> set[str]:
     """The dtypes of what PrimFuncs add and multiply."""
-    sums = (tirx.Add, tirx.Sub, tirx.Mul)
+    sums = (ir.Add, ir.Sub, ir.Mul)
     return {str(node.ty.dtype) for _, func in prim_funcs(mod) for node in nodes(func, *sums)}
 
 
