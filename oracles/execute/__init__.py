@@ -29,6 +29,7 @@ from . import kept, kernels
 from .fork import HANG, LATE, allow, in_fork
 from .linker import linker
 from .lowering import remaining
+from .vectors import vectors_of, with_vectors
 
 NONE: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
@@ -282,7 +283,7 @@ def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
             raise Unsupported(f"packed functions {', '.join(functions)} in the VM")
         given = list(map(from_numpy, args))
         if name in entered:
-            tvm.get_global_func(name)(*given)
+            tvm.get_global_func(name)(*with_vectors(given, vectors_of(mod[name])))
             return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
         return to_numpy(machine[name](*given))
 

@@ -20,9 +20,9 @@ from tvm.target import Target
 from .. import keys
 from ..inspect import prim_funcs
 from ..tensorir.threads.limits import over_limits
-from ..tensorir.values import width_of
 from . import TARGET, Failure, carried_out, raised
 from .fork import allow, in_fork
+from .vectors import vectors_of, with_vectors
 
 CPU = "llvm"
 """The kind of target whose device is always there: the CPU goes the way of every other device."""
@@ -114,7 +114,7 @@ def execute_on(
         for args in calls:
             allow(RUN_SECONDS)
             try:
-                yield "run", called(function, mod[name].params, args, device)
+                yield "run", called(function, args, device, vectors_of(mod[name]))
             except Exception as error:
                 yield raised("run", error)
 
@@ -133,23 +133,18 @@ def built(mod: tvm.IRModule, target: Target) -> tvm.runtime.Module:
 
 
 def called(
-    function: Any, params: Sequence[tirx.Var], args: Sequence[Any], device: Any
+    function: Any, args: Sequence[Any], device: Any, vectors: Mapping[int, str] | None = None
 ) -> tuple[Any, ...]:
-    """The buffers that a compiled PrimFunc leaves, called with copies on the device."""
+    """The buffers that a compiled PrimFunc leaves, called with copies on the device.
+
+    Args:
+        vectors: see `vectors_of`.
+    """
     given = [
-        tensor_for(param, arg, device) if isinstance(arg, np.ndarray) else arg
-        for param, arg in zip(params, args, strict=True)
+        tvm.runtime.tensor(arg, device) if isinstance(arg, np.ndarray) else arg for arg in args
     ]
-    function(*given)
+    function(*with_vectors(given, vectors or {}))
     return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
-
-
-def tensor_for(param: tirx.Var, array: Any, device: Any) -> tvm.runtime.Tensor:
-    """A copy on the device: of an array whose last axis has the scalars of vectors, if the buffer
-    has vectors."""
-    copy = tvm.runtime.tensor(array, device)
-    dtype = str(param.ty.dtype)
-    return copy._create_view(array.shape[:-1], dtype) if width_of(dtype) > 1 else copy
 
 
 def _absent(kind: str) -> str | None:
@@ -177,8 +172,7 @@ def _wrong(kind: str) -> str | None:
     """What is wrong with a device that does not add one to each element."""
     numbers = np.arange(THREADS, dtype="float32")
     function = built(tvm.IRModule({"probe": _probe(kind)}), target_of(kind))["probe"]
-    args = [numbers, np.zeros_like(numbers)]
-    _, actual = called(function, _probe(kind).params, args, device_of(kind))
+    _, actual = called(function, [numbers, np.zeros_like(numbers)], device_of(kind))
     if np.array_equal(actual, numbers + 1):
         return None
     return f"the {KINDS[kind]} device cannot be used: it does not add 1 to {THREADS} numbers"

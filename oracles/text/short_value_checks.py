@@ -13,9 +13,8 @@ from tvm import tirx
 from ...generators.ops.record import Tolerance
 from ..execute import DEVICES
 from ..execute.device import CPU
-from ..tensorir.values import lanes_of
+from ..execute.vectors import vectors_of
 from ..values.expectation import Expectation
-from ..values.inputs import parameters_of
 from ..values.recipes import is_large
 from .value_reproducer import (
     PIPELINE_TEXTS,
@@ -37,9 +36,12 @@ def both_sides(
         call: statements that set `actual`, from `run` and the list `args`.
         after: the result.
     """
-    if (args := _arguments(e.args)) is None:
+    func = e.mod[e.function]
+    of_prim_func = isinstance(func, tirx.PrimFunc)
+    args = _buffers(func, e.args) if of_prim_func else _arguments(e.args)
+    if args is None:
         return
-    if isinstance(e.mod[e.function], tirx.PrimFunc):
+    if of_prim_func:
         yield (
             f"results = []\nfor one in (mod, the_pass(mod)):\n    args = {args}\n"
             f'    tvm.compile(one, "llvm")[{e.function!r}](*args)\n'
@@ -186,11 +188,12 @@ def _buffers(func: tirx.PrimFunc, args: list[Any], device: str = "") -> str | No
     """The same for a compiled PrimFunc, whose buffers may have vectors: those of an argument are
     the last axis of its array."""
     texts = []
-    for param, arg in zip(parameters_of(func), args, strict=True):
+    vectors = vectors_of(func)
+    for at, arg in enumerate(args):
         if (text := _argument(arg, device)) is None:
             return None
-        if lanes_of(getattr(param.ty, "dtype", "")):
-            text += f"._create_view({arg.shape[:-1]}, {str(param.ty.dtype)!r})"
+        if at in vectors:
+            text += f"._create_view({arg.shape[:-1]}, {vectors[at]!r})"
         texts.append(text)
     return f"[{', '.join(texts)}]"
 

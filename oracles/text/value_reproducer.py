@@ -15,6 +15,7 @@ from ..errors import TooLarge
 from ..execute import DEVICES, from_numpy, to_numpy
 from ..execute.device import CPU, called
 from ..execute.lowering import DONE
+from ..execute.vectors import vectors_of, with_vectors
 from ..inspect import local_functions, nodes, ops_used, relax_functions
 from ..pipelines import steps
 from ..values.comparison import SENSITIVITY, leaves
@@ -68,8 +69,9 @@ def device_text(
         f"after = apply(mod)\npart = {functions_text(names)}\n"
         f"built = tvm.tirx.build(part, {target})\n"
     )
-    name = repr(e.function)
-    call = f"actual = called(built[{name}], after[{name}].params, args, {device})"
+    vectors = vectors_of(e.mod[e.function])
+    given = f"args, {device}, {vectors}" if vectors else f"args, {device}"
+    call = f"actual = called(built[{e.function!r}], {given})"
     return _compared(prepared, [e], [call], tolerance)
 
 
@@ -136,7 +138,12 @@ def built_text(
         after: see `executed_text`.
     """
     if after is not None and not any(True for _ in relax_functions(after)):
-        return f"{standalone(from_numpy, *helpers)}\n\n\n{_COMPILE}"
+        vectors = {str(gvar.name_hint): vectors_of(func) for gvar, func in after.functions_items()}
+        if not any(vectors.values()):
+            return f"{standalone(from_numpy, *helpers)}\n\n\n{_COMPILE.format(given='given')}"
+        given = f"with_vectors(given, {vectors}[name])"
+        helped = standalone(from_numpy, with_vectors, *helpers)
+        return f"{helped}\n\n\n{_COMPILE.format(given=given)}"
     template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
     name = pipeline or "default"
     passes = PIPELINE_TEXTS[name] if after is None else remaining_text(after, name)
@@ -194,7 +201,7 @@ except Exception as error:  # not what this is about
 
 def run(name, args):
     given = list(map(from_numpy, args))
-    built[name](*given)
+    built[name](*{given})
     return tuple(arg.numpy() for arg in given if isinstance(arg, tvm.runtime.Tensor))
 
 """

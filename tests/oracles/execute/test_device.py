@@ -58,7 +58,7 @@ def test_what_is_missing_is_one_line(kind: str) -> None:
 def test_a_device_that_computes_something_else_cannot_be_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(device, "called", lambda function, params, args, device: args)
+    monkeypatch.setattr(device, "called", lambda function, args, device: args)
     assert missing(CPU) == "the CPU device cannot be used: it does not add 1 to 32 numbers"
 
 

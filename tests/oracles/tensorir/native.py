@@ -13,7 +13,7 @@ import numpy as np
 import tvm
 from tvm import tirx
 
-from relaxfuzz.oracles.execute.device import tensor_for
+from relaxfuzz.oracles.execute.vectors import vectors_of, with_vectors
 
 
 def run_native(
@@ -61,11 +61,8 @@ def run(
     built = tvm.compile(mod, target=tvm.target.Target({"kind": "llvm", "opt-level": 0}))
     results = {}
     for name, values in args.items():
-        own = [
-            tensor_for(param, v, tvm.cpu()) if isinstance(v, np.ndarray) else v
-            for param, v in zip(funcs[name].params, values, strict=True)
-        ]
-        built[name](*own)
+        own = [tvm.runtime.tensor(v) if isinstance(v, np.ndarray) else v for v in values]
+        built[name](*with_vectors(own, vectors_of(funcs[name])))
         results[name] = [v.numpy() if isinstance(v, tvm.runtime.Tensor) else v for v in own]
     return results
 

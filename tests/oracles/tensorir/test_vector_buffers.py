@@ -7,18 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz import evaluate
+from relaxfuzz.compat import ir
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.errors import Mismatch, Unsupported
 from relaxfuzz.oracles.execute.device import execute_on
+from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tensorir import sanitize
 from relaxfuzz.oracles.tensorir.sanitizer.runtime import UNWRITTEN
 from relaxfuzz.oracles.text.short_value_checks import on_one_device
+from relaxfuzz.oracles.tiers import ORACLES
 from relaxfuzz.oracles.values.expectation import Expectation
 from relaxfuzz.oracles.values.inputs import Kind, drawn
 from relaxfuzz.oracles.violation import Case
@@ -135,6 +139,37 @@ def test_a_pass_that_asks_for_other_vectors_is_caught() -> None:
     (found,) = check(Case(bound(Plain), (packing("asks_for_other_lanes"),)), oracles=("evaluated",))
     assert found.oracle == "evaluated"
     assert check(Case(bound(Plain), (packing("packs"),)), oracles=("evaluated",)) == []
+
+
+def test_a_wrong_vector_is_found_and_compiled_code_shows_it() -> None:
+    case = Case(Plain, (PassCall("Subtracts()", factory=f"{__name__}:subtracts"),))
+    (found,) = check(case, oracles=("evaluated",))
+    assert found.key == ("values", "a PrimFunc")
+    brief = ORACLES["evaluated"].checks(case, found, brief=True)
+    (whole,) = ORACLES["evaluated"].checks(case, found, brief=False)
+    assert "_create_view" in whole
+    assert "relaxfuzz" not in whole
+    names = {"np": np, "tvm": tvm, "mod": Plain, "apply": subtracts(), "the_pass": subtracts()}
+    for text in (next(iter(brief)), whole):
+        with pytest.raises(AssertionError, match="Not equal to tolerance"):
+            exec(compile(text, "<check>", "exec", dont_inherit=True), dict(names))
+
+
+def subtracts() -> tvm.transform.Pass:
+    """It subtracts where the module adds."""
+
+    def changed(add: Any, mutator: Any) -> Any:
+        add = mutator.default_mutate(add)
+        return ir.Sub(add.a, add.b)
+
+    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        funcs = {
+            gvar: tvm_ffi.structural_mutate(func, [(ir.Add, changed)])
+            for gvar, func in mod.functions_items()
+        }
+        return tvm.IRModule(funcs)
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="Subtracts")
 
 
 def test_compiled_code_is_given_vectors() -> None:
