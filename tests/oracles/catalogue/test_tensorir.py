@@ -226,11 +226,9 @@ def test_an_assertion_must_go() -> None:
     assert CONTRACTS[call.name].post(Module, call.run(Module), call) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [("tirx.BF16ComputeLegalize", "bfloat16"), ("tirx.FP8ComputeLegalize", "float8_e4m3fn")],
-)
-def test_nothing_may_be_computed_in_a_dtype_that_is_legalized(name: str, dtype: str) -> None:
+def doubling(dtype: str) -> tvm.IRModule:
+    """A module that computes in the dtype."""
+
     @I.ir_module
     class Module:
         @T.prim_func
@@ -238,11 +236,20 @@ def test_nothing_may_be_computed_in_a_dtype_that_is_legalized(name: str, dtype: 
             for i in range(4):
                 B[i] = A[i] + A[i]
 
-    call = call_of(name, Module)
+    return Module
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("tirx.BF16ComputeLegalize", "bfloat16"), ("tirx.FP8ComputeLegalize", "float8_e4m3fn")],
+)
+def test_nothing_may_be_computed_in_a_dtype_that_is_legalized(name: str, dtype: str) -> None:
+    mod = doubling(dtype)
+    call = call_of(name, mod)
     post = CONTRACTS[name].post
     left = f"an operation on {dtype.partition('_')[0]} is left"
-    assert post(Module, Module, call) == left
-    assert post(Module, call.run(Module), call) is None
+    assert post(mod, mod, call) == left
+    assert post(mod, call.run(mod), call) is None
 
 
 @pytest.mark.parametrize(
@@ -250,21 +257,16 @@ def test_nothing_may_be_computed_in_a_dtype_that_is_legalized(name: str, dtype: 
     [("tirx.BF16StorageLegalize", "bfloat16"), ("tirx.FP8StorageLegalize", "float8_e4m3fn")],
 )
 def test_what_is_computed_is_legalized_before_it_is_stored(name: str, dtype: str) -> None:
-    @I.ir_module
-    class Module:
-        @T.prim_func
-        def main(A: T.Buffer((4,), dtype), B: T.Buffer((4,), dtype)):
-            for i in range(4):
-                B[i] = A[i] + A[i]
+    mod = doubling(dtype)
 
     def behind(mod: tvm.IRModule) -> tvm.IRModule:
         target = tvm.target.Target("llvm", host="llvm")
         return tirx.transform.MakePackedAPI()(tirx.transform.BindTarget(target)(mod))
 
-    compute = call_of(name.replace("Storage", "Compute"), Module)
+    compute = call_of(name.replace("Storage", "Compute"), mod)
     contract = CONTRACTS[name]
-    assert "comes first" in contract.requires(behind(Module))
-    legal = behind(compute.run(Module))
+    assert "comes first" in contract.requires(behind(mod))
+    legal = behind(compute.run(mod))
     assert contract.requires(legal) is None
     assert contract.looks_for.has(legal)
     assert not contract.looks_for.has(call_of(name, legal).run(legal))
