@@ -46,7 +46,7 @@ from relaxfuzz.fuzz.process.launch import ONE_THREAD
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.fuzz.user_input.targets import targets
-from relaxfuzz.oracles.violation import Identity
+from relaxfuzz.oracles.violation import Mark
 
 from .dask_processes import Processes
 from .watched import Measured, measured
@@ -177,9 +177,7 @@ def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]
     tasks = sum(each.dask.tasks for each in rounds)
     sizes = rounds[0].dask.sizes
     full = saturation(rounds, idle, workers)
-    found: list[set[Identity]] = [
-        set(each.found) for one in rounds for each in (one.local, one.dask)
-    ]
+    found: list[set[Mark]] = [set(each.found) for one in rounds for each in (one.local, one.dask)]
     differ = {each for one in found for other in found for each in one - other}
     return {
         "local_modules_per_second": [each.local.modules / each.local.seconds for each in rounds],

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from relaxfuzz.compat.release import versions
-from relaxfuzz.corpus.knowns import Lookup, knowns
+from relaxfuzz.corpus.knowns import Lookup, identity_from, knowns
 from relaxfuzz.oracles.tiers import ORACLES
 
 from .checks import Costs, measure
@@ -96,14 +96,14 @@ def campaign(lines: Iterable[str], lookup: Lookup) -> Campaign:
             case {"event": "end"} as end:
                 pass
             case {"event": "met"} as event:
-                key = tuple(event["key"])
-                names = {*event["names"], *(known.name for known in lookup.of(key))}
+                found = lookup.of(identity_from(event["identity"]), event["made_of"])
+                names = {*event["names"], *(known.name for known in found)}
                 met.append(
                     Met(
                         event["seconds"],
                         event["cpu"],
                         frozenset(names),
-                        key[0],
+                        event["oracle"],
                         event["item"],
                         event["stage"],
                     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from relaxfuzz.compat.release import versions
+from relaxfuzz.corpus.knowns import fields_of
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import Finished, Found
 from relaxfuzz.fuzz.findings.known import Choice
@@ -69,7 +70,9 @@ def main(seconds: float, seed: int) -> None:
                     emit(
                         "met",
                         **now(),
-                        key=finding.full_key,
+                        oracle=finding.oracle,
+                        identity=fields_of(finding.identity),
+                        made_of=finding.made_of,
                         names=[known.name for known in expected.of(finding)],
                         item=pipeline or (calls[0].name if len(calls) == 1 else "sequence"),
                         stage=finding.stage,

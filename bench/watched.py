@@ -31,7 +31,7 @@ from relaxfuzz.fuzz.process.protocol import (
     Submit,
     encode,
 )
-from relaxfuzz.oracles.violation import Identity
+from relaxfuzz.oracles.violation import Mark
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class Measured:
     scheduler: float
     """CPU seconds of the scheduler's process in that time."""
     sizes: Sizes
-    found: Mapping[Identity, int]
+    found: Mapping[Mark, int]
     """What was found, and how often."""
     faults: tuple[str, ...]
 

@@ -7,20 +7,18 @@ expected of it is in its record, or in the header of the file:
 
     # pass: LiftTransformParams
     # oracle: well-formed
-    # key: ["well-formed", "LiftTransformParams", "ill-formed", ...]
     # tvm: fails on 0.26.0, 0.27.0.post1
-    # fails with: ValueError: Var <name> is not defined.
+    # fails with: ValueError
     # upstream: https://github.com/apache/tvm/issues/17231
     # promise: ...
 
-`versions` gives the grammar of `tvm`. `fails with` is how the failure begins, in the words of
-`relaxfuzz replay`, which drops names and numbers. `upstream` is optional. A line that is indented
-by three or more spaces continues the field above it.
+`versions` gives the grammar of `tvm`. `fails with` is how the failure begins, as `relaxfuzz replay`
+prints it: the class of the exception and the condition that failed. `upstream` is optional. A line
+that is indented by three or more spaces continues the field above it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +28,7 @@ from .reading import LONGEST_GENERATED, read_text
 from .versions import Claim, claim
 
 HERE = Path(__file__).parent
-REQUIRED = ("pass", "oracle", "key", "tvm", "fails with", "promise")
+REQUIRED = ("pass", "oracle", "tvm", "fails with", "promise")
 FIELDS = (*REQUIRED, "upstream")
 
 
@@ -40,7 +38,6 @@ class Entry:
 
     pass_name: str
     oracle: str
-    key: tuple[str, ...]
     tvm: Claim
     fails_with: str
     promise: str
@@ -73,8 +70,6 @@ def entry(path: Path) -> Entry | None:
     if not fields:
         record = path.with_suffix(".toml")
         return _of_record(record) if path != record and record.is_file() else None
-    if "fingerprint" in fields:
-        raise ValueError(f"{path}: the field 'fingerprint' is called 'key' now: rename it")
     missing = [name for name in REQUIRED if name not in fields]
     if missing:
         raise ValueError(f"Expected a header with {', '.join(REQUIRED)} but {path} lacks {missing}")
@@ -82,7 +77,6 @@ def entry(path: Path) -> Entry | None:
         return Entry(
             pass_name=fields["pass"],
             oracle=fields["oracle"],
-            key=_key(fields["key"]),
             tvm=claim(fields["tvm"]),
             fails_with=fields["fails with"],
             promise=fields["promise"],
@@ -96,26 +90,15 @@ def _of_record(path: Path) -> Entry | None:
     bug = known(path)
     if bug.fails_with is None:
         return None
-    key = bug.keys[0]
+    oracle, pass_name, *_ = bug.reports[0]
     return Entry(
-        pass_name=key[1],
-        oracle=key[0],
-        key=key,
+        pass_name=pass_name,
+        oracle=oracle,
         tvm=bug.tvm,
         fails_with=bug.fails_with,
         promise="; ".join(bug.promise),
         upstream=bug.upstream,
     )
-
-
-def _key(text: str) -> tuple[str, ...]:
-    try:
-        read = json.loads(text)
-    except RecursionError:
-        read = None
-    if not isinstance(read, list) or not all(isinstance(part, str) for part in read):
-        raise ValueError(f"Expected a key that is a list of texts but got {text[:80]!r}")
-    return tuple(read)
 
 
 def _fields(path: Path) -> Mapping[str, str]:
@@ -128,7 +111,7 @@ def _fields(path: Path) -> Mapping[str, str]:
             fields[current] += " " + line.removeprefix("#").strip()
             continue
         name, colon, value = line.removeprefix("#").partition(":")
-        current = name.strip() if colon and name.strip() in (*FIELDS, "fingerprint") else None
+        current = name.strip() if colon and name.strip() in FIELDS else None
         if current is not None:
             fields[current] = value.strip()
     return fields

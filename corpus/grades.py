@@ -1,4 +1,4 @@
-"""Grades of known bugs: by their keys, and by what is rare in the modules that show them.
+"""Grades of known bugs: by their reports, and by what is rare in the modules that show them.
 
 `python -m relaxfuzz.corpus.page` looks at the modules of the reproducers and writes down what is
 rare in them, so that nobody else has to.
@@ -35,7 +35,7 @@ HEAD = """\
 def grade(known: Known) -> Grade:
     """The grade of a known bug: of its reports the gravest. That of a user's is the promise's."""
     found = rare_of(known)
-    return min(rule.grade(key, found) for key in known.keys)
+    return min(rule.grade(report, found) for report in known.reports)
 
 
 def rare_of(known: Known) -> tuple[str, ...]:

@@ -4,46 +4,49 @@ A folder of known bugs holds a file NAME.toml for each, named after the root cau
 reproducer NAME.py:
 
     what = "a weight that the function returns is no parameter any more and is undefined"
-    key_format = 2
-    keys = [
-        ["well-formed", "LiftTransformParams", "ill-formed", "Var <name> is not defined.", "value"],
-    ]
     tvm = "fails on 0.26.0, 0.27.0.post1"
-    fails_with = "ValueError: Var <name> is not defined."
-    trigger = "returns_a_weight"
+    fails_with = "ValueError"
+    reports = [["well-formed", "LiftTransformParams"]]
+    format = 4
 
-A key is the oracle, the pass that is blamed, and what the oracle reports, as in `relaxfuzz run
---json`. A part that ends in `…` matches every text with that beginning: for messages whose end
-varies. `versions` gives the grammar of `tvm`. `_OPTIONAL` lists the fields that may be missing.
+    [[identity]]
+    failure = "ill-formed"
+    blamed = ["LiftTransformParams"]
+    site = ["ill-formed", "WellFormedChecker::VisitExpr_(VarNode)", "value"]
+    condition = "relax/analysis/well_formed.cc:244 (0.27.0.post1)"
+    ingredients = ["attribute num_input"]
+
+`make records` and `relaxfuzz known --renew` write the identities, as the module of the reproducer
+shows them. `[[also]]` holds those of other modules that people have judged to show the bug.
+`versions` gives the grammar of `tvm`.
 """
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..oracles import KEY_FORMAT, LONGEST_MESSAGE
+from ..oracles.identity import FORMAT, FailureKind, Identity, Sameness, compare, is_presumed
 from .reading import read_text
 from .versions import Claim, claim
 
 SHIPPED = Path(__file__).parent / "found"
 """The records that come with relaxfuzz."""
 
-Key = tuple[str, ...]
+Report = tuple[str, ...]
+"""Oracle and pass that is blamed, and perhaps what the grade depends on."""
 
-ANYTHING = "…"
-"""Ends a part of a key that matches any ending; normalized messages never contain it."""
-
-_REQUIRED = ("what", "key_format", "keys", "tvm")
+_REQUIRED = ("what", "format", "tvm", "reports")
 _OPTIONAL = (
-    *("verdict", "note", "promise", "source", "root_cause", "symptoms"),
-    *("fails_with", "reproducer", "upstream", "thread", "trigger", "like"),
+    *("verdict", "note", "promise", "source", "root_cause", "symptoms", "fails_with"),
+    *("reproducer", "upstream", "thread", "identity", "also"),
 )
+IDENTITY = ("failure", "how", "blamed", "site", "condition", "ingredients")
+"""The fields of an identity, in the order in which they are written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,23 +57,19 @@ class Known:
     """The file of the record."""
     what: str
     """What goes wrong, in one sentence."""
-    keys: tuple[Key, ...]
-    """The reports that the bug causes, each with its oracle and pass first."""
+    identities: tuple[Identity, ...]
+    """Those that its reproducer shows, then those of other modules."""
+    reports: tuple[Report, ...]
+    """The reports that the bug causes; see `Report`."""
     tvm: Claim
     fails_with: str | None = None
-    """How the failure of the reproducer begins, in the words of `relaxfuzz replay`."""
+    """How the failure of the reproducer begins; see `fuzz.findings.replay.failure`."""
     reproducer: Path | None = None
     """The file of the same name beside the record, if the field is missing."""
     upstream: tuple[str, ...] = ()
     """Links to issues and pull requests of TVM."""
     thread: str | None = None
     """What they say and how they stand, or that TVM's tracker has none, and when that was."""
-    trigger: str | None = None
-    """A function of `triggers.TRIGGERS`: true for the modules on which the bug shows."""
-    like: tuple[frozenset[str], ...] = ()
-    """Of other modules that were seen to show the bug, each: what it is made of, in the words of
-    `fuzz.findings.pattern.elements`; one that ends in `…` stands for all with that beginning, and a
-    PrimFunc for all that have nodes of these classes."""
     verdict: str | None = None
     note: str | None = None
     """A remark on the verdict."""
@@ -91,27 +90,16 @@ class Known:
     @property
     def passes(self) -> frozenset[str]:
         """The passes, operators or parser that the reports blame."""
-        return frozenset(key[1] for key in self.keys)
+        return frozenset(report[1] for report in self.reports)
 
-    def matches(self, key: Key) -> bool:
-        """Whether a report with this key can be one of this bug."""
-        return self.expected(key) is not None
-
-    def shows_on(self, elements: frozenset[str]) -> bool:
-        """A module that consists of these has all that one of the lists of `like` says."""
-        return any(all(_is_among(part, elements) for part in parts) for parts in self.like)
-
-    def reports(self, parts: Key) -> bool:
-        """Whether a report of this bug, by any oracle of any pass, may say this."""
-        return any(_alike(expected[2:], parts) for expected in self.keys)
-
-    def expected(self, key: Key) -> Key | None:
-        """The key of the record that this key of a report is covered by."""
-        return next((expected for expected in self.keys if _alike(expected, key)), None)
+    def sameness(self, identity: Identity) -> Sameness:
+        """How much a finding agrees with the bug."""
+        found = (compare(mine, identity) for mine in self.identities)
+        return max(found, default=Sameness.OTHER)
 
 
 class Lookup:
-    """The known bugs of a version of TVM, by the keys of reports."""
+    """The known bugs of a version of TVM, by their identities."""
 
     def __init__(self, knowns: Iterable[Known], version: str) -> None:
         """
@@ -119,21 +107,30 @@ class Lookup:
             ValueError: `version` is not a version.
         """
         self.knowns = tuple(known for known in knowns if known.tvm.expects_failure(version))
-        self._exact: dict[Key, list[Known]] = defaultdict(list)
+        self._blamed: dict[str, list[tuple[Known, Identity]]] = defaultdict(list)
         for known in self.knowns:
-            for key in known.keys:
-                self._exact[_canonical(key)].append(known)
-        self._open = [
-            known
-            for known in self.knowns
-            if any(_is_open(part) for key in known.keys for part in key)
-        ]
+            for identity in known.identities:
+                for name in identity.blamed:
+                    self._blamed[name].append((known, identity))
 
-    def of(self, key: Key) -> tuple[Known, ...]:
-        """The bugs that a report may come from: several where they share its key."""
-        found = self._exact.get(_canonical(key), [])
-        more = [known for known in self._open if known.matches(key)]
-        return (*found, *(known for known in more if known not in found))
+    def of(self, identity: Identity, made_of: Collection[str] | None = None) -> tuple[Known, ...]:
+        """The bugs that a report is, or is presumed to be.
+
+        Args:
+            made_of: the ingredients of a module that is not minimized; see `is_presumed`.
+        """
+        found = (
+            known
+            for name in identity.blamed
+            for known, mine in self._blamed.get(name, ())
+            if compare(mine, identity) is Sameness.SAME
+            or (made_of is not None and is_presumed(mine, identity, made_of))
+        )
+        return tuple(dict.fromkeys(found))
+
+    def similar(self, identity: Identity) -> tuple[Known, ...]:
+        """The bugs that a report is similar to."""
+        return tuple(k for k in self.knowns if k.sameness(identity) is Sameness.SIMILAR)
 
 
 def knowns(folder: Path = SHIPPED) -> tuple[Known, ...]:
@@ -172,25 +169,57 @@ def read_toml(path: Path) -> Mapping[str, Any]:
         raise ValueError("nested too deeply") from None
 
 
-def check_format(version: object) -> None:
-    """Refuse keys of another format.
+def check_format(version: object, folder: Path | None = None) -> None:
+    """Refuse identities of another format.
 
     Raises:
-        ValueError: `version` is not `KEY_FORMAT`.
+        ValueError: `version` is not `FORMAT`.
     """
-    if version != KEY_FORMAT or isinstance(version, bool):
+    if version != FORMAT or isinstance(version, bool):
+        where = "DIR" if folder is None else f"'{folder}'"
         raise ValueError(
-            f"Expected key_format = {KEY_FORMAT} but got {version!r}: keys of another version of "
-            "relaxfuzz match no report"
+            f"Expected format = {FORMAT} but got {version!r}: records of another version of "
+            f"relaxfuzz match no report; `relaxfuzz known --renew {where}` makes them anew"
         )
+
+
+def identity_from(fields: Mapping[str, Any]) -> Identity:
+    """The identity in a table of a record.
+
+    Raises:
+        ValueError: a field is missing, unknown, or of another type.
+    """
+    unknown = sorted(fields.keys() - set(IDENTITY))
+    if unknown or not {"failure", "blamed"} <= fields.keys():
+        raise ValueError(f"Expected an identity with {', '.join(IDENTITY)} but got {list(fields)}")
+    given = fields.get("ingredients")
+    return Identity(
+        failure=FailureKind(fields["failure"]),
+        how=str(fields.get("how", "")),
+        blamed=_texts("blamed", fields["blamed"], least=1),
+        site=_texts("site", fields.get("site", [])),
+        condition=str(fields.get("condition", "")),
+        ingredients=None if given is None else frozenset(_texts("ingredients", given)),
+    )
+
+
+def fields_of(identity: Identity) -> dict[str, Any]:
+    """The table of an identity, as `identity_from` reads it; empty fields are left out."""
+    given = identity.ingredients
+    table: dict[str, Any] = {
+        "failure": str(identity.failure),
+        "how": identity.how,
+        "blamed": list(identity.blamed),
+        "site": list(identity.site),
+        "condition": identity.condition,
+    }
+    table = {name: value for name, value in table.items() if value}
+    return table if given is None else {**table, "ingredients": sorted(given)}
 
 
 def _known(path: Path, fields: Mapping[str, Any]) -> Known:
-    if "fingerprints" in fields:
-        raise ValueError(
-            "the field 'fingerprints' is called 'keys' now: rename it, "
-            f"and add key_format = {KEY_FORMAT}"
-        )
+    if "keys" in fields and "format" not in fields:
+        check_format(fields.get("key_format"), path.parent)
     missing = [name for name in _REQUIRED if name not in fields]
     unknown = [name for name in fields if name not in (*_REQUIRED, *_OPTIONAL)]
     if missing or unknown:
@@ -198,21 +227,21 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
             f"Expected the fields {', '.join(_REQUIRED)} and perhaps {', '.join(_OPTIONAL)} "
             f"but got {list(fields)}"
         )
-    check_format(fields["key_format"])
+    check_format(fields["format"], path.parent)
     return Known(
         path=path,
         what=_text("what", fields["what"]),
-        keys=tuple(_texts("each of keys", each, least=2) for each in _list("keys", fields["keys"])),
+        identities=tuple(
+            identity_from(table)
+            for name in ("identity", "also")
+            for table in _tables(name, fields.get(name, []))
+        ),
+        reports=tuple(_texts("each of reports", each, 2) for each in _list(fields["reports"])),
         tvm=claim(_text("tvm", fields["tvm"])),
         fails_with=_optional("fails_with", fields),
         reproducer=_reproducer(path, fields),
         upstream=_texts("upstream", fields.get("upstream", [])),
         thread=_optional("thread", fields),
-        trigger=_trigger(fields),
-        like=tuple(
-            frozenset(_texts("each of like", each, least=1))
-            for each in (_list("like", fields["like"]) if "like" in fields else ())
-        ),
         verdict=_optional("verdict", fields),
         note=_optional("note", fields),
         promise=_texts("promise", fields.get("promise", [])),
@@ -232,18 +261,6 @@ def _reproducer(path: Path, fields: Mapping[str, Any]) -> Path | None:
     return path.parent / name
 
 
-def _trigger(fields: Mapping[str, Any]) -> str | None:
-    if "trigger" not in fields:
-        return None
-    # Triggers look at modules, and so import TVM, which pytest's collection does without.
-    from .triggers import TRIGGERS
-
-    trigger = fields["trigger"]
-    if not isinstance(trigger, str) or trigger not in TRIGGERS:
-        raise ValueError(f"Expected a trigger of {sorted(TRIGGERS)} but got trigger={trigger!r}")
-    return trigger
-
-
 def _optional(name: str, fields: Mapping[str, Any]) -> str | None:
     return _text(name, fields[name]) if name in fields else None
 
@@ -261,9 +278,15 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _list(name: str, value: object) -> list[object]:
+def _list(value: object) -> Sequence[object]:
     if not isinstance(value, list) or not value:
-        raise ValueError(f"Expected {name} to be a list of at least one but got {value!r}")
+        raise ValueError(f"Expected reports to be a list of at least one but got {value!r}")
+    return value
+
+
+def _tables(name: str, value: object) -> Sequence[Mapping[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise ValueError(f"Expected {name} to be a list of tables but got {value!r}")
     return value
 
 
@@ -275,75 +298,3 @@ def _texts(name: str, value: object, least: int = 0) -> tuple[str, ...]:
     ):
         raise ValueError(f"Expected {name} to be a list of texts but got {value!r}")
     return tuple(value)
-
-
-def _alike(expected: Key, key: Key) -> bool:
-    expected, key = _flaw(expected), _flaw(key)
-    return len(expected) == len(key) and all(map(_part_alike, expected, key))
-
-
-def _canonical(key: Key) -> Key:
-    """What is the same for all keys that are alike, unless one is open."""
-    return tuple(map(_general, _flaw(key)))
-
-
-def _flaw(key: Key) -> Key:
-    """The key without what follows the checker's words of a DataflowVar that leaves its block: in
-    what it is used there is up to the walk, too.
-    """
-    at = next((i for i, part in enumerate(key, 1) if _OUTSIDE.match(part)), len(key))
-    return key[:at]
-
-
-def _is_among(part: str, elements: frozenset[str]) -> bool:
-    kind, *nodes = part.split()
-    if kind == "PrimFunc":
-        words = (each.split() for each in elements)
-        return any(each[:1] == [kind] and {*nodes} <= {*each} for each in words)
-    if not part.endswith(ANYTHING):
-        return part in elements
-    return any(each.startswith(part.removesuffix(ANYTHING)) for each in elements)
-
-
-def _part_alike(want: str, got: str) -> bool:
-    if _is_open(want):
-        start = _UNFINISHED.sub("", _general(want.removesuffix(ANYTHING)))
-        other = _general(got)
-        # What is cut at one place in two messages ends at two places of what they have in common.
-        return other.startswith(start) or (_is_cut(got) and start.startswith(other))
-    return _general(got) == _general(want)
-
-
-def _is_open(part: str) -> bool:
-    """It ends in `ANYTHING`, or the message goes on."""
-    return part.endswith(ANYTHING) or _is_cut(part)
-
-
-def _is_cut(part: str) -> bool:
-    return len(part) > LONGEST_MESSAGE - 3  # less a word's space or two, which are stripped
-
-
-def _general(part: str) -> str:
-    """A part of a key without what depends on the module.
-
-    That are signs and fractions of numbers, and what is computed of what: where one module has
-    `<node>` in a message, another has `<n> * <node>` or a list of nodes. The checker names one flaw
-    of several where a DataflowVar is used outside of its block.
-    """
-    part = _NUMBER.sub("<n>", _OUTSIDE.sub("DataflowVar outside of its block", part))
-    return _EXPRESSION.sub("<node>", part)
-
-
-_NUMBER = re.compile(r"-?<n>(?:\.<n>)?")
-
-_OUTSIDE = re.compile(
-    r"^DataflowVar (?:<name> is (?:not defined|used outside DataflowBlock)"
-    r"|cannot be used as a dependent type expression)"
-)
-"""What the checker says, in the order of its walk, of a variable of a dataflow block."""
-
-_EXPRESSION = re.compile(r"<(?:node|list)>(?: [-+*/%]+ <\w+>)*|<\w+>(?: [-+*/%]+ <\w+>)+")
-"""An expression in a message."""
-
-_UNFINISHED = re.compile(r"<\w*$")
-"""The beginning of a placeholder, where a message was cut."""

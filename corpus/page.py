@@ -16,7 +16,7 @@ from pathlib import Path
 from ..oracles.grades.grade import Grade
 from . import HERE
 from .grades import RARE, grade, rare_of, text
-from .knowns import Key, Known, check_format, knowns, read_toml
+from .knowns import Known, Report, check_format, knowns, read_toml
 
 PAGE = HERE.resolve().parent / "docs" / "bugs.md"
 JUDGED = HERE / "judged.toml"
@@ -43,7 +43,8 @@ keys stand with several bugs: the report names an operator that has more than on
 class Judged:
     """A report that is no bug of TVM."""
 
-    key: Key
+    report: Report
+    """Oracle and pass that was blamed."""
     what: str
     verdict: str
     """False: relaxfuzz was wrong. No bug: TVM refuses the module with a clear message."""
@@ -59,13 +60,13 @@ def judged(path: Path = JUDGED) -> tuple[Judged, ...]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not TOML, its keys have another format, or a report lacks a field.
+        ValueError: it is not TOML, has another format, or a report lacks a field.
     """
     fields = read_toml(path)
-    check_format(fields.get("key_format"))
+    check_format(fields.get("format"))
     try:
         return tuple(
-            Judged(**{**report, "key": tuple(report["key"])}) for report in fields["report"]
+            Judged(**{**each, "report": tuple(each["report"])}) for each in fields["judged"]
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
@@ -73,13 +74,13 @@ def judged(path: Path = JUDGED) -> tuple[Judged, ...]:
 
 def page(bugs: Sequence[Known], others: Sequence[Judged]) -> str:
     """The page, as Markdown."""
-    true = {key for bug in bugs for key in bug.keys}
+    true = {report for bug in bugs for report in bug.reports}
     by_grade: dict[Grade, list[Known]] = {grade: [] for grade in Grade}
-    for bug in sorted(bugs, key=lambda bug: (grade(bug), _operators_last(bug.keys[0][1]))):
+    for bug in sorted(bugs, key=lambda bug: (grade(bug), _operators_last(bug.reports[0][1]))):
         by_grade[grade(bug)].append(bug)
     head = HEAD.format(
         version=bugs[0].tvm.fails_on[-1],
-        reports=len(true | {other.key for other in others}),
+        reports=len(true | {other.report for other in others}),
         true=len(true),
         causes=len(bugs),
         grades=", ".join(f"{len(bugs)} of grade {each}" for each, bugs in by_grade.items()),
@@ -87,14 +88,14 @@ def page(bugs: Sequence[Known], others: Sequence[Judged]) -> str:
     lines = [head]
     for each, of_grade in by_grade.items():
         lines += [f"## Grade {each}", ""]
-        for name, of_pass in groupby(of_grade, key=lambda bug: bug.keys[0][1]):
+        for name, of_pass in groupby(of_grade, key=lambda bug: bug.reports[0][1]):
             lines += [f"### {_text(name)}", ""]
             for bug in of_pass:
                 lines += [*_bug(bug), ""]
     lines += ["## Reports that were no bugs", ""]
-    # What differs in its key alone is one line.
+    # What is alike is one line.
     lines += dict.fromkeys(
-        map(_judged, sorted(others, key=lambda other: _operators_last(other.key[1])))
+        map(_judged, sorted(others, key=lambda other: _operators_last(other.report[1])))
     )
     return "\n".join(lines) + "\n"
 
@@ -118,7 +119,7 @@ def _bug(bug: Known) -> Iterator[str]:
     yield from (f"- {title}: {_text(text)}" for title, text in facts.items() if text)
     yield from _list("Also", bug.symptoms)
     yield from _list("Promise", bug.promise)
-    yield f"- Reported by {_reports(bug.keys)}"
+    yield f"- Reported by {_reports(bug.reports)}"
     yield f"- F{str(bug.tvm)[1:]}"
     if bug.upstream:
         yield f"- Upstream: {', '.join(f'<{link}>' for link in bug.upstream)}"
@@ -136,9 +137,9 @@ def _list(title: str, texts: Sequence[str]) -> Iterator[str]:
         yield from (f"    - {_text(text)}" for text in texts)
 
 
-def _reports(keys: Iterable[Key]) -> str:
+def _reports(reports: Iterable[Report]) -> str:
     oracles: dict[str, Counter[str]] = defaultdict(Counter)
-    for oracle, name, *_ in keys:
+    for oracle, name, *_ in reports:
         oracles[oracle][name] += 1
     return "; ".join(
         f"`{oracle}` on {', '.join(map(_text, names))}" for oracle, names in oracles.items()
@@ -146,7 +147,7 @@ def _reports(keys: Iterable[Key]) -> str:
 
 
 def _judged(other: Judged) -> str:
-    oracle, name, *_ = other.key
+    oracle, name, *_ = other.report
     text = f"- {_text(name)}, `{oracle}`: {_text(other.what)}. **{other.verdict.capitalize()}**: "
     bug = f" (the bug: [{other.bug}](#{other.bug}))" if other.bug else ""
     promise = f"; {_text(other.promise)}" if other.promise else ""

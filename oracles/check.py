@@ -12,10 +12,11 @@ from ..generators.near import did_you_mean
 from . import composition, keys, pipelines
 from .catalogue import catalogue
 from .contract import PARTIAL, PassContract
+from .identity import FailureKind
 from .metamorphic.pairs import oracles as pairs
-from .oracle import Aspect, Oracle
+from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
-from .structural import crash, idempotence
+from .structural import idempotence
 from .structural.inside import REWRITER, is_of_rewriter
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 from .values import evaluated, exec_modes, executed, pipeline_values
@@ -98,13 +99,12 @@ def check(
     known = given(case.mod)
     if known.flaw is not None:
         return []
-    with keys.about(case.mod):
-        if len(case.calls) == 1:
-            thorough = oracles is not None and any(oracle.thorough for oracle in chosen)
-            return _one(case, known, chosen, later, journal, contract, watch, thorough=thorough)
-        off = availability.current().oracles
-        asked = tuple(oracle for oracle in (*chosen, *later) if oracle.name not in off)
-        return [each for each in _composed(case, asked, journal) if ORACLES[each.oracle] in asked]
+    if len(case.calls) == 1:
+        thorough = oracles is not None and any(oracle.thorough for oracle in chosen)
+        return _one(case, known, chosen, later, journal, contract, watch, thorough=thorough)
+    off = availability.current().oracles
+    asked = tuple(oracle for oracle in (*chosen, *later) if oracle.name not in off)
+    return [each for each in _composed(case, asked, journal) if ORACLES[each.oracle] in asked]
 
 
 def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:
@@ -225,6 +225,9 @@ def _asked(
         violations = violations if at_step is None else at_step
         culprit = _culprit(oracle, runs) if violations else ""
         for violation in violations:
+            if runs.call.factory is not None and violation.pass_name.startswith("relax."):
+                # An operator is blamed for what TVM makes of it, not for what the user's pass does.
+                violation = dataclasses.replace(violation, pass_name="")
             yield violation.blame(oracle.name, culprit)
         for tier in oracle.explains if violations else ():
             explained.setdefault(tier, oracle.name)
@@ -235,7 +238,7 @@ def _culprit(oracle: Oracle, runs: PassRuns) -> str:
     mod, outcome = runs.mod, runs.direct
     if oracle is idempotence.ORACLE and runs.direct.mod is not None:
         mod, outcome = runs.direct.mod, runs.again
-    elif oracle is not crash.ORACLE and Aspect.TYPES not in oracle.looks_at:
+    elif oracle.failure not in (FailureKind.RAISES, FailureKind.ILL_FORMED):
         return runs.call.name
     return REWRITER if is_of_rewriter(runs, mod, outcome) else runs.call.name
 

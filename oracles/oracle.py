@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ import tvm
 
 from .errors import TooLarge
 from .grades.grade import Grade
+from .identity import FailureKind
 from .pass_runs import PassRuns
 from .violation import Case, Violation, abstain
 
@@ -28,19 +28,6 @@ class Half:
 
 Halves = tuple[Half, Half]
 
-
-class Aspect(enum.Flag):
-    """What an oracle looks at: violations of one aspect may be symptoms of one bug."""
-
-    RESULT = enum.auto()
-    """The module that a pass gives, or what it computes."""
-    TYPES = enum.auto()
-    """The types in that module."""
-    FORMAT = enum.auto()
-    """Whether TVM reads the text that it has written."""
-
-
-NOTHING = Aspect(0)
 
 ALL = frozenset({1, 2, 3, 4})
 """The tiers of oracles: structural, metamorphic, of values that are evaluated, and executed."""
@@ -114,8 +101,10 @@ class Oracle:
     not; what a second run does explains nothing of the first."""
     on_request: bool = False
     """It needs a device, or else what not every machine has: asked only where somebody names it."""
-    looks_at: Aspect = NOTHING
-    """Deduplication puts violations of the same aspect in one row; see `findings.rules`."""
+    failure: FailureKind
+    """The class of its violations in their identity."""
+    failure_of: Mapping[str, FailureKind] = field(default_factory=dict)
+    """The class of violations that are of another one, by the first part of their keys."""
 
     def promised(self, runs: PassRuns) -> bool:
         """The contract of the pass makes this promise; if not, the oracle abstains."""

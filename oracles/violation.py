@@ -8,12 +8,13 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import tvm
 
 from .passcall import PassCall
+from .text.frames import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,11 @@ class Raised:
 
     kind: str
     """The name of its class."""
-    text: str
-    """Its message, normalized; may be empty."""
-    function: str = ""
-    """Where it was raised."""
-    legalizes: bool = False
-    """The legalization of an operator was running."""
-    legalization: str = ""
-    """File and function of the innermost frame that belongs to some operators only."""
-    caller: str = ""
-    """`file:line` of the innermost frame of Python that is not of TVM."""
-    analysis: str = ""
-    """What TVM's arithmetic was doing, if that raised; see `frames.analysis`."""
+    within: str = ""
+    """Code of TVM that many passes share and that raised, e.g. `LEGALIZATION`; else empty."""
+    own: str = ""
+    """`file:function` of the innermost frame in a file of the user's; empty where TVM has raised
+    outside of any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +50,11 @@ class Violation:
     detail: str
     """Exception text, first mismatch, offending node."""
     key: tuple[str, ...]
-    """Identifies the bug, besides oracle and pass, on every build of TVM: no places, no names."""
+    """What the oracle says is wrong, from the whole to the part: no names, no text of TVM's."""
     place: str = ""
-    """`file:line` of TVM's source that raised; distinguishes bugs further within one build."""
+    """`file:line` of TVM's source that raised, for people."""
+    trace: Trace = field(default_factory=Trace)
+    """From the pass to where it goes wrong, if TVM or Python said so."""
     raised: Raised | None = None
     reason: str = ""
     """Why, where that is one of a few kinds that do not depend on the operator concerned."""
@@ -95,19 +91,21 @@ class Violation:
         return dataclasses.replace(self, oracle=oracle, pass_name=self.pass_name or pass_name)
 
 
-Identity: TypeAlias = tuple[str, str, tuple[str, ...], str]
-"""Oracle, pass, key and place of a violation: they identify a bug within one TVM build."""
+Mark: TypeAlias = tuple[str, ...]
+"""Oracle, pass, key and trace of a violation: reports with one mark look alike."""
 
 
-def identity(violation: Violation) -> Identity:
-    """What identifies the violation within this TVM build."""
-    return violation.oracle, violation.pass_name, violation.key, violation.place
+def mark_of(violation: Violation) -> Mark:
+    """The mark of a violation."""
+    trace = violation.trace
+    own = (*trace.functions, trace.condition) if trace.functions else ()
+    return violation.oracle, violation.pass_name, *violation.key, *own
 
 
 @functools.lru_cache(10_000)
-def mark(identity: Identity) -> str:
-    """A short text that stands for an identity."""
-    return hashlib.sha256(repr(identity).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def short_mark(mark: Mark) -> str:
+    """A short text that stands for a mark."""
+    return hashlib.sha256(repr(mark).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 Journal = Callable[[str], None]

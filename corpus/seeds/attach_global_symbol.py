@@ -3,8 +3,6 @@
 #
 # pass: AttachGlobalSymbol
 # oracle: well-formed
-# key: ["well-formed", "AttachGlobalSymbol",
-#   "ill-formed: the global_symbol of a PrimFunc is not its GlobalVar"]
 # tvm: fails on 0.17.dev0; fixed in 0.25.0.post1
 # fails with: AssertionError: <name> has the global_symbol <name>
 # upstream: https://github.com/apache/tvm/issues/17176, https://github.com/apache/tvm/pull/17202

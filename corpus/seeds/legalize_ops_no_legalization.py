@@ -3,7 +3,6 @@
 #
 # pass: LegalizeOps
 # oracle: lowering-complete
-# key: ["lowering-complete", "LegalizeOps", "relax.ewise_fma", "no legalization"]
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: AssertionError: LegalizeOps leaves <node> as it is, and the build fails
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to

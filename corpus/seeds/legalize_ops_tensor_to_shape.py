@@ -2,7 +2,6 @@
 #
 # pass: LegalizeOps
 # oracle: lowering-complete
-# key: ["lowering-complete", "LegalizeOps", "relax.tensor_to_shape", "no legalization"]
 # tvm: fails on 0.17.dev0; fixed in 0.25.0.post1
 # fails with: AssertionError: LegalizeOps leaves <node> as it is, and the build fails
 # upstream: https://github.com/apache/tvm/issues/17175

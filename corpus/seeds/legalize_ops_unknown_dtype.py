@@ -3,7 +3,6 @@
 #
 # pass: LegalizeOps
 # oracle: crash
-# key: ["crash", "LegalizeOps", "RuntimeError", "Back optional access"]
 # tvm: fails on 0.26.0, 0.27.0.post1
 # fails with: RuntimeError: Back optional access
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to

@@ -2,7 +2,6 @@
 #
 # pass: LegalizeOps
 # oracle: lowering-complete
-# key: ["lowering-complete", "LegalizeOps", "relax.add", "unknown shape"]
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: AssertionError: LegalizeOps leaves <node> as it is, and the build fails
 # upstream: https://github.com/apache/tvm/issues/17964, https://github.com/apache/tvm/issues/20192

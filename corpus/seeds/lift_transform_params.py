@@ -2,8 +2,6 @@
 #
 # pass: LiftTransformParams
 # oracle: well-formed
-# key: ["well-formed", "LiftTransformParams", "ill-formed", "Var <name> is not defined.",
-#   "value"]
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: ValueError: Var <name> is not defined.
 # upstream: https://github.com/apache/tvm/issues/17231, https://github.com/apache/tvm/pull/17232

@@ -3,8 +3,6 @@
 #
 # pass: MergeCompositeFunctions
 # oracle: crash
-# key: ["crash", "MergeCompositeFunctions", "InternalError", "Check failed: (it_group !=
-#   obj2group_.end()) is false: Variable <name> could not be found in any group"]
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
 # fails with: InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable <name>
 #   could not be found in any group

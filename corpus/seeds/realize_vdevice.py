@@ -3,7 +3,6 @@
 #
 # pass: RealizeVDevice
 # oracle: mutation
-# key: ["mutation", "RealizeVDevice", "the input module is changed in place"]
 # tvm: fails on 0.17.dev0; fixed in 0.25.0.post1
 # fails with: AssertionError: the input module is changed in place
 # upstream: https://github.com/apache/tvm/issues/17205, https://github.com/apache/tvm/pull/17213

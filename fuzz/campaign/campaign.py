@@ -11,7 +11,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...compat import availability
 from ...generators.families import DEFAULT, FAMILIES
@@ -20,7 +20,7 @@ from ...generators.seeds import Whole
 from ...generators.stages import Stage
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
-from ...oracles.violation import Violation, identity, mark
+from ...oracles.violation import mark_of, short_mark
 from ..process import death
 from ..process.block import Block, ModuleDone, Regenerate, Violated
 from ..process.executor import Executor, ExecutorError, ask
@@ -87,10 +87,8 @@ class CampaignConfig:
     """Also check sequences of passes and the named pipelines."""
     modules_in_block: int = schedule.MODULES_IN_BLOCK
     """With more there is less overhead, and more is lost with a block."""
-    avoid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By label of a target: triggers of known bugs, on whose modules it is checked less often."""
-    is_known: Callable[[Violation, tuple[PassCall, ...]], bool] = lambda violation, calls: False
-    """Whether a violation has the key of a known bug."""
+    is_known: Callable[[Found], bool] = lambda found: False
+    """Whether a report is presumed to be a known bug."""
     seeds: tuple[Seeds, ...] = ()
     """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
     checked from the first block on, large ones where pipelines are."""
@@ -270,26 +268,20 @@ class _Campaign:
             device=self._config.device,
             compositions=self._config.compositions,
             yields=self._state.guide(number).yields,
-            reported=tuple(map(mark, self._state.occurrences)),
+            reported=tuple(map(short_mark, self._state.occurrences)),
         )
 
     def _generated(self, part: Block, number: int) -> Block:
         """A block of generated modules."""
         guide = self._state.guide(number)
         turn = part.start // self._config.modules_in_block  # among the blocks of generated modules
-        # Until something is learned, known bugs with a trigger count as frequent.
-        hidden = guide.hidden if horizon(number) else tuple(self._config.avoid)
         avoid = {
-            item: Avoid(
-                self._config.avoid.get(item, ()),
-                guide.patterns.get(item, ()),
-                guide.chances.get(item, steering.FIRST),
-            )
-            for item in (*self._config.avoid, *guide.patterns)
+            item: Avoid(patterns, guide.chances.get(item, steering.FIRST))
+            for item, patterns in guide.patterns.items()
         }
         family = schedule.family(self._targets, self._config.seed, turn)
         targets = tuple(self._targets[family])
-        made = self._recipe(targets, turn, guide, hidden, avoid)
+        made = self._recipe(targets, turn, guide, guide.hidden, avoid)
         device = self._config.device
         # Of kernels for other devices, nothing could be executed.
         target = device if device in FAMILIES[family].targets else None
@@ -299,8 +291,8 @@ class _Campaign:
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
         """A block of real modules: all passes that apply to them, if they are small, and pipelines.
 
-        No expensive oracle is asked: pieces of the modules are for those. A module that triggers a
-        known bug is checked, too: it comes once.
+        No expensive oracle is asked: pieces of the modules are for those. A module like those on
+        which known bugs showed is checked, too: it comes once.
         """
         oracles = tuple(
             each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
@@ -388,17 +380,25 @@ class _Campaign:
         hits: set[tuple[str, int, Stage]] = set()
         for reply in block.replies:
             match reply:
-                case Result(value=Violated(violation, origin, calls, pipeline, module, features)):
-                    item = self._item(calls, pipeline)
-                    first = self._tally.is_new(identity(violation), item)
+                case Result(value=Violated() as violated):
+                    violation, origin = violated.violation, violated.origin
+                    item = self._item(violated.calls, violated.pipeline)
+                    first = self._tally.is_new(mark_of(violation), item)
                     if first:
-                        self._note_known(violation, calls)
-                    if identity(violation) in self._tally.known:
+                        assert violated.module is not None, "the first comes with its module"
+                        found = Found(
+                            violation,
+                            violated.module,
+                            origin,
+                            violated.calls,
+                            violated.pipeline,
+                            violated.ingredients,
+                        )
+                        self._note_known(found)
+                        yield found
+                    if mark_of(violation) in self._tally.known:
                         hits.add((item, origin.index, origin.stage))
-                        self._tally.compare(identity(violation), features)
-                    if first:
-                        assert module is not None, "the first of its kind comes with its module"
-                        yield Found(violation, module, origin, calls, pipeline)
+                        self._tally.compare(mark_of(violation), violated.features)
                 case Failed(drift=True):
                     if self._tally.is_new_fault(reply.traceback):
                         yield Lacks(reply.traceback)
@@ -418,9 +418,9 @@ class _Campaign:
             return
         yield BlockDone(block.number, block.modules, stats, self._state)
 
-    def _note_known(self, violation: Violation, calls: tuple[PassCall, ...]) -> None:
-        if self._config.is_known(violation, calls):
-            self._tally.known.add(identity(violation))
+    def _note_known(self, found: Found) -> None:
+        if self._config.is_known(found):
+            self._tally.known.add(mark_of(found.violation))
 
     def _item(self, calls: tuple[PassCall, ...], pipeline: str | None) -> str:
         if pipeline is not None:
@@ -432,10 +432,11 @@ class _Campaign:
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
             return
-        first = self._tally.is_new(identity(violation), place.item)
+        first = self._tally.is_new(mark_of(violation), place.item)
         if first:
-            self._note_known(violation, place.calls)
-        if identity(violation) in self._tally.known:
+            found = Found(violation, "", Origin(0, 0, place.stage), place.calls, place.pipeline)
+            self._note_known(found)
+        if mark_of(violation) in self._tally.known:
             self._tally.known_checks[place.item] += 1
         if first:
             part = block.part

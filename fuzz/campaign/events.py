@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...oracles.passcall import PassCall
-from ...oracles.violation import Identity, Violation
+from ...oracles.violation import Mark, Violation
 from ..findings.finding import Finding
 from ..process.executor import Member
 from ..process.protocol import Position
@@ -42,6 +42,8 @@ class Found:
     """Its recipe names the pieces of the module, each with its edits."""
     calls: tuple[PassCall, ...]
     pipeline: str | None
+    ingredients: tuple[str, ...] = ()
+    """Of the module, if it lived."""
 
     def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
         """The finding that is stored.
@@ -60,6 +62,7 @@ class Found:
             stage=str(self.origin.stage),
             recipe=self.origin.recipe,
             exempt=exempt,
+            made_of=self.ingredients,
         )
 
 
@@ -111,9 +114,9 @@ class Finished:
     modules: int
     checks: int
     stats: Mapping[str, PassStats]
-    occurrences: Mapping[Identity, int]
+    occurrences: Mapping[Mark, int]
     """How often each violation occurred."""
-    ended: Mapping[str, Mapping[Identity, int]]
+    ended: Mapping[str, Mapping[Mark, int]]
     """The same for the checks of each item of the schedule."""
     stopped: bool
     """Before the budget was used up."""

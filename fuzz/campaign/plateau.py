@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from ...oracles.pipelines import PIPELINES
-from ...oracles.violation import Identity
+from ...oracles.violation import Mark
 from ..process.targets import PassStats
 
 LEAST = 1 / 3
@@ -50,7 +50,7 @@ def cost(item: str, done: PassStats) -> float:
 
 
 def yields(
-    stats: Mapping[str, PassStats], ended: Mapping[str, Mapping[Identity, int]]
+    stats: Mapping[str, PassStats], ended: Mapping[str, Mapping[Mark, int]]
 ) -> dict[str, float]:
     """By item: how likely its next check finds something new, by what that costs, as a multiple of
     the mean.
@@ -61,7 +61,7 @@ def yields(
         stats: what was checked.
         ended: how often the checks of each item ended in each violation.
     """
-    seen: Counter[Identity] = Counter()
+    seen: Counter[Mark] = Counter()
     for counts in ended.values():
         seen.update(counts)
     singles = {item: sum(seen[each] == 1 for each in ended.get(item, ())) for item in stats}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from ...oracles.violation import Identity
+from ...oracles.violation import Mark
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run, Runs, Sample, sampled
 from ..process.serialize import parse, plain, typed
@@ -75,7 +75,6 @@ def begin(runs: Runs, run: Run, config: CampaignConfig, *, resume: bool) -> Reco
             differ = [words for key, words in _SETTINGS.items() if before.get(key) != settings[key]]
             differ += changed_sources(before.get(SEEDS, {}), settings[SEEDS])
             if not differ:
-                config = dataclasses.replace(config, avoid=checkpoint.avoid)
                 return Recorder(
                     runs=runs,
                     id=id,
@@ -104,7 +103,6 @@ class Recorder:
     """What the run has done."""
     settings: Mapping[str, Any]
     config: CampaignConfig
-    """The one to use: a resumed run avoids what it avoided before."""
     state: State = field(default_factory=State)
     """Where the campaign starts."""
     known: set[str] = field(default_factory=set)
@@ -152,7 +150,7 @@ class Recorder:
         text = None
         if state is not None:
             known = frozenset(self.known)
-            text = _Checkpoint(self.settings, self.config.avoid, known, state).text()
+            text = _Checkpoint(self.settings, known, state).text()
         with self._lock:
             self._written = self.run
             self.runs.checkpoint(self.id, self.run, text)
@@ -196,7 +194,7 @@ class Recorder:
             samples=sampled(self.run.samples, sample),
         )
 
-    def _known_reports(self, ended: Mapping[str, Mapping[Identity, int]]) -> dict[str, int]:
+    def _known_reports(self, ended: Mapping[str, Mapping[Mark, int]]) -> dict[str, int]:
         counts = {
             item: sum(n for each, n in of.items() if id_of(each) in self.known)
             for item, of in ended.items()
@@ -210,13 +208,12 @@ class _Checkpoint:
 
     settings: Mapping[str, Any]
     """As JSON values: a campaign with other settings is not resumed from here."""
-    avoid: Mapping[str, tuple[str, ...]]
     known: frozenset[str]
     """Ids of the violations that are known bugs."""
     state: State
 
     def text(self) -> str:
-        head = json.dumps([self.settings, plain(self.avoid), sorted(self.known)])
+        head = json.dumps([self.settings, sorted(self.known)])
         return f"{head}\n{self.state.to_json()}"
 
     @classmethod
@@ -227,10 +224,9 @@ class _Checkpoint:
         """
         head, _, state = text.partition("\n")
         try:
-            settings, avoid, known = parse(head)
+            settings, known = parse(head)
             read = cls(
                 typed(settings, Mapping[str, Any]),
-                typed(avoid, Mapping[str, tuple[str, ...]]),
                 frozenset(typed(known, tuple[str, ...])),
                 State(),
             )

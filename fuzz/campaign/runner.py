@@ -129,7 +129,7 @@ class CampaignRunner:
             case Found():
                 names = (name for call in event.calls for name in self._exempt.get(call.name, ()))
                 finding = event.finding(self._versions, tuple(names))
-                if self._accept(finding) and self._triage.report(finding, audit=True):
+                if self._accept(finding) and self._triage.report(finding):
                     self.known.add(finding.id)
             case Fault():
                 self.faults.append(event.describe(self.config.seed))

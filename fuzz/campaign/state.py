@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...oracles.violation import Identity
+from ...oracles.violation import Mark
 from ..process.block import ModuleDone
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats, Recipe
@@ -20,7 +20,7 @@ from . import plateau, steering
 from .focus import Learned, horizon
 from .seeds import LEAST, MOST, Worth, weights
 
-FORMAT = 6
+FORMAT = 7
 """Of the JSON; another one is refused."""
 
 FAULTS = 100
@@ -34,10 +34,10 @@ GENERATED = Recipe()
 """Modules without anything real."""
 
 _Pair = tuple[int, int]
-"""The number of an identity, and how often it came."""
+"""The number of a mark, and how often it came."""
 
 _Pattern = tuple[int, tuple[str, ...]]
-"""The number of an identity, and the features in common."""
+"""The number of a mark, and the features in common."""
 
 
 class BadState(ValueError):
@@ -63,7 +63,7 @@ class Guide:
     patterns: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     """By item of the schedule: what the modules have in common that show its known bugs."""
     chances: Mapping[str, float] = field(default_factory=dict)
-    """By item of the schedule: how often it is checked on a module that triggers a known bug."""
+    """By item of the schedule: how often it is checked on a module with what a known bug needs."""
 
 
 @dataclass(slots=True)
@@ -76,15 +76,15 @@ class State:
     modules: int = 0
     stats: dict[str, PassStats] = field(default_factory=lambda: defaultdict(PassStats))
     """By item of the schedule."""
-    ended: dict[str, Counter[Identity]] = field(default_factory=lambda: defaultdict(Counter))
+    ended: dict[str, Counter[Mark]] = field(default_factory=lambda: defaultdict(Counter))
     """The violations that checks of each item ended in."""
-    occurrences: Counter[Identity] = field(default_factory=Counter)
+    occurrences: Counter[Mark] = field(default_factory=Counter)
     """The same for all items together."""
-    known: set[Identity] = field(default_factory=set)
+    known: set[Mark] = field(default_factory=set)
     """Those of them that are known bugs."""
     known_checks: Counter[str] = field(default_factory=Counter)
     """By item of the schedule: the checks that showed one of these."""
-    patterns: dict[Identity, frozenset[str]] = field(default_factory=dict)
+    patterns: dict[Mark, frozenset[str]] = field(default_factory=dict)
     """By known bug: the features that all modules have that showed it."""
     faults: set[str] = field(default_factory=set)
     """Digests of those that were reported."""
@@ -105,17 +105,17 @@ class State:
         """What block `number`, which is not committed, is planned by."""
         return self.guides[horizon(number)]
 
-    def is_new(self, identity: Identity, item: str) -> bool:
+    def is_new(self, mark: Mark, item: str) -> bool:
         """Count a violation; true where it is the first of its kind."""
-        self.ended[item][identity] += 1
-        self.occurrences[identity] += 1
-        return self.occurrences[identity] == 1
+        self.ended[item][mark] += 1
+        self.occurrences[mark] += 1
+        return self.occurrences[mark] == 1
 
-    def compare(self, identity: Identity, features: Iterable[str]) -> None:
+    def compare(self, mark: Mark, features: Iterable[str]) -> None:
         """Keep what the module of a known bug has in common with those before it."""
         found = frozenset(features)
         if found:
-            self.patterns[identity] = self.patterns.get(identity, found) & found
+            self.patterns[mark] = self.patterns.get(mark, found) & found
 
     def is_new_fault(self, text: str) -> bool:
         """True once for each text: a fault in an oracle would else be reported at every check."""
@@ -171,21 +171,21 @@ class State:
 
     def to_json(self) -> str:
         """As text, to be resumed in another process."""
-        identities = {identity: number for number, identity in enumerate(self.occurrences)}
+        numbers = {mark: number for number, mark in enumerate(self.occurrences)}
         data = {
             "format": FORMAT,
             "blocks": self.blocks,
             "seconds": self.seconds,
             "modules": self.modules,
             "stats": plain(self.stats),
-            "identities": plain(list(identities)),
+            "marks": plain(list(numbers)),
             "ended": {
-                item: [[identities[identity], count] for identity, count in counts.items()]
+                item: [[numbers[mark], count] for mark, count in counts.items()]
                 for item, counts in self.ended.items()
             },
-            "known": sorted(identities[each] for each in self.known),
+            "known": sorted(numbers[each] for each in self.known),
             "known_checks": self.known_checks,
-            "patterns": [[identities[each], sorted(has)] for each, has in self.patterns.items()],
+            "patterns": [[numbers[each], sorted(has)] for each, has in self.patterns.items()],
             "faults": sorted(self.faults),
             "learned": self.learned.plain(),
             "worth": plain(self.worth),
@@ -211,17 +211,15 @@ class State:
                 typed(data["modules"], int),
             )
             made.stats.update(typed(data["stats"], Mapping[str, PassStats]))
-            identities = typed(data["identities"], tuple[Identity, ...])
-            made.occurrences.update(dict.fromkeys(identities, 0))
+            marks = typed(data["marks"], tuple[Mark, ...])
+            made.occurrences.update(dict.fromkeys(marks, 0))
             for item, counts in typed(data["ended"], Mapping[str, tuple[_Pair, ...]]).items():
-                made.ended[item].update({identities[number]: count for number, count in counts})
+                made.ended[item].update({marks[number]: count for number, count in counts})
                 made.occurrences.update(made.ended[item])
-            made.known.update(
-                identities[number] for number in typed(data["known"], tuple[int, ...])
-            )
+            made.known.update(marks[number] for number in typed(data["known"], tuple[int, ...]))
             made.known_checks.update(typed(data["known_checks"], Mapping[str, int]))
             for number, has in typed(data["patterns"], tuple[_Pattern, ...]):
-                made.patterns[identities[number]] = frozenset(has)
+                made.patterns[marks[number]] = frozenset(has)
             made.faults.update(typed(data["faults"], tuple[str, ...]))
             made.learned = Learned.of(data["learned"])
             made.worth.update(typed(data["worth"], Mapping[str, Worth]))

@@ -1,10 +1,9 @@
-"""Modules around what triggers known bugs: a pass whose checks mostly end in them is not tested.
+"""Modules around what known bugs need: a pass whose checks mostly end in them is not tested.
 
-A record may name a trigger (`corpus.triggers`). Besides, what all modules have in common on which a
-known bug showed is its pattern (`corpus.features`): a module that has all of it triggers the bug,
-too. On such modules a pass is checked only as often as leaves its other checks in the majority, but
+What all modules have in common on which a known bug showed is its pattern (`features`). On modules
+that have all of it a pass is checked only as often as leaves its other checks in the majority, but
 never not at all: a known bug may be fixed, and another one may stand next to it. Where known bugs
-end too many checks of a pass, some blocks are made without what triggers them.
+end too many checks of a pass, some blocks are made without one feature of each pattern.
 
 Which passes these are depends on the blocks long before, never on the clock.
 """
@@ -16,13 +15,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from random import Random
 
-from ...corpus.features import WITHOUT, operator
-from ...corpus.triggers import TRIGGERS
 from ...generators.traits import IMPLIES, Trait
 from ...oracles import catalogue
-from ...oracles.violation import Identity
+from ...oracles.violation import Mark
 from ..process.targets import Avoid, PassStats, Recipe
 from .draw import entropy
+from .features import WITHOUT, operator
 
 MOST = 0.25
 """The share of the checks of a pass that may end in known bugs. The limit is 30 %: a block more is
@@ -32,8 +30,7 @@ CHECKS = 10
 REPORTS = 3
 """What fewer modules have in common is mostly chance."""
 FIRST = 1 / 16
-"""The chance that a module with a trigger is checked before anything is learned of the pass. A
-trigger may hold for nine modules of ten."""
+"""The chance that a module with a pattern is checked where no chance was learned."""
 LEAST = 1 / 64
 """The same for a pass most of whose checks end in known bugs."""
 MADE = 0.5
@@ -43,7 +40,7 @@ MADE = 0.5
 def hidden(stats: Mapping[str, PassStats], known: Mapping[str, int]) -> tuple[str, ...]:
     """The items of the schedule of which too many checks end in known bugs.
 
-    Modules with a trigger on which a pass was not checked count as such checks: else a pass that
+    Modules with a pattern on which a pass was not checked count as such checks: else a pass that
     is steered around them would soon be no longer.
 
     Args:
@@ -59,7 +56,7 @@ def hidden(stats: Mapping[str, PassStats], known: Mapping[str, int]) -> tuple[st
 
 
 def chances(stats: Mapping[str, PassStats], known: Mapping[str, int]) -> dict[str, float]:
-    """By item: the chance that it is checked on a module that triggers a known bug.
+    """By item: the chance that it is checked on a module that has a pattern of a known bug.
 
     As many blocks are planned by it as there have been. With it, `MOST` of all checks end in known
     bugs, if each check of such a module does and no other.
@@ -78,7 +75,7 @@ def chances(stats: Mapping[str, PassStats], known: Mapping[str, int]) -> dict[st
 
 
 def patterns(
-    ended: Mapping[str, Mapping[Identity, int]], common: Mapping[Identity, frozenset[str]]
+    ended: Mapping[str, Mapping[Mark, int]], common: Mapping[Mark, frozenset[str]]
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
     """By item: the patterns of the known bugs that it was often enough seen to have.
 
@@ -104,26 +101,26 @@ def steered(
     seed: int,
     number: int,
 ) -> Recipe:
-    """The recipe of a block, perhaps without what triggers the known bugs of one of the items.
+    """The recipe of a block, perhaps without what the known bugs of one of the items need.
 
     What the pass looks for stays, and what the recipe forces. A pattern lacks one of its features,
     another one in each block.
 
     Args:
-        avoid: by item, what triggers its known bugs.
+        avoid: by item, the patterns of its known bugs.
     """
     usable = [item for item in items if item in avoid]
     random = Random(entropy("steered", seed, number))
     if not usable or random.random() >= MADE:
         return recipe
     item = random.choice(usable)
-    triggers = [TRIGGERS[name] for name in avoid[item].triggers]
     contract = catalogue.contract_of(item)
     looks_for = None if contract is None else contract.looks_for
     sought = () if looks_for is None else looks_for.traits
-    forced = {*recipe.forced, *(trait for each in triggers for trait in each.forced)}
-    needed = forced.union(sought, *(IMPLIES.get(trait, ()) for trait in (*forced, *sought)))
-    without = {*recipe.disabled, *(trait for each in triggers for trait in each.without)}
+    needed = set(recipe.forced).union(
+        sought, *(IMPLIES.get(trait, ()) for trait in (*recipe.forced, *sought))
+    )
+    without = set(recipe.disabled)
     ops = recipe.ops
     for pattern in avoid[item].patterns:
         absent = [*_absent(pattern, needed, ops, () if looks_for is None else looks_for.ops)]
@@ -135,7 +132,6 @@ def steered(
     return dataclasses.replace(
         recipe,
         ops=ops,
-        forced=tuple(trait for trait in Trait if trait in forced),
         disabled=tuple(trait for trait in Trait if trait in without - needed),
     )
 

@@ -10,17 +10,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection
-from functools import partial
 
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
-from ..findings.audits import Auditor, Audits
 from ..findings.confirm import PATIENT, again, exhibit, otherwise, take_evidence
 from ..findings.dedup import place
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
-from ..findings.recognize import recognized
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
 from ..minimize.parallel import State
@@ -39,12 +36,10 @@ MOST_SECONDS = 60.0
 STUCK_SECONDS = 180.0
 """After the time for reduction: if nothing is finished for so long, the rest stays pending."""
 
-CONFIRM, REDUCE, DEFERRED, AUDIT = range(4)
-"""Priorities of the queue: confirm first, reduce next, then what was deferred; last, look whether
-reports with the key of a known bug are reports of it. What was deferred waits until the first
-report of each known bug was looked at."""
+CONFIRM, REDUCE, DEFERRED = range(3)
+"""Priorities of the queue: confirm first, reduce next, then what was deferred."""
 
-STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage", AUDIT: "audit"}
+STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage"}
 """The name of what fails where no step of it does."""
 
 
@@ -89,10 +84,6 @@ class Triage:
         self._seen: set[str] = set()
         self._rows: set[str] = set()
         """Rows of which a finding was published."""
-        self._known_rows: set[str] = set()
-        """Rows that are known bugs in other words."""
-        self.audits = Audits()
-        """Reports of known bugs: the first of each is audited, of others as many as time allows."""
         self._deferred: list[tuple[Finding, State]] = []
         """Not fully reduced while the campaign ran, and where the reduction continues."""
         self._lock = threading.Lock()
@@ -107,11 +98,11 @@ class Triage:
     @property
     def pending(self) -> int:
         """Findings that are not finished."""
-        return max(0, self._left - self.audits.running)
+        return self._left
 
     @property
     def unchecked(self) -> list[str]:
-        """What the harness failed at before a finding could be confirmed or audited."""
+        """What the harness failed at before a finding could be confirmed."""
         return self._steps.unchecked
 
     @property
@@ -139,18 +130,15 @@ class Triage:
         """Distinct bugs that were published."""
         return len(self._rows)
 
-    def report(self, finding: Finding, *, audit: bool = False) -> bool:
-        """Count a known bug; add anything else. Whether it is known.
+    def report(self, finding: Finding) -> bool:
+        """Count a report that is presumed to be a known bug; add anything else.
 
-        Args:
-            audit: look whether the report is one of the known bug, if it is the first of that, or
-                as time allows.
+        Returns:
+            True if it is presumed to be known.
         """
         if self.expected is None or not self.expected.take(finding):
             self.add(finding)
             return False
-        if audit and self._see(finding):
-            self.audits.add(finding, self.expected.of(finding))
         return True
 
     def add(self, finding: Finding) -> None:
@@ -199,10 +187,9 @@ class Triage:
                 self._rows.add(row)
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
-        """Finish all that is pending; after `seconds` nothing more is reduced or audited.
+        """Finish all that is pending; after `seconds` nothing more is reduced.
 
-        First reports of known bugs that are left are audited, for a share of the campaign's time
-        and at most half of `seconds`. What takes longer than `STUCK_SECONDS` after that time stays
+        What takes longer than `STUCK_SECONDS` after that time stays
         pending in the store, as far as it got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
@@ -210,12 +197,9 @@ class Triage:
         Raises:
             DiskFailure: see `check`.
         """
-        now = time.monotonic()
-        until, audited = now + seconds, now + min(seconds / 2, self.audits.only_firsts())
+        until = time.monotonic() + seconds
         self._start_threads(self._executor.workers)
         try:
-            while self.audits.sure and not self._is_over(audited):
-                self._wait(tick)
             self._begin_to_end(until)
             left, latest = self._left, until
             while self._left and not self._stop:
@@ -237,17 +221,13 @@ class Triage:
         """All that is not finished."""
         return self._queue.unfinished_tasks + len(self._deferred)
 
-    def _is_over(self, until: float) -> bool:
-        return self._stop or self._deadline is not None or time.monotonic() >= until
-
     def _wait(self, tick: Callable[[], None]) -> None:
         tick()
         self.check()
         time.sleep(0.1)
 
     def _begin_to_end(self, until: float) -> None:
-        """Begin no more audits, and reduce what was deferred, until then at the latest."""
-        self.audits.clear()
+        """Reduce what was deferred, until then at the latest."""
         with self._lock:
             if self._deadline is None:
                 self._deadline = until
@@ -286,8 +266,6 @@ class Triage:
             try:
                 priority, _, finding, state = self._queue.get(timeout=0.2)
             except queue.Empty:
-                if self._deadline is None:
-                    self.audits.take(self._executor.workers, partial(self._enqueue, AUDIT))
                 continue
             try:
                 with watched(tempfile.gettempdir()):
@@ -304,8 +282,6 @@ class Triage:
         try:
             if priority == CONFIRM:
                 self._confirm(finding)
-            elif priority == AUDIT:
-                self._audit(finding, state)
             else:
                 self._finish(finding, state)
         except (UserError, BadPass) as error:
@@ -319,8 +295,6 @@ class Triage:
             if kept is None or kept.versions != finding.versions:
                 kept = finding
             self._steps.fail(STEPS[priority], kept, error)
-            if priority == AUDIT and not kept.unlike:
-                return
             if kept.confirmed:
                 self._publish_once(kept)  # as far as it got
             elif not is_broken(error):  # then it stays pending
@@ -362,16 +336,6 @@ class Triage:
             return False
         self.report(found)
         return True
-
-    def _audit(self, report: Finding, state: State | None) -> None:
-        """Publish a report that has the key of a known bug, and nothing else of it."""
-        assert self.expected is not None, "it is a known bug"
-        auditor = Auditor(self._executor, self.expected, self.audits)
-        other = auditor.audit(report, state, partial(self._minimized, most=REDUCE_SECONDS))
-        if other is not None:
-            other = self._with_source(dataclasses.replace(other, confirmed=True))
-            self.store.put(other)
-            self._finish(other, None)
 
     def _reduce(self, confirmed: Finding) -> None:
         self._enqueue(REDUCE, confirmed)
@@ -466,16 +430,16 @@ class Triage:
         return min(MOST_SECONDS, left)
 
     def _publish_once(self, finding: Finding) -> None:
-        row = finding.id
-        with self._steps.step("find the row", finding):
-            row = place(self.store, finding, self._executor)
-        if row not in self._rows | self._known_rows:
-            finding = self._compared(finding)
-        expected = None if finding.known is None else self.expected
-        if row in self._known_rows or (expected is not None and expected.take(finding)):
-            self._known_rows.add(row)
+        """Count what its minimized module shows to be a known bug; publish anything else."""
+        if self.expected is not None and self.expected.take(finding):
             self.store.settle(finding.id)
             return
+        row = finding.id
+        with self._steps.step("find the row", finding):
+            row = place(self.store, finding)
+        if row not in self._rows and self.expected is not None:
+            finding = dataclasses.replace(finding, similar=self.expected.similar(finding))
+            self.store.put(finding)
         with self._lock:
             self.published.append(finding)
             new = row not in self._rows
@@ -485,16 +449,3 @@ class Triage:
                 with self._steps.step("report", finding):
                     publish(finding)
         self.store.settle(finding.id)
-
-    def _compared(self, finding: Finding) -> Finding:
-        """The finding, with the known bug that it is in other words; not one that it is unlike."""
-        if self.expected is None or not finding.confirmed:
-            return finding
-        with self._steps.step("compare with known bugs", finding):
-            candidates = self.expected.candidates(finding)
-            candidates = tuple(each for each in candidates if each.name not in finding.unlike)
-            compared = recognized(self._executor, finding, candidates)
-            if compared != finding:
-                self.store.put(compared)
-            return compared
-        return finding

@@ -31,8 +31,9 @@ def inferred_call(
         config: the options of the PassContext.
     """
     plain = {k: v for k, v in config.items() if isinstance(v, bool | int | float | str)}
-    if name in public_passes() and not _is_users(made):
-        return PassCall(f"{public_passes()[name]}()", plain)
+    public = None if _is_users(made) else public_name(name)
+    if public is not None:
+        return PassCall(f"{public_passes()[public]}()", plain)
     if name.startswith(TENSOR_IR):
         module, _, function = name.partition(".")
         if hasattr(importlib.import_module(f"tvm.{module}.transform"), function):
@@ -41,6 +42,20 @@ def inferred_call(
     if home is not None:
         return PassCall(f"{name}()", plain, factory=home)
     return UnnamedPass(f"{name}()", plain, instance=made)
+
+
+def public_name(name: str) -> str | None:
+    """The public pass that TVM's instruments call by this name; None where there is none.
+
+    They say `relax.BindSymbolicVars` of BindSymbolicVars, and `ApplyDefaultSchedule` of the pass of
+    that name in DLight.
+    """
+    public = public_passes()
+    bare = name.removeprefix("relax.")
+    if bare in public:
+        return bare
+    found = [each for each in public if each.rpartition(".")[2] == bare]
+    return found[0] if len(found) == 1 else None
 
 
 def _is_users(made: tvm.transform.Pass | None) -> bool:

@@ -15,7 +15,7 @@ from ...oracles.passcall import PassCall
 from ...oracles.structural import crash, interface, mutation, well_formed
 from ...oracles.values import evaluated
 from ...oracles.violation import Violation, answers, asking
-from .calls import TENSOR_IR
+from .calls import TENSOR_IR, public_name
 from .running import Running
 
 KEPT: Mapping[str, tuple[Relation, ...]] = {
@@ -77,7 +77,7 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
     """The user's contract of the pass, or the catalogue's, or what the passes inside it keep."""
     if running.name in own:
         return own[running.name]
-    if (known := catalogue.contract_of(running.name)) is not None:
+    if (known := catalogue.contract_of(public_name(running.name) or running.name)) is not None:
         return known
     strict = PassContract(name=running.name, variants=lambda choices, mod: None)
     freed = set(running.freed)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...oracles.passcall import PassCall
+from ...oracles.violation import mark_of
 from ..findings.finding import Finding
 from ..user_input.unnamed_pass import UnnamedPass
 from .calls import inferred_call
@@ -120,9 +121,9 @@ class LoggingObserver(Observer):
 
     def violated(self, occurrence: Occurrence) -> None:
         violation = occurrence.violation
-        identity = (*violation.full_key, violation.place)
-        if identity not in self._logged:
-            self._logged.add(identity)
+        mark = mark_of(violation)
+        if mark not in self._logged:
+            self._logged.add(mark)
             self._log.finds(occurrence.finding(), occurrence.running.place)
 
     def crashed(

@@ -13,6 +13,7 @@ from tvm.ir.instrument import pass_instrument
 
 from ...compat.release import versions
 from ...compat.serialization import load_json
+from ...oracles.ingredients import ingredients
 from ...oracles.keys import headline
 from ...oracles.violation import Violation
 from .. import reproducer
@@ -44,7 +45,13 @@ class Occurrence:
     def without_module(self) -> Finding:
         """The finding without its module: enough to look up whether it is known."""
         call = inferred_call(self.running.name, self.running.made, self.running.config)
-        return Finding(violation=self.violation, module="", versions=versions(), calls=(call,))
+        return Finding(
+            violation=self.violation,
+            module="",
+            versions=versions(),
+            calls=(call,),
+            made_of=tuple(sorted(ingredients(self.running.state.mod))),
+        )
 
     def finding(self) -> Finding:
         """The finding with the pass's input; without it if that is too large to be written."""

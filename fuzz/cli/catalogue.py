@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ...corpus.knowns import Known
     from ...generators.stages import Stage
     from ...oracles.contract import PassContract
-    from ..findings.known import Expected
     from ..findings.replay import Outcome
 
 MODULES = 12
@@ -206,12 +205,12 @@ def known(
             "--prune", help="Verify, and mark those of your own that no longer fail as fixed."
         ),
     ] = False,
-    audit: Annotated[
+    renew: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="List the findings of a run with --no-known that have the key of a known bug, "
-            "and nothing else of it.",
+            help="Run what a folder of known bugs or of findings holds, and write it anew in the "
+            "format of this relaxfuzz. Decisions of people stay.",
         ),
     ] = None,
     workers: Workers = None,
@@ -219,17 +218,18 @@ def known(
 ) -> int:
     """List the known bugs of the installed TVM, which a run counts but does not report again.
 
-    Exit codes: 0 all fail as recorded, 1 one that was run does not, or --audit lists a finding,
-    2 user error.
+    Exit codes: 0 all fail as recorded, 1 one that was run does not, or --renew could not renew
+    one, 2 user error.
     """
     from ...compat.release import versions
+    from ...corpus.knowns import fields_of
     from ..findings import known as knowns
     from ..user_input.errors import UserError, near
 
+    if renew is not None:
+        return _renew(renew, workers or cores(), as_json=json)
     choice = knowns.Choice(folders=tuple(known or ()), shipped=not no_known)
     expected = choice.load(versions()["tvm"])
-    if audit is not None:
-        return _audit(audit, expected, workers or cores(), as_json=json)
     verified = verify or prune
     blamed = {name for each in expected.knowns for name in each.passes}
     for name in passes or ():
@@ -245,7 +245,8 @@ def known(
                 "name": each.name,
                 "what": each.what,
                 "passes": sorted(each.passes),
-                "keys": each.keys,
+                "reports": each.reports,
+                "identities": [fields_of(identity) for identity in each.identities],
                 "upstream": each.upstream,
                 "thread": each.thread,
                 "reproducer": None if each.reproducer is None else str(each.reproducer),
@@ -271,27 +272,20 @@ def known(
 FAILS, NO_LONGER_FAILS, NO_REPRODUCER = "fails", "no longer fails", "has no reproducer"
 
 
-def _audit(folder: Path, expected: Expected, workers: int, *, as_json: bool) -> int:
-    from ..findings.recognize import unlike
-    from ..findings.store import Store
+def _renew(folder: Path, workers: int, *, as_json: bool) -> int:
+    from ..findings.renewal import renewed
     from ..process.local_pool import LocalPool
 
-    rows: list[tuple[str, str, str, str]] = []
-    with Store(folder, create=False) as store, LocalPool(workers) as pool:
-        for finding in store.findings():
-            knowns = [] if finding.unlike else expected.of(finding)
-            names = finding.unlike or unlike(pool, finding, knowns, expected.knowns)
-            if len(names) < len(knowns) or not names:
-                continue
-            rows.append((finding.id, finding.label, ", ".join(names), finding.title))
+    kept = 0
+    with LocalPool(workers) as pool:
+        for each in renewed(folder, pool):
+            kept += each.why_not != ""
             if as_json:
-                event = {"event": "unlike", "id": finding.id, "knowns": names}
-                print(jsonlib.dumps({**event, "pass": finding.label, "title": finding.title}))
-    if not as_json:
-        if rows:
-            _print_table(("id", "pass", "is not", "what went wrong"), rows)
-        print(f"{len(rows)} findings have the key of a known bug, and nothing else of it")
-    return int(bool(rows))
+                event = {"event": "renewed", "name": each.name, "why_not": each.why_not}
+                print(jsonlib.dumps(event))
+            elif each.why_not:
+                print(f"{each.name}: not renewed: {each.why_not}")
+    return int(kept > 0)
 
 
 def _verify(listed: Sequence[Known], workers: int) -> dict[Known, Outcome]:

@@ -152,8 +152,7 @@ def run(
     ) as made:
         config = dataclasses.replace(
             config,
-            avoid=made.expected.triggers(chosen),
-            is_known=made.expected.has_key,
+            is_known=made.expected.presumes,
             seeds=seeds_of(seeds or (), seed_share, made),
         )
         named = tuple(target.name for target in chosen) if not everything else None

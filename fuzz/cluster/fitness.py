@@ -24,7 +24,7 @@ BROKEN = "broken"
 def about(packages: Iterable[str] = ()) -> Mapping[str, str]:
     """Versions of this process, and a digest of relaxfuzz: builds of one version may differ.
 
-    The digest covers the corpus, the known bugs and their triggers, too.
+    The digest covers the corpus, the known bugs, too.
 
     Args:
         packages: other packages that passes import; those that are not installed are left out.

@@ -8,6 +8,8 @@ from ...compat import availability
 from ...compat.release import same_build, versions
 from ...oracles.catalogue import parts
 from ...oracles.check import ORACLES
+from ...oracles.identify import identity_of
+from ...oracles.identity import is_alike
 from ...oracles.passcall import bare_call
 from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.violation import Violation
@@ -74,10 +76,8 @@ def _job(finding: Finding, module: str, oracles: tuple[str, ...] | None = None) 
 
 
 def same(violation: Violation, finding: Finding) -> bool:
-    """The same bug: oracle, pass and key, and on the build that found it the place, are equal."""
-    if (violation.oracle, violation.pass_name, violation.key) != finding.identity[:3]:
-        return False
-    return violation.place == finding.violation.place or not of_this_build(finding)
+    """The same report: failure, blamed and site agree."""
+    return is_alike(identity_of(violation, finding.calls), finding.reported)
 
 
 def of_this_build(finding: Finding) -> bool:
@@ -115,20 +115,18 @@ def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
     return None
 
 
-def _inside(executor: Executor, finding: Finding) -> tuple[tuple[str, str], ...]:
-    """The passes that run inside of the last pass and show the finding's key in its place."""
+def _inside(executor: Executor, finding: Finding) -> str:
+    """The innermost pass inside of the last one that shows the same in its place; or empty."""
     if not finding.blames_last:
-        return ()
-    found: list[tuple[str, str]] = []
-    for part in sorted(parts(finding.pass_name) - availability.current().passes.keys()):
+        return ""
+    here = parts(finding.pass_name) - availability.current().passes.keys()
+    for part in sorted(here, key=lambda name: (len(parts(name)), name)):
         job = Check(
             module=finding.module,
             calls=(*finding.calls[:-1], bare_call(part)),
             oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         )
-        found += [
-            (part, violation.place)
-            for violation in check(executor, job)
-            if (violation.oracle, violation.key) == (finding.oracle, finding.key)
-        ]
-    return tuple(found)
+        blamed = replace(finding.reported, blamed=(part,))
+        if any(is_alike(identity_of(v), blamed) for v in check(executor, job)):
+            return part
+    return ""

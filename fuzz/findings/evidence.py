@@ -1,7 +1,7 @@
-"""Evidence: what the module of a finding shows, for the rules of deduplication and of grades.
+"""Evidence: what the minimized module of a finding shows, for its identity and its grade.
 
 It is taken in a child process, since it runs code of TVM that may crash, and is stored with the
-finding: the rules themselves only compare.
+finding.
 """
 
 from __future__ import annotations
@@ -15,62 +15,43 @@ from tvm import relax
 from tvm.ir import Op
 from tvm.relax.analysis import BaseCheckResult, type_base_check
 
-from ...corpus.triggers import TRIGGERS
-from ...generators.rewrite.defaults import unusual
 from ...oracles import keys
 from ...oracles.grades.rare import rare
+from ...oracles.identify import Circumstances
+from ...oracles.ingredients import ingredients
 from ...oracles.inspect import bindings_of, has_op_attr, op_name
 from ...oracles.structural.lowering_gaps import unknown
 from ...oracles.violation import Journal
-from .pattern import ARITHMETIC, PRIM_FUNC, parts, pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What rules know of a finding's module."""
+    """What is known of a finding's module."""
 
-    pattern: str
-    """The module up to names, dtypes, dimensions and the values of constants."""
-    ops: tuple[str, ...]
-    """The operators of the model (add, conv2d) that the module calls."""
-    unknowns: tuple[str, ...]
+    ingredients: tuple[str, ...]
+    """See `ingredients`."""
+    unknowns: tuple[str, ...] = ()
     """What types of calls leave open that a legalization must know, e.g. "unknown shape"."""
-    retyped: tuple[tuple[str, str], ...] = ()
-    """Operators whose legalization gives another type than the call has, in the order of the calls;
-    in what it differs."""
-    parts: tuple[str, ...] = ()
-    """What else the module has that not every module has, e.g. "If", "relax.call_tir"."""
-    attributes: tuple[str, ...] = ()
-    """The attributes of operators of the model that are not the default, e.g. "keepdims"."""
-    triggers: tuple[str, ...] = ()
-    """Triggers of known bugs that are true for the module."""
-    inside: tuple[tuple[str, str], ...] = ()
-    """Passes that run inside of the pass and in its place show the same key, each with where it
-    raises."""
+    retyped: tuple[str, str] | None = None
+    """The first operator whose legalization gives another type than its call has, and in what it
+    differs."""
+    inside: str = ""
+    """The innermost pass that runs inside of the blamed one and shows the same in its place."""
     rare: tuple[str, ...] = ()
     """What keeps the module from being plain, which the grade depends on; see `grades.rare`."""
 
-    @property
-    def operators(self) -> set[str]:
-        """The operators that are called, the compiler's own among them."""
-        return {*self.ops, *(part for part in self.parts if part.startswith("relax."))}
+    def circumstances(self, *, minimized: bool) -> Circumstances:
+        """What the identity of the finding depends on.
 
-    @property
-    def legalized(self) -> set[str]:
-        """Those of the model, and those of the compiler that have a legalization."""
-        return {op for op in self.operators if op in self.ops or has_op_attr(op, "FLegalize")}
-
-    @property
-    def arithmetic(self) -> set[str]:
-        """The classes of arithmetic in a module of PrimFuncs; none for modules of Relax."""
-        if not self.has_only_prim_funcs:
-            return set()
-        return {word for word in self.pattern.split() if word in ARITHMETIC}
-
-    @property
-    def has_only_prim_funcs(self) -> bool:
-        """The module is one that passes of TensorIR get."""
-        return all(line.startswith(PRIM_FUNC) for line in self.pattern.splitlines())
+        Args:
+            minimized: the module has nothing that the bug does without.
+        """
+        return Circumstances(
+            ingredients=frozenset(self.ingredients) if minimized else None,
+            inside=self.inside,
+            retyped=self.retyped,
+            unknowns=self.unknowns,
+        )
 
 
 def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence:
@@ -83,13 +64,9 @@ def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence
     calls = list(_calls(mod))
     unknowns = {str(found[0]) for call, name in calls if (found := unknown(call, name)) is not None}
     return Evidence(
-        pattern=pattern(mod),
-        ops=tuple(sorted({name for _, name in calls})),
-        unknowns=tuple(sorted(unknowns)),
-        retyped=tuple(dict.fromkeys(_retyped(calls, journal))) if whole else (),
-        parts=tuple(sorted(parts(mod))),
-        attributes=tuple(sorted({name for call, _ in calls for name in unusual(call)})),
-        triggers=tuple(sorted(name for name, holds in TRIGGERS.items() if holds(mod))),
+        ingredients=tuple(sorted(ingredients(mod))),
+        unknowns=tuple(sorted(unknowns)) if len({name for _, name in calls}) == 1 else (),
+        retyped=next(_retyped(calls, journal), None) if whole else None,
         rare=rare(mod, journal, tried=whole),
     )
 

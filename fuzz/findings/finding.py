@@ -8,25 +8,23 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...oracles import KEY_FORMAT
 from ...oracles.catalogue import has_contract
 from ...oracles.contract import NO_CONTRACT
 from ...oracles.grades.grade import Grade
 from ...oracles.grades.rule import OUT_OF_ORDER, grade, out_of_order
+from ...oracles.identify import UNKNOWN, identity_of
+from ...oracles.identity import FORMAT as IDENTITY_FORMAT
+from ...oracles.identity import Identity
 from ...oracles.passcall import PassCall
 from ...oracles.text.exhibit import Exhibit
-from ...oracles.violation import Identity, Violation, identity
+from ...oracles.violation import Mark, Violation, mark_of
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import Recipe
 from ..user_input.errors import UserError
 from .evidence import Evidence
 
-FORMAT = 3
+FORMAT = 4
 """Version of the stored form; a reader refuses any other."""
-
-
-NAMED = 3
-"""Known bugs that a remark names, at the most."""
 
 FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
 """What a reproducer may be called: it lies in one folder of the store, and nowhere else."""
@@ -83,26 +81,18 @@ class Finding:
     """What to look at first; None until the finding is published."""
     evidence: Evidence | None = None
     """What deduplication knows of the module; None until the finding is published."""
-    known: str | None = None
-    """The known bug that it is, by its module, though no record has its key."""
-    perhaps: tuple[str, ...] = ()
-    """Known bugs that it may be: their modules show the same, but its module does not show them."""
-    unlike: tuple[str, ...] = ()
-    """Known bugs whose key it has, and nothing else of them: it is none of these."""
-
-    @property
-    def maybe(self) -> tuple[str, ...]:
-        """The known bugs that it may be, or whose key it has."""
-        return self.perhaps + self.unlike
+    made_of: tuple[str, ...] = ()
+    """The ingredients of the module as it was found, where a campaign has made it."""
+    similar: str = ""
+    """A known bug that it is similar to, with what distinguishes the two; or empty."""
+    first_id: str = ""
+    """Its id, where the violation of the minimized module would have another one."""
 
     @property
     def of_known(self) -> Iterator[str]:
-        """What it has in common with known bugs, one sentence for each way."""
-        if self.perhaps:
-            yield f"perhaps the known bug {' or '.join(self.perhaps[:NAMED])}"
-        if self.unlike:
-            names = " or ".join(self.unlike[:NAMED])
-            yield f"reported like the known bug {names}, but on a module of another kind"
+        """What it has in common with a known bug, one sentence."""
+        if self.similar:
+            yield f"similar to the known bug {self.similar}"
 
     @property
     def oracle(self) -> str:
@@ -119,6 +109,12 @@ class Finding:
         """The last of its passes is blamed, and is one of TVM's."""
         last = self.calls[-1] if self.calls else None
         return last is not None and last.factory is None and last.name == self.pass_name
+
+    @property
+    def is_met_on_the_way(self) -> bool:
+        """A pass of the user's was checked, and something of TVM is blamed, e.g. the printer."""
+        own = {call.name for call in self.calls if call.factory is not None}
+        return bool(own) and self.pass_name not in own
 
     @property
     def has_contract(self) -> bool:
@@ -167,31 +163,46 @@ class Finding:
 
     @property
     def identity(self) -> Identity:
-        """Identifies the bug in the TVM build that found it."""
-        return identity(self.violation)
+        """What tells the bug from others, as far as is known by now."""
+        known = UNKNOWN
+        if self.evidence is not None:
+            known = self.evidence.circumstances(minimized=self.reduced)
+        return identity_of(self.violation, self.calls, known)
+
+    @property
+    def reported(self) -> Identity:
+        """The identity of the report alone, whatever is known of the module."""
+        return identity_of(self.violation, self.calls)
+
+    @property
+    def ingredients(self) -> tuple[str, ...] | None:
+        """Those of a module that is not minimized, if they are known."""
+        if self.reduced and self.evidence is not None:
+            return None
+        return self.made_of or (None if self.evidence is None else self.evidence.ingredients)
 
     @property
     def id(self) -> str:
-        """Short and stable: the same bug in the same TVM build has the same id in every run."""
-        return id_of(self.identity)
+        """Short and stable: the same report in the same TVM build has the same id in every run."""
+        return self.first_id or id_of(mark_of(self.violation))
 
     def to_json(self) -> str:
         """The stored form."""
-        return json.dumps({"format": FORMAT, "key_format": KEY_FORMAT, **plain(self)})
+        return json.dumps({"format": FORMAT, "identity_format": IDENTITY_FORMAT, **plain(self)})
 
     @classmethod
     def from_json(cls, text: str) -> Finding:
         """Read the stored form, which may come from anybody. Nothing in it is executed.
 
         Raises:
-            UnknownFormat: it was written in another format version, or has a key of another one.
+            UnknownFormat: it was written in another format version, or with identities of one.
             BadFinding: it is no finding, or no value that a finding can have.
         """
         try:
             data = parse(text)
             if not isinstance(data, dict):
                 raise ValueError(f"expected an object but got {text[:40]!r}")
-            for name, expected in (("format", FORMAT), ("key_format", KEY_FORMAT)):
+            for name, expected in (("format", FORMAT), ("identity_format", IDENTITY_FORMAT)):
                 version = data.pop(name, None)
                 if version != expected or isinstance(version, bool):
                     raise UnknownFormat(
@@ -212,7 +223,6 @@ class Finding:
         return made
 
 
-def id_of(identity: Identity) -> str:
-    """The id of the finding with this identity."""
-    oracle, pass_name, key, place = identity
-    return hashlib.sha256(json.dumps([oracle, pass_name, *key, place]).encode()).hexdigest()[:10]
+def id_of(mark: Mark) -> str:
+    """The id of a finding whose violation has this mark."""
+    return hashlib.sha256(json.dumps(mark).encode()).hexdigest()[:10]

@@ -14,37 +14,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tomlkit
+from tomlkit.items import AoT
 
-from ...corpus.knowns import ANYTHING, SHIPPED, Known, Lookup, knowns
+from ...corpus.knowns import SHIPPED, Known, Lookup, fields_of, knowns
 from ...corpus.knowns import known as record_in
-from ...oracles import KEY_FORMAT
-from ...oracles.catalogue import catalogue
-from ...oracles.passcall import PassCall, is_users
-from ...oracles.structural import crash, idempotence, well_formed
-from ...oracles.values import effects, evaluated, executed, pipeline_values
-from ...oracles.violation import Violation
-from ..campaign.events import Finished
-from ..process.targets import Target
+from ...oracles.identity import FORMAT, Sameness, compare, distinction
+from ...oracles.passcall import is_users
+from ..campaign.events import Finished, Found
 from ..system.files import write_whole
 from ..user_input.errors import UserError
 from .finding import Finding
-from .pattern import elements
 from .replay import Item, Outcome, Status, items, replay
-from .rules import is_of_users_pass
 from .store import file_name
-
-ARITHMETIC = tuple(name for name in catalogue if name.startswith("arith."))
-"""Functions of TVM's arithmetic that are checked as passes are."""
-
-_SECOND_RUN = {
-    idempotence.RAISES: crash.ORACLE.name,
-    idempotence.BROKEN: well_formed.ORACLE.name,
-}
-"""The oracle that says of a first run what `idempotent` says of a second one."""
-
-_OF_VALUES = (evaluated.ORACLE.name, executed.ORACLE.name)
 
 USERS = Path("relaxfuzz-known")
 """The user's own knowns, in the folder that relaxfuzz is run in."""
@@ -116,23 +100,28 @@ class Expected:
         return self._own.knowns
 
     def of(self, finding: Finding) -> tuple[Known, ...]:
-        """The knowns that a finding may be."""
-        found = self._own.of(finding.full_key)
+        """The known bugs that a finding is, or is presumed to be while it is not minimized."""
+        identity, made_of = finding.identity, finding.ingredients
+        found = self._own.of(identity, made_of)
         if not is_of_users_pass(finding):
-            for key in _keys(finding):
-                found += tuple(known for known in self._shipped.of(key) if known not in found)
-        if finding.known is not None:
-            found += tuple(k for k in self.candidates(finding) if k.name == finding.known)
-        return tuple(known for known in found if known.name not in finding.unlike)
+            found += tuple(k for k in self._shipped.of(identity, made_of) if k not in found)
+        return tuple(known for known in found if known.name not in self.fixed)
 
-    def candidates(self, finding: Finding) -> tuple[Known, ...]:
-        """Those that say something of the pass that is blamed, or of any like it."""
-        every = self._own.knowns if is_of_users_pass(finding) else self.knowns
-        return tuple(known for known in every if known.name not in self.fixed)
+    def similar(self, finding: Finding) -> str:
+        """A known bug that a minimized finding is similar to, and what distinguishes them."""
+        identity = finding.identity
+        found = self._own.similar(identity)
+        if not is_of_users_pass(finding):
+            found += self._shipped.similar(identity)
+        for known in found:
+            if known.name not in self.fixed:
+                nearest = max(known.identities, key=lambda mine: compare(mine, identity))
+                return f"{known.name} ({distinction(nearest, identity)})"
+        return ""
 
     def take(self, finding: Finding) -> bool:
         """Count a report that was expected; false where it is news."""
-        found = tuple(known for known in self.of(finding) if known.name not in self.fixed)
+        found = self.of(finding)
         if found and finding.id not in self._ids:
             self._ids.add(finding.id)
             self.reports.update(found)
@@ -150,26 +139,9 @@ class Expected:
             self.reports[known] += reports.get(known.name, 0)
         self.reports += Counter()  # keeps those that were seen
 
-    def has_key(self, violation: Violation, calls: tuple[PassCall, ...]) -> bool:
-        """Whether a violation has the key of a known that may excuse it."""
-        finding = Finding(violation=violation, module="", versions={}, calls=calls)
-        return any(known.name not in self.fixed for known in self.of(finding))
-
-    def triggers(self, targets: Iterable[Target]) -> dict[str, tuple[str, ...]]:
-        """For each pass, by its label: the triggers of what is known of it."""
-        chosen = {}
-        for target in targets:
-            own = target.call is not None and is_users(target.call)
-            names = {
-                known.trigger: None
-                for known in (self._own.knowns if own else self.knowns)
-                if known.trigger is not None
-                and target.name in known.passes
-                and known.name not in self.fixed
-            }
-            if names:
-                chosen[target.label] = tuple(names)
-        return chosen
+    def presumes(self, found: Found) -> bool:
+        """A report of a campaign is presumed to be a known bug."""
+        return bool(self.of(found.finding({}, ())))
 
     def unseen(self, passes: Sequence[str] | None) -> list[Known]:
         """The knowns that were not.
@@ -184,46 +156,9 @@ class Expected:
         ]
 
 
-def _keys(finding: Finding) -> Iterator[tuple[str, ...]]:
-    """The finding's own key, and those of a cause that shows there in another way.
-
-    What a second run raises or breaks, the first does on another module; what a legalization
-    raises, LegalizeOps reports too, and what TVM's arithmetic raises, one of its own functions
-    does.
-    """
-    yield finding.full_key
-    yield from _wrong_values(finding)
-    if finding.oracle == idempotence.ORACLE.name and finding.key[0] in _SECOND_RUN:
-        what, *key = finding.key
-        yield _SECOND_RUN[what], finding.pass_name, *key
-    error = finding.violation.raised
-    if error is None:
-        return
-    if error.legalizes and finding.pass_name != "LegalizeOps":
-        yield finding.oracle, "LegalizeOps", *finding.key
-    if error.analysis and finding.pass_name not in ARITHMETIC:
-        for name in ARITHMETIC:
-            yield finding.oracle, name, *finding.key
-
-
-def _wrong_values(finding: Finding) -> Iterator[tuple[str, ...]]:
-    """The keys by which other oracles report that the result of an operator is wrong.
-
-    Wrong values are wrong in the arguments of an effect, too, and what LegalizeOps makes of an
-    operator is as wrong when a pipeline has compiled it.
-    """
-    oracle, key = finding.oracle, finding.key
-    if oracle == pipeline_values.ORACLE.name and len(key) == 1:
-        for other in _OF_VALUES:
-            yield other, "LegalizeOps", *key, finding.pass_name
-    if len(key) != 2 or oracle not in (*_OF_VALUES, effects.ORACLE.name):
-        return
-    kind, operator = key
-    if oracle == effects.ORACLE.name:
-        kind = "values"
-        yield evaluated.ORACLE.name, finding.pass_name, kind, operator
-    if finding.pass_name == "LegalizeOps":
-        yield pipeline_values.ORACLE.name, operator, kind
+def is_of_users_pass(finding: Finding) -> bool:
+    """The pass that is blamed is the user's own."""
+    return any(call.name == finding.pass_name and is_users(call) for call in finding.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +169,7 @@ class Share:
     known: int
     """Of them showed a known bug, by its key."""
     avoided: int
-    """Modules that were left out because of the trigger of a known."""
+    """Modules that were left out, since they have what a known bug needs."""
     changed: int = 0
     """Checks in which the pass changed the module."""
     inapplicable: int = 0
@@ -314,8 +249,8 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
     path = folder / f"{name}.toml"
     if path.exists():
         return path
-    document = _record(finding.title, finding.versions["tvm"])
-    document["keys"].append(list(finding.full_key))
+    document = _record(finding.title, finding.versions["tvm"], [_report(finding)])
+    document["identity"] = tables([fields_of(finding.identity)])
     folder.mkdir(parents=True, exist_ok=True)
     if reproducer is not None:
         shutil.copyfile(reproducer, folder / f"{name}.py")
@@ -325,35 +260,46 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
 
 
 def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
-    """Write into the record of a known bug that these findings are that bug in other words.
+    """Write into the record of a known bug that these findings are that bug, too.
 
-    It gets the keys that it does not cover yet, and what the modules are made of. If `folder` has
-    no record of this name, one is made there; those of other folders stay as they are.
+    It gets the identities that it does not cover yet. If `folder` has no record of this name, one
+    is made there; those of other folders stay as they are.
     """
     path = folder / known.path.name
     folder.mkdir(parents=True, exist_ok=True)
     for finding in findings:
         if path.exists():
             document = tomlkit.parse(path.read_text(encoding="utf-8"))
-            covered = record_in(path).matches(finding.full_key)
+            covered = record_in(path).sameness(finding.identity) is Sameness.SAME
         else:
-            document, covered = _record(known.what, finding.versions["tvm"]), False
+            document = _record(known.what, finding.versions["tvm"], [_report(finding)])
+            covered = False
         if not covered:
-            document["keys"].append(list(finding.full_key))
-        if finding.evidence is not None:
-            made_of = sorted(elements(finding.evidence.pattern, parameters=True))
-            like = document.setdefault("like", tomlkit.array().multiline(True))
-            if made_of and made_of not in like.unwrap():
-                like.append(made_of)
+            (table,) = tables([fields_of(finding.identity)])
+            document.setdefault("also", tomlkit.aot()).append(table)
         write_whole(path, tomlkit.dumps(document))
     return path
 
 
-def _record(what: str, version: str) -> tomlkit.TOMLDocument:
-    """A record without keys yet, of a bug that shows on this version of TVM."""
+def _record(what: str, version: str, reports: list[list[str]]) -> tomlkit.TOMLDocument:
+    """A record without identities yet, of a bug that shows on this version of TVM."""
     document = tomlkit.document()
-    document["what"] = what.replace(ANYTHING, "...")
-    document["key_format"] = KEY_FORMAT
-    document["keys"] = tomlkit.array().multiline(True)
+    document["what"] = what
+    document["reports"] = reports
     document["tvm"] = f"fails on {version}"
+    document["format"] = FORMAT
     return document
+
+
+def _report(finding: Finding) -> list[str]:
+    return [finding.oracle, finding.pass_name]
+
+
+def tables(every: Iterable[Mapping[str, Any]]) -> AoT:
+    """Tables of identities, one field a line."""
+    array = tomlkit.aot()
+    for fields in every:
+        table = tomlkit.table()
+        table.update(fields)
+        array.append(table)
+    return array

@@ -21,6 +21,7 @@ from ...oracles import keys
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
 from ...oracles.pipelines import PIPELINES
+from ...oracles.text.frames import condition_in
 from .. import reproducer
 from ..output.readable import sentence
 from ..process.executor import Executor, JobFailed
@@ -243,14 +244,15 @@ def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
 
 
 def failure(code: int, stderr: str) -> str | None:
-    """How a script failed, without the accidents of its message; None where it did not.
+    """How a script failed; None where it did not.
 
-    `ValueError: Var <name> is not defined.`, `SIGSEGV`, `hang`: what `fails with` begins with.
+    `ValueError`, `InternalError: Check failed: ndim != 0`, `SIGSEGV`, `hang`: the class of an
+    exception and the condition that failed, without the rest of the message.
     """
     if code == 0:
         return None
     if (report := sanitizers.report(stderr)) is not None:
-        return f"{report.tool}: {keys.message(report.kind)}"
+        return f"{report.tool}: {keys.anonymous(report.kind)}"
     if code < 0:
         return signal.Signals(-code).name
     if code == HUNG or re.search(r"^Timeout \(", stderr, re.MULTILINE):
@@ -258,5 +260,5 @@ def failure(code: int, stderr: str) -> str | None:
     raised = reproducer.raised(stderr)
     if raised is None:
         return f"exit code {code}"
-    kind, text = raised[0].rpartition(".")[2], keys.message(raised[1])
-    return f"{kind}: {text}" if text else kind
+    kind, condition = raised[0].rpartition(".")[2], condition_in(raised[1])
+    return f"{kind}: Check failed: {condition}" if condition else kind

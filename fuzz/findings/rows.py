@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ...oracles.identity import Identity, Sameness, compare, is_presumed
+from ..process.serialize import plain, typed
 from ..system.disk_failure import transaction
 
 SCHEMA = """
@@ -17,12 +20,9 @@ CREATE TABLE IF NOT EXISTS members (
     why TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS members_by_row ON members (row);
-CREATE TABLE IF NOT EXISTS causes (
-    cause TEXT NOT NULL,
-    finding TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    sure INTEGER NOT NULL,
-    PRIMARY KEY (cause, finding)
+CREATE TABLE IF NOT EXISTS identities (
+    finding TEXT PRIMARY KEY,
+    identity TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS apart (
     one TEXT NOT NULL,
@@ -36,21 +36,13 @@ CREATE TABLE IF NOT EXISTS judgements (
 ) STRICT;
 """
 
-TABLES = frozenset({"members", "causes", "apart", "judgements"})
+TABLES = frozenset({"members", "identities", "apart", "judgements"})
 
 BY_HAND = "merged by hand"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCause:
-    """A cause that a rule saw in a finding, as the store keeps it."""
-
-    cause: str
-    """A digest; equal for equal causes of one rule."""
-    reason: str
-    """Why findings with this cause are one bug."""
-    sure: bool = True
-    """False: findings that share it are suspects only."""
+SAME = "failure, blamed, site and ingredients agree"
+"""Why a rule has put two findings in one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,51 +78,36 @@ class Rows:
         self._db = db
         self._lock = lock
 
-    def enter(self, finding: str, causes: Sequence[NamedCause]) -> str:
+    def enter(
+        self, finding: str, identity: Identity, made_of: Collection[str] | None = None
+    ) -> str:
         """Put a finding in its row, and rows together that it shows to be one; the row's id.
 
         It stays in the row where it is already; what its module was reduced to since may show
         that another row is the same.
+
+        Args:
+            made_of: the ingredients of its module, as long as that is not minimized.
         """
         with self._change():
-            self._db.execute("DELETE FROM causes WHERE finding = ?", (finding,))
-            self._db.executemany(
-                "INSERT OR IGNORE INTO causes VALUES (?, ?, ?, ?)",
-                [(each.cause, finding, each.reason, each.sure) for each in causes],
-            )
             if self.of(finding) is None:
                 self._db.execute("INSERT INTO members VALUES (?, ?, '')", (finding, finding))
-            for each in causes:
-                if each.sure:
-                    for other in self._with(each.cause):
-                        self._join(finding, other, each.reason)
+            for other, its in self._identities():
+                alike = compare(its, identity) is Sameness.SAME
+                if other != finding and (
+                    alike or (made_of is not None and is_presumed(its, identity, made_of))
+                ):
+                    self._join(finding, other, SAME)
+            self._db.execute(
+                "INSERT OR REPLACE INTO identities VALUES (?, ?)",
+                (finding, json.dumps(plain(identity))),
+            )
             return self._row(finding)
 
-    def suspects(self, finding: str) -> list[tuple[str, str]]:
-        """Findings of other rows that a rule suspects to be the same bug, with its reason."""
-        with self._lock:
-            found = self._db.execute(
-                "SELECT theirs.finding, theirs.reason FROM causes AS mine"
-                " JOIN causes AS theirs ON theirs.cause = mine.cause"
-                " WHERE mine.finding = ? AND theirs.finding != mine.finding AND NOT theirs.sure"
-                " ORDER BY theirs.rowid",
-                (finding,),
-            ).fetchall()
-            row = self.of(finding)
-            return [
-                (other, reason)
-                for other, reason in found
-                if row is not None
-                and (its := self.of(other)) is not None
-                and its != row
-                and not self._are_split(row, its)
-            ]
-
-    def join(self, finding: str, other: str, reason: str) -> str:
-        """Put the rows of two findings together, unless people have split them; its id."""
-        with self._change():
-            self._join(finding, other, reason)
-            return self._row(finding)
+    def _identities(self) -> Iterator[tuple[str, Identity]]:
+        found = self._db.execute("SELECT finding, identity FROM identities ORDER BY rowid")
+        for finding, text in found.fetchall():
+            yield finding, typed(json.loads(text), Identity)
 
     def of(self, finding: str) -> str | None:
         """The id of the row that a finding is in; None: no rule has looked at it yet."""
@@ -215,12 +192,6 @@ class Rows:
         row = self.of(finding)
         assert row is not None, finding
         return row
-
-    def _with(self, cause: str) -> list[str]:
-        found = self._db.execute(
-            "SELECT finding FROM causes WHERE cause = ? AND sure ORDER BY rowid", (cause,)
-        )
-        return [id for (id,) in found.fetchall()]
 
     def _join(self, finding: str, other: str, reason: str) -> None:
         mine, its = self.of(finding), self.of(other)

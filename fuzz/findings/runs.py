@@ -8,7 +8,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...oracles import KEY_FORMAT
 from ..process.serialize import counted, parse, plain, typed
 from ..process.targets import PassStats
 
@@ -164,17 +163,11 @@ class Runs:
 
 
 def _encode(run: Run) -> str:
-    return json.dumps({"key_format": KEY_FORMAT, **plain(run)})
+    return json.dumps(plain(run))
 
 
 def _decode(text: str) -> Run:
     data = counted(parse(text))
-    version = data.pop("key_format", None) if isinstance(data, dict) else KEY_FORMAT
-    if version != KEY_FORMAT:
-        raise ValueError(
-            f"Expected a run with keys in format {KEY_FORMAT} but got key_format={version!r:.40}; "
-            "read it with the relaxfuzz version that wrote it"
-        )
     run: Run = typed(data, Run)
     if run.started > LATEST:
         raise ValueError(f"expected a time but got started={run.started!r}")

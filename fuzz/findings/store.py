@@ -24,9 +24,8 @@ APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: marks our files
 
 DATABASE = "findings.sqlite"
 
-SCHEMA_VERSION = 4
-"""Of the tables. 1: findings only. 2: rows besides. 3: runs, and what is pending, besides.
-4: failed steps besides. An older store gets what it lacks when it is opened."""
+SCHEMA_VERSION = 5
+"""Of the tables. 5: identities in place of keys; older stores are refused."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS findings (
@@ -134,10 +133,12 @@ class Store:
         # A run that is killed before it could write the header leaves it empty.
         if application != APPLICATION_ID and (application != 0 or tables(self._db)):
             raise BadStore(f"'{self.folder / DATABASE}' is not a file of relaxfuzz")
-        if application and version not in range(1, SCHEMA_VERSION + 1):
+        if application and version != SCHEMA_VERSION:
+            older = application and version < SCHEMA_VERSION
+            remedy = f"; `relaxfuzz known --renew '{self.folder}'` makes it anew" if older else ""
             raise BadStore(
                 f"'{self.folder / DATABASE}' has format {version}, "
-                f"this relaxfuzz reads 1 to {SCHEMA_VERSION}"
+                f"this relaxfuzz reads {SCHEMA_VERSION}{remedy}"
             )
         check(self._db, _SCHEMAS)
         if self._reads:

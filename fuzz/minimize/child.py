@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 from ...compat.serialization import load_json
 from ...generators.stages import Stage
-from ...oracles.violation import Identity, Violation, identity
+from ...oracles.identify import identity_of
+from ...oracles.identity import Identity, is_alike
+from ...oracles.violation import Mark, Violation, mark_of
 from ..process.jobs import Check, Context, violations_of
 from ..process.process_state import Watch
 from ..process.protocol import Death, Job
@@ -64,7 +66,7 @@ class Reduce(Job[ReduceResult]):
     check: Check
     """Of the module to begin with."""
     wanted: Identity
-    """Of the violation."""
+    """Failure, blamed and site of the violation."""
     anchor: EditId = FIRST
     after: EditId | None = None
     share: int = 0
@@ -74,7 +76,7 @@ class Reduce(Job[ReduceResult]):
 def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
     """Report each smaller module at once, until there are none."""
     journal, calls = context.journal, job.check.calls
-    reported = {job.wanted}
+    reported: set[Mark] = set()
     tried = 0
     heartbeat = time.monotonic()
 
@@ -90,15 +92,17 @@ def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
         if time.monotonic() - heartbeat > HEARTBEAT_SECONDS:
             heartbeat = time.monotonic()
             context.report(Tried(tried))
-        watch = Watch(calls if job.wanted[0] == Death.CHANGED else ())
+        watch = Watch(calls if job.wanted.how == Death.CHANGED else ())
         found = violations_of(job.check, candidate.mod, journal)
         watch.end(journal)
-        seen = {identity(violation): violation for violation in found}
-        for other, violation in seen.items():
-            if other not in reported:
-                reported.add(other)
+        interesting = False
+        for violation in found:
+            if is_alike(identity_of(violation, calls), job.wanted):
+                interesting = True
+            elif mark_of(violation) not in reported:
+                reported.add(mark_of(violation))
                 context.report(OtherViolation(violation, candidate.module))
-        return job.wanted in seen
+        return interesting
 
     where = Search(
         anchor=job.anchor,

@@ -77,7 +77,11 @@ def minimized(
             flaky |= None in seen
             if shown is not None:
                 smallest = dataclasses.replace(
-                    finding, module=module, source=source_of(module), violation=shown
+                    finding,
+                    module=module,
+                    source=source_of(module),
+                    violation=shown,
+                    first_id=finding.id,
                 )
                 break
     reached = outcome.state

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ...compat.serialization import load_json, save_json
 from ...oracles.structural import crash
-from ...oracles.violation import Identity, Violation, identity
+from ...oracles.violation import Mark, Violation, mark_of
 from ..findings.confirm import DEATHS, again, same
 from ..findings.finding import Finding
 from ..process import death
@@ -120,7 +120,7 @@ class _ParallelSearch:
     ) -> None:
         self.state = state
         self.trail: list[str] = []
-        self.others: dict[Identity, Finding] = {}
+        self.others: dict[Mark, Finding] = {}
         self.faults: dict[str, None] = {}
         self._executor = executor
         self._finding = finding
@@ -157,7 +157,7 @@ class _ParallelSearch:
         )
         job = Reduce(
             check=check,
-            wanted=identity(self._finding.violation),
+            wanted=self._finding.reported,
             anchor=self.state.edit_id,
             after=after,
             share=share,
@@ -256,7 +256,7 @@ class _ParallelSearch:
             pipeline=self._finding.pipeline,
             exempt=self._finding.exempt,
         )
-        self.others.setdefault(identity(violation), finding)
+        self.others.setdefault(mark_of(violation), finding)
 
     def _count(self) -> None:
         tried = self._tried + sum(run.tried for run in self._runs)

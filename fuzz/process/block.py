@@ -17,21 +17,21 @@ from hypothesis.strategies import SearchStrategy
 from tvm import relax
 
 from ...compat.serialization import save_json
-from ...corpus.features import features
-from ...corpus.triggers import TRIGGERS
 from ...generators import stages
 from ...generators.families import FAMILIES
 from ...generators.seeds import Whole, recorded
 from ...generators.stages import Stage
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
+from ...oracles.ingredients import ingredients
 from ...oracles.inspect import ops_used
 from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Given, PassRuns, digest, given
 from ...oracles.passcall import PassCall
-from ...oracles.violation import Case, Identity, Violation, identity, mark
+from ...oracles.violation import Case, Mark, Violation, mark_of, short_mark
 from ..campaign import schedule
 from ..campaign.draw import entropy, example
+from ..campaign.features import features
 from ..campaign.schedule import Item, Kind
 from .jobs import Context, checked, contract_of
 from .process_state import Watch
@@ -49,9 +49,11 @@ class Violated:
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     module: str | None = None
-    """TVM JSON; None where this block, or one before it, has reported this identity."""
+    """TVM JSON; None where this block, or one before it, has reported this mark."""
     features: tuple[str, ...] = ()
     """Of the module, where one pass was checked by itself."""
+    ingredients: tuple[str, ...] = ()
+    """The same; see `ingredients`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Block(Job[BlockResult]):
     device: str | None = None
     """The kind of the device on which a sample of what is evaluated is executed."""
     reported: tuple[str, ...] = ()
-    """The marks of identities that earlier blocks have reported: their modules are not needed."""
+    """Short marks of violations that earlier blocks have reported: their modules are not needed."""
 
     def made_of(self, index: int) -> Recipe:
         """What the module with this index is made of; also of the rest of a block, whose end is the
@@ -202,7 +204,7 @@ class _Run:
         self._changed: dict[str, bool] = {}
         self._checked = Counter(job.checked)
         self._visited = Counter(job.visited)
-        self._reported: set[Identity] = set()
+        self._reported: set[Mark] = set()
         self._sampled: tuple[Oracle, ...] = ()
         """Above tier 1, for some checks of the module at this stage."""
 
@@ -289,7 +291,7 @@ class _Run:
                 break
             started = time.perf_counter()
             self._visited[item.name] += 1
-            triggered = self._is_triggered(item, mod, found)
+            triggered = self._is_triggered(item, found)
             if triggered and not self._is_open(item, origin):
                 stats[item.name] += PassStats(avoided=1)
                 continue
@@ -306,10 +308,11 @@ class _Run:
             violations, changed, asked = self._check(item, mod, prepared, origin, ordinal, watch)
             if violations:
                 intact = digest(mod) == pristine.mark
-                has: frozenset[str] = frozenset()
+                has: tuple[frozenset[str], frozenset[str]] = frozenset(), frozenset()
                 if item.kind is Kind.PASS:
-                    has = found() if intact else features(pristine.copy())
-                new = self._report(violations, prepared, origin, pristine, tuple(sorted(has)))
+                    whole = mod if intact else pristine.copy()
+                    has = found() if intact else features(whole), ingredients(whole)
+                new = self._report(violations, prepared, origin, pristine, *has)
                 # A pass may change what no hash covers; to look each time would cost too much.
                 if new and intact:
                     intact = save_json(mod) == pristine.text
@@ -325,19 +328,15 @@ class _Run:
         self._context.report(StageDone(index, stage, stats))
         return intact
 
-    def _is_triggered(
-        self, item: Item, mod: tvm.IRModule, found: Callable[[], frozenset[str]]
-    ) -> bool:
-        """The module triggers a known bug of the item, if that is to be avoided."""
+    def _is_triggered(self, item: Item, found: Callable[[], frozenset[str]]) -> bool:
+        """The module has what a known bug of the item needs, and that is to be avoided."""
         avoid = self._job.avoid.get(item.name)
         if avoid is None or avoid.chance >= 1:
             return False
-        return any(TRIGGERS[name](mod) for name in avoid.triggers) or any(
-            found().issuperset(pattern) for pattern in avoid.patterns
-        )
+        return any(found().issuperset(pattern) for pattern in avoid.patterns)
 
     def _is_open(self, item: Item, origin: Origin) -> bool:
-        """A module that triggers a known bug of the item is checked all the same: another bug may
+        """A module with a pattern of the item is checked all the same: another bug may
         stand next to it, or it may be fixed.
         """
         random = Random(entropy("open", origin.seed, origin.index, origin.stage, item.name))
@@ -442,21 +441,30 @@ class _Run:
         prepared: _Prepared,
         origin: Origin,
         pristine: Given,
-        has: tuple[str, ...],
+        has: frozenset[str],
+        made_of: frozenset[str],
     ) -> bool:
-        """Report the violations of a module that has these features; true where one of them is new
-        to the block.
+        """Report the violations of a module with these features and ingredients; true where one of
+        them is new to the block.
         """
         origin = dataclasses.replace(origin, recipe=origin.recipe.made_of(self._names))
         any_new = False
         for violation in violations:
-            known_by = identity(violation)
+            known_by = mark_of(violation)
             new = known_by not in self._reported
             self._reported.add(known_by)
             any_new |= new
-            wanted = new and mark(known_by) not in self._job.reported
+            wanted = new and short_mark(known_by) not in self._job.reported
             module = pristine.text if wanted else None
             self._context.report(
-                Violated(violation, origin, prepared.calls, prepared.pipeline, module, has)
+                Violated(
+                    violation,
+                    origin,
+                    prepared.calls,
+                    prepared.pipeline,
+                    module,
+                    tuple(sorted(has)),
+                    tuple(sorted(made_of)),
+                )
             )
         return any_new

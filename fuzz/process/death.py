@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import PurePath
 
 from ...oracles import keys
+from ...oracles.text.frames import Trace, frames_in, function_of, is_plumbing
 from ...oracles.violation import Violation
 from ..output.readable import visible
 from ..system import sanitizers
@@ -66,7 +67,7 @@ def key_of(report: sanitizers.Report) -> tuple[str, ...]:
     """What is wrong, and the innermost function near the cause."""
     functions = [_plain(frame) for frame in report.frames]
     near = [function for function in functions if not _PLUMBING.search(function)]
-    return keys.message(report.kind), *(near or functions)[:1]
+    return keys.anonymous(report.kind), *(near or functions)[:1]
 
 
 def violation(died: Died) -> Violation:
@@ -88,7 +89,20 @@ def violation(died: Died) -> Violation:
     detail = visible(f"{title}\nstep: {step}\n{stderr[:LONGEST]}".rstrip())
     if died.death is Death.CHANGED:  # the last step names what was changed
         at = step
-    return Violation(title, detail, (at,) if at else (), oracle=died.death.value, pass_name=blamed)
+    return Violation(
+        title,
+        detail,
+        (at,) if at else (),
+        trace=_trace(died) if died.death in _WITH_STACK else Trace(),
+        oracle=died.death.value,
+        pass_name=blamed,
+    )
+
+
+def _trace(died: Died) -> Trace:
+    """The functions of TVM on the stack; a recursion has each once."""
+    frames = [f for f in frames_in(died.stderr) if "tvm::" in f.name and not is_plumbing(f)]
+    return Trace(tuple(dict.fromkeys(map(function_of, reversed(frames)))))
 
 
 def culprit(position: Position) -> str:

@@ -12,7 +12,7 @@ from ..user_input.errors import RelaxfuzzError, UserError
 from . import death
 from .jobs import Check, CheckEach, Checked
 from .protocol import LIMITS, Broken, Died, Ended, Failed, Job, Limits, Reply, Result
-from .reproducers import CheckReproducers, Reproduced
+from .reproducers import RunReproducer, Shown
 
 R = TypeVar("R")
 
@@ -203,22 +203,16 @@ def check_each(
         job = replace(job, pipelines=job.pipelines[done:], calls=job.calls[skipped:])
 
 
-def check_reproducers(executor: Executor, job: CheckReproducers) -> list[Reproduced]:
-    """What the module of each reproducer shows; where one ends the process, that.
+def run_reproducer(executor: Executor, job: RunReproducer) -> list[Shown]:
+    """What a reproducer shows; where it ends its process, that.
 
     Raises:
         ExecutorError: see `ask`.
     """
-    found: list[Reproduced] = []
-    while len(found) < len(job.files):
-        rest = replace(job, files=job.files[len(found) :])
-        answers, end = collect(executor, rest)
-        found += answers
-        if end is not None:
-            ends = replace(job, files=(job.files[len(found)],), oracles=())
-            shown, _ = collect(executor, ends)  # what the module has, if nothing runs on it
-            evidence = shown[0].evidence if shown else None
-            found.append(Reproduced((death.violation(end),), evidence))
-        elif not answers:
-            raise _closed_during(job)
-    return found
+    found, end = collect(executor, job)
+    if end is None:
+        return list(found)
+    position = end.position
+    calls = () if position is None else position.calls
+    pipeline = None if position is None else position.pipeline
+    return [*found, Shown(death.violation(end), calls=calls, pipeline=pipeline)]

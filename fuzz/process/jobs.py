@@ -29,6 +29,7 @@ from ...oracles.explain.trouble import Explanation
 from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import BadPass, PassCall
 from ...oracles.text.exhibit import Exhibit, exhibit
+from ...oracles.text.frames import Trace
 from ...oracles.tiers import ORACLES
 from ...oracles.violation import Answer, Case, Violation, answers
 from ..findings.evidence import Evidence, evidence_of
@@ -253,13 +254,13 @@ _REFUSAL = re.compile(r"std::bad_alloc|: Unable to allocate .* for an array with
 
 def _encodable(violation: Violation) -> Violation:
     """Without control characters, and without lone surrogates, which UTF-8 cannot express."""
-    raised = violation.raised
+    trace = violation.trace
     return dataclasses.replace(
         violation,
         title=sentence(violation.title),
         detail=visible(violation.detail),
         key=tuple(map(_escaped, violation.key)),
-        raised=raised and dataclasses.replace(raised, text=_escaped(raised.text)),
+        trace=Trace(tuple(map(_escaped, trace.functions)), _escaped(trace.condition)),
     )
 
 

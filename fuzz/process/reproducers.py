@@ -1,96 +1,148 @@
-"""What the reproducers of known bugs show under the passes of a finding."""
+"""What the reproducer of a known bug shows, under the passes that it runs itself."""
 
 from __future__ import annotations
 
+import ast
 import contextlib
-import dataclasses
+import runpy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
+from typing import Any
 
 import tvm
 
+from ...compat.serialization import load_json, save_json
 from ...generators.stages import Stage
-from ...oracles import catalogue
-from ...oracles.passcall import PassCall
+from ...oracles import keys
+from ...oracles.catalogue import catalogue
+from ...oracles.metamorphic import scripted
+from ...oracles.passcall import PassCall, public_passes
+from ...oracles.tiers import ORACLES
 from ...oracles.violation import Violation
-from ..findings.evidence import Evidence, evidence_of
-from ..minimize.attributes import with_attributes
-from ..user_input import module_file
 from .jobs import Check, Context, violations_of
 from .protocol import Job
-from .sequences import call_of
 
-DRAWS = 4
-"""Of arguments that fit the module of a reproducer."""
+_MAIN = "__main__"
+
+_NAMES = (
+    "globals().update({{name: value for name, value in __import__('runpy').run_path("
+    "{file!r}, run_name='reproducer').items() if not name.startswith('__')}})"
+)
+"""What gives an expression the names that a file defines."""
+
+_BUILDS = ("relax.build(", "tvm.compile(")
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduced:
-    """What the module of a reproducer shows; nothing where it cannot be made."""
+class Shown:
+    """One violation that a reproducer shows."""
 
-    violations: tuple[Violation, ...] = ()
-    evidence: Evidence | None = None
+    violation: Violation
+    module: str = ""
+    """TVM JSON; empty where the file has no module."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckReproducers(Job[Reproduced]):
-    """Check the modules of several reproducers with the passes of one finding.
+class RunReproducer(Job[Shown]):
+    """Check the module of a reproducer with the passes that the file runs.
 
-    There is a result for each, in their order. A finding's arguments of a pass are for its own
-    module: where a single pass shows nothing with them, it is tried with others that fit.
+    Where it has none, or these show nothing, what the file itself raises counts.
     """
 
-    files: tuple[str, ...]
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-    oracles: tuple[str, ...] | None = None
-    exempt: tuple[str, ...] = ()
-    attributes: tuple[str, ...] | None = None
-    """Only attributes of operators with these names differ from their defaults; None: as it is."""
-    whole: bool = False
-    """Take all evidence of the modules, that too which may crash."""
+    file: str
+    reports: tuple[tuple[str, ...], ...]
+    """Oracles and who is blamed, as in the record: others are no symptoms of its bug."""
 
 
-def check_reproducers(job: CheckReproducers, context: Context[Reproduced]) -> None:
-    """Report what each module shows."""
-    for number, file in enumerate(job.files):
-        context.journal.position(0, Stage.RAW, number, "check", job.calls, job.pipeline)
-        context.journal.step("read")
-        shown = Reproduced()
-        with contextlib.suppress(Exception):  # whatever does not show the violation is another bug
-            shown = _shown(job, Path(file), context)
-        context.report(shown)
+def run_reproducer(job: RunReproducer, context: Context[Shown]) -> None:
+    """Report each violation of a kind that the record names."""
+    file, wanted = Path(job.file), {report[:2] for report in job.reports}
+    context.journal.position(0, Stage.RAW, 0, "check", (), None)
+    context.journal.step("read")
+    mod = _module(file)
+    found = False
+    for check in () if mod is None else _checks(file, job.reports):
+        context.journal.position(0, Stage.RAW, 0, "check", check.calls, check.pipeline)
+        text = save_json(mod)
+        with contextlib.suppress(Exception):  # the call needs what only the file has
+            for each in violations_of(check, load_json(text), context.journal):
+                if (each.oracle, each.pass_name) in wanted:
+                    found = True
+                    context.report(Shown(each, text, check.calls, check.pipeline))
+    scripts = mod is not None and any(name == scripted.TVMSCRIPT_ITSELF for _, name in wanted)
+    if scripts and (read := scripted.violation_of(mod)) is not None:
+        found = True
+        context.report(Shown(read.blame(scripted.TVMSCRIPT.name, ""), save_json(mod)))
+    if not found and (raised := _raised(file)) is not None:
+        oracle, blamed, *_ = job.reports[0]
+        if oracle in ORACLES and raised.raised and raised.raised.kind != "AssertionError":
+            text = "" if mod is None else save_json(mod)
+            context.report(Shown(replace(raised, oracle=oracle, pass_name=blamed), text))
 
 
-def _shown(job: CheckReproducers, file: Path, context: Context[Reproduced]) -> Reproduced:
-    mod = module_file.execute(file)
-    if job.attributes is not None:
-        mod = with_attributes(mod, job.attributes)
-    evidence = evidence_of(mod, context.journal.step, whole=job.whole)
-    check = Check(
-        module="",
-        calls=job.calls,
-        pipeline=job.pipeline,
-        oracles=job.oracles,
-        exempt=job.exempt,
-    )
-    violations = violations_of(check, mod, context.journal)
-    for call in () if violations else _fitting(job.calls, mod):
-        violations = violations_of(dataclasses.replace(check, calls=(call,)), mod, context.journal)
-        if violations:
-            break
-    return Reproduced(tuple(violations), evidence)
+def _module(file: Path) -> tvm.IRModule | None:
+    mod = runpy.run_path(str(file), run_name="reproducer").get("mod")
+    return mod if isinstance(mod, tvm.IRModule) else None
 
 
-def _fitting(calls: tuple[PassCall, ...], mod: tvm.IRModule) -> Iterator[PassCall]:
-    """Of a single pass that takes arguments: some that fit the module."""
-    contract = catalogue.contract_of(calls[0].name) if len(calls) == 1 else None
-    if contract is None or contract.variants is None:
-        return
-    random = Random(DRAWS)  # the same at each check
-    drawn = (call_of(contract, mod, random) for _ in range(DRAWS))
-    for call in dict.fromkeys(drawn):
-        if call is not None and call not in calls:
-            yield call
+def _raised(file: Path) -> Violation | None:
+    try:
+        runpy.run_path(str(file), run_name=_MAIN)
+    except Exception as error:
+        return keys.exception(error)
+    return None
+
+
+def _checks(file: Path, reports: tuple[tuple[str, ...], ...]) -> Iterator[Check]:
+    source = file.read_text(encoding="utf-8")
+    oracles = tuple(dict.fromkeys(oracle for oracle, *_ in reports if oracle in ORACLES)) or None
+    for calls in calls_in(file):
+        yield Check(module="", calls=calls, oracles=oracles)
+    if any(text in source for text in _BUILDS):
+        yield Check(module="", pipeline="default", oracles=oracles)
+        yield Check(module="", calls=(PassCall("LegalizeOps()"),), oracles=oracles)
+
+
+def calls_in(file: Path) -> list[tuple[PassCall, ...]]:
+    """The passes that a reproducer runs: each by itself, or the list in which they stand.
+
+    Their arguments may use whatever the file defines before them.
+    """
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    main = [
+        s for node in tree.body if isinstance(node, ast.If) for s in node.body if _is_main(node)
+    ]
+    names = {name.rpartition(".")[2] for name in (*public_passes().values(), *catalogue)}
+    config = _config(tree)
+    imports = [_NAMES.format(file=str(file))]
+    found: list[tuple[PassCall, ...]] = []
+    for statement in main:
+        calls = [
+            PassCall(ast.unparse(node), config, tuple(imports))
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
+        ]
+        in_list = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List)
+        found += [tuple(calls)] if in_list and calls else [(call,) for call in calls]
+        if isinstance(statement, ast.Assign | ast.FunctionDef | ast.Import | ast.ImportFrom):
+            imports.append(ast.unparse(statement))
+    return found
+
+
+def _is_main(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and _MAIN in ast.unparse(node.test)
+
+
+def _config(tree: ast.Module) -> dict[str, Any]:
+    """The options of the PassContext that the file makes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("PassContext"):
+            for keyword in node.keywords:
+                with contextlib.suppress(ValueError):
+                    given = ast.literal_eval(keyword.value)
+                    if keyword.arg == "config" and given:
+                        return dict(given)
+    return {}

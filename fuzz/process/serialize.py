@@ -33,6 +33,8 @@ def plain(value: Any) -> Any:
     """The value as JSON data."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if isinstance(value, frozenset):
+        return sorted(value)
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
@@ -97,6 +99,9 @@ def _reader(kind: Any) -> Reader:
         return lambda data: None if data is None else one(data)
     if origin is tuple:
         return _sequence(arguments)
+    if origin is frozenset:
+        each_of = _reader(arguments[0])
+        return lambda data: frozenset(map(each_of, _of(list, data)))
     if origin is not None and issubclass(origin, Mapping):
         of_value = _reader(arguments[1])
         return lambda data: {key: of_value(each) for key, each in _of(dict, data).items()}

@@ -120,15 +120,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Avoid:
-    """What triggers the known bugs of a pass, and how often it is checked there all the same."""
+    """What the known bugs of a pass need, and how often it is checked there all the same."""
 
-    triggers: tuple[str, ...] = ()
-    """Of records, by name."""
     patterns: tuple[tuple[str, ...], ...] = ()
     """Features: what all modules had in common on which a known bug showed, for each of them."""
     chance: float = 1.0
-    """That the pass is checked on a module that has all of a pattern, or for which a trigger holds.
-    """
+    """That the pass is checked on a module that has all of a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +139,13 @@ class PassStats:
     violations: int = 0
     seconds: float = 0.0
     avoided: int = 0
-    """Modules that would trigger a known bug: no check."""
+    """Modules that have what a known bug needs: no check."""
     changed: int = 0
     """Checks in which the pass changed the module."""
     sampled: Mapping[str, int] = field(default_factory=dict)
     """By oracle above tier 1: the checks that it was part of."""
     triggered: int = 0
-    """Checks of modules that trigger a known bug."""
+    """Checks of modules that have what a known bug needs."""
 
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(

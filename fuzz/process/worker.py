@@ -59,7 +59,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     jobs.Show: jobs.show,
     jobs.WriteChecks: jobs.write_checks,
     Reduce: reduce,
-    reproducers.CheckReproducers: reproducers.check_reproducers,
+    reproducers.RunReproducer: reproducers.run_reproducer,
     trials.Try: trials.attempt,
 }
 """The kinds of jobs that a child does, and the function for each."""

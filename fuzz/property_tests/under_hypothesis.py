@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from ...oracles.identify import failure_of
 from ...oracles.violation import Violation
 from ..findings.finding import id_of
 
@@ -56,19 +57,9 @@ def _raise(error: Exception) -> NoReturn:
 
 
 def _bug(violation: Violation) -> str:
-    """An identity that is coarser than the key: one bug may show on many operators.
-
-    Of an exception its type and place, as in Hypothesis; of an ill-formed module the checker's
-    message; otherwise the first part of the key.
-    """
-    match violation.oracle, *violation.key:
-        case "crash", kind, text:
-            parts: tuple[str, ...] = (kind, violation.place or text)
-        case "well-formed", kind, message, *_:
-            parts = (kind, message)
-        case _, *key:
-            parts = tuple(key[:1])
-    return id_of((violation.oracle, violation.pass_name, parts, ""))
+    """Failure and site of the violation: one bug may show on many operators."""
+    failure, site = failure_of(violation)
+    return id_of((failure, *site, violation.trace.condition))
 
 
 def _context() -> Any:

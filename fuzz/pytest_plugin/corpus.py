@@ -113,7 +113,7 @@ class _OfCorpus(_Replay):
 
         outcome = self.replay(self.path)
         if self.entry is not None:
-            _key(self, self.entry.key)
+            _report(self, (self.entry.oracle, self.entry.pass_name))
         match outcome.status:
             case Status.PASSES | Status.GONE:
                 return
@@ -150,7 +150,7 @@ class _OfKnown(_Replay):
         version = versions()["tvm"]
         expected = bug.tvm.expects_failure(version)
         outcome = self.replay(bug.reproducer)
-        _key(self, bug.keys[0])
+        _report(self, bug.reports[0])
         gone = outcome.status in NO_LONGER
         if outcome.status in (Status.FAILS, Status.AS_EXPECTED) and expected:
             self.expected(reason(bug), outcome)
@@ -171,8 +171,8 @@ def _title(path: Path) -> str:
     return " ".join(line.removeprefix("#").strip() for line in lines)
 
 
-def _key(item: pytest.Item, key: tuple[str, ...]) -> None:
-    item.user_properties.append(("relaxfuzz.key", json.dumps(key, ensure_ascii=False)))
+def _report(item: pytest.Item, report: tuple[str, ...]) -> None:
+    item.user_properties.append(("relaxfuzz.report", json.dumps(report, ensure_ascii=False)))
 
 
 def _hint(path: Path) -> str:

@@ -178,8 +178,7 @@ class _ItemCampaign:
             seconds=resources.clock.share(shard.spelling),
             modules=None if settings.modules is None else max(1, shard.modules(settings.modules)),
             compositions=False,
-            avoid=self.expected.triggers((self._target,)),
-            is_known=self.expected.has_key,
+            is_known=self.expected.presumes,
             seeds=resources.seeds,
         )
         self._runner = CampaignRunner(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...corpus.knowns import Known
+from ...corpus.knowns import Known, fields_of
 from ...oracles.grades.grade import Grade
 from ..findings.finding import Finding
 from ..findings.store import Store
@@ -108,7 +108,7 @@ def text(finding: Finding, store: Store, claim: Claim, claims: Claims, seeds: Se
 def junit_properties(finding: Finding, store: Store) -> Sequence[tuple[str, str]]:
     """The properties of a failed item in JUnit's XML."""
     found = [
-        ("relaxfuzz.key", json.dumps(finding.full_key, ensure_ascii=False)),
+        ("relaxfuzz.identity", json.dumps(fields_of(finding.identity), ensure_ascii=False)),
         ("relaxfuzz.grade", finding.grade),
     ]
     reproducer = store.reproducer(finding)

@@ -18,7 +18,7 @@ from ...corpus.grades import grade as grade_of
 from ...corpus.knowns import Known
 from ...corpus.reading import LONGEST_GENERATED, read_text
 from ...oracles.grades.grade import Grade
-from ..findings.dedup import by_row, maybe_known
+from ..findings.dedup import by_row, similar_to
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
 from ..findings.rows import Row
@@ -144,12 +144,12 @@ class Entry:
             return f"known: {self.knowns[0].name}"
         if self.seen.is_back:
             return "back"
-        return f"perhaps known: {self.maybe[0]}" if self.maybe else "new"
+        return f"similar to {self.similar.partition(' ')[0]}" if self.similar else "new"
 
     @property
-    def maybe(self) -> tuple[str, ...]:
-        """The known bugs that it may be, where each of its findings may be one."""
-        return maybe_known(self.findings)
+    def similar(self) -> str:
+        """The known bug that it is similar to, and what distinguishes them; or empty."""
+        return similar_to(self.findings)
 
     @property
     def is_open(self) -> bool:
@@ -327,7 +327,7 @@ def gather(store: Store, expected: Expected) -> Report:
     order = list(State)
     entries.sort(
         key=lambda e: (
-            *(order.index(e.state), bool(e.maybe), e.grade),
+            *(order.index(e.state), bool(e.similar), e.grade),
             *(e.passes, e.oracles, e.title, e.id),
         )
     )
@@ -453,7 +453,7 @@ def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) 
                 id=name,
                 state=State.KNOWN if _fixed_since(name, runs) is None else State.FIXED,
                 title=name if known is None else known.what,
-                places=() if known is None else _distinct((f[1], f[0]) for f in known.keys),
+                places=() if known is None else _distinct((r[1], r[0]) for r in known.reports),
                 reports=max(run.knowns.get(name, 0) for run in seen.values()),
                 runs=tuple(seen),
                 knowns=() if known is None else (known,),

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from ...oracles import KEY_FORMAT
+from ...corpus.knowns import fields_of
+from ...oracles.identity import FORMAT
 from ..process.serialize import plain
 from ..process.targets import item_has_contract
 from .data import Entry, Report, expected
@@ -92,9 +93,10 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
         "rare": list(entry.rare),
         "contract": finding.has_contract,
-        "key": list(finding.full_key),
+        "identity": fields_of(finding.identity),
+        "identity_format": FORMAT,
+        "similar": finding.similar,
         "place": finding.violation.place,
-        "key_format": KEY_FORMAT,
         "calls": [str(call) for call in finding.calls],
         "pipeline": finding.pipeline,
         "expected": expected(finding),

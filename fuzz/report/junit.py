@@ -6,11 +6,13 @@ while it is known, and passes once it is fixed. A pass without open bugs is a te
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from ...corpus.knowns import fields_of
 from ..output.readable import one_line, readable
 from ..process.targets import marked
 from .data import Entry, Report, State, compared, detail, expected
@@ -82,7 +84,7 @@ def _case(suite: Element, report: Report, entry: Entry) -> None:
                 "grade": entry.grade,
                 "finding": finding.id,
                 **({} if finding.has_contract else {"contract": "none"}),
-                "key": " | ".join(finding.full_key),
+                "identity": json.dumps(fields_of(finding.identity), ensure_ascii=False),
                 "place": finding.violation.place,
                 "reproducer": "" if path is None else path,
                 "replay": report.replay(finding),

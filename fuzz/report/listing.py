@@ -64,8 +64,8 @@ class Filter:
 
 
 def rows(store: Store) -> list[Entry]:
-    """The rows of confirmed findings: the open ones before the others, those that may be known bugs
-    behind those that are new, the gravest first.
+    """The rows of confirmed findings: the open ones before the others, those that are similar to
+    known bugs behind the others, the gravest first.
 
     Findings that are in no row yet are assigned to rows; a store that is only read does not keep
     the assignment.
@@ -75,7 +75,7 @@ def rows(store: Store) -> list[Entry]:
         for finding in new:
             place(store, finding)
     found = entries_of_rows(store, _expected(), store.runs.all())
-    return sorted(found, key=lambda entry: (not entry.is_open, bool(entry.maybe), entry.grade))
+    return sorted(found, key=lambda entry: (not entry.is_open, bool(entry.similar), entry.grade))
 
 
 def unconfirmed(store: Store) -> list[Entry]:

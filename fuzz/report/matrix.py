@@ -180,7 +180,7 @@ class Share:
     known: float
     """The share of checks that ended in a known bug."""
     avoided: int
-    """Modules that were skipped because of the trigger of a known bug."""
+    """Modules that were skipped, since they have what a known bug needs."""
     rate: float
     """Checks per second; 0 where it is unknown."""
     bugs: int

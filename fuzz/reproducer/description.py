@@ -8,7 +8,6 @@ import shlex
 import textwrap
 from pathlib import Path
 
-from ...oracles import KEY_FORMAT
 from ...oracles.check import ORACLES
 from ..findings.finding import Finding
 from ..output.readable import fenced, sentence
@@ -70,8 +69,7 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
         *textwrap.wrap(title(finding), WIDTH),
         # A bug report quotes all sources; the name of one is enough here.
         f"Expected: {promise} ({_QUOTED.split(source)[0]})",
-        f"Finding {finding.id} ({finding.oracle}, key format {KEY_FORMAT}), "
-        f"seen with {versions(finding)}",
+        f"Finding {finding.id} ({finding.oracle}), seen with {versions(finding)}",
     ]
     if USES_RELAXFUZZ in check:
         lines.append("It needs relaxfuzz, besides TVM and NumPy: compiled code hides the bug.")

@@ -14,14 +14,15 @@ from rich.console import Console
 
 from ...compat import availability
 from ...compat.release import versions
-from ...oracles import KEY_FORMAT
+from ...corpus.knowns import fields_of
 from ...oracles.grades.grade import Grade
+from ...oracles.identity import FORMAT
 from ...oracles.passcall import PassCall
 from ..campaign.triage import Triage
 from ..cluster.code import Code
 from ..cluster.connection import connect
 from ..cluster.where import Where
-from ..findings.dedup import by_row, gravest, maybe_known
+from ..findings.dedup import by_row, gravest, similar_to
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import (
     NO_LONGER,
@@ -181,18 +182,14 @@ class Session:
         if triage.pending:
             what = "to confirm and reduce" if seconds else "to confirm"
             todo.append(f"{counted(triage.pending, 'finding')} {what}")
-        if triage.audits.sure and seconds:
-            todo.append(f"{counted(triage.audits.sure, 'report')} of known bugs to audit")
         if todo:
             more = f", for up to {duration(seconds)} more" if seconds else ""
             self.display.line(f"{', '.join(todo)}{more}")
 
         def tick() -> None:
-            audits = triage.audits.sure
             self.display.progress(
                 f"{counted(triage.pending, 'finding')} to confirm and reduce, "
                 f"{len(triage.published)} done"
-                + (f", {counted(audits, 'report')} of known bugs to audit" if audits else "")
             )
             if self.interrupt.now.is_set():
                 raise KeyboardInterrupt
@@ -203,10 +200,6 @@ class Session:
             self.triage.drain(seconds, tick)
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
-        if names := triage.audits.unaudited:
-            bugs = counted(len(names), "known bug")
-            text = f"{bugs} recognized by key alone: a longer run audits a report of each"
-            self.output.line(text, {"event": "unaudited", "names": names})
         for text in self.triage.user_errors:
             self.user_error(text)
 
@@ -274,8 +267,10 @@ class Session:
         self.print_faults()
         findings = {finding.id: finding for finding in self.triage.published}
         rows = by_row(self.store, findings.values())
-        new = [each for each in rows.values() if not maybe_known(each)]
-        doubtful = [each for each in rows.values() if maybe_known(each)]
+        apart = [each for each in rows.values() if each[0].is_met_on_the_way]
+        own = [each for each in rows.values() if not each[0].is_met_on_the_way]
+        new = [each for each in own if not similar_to(each)]
+        similar = [each for each in own if similar_to(each)]
         if self.output.as_json:
             for known, reports in self.expected.reports.items():
                 event = {"event": "known", "name": known.name, "what": known.what}
@@ -285,8 +280,9 @@ class Session:
                 "modules": modules,
                 "checks": checks,
                 "seconds": round(seconds, 1),
-                "findings": len(rows),
-                "perhaps_known": len(doubtful),
+                "findings": len(own),
+                "similar_to_known": len(similar),
+                "of_tvm_on_the_way": len(apart),
                 "reports": len(findings),
                 "knowns": len(self.expected.reports),
                 "known_reports": self.expected.total,
@@ -295,19 +291,25 @@ class Session:
             self.output.emit(summary)
         else:
             console = results()
-            for heading, some in (("", new), ("Perhaps known bugs, in other words:", doubtful)):
+            for heading, some in (
+                ("", new),
+                ("Similar to known bugs:", similar),
+                ("Of TVM itself, met while your passes were checked:", apart),
+            ):
                 if some:
                     if heading:
                         console.print(heading)
                     findings_table(console, [self._cells(*members) for members in some])
                     console.print()
-            found = counted(len(rows), "finding")
+            found = counted(len(own), "finding")
             if len(findings) > len(rows):
                 found += f" ({counted(len(findings), 'report')})"
-            if doubtful:
-                found += f", {len(doubtful)} of them perhaps known bugs,"
+            if apart:
+                found += f", {len(apart)} of TVM itself,"
+            if similar:
+                found += f", {len(similar)} of them similar to known bugs,"
             console.print(self._sentence(found, modules, checks, seconds))
-        return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in rows.values()))
+        return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in own))
 
     def exit_code(self, *, new: bool, earlier: Sequence[str] = ()) -> int:
         """The exit code: a check that could not be made, an error of the user, new findings, or a
@@ -385,9 +387,9 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "event": "finding",
         "id": finding.id,
         "row": store.rows.of(finding.id) or finding.id,
-        "key": finding.full_key,
+        "identity": fields_of(finding.identity),
+        "identity_format": FORMAT,
         "place": finding.violation.place,
-        "key_format": KEY_FORMAT,
         "pass": finding.pass_name,
         "contract": finding.has_contract,
         "oracle": finding.oracle,
@@ -397,8 +399,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "reproducer": None if reproducer is None else str(reproducer),
         "module": str(store.module(finding)),
         "confirmed": finding.confirmed,
-        "perhaps": finding.perhaps,
-        "unlike": finding.unlike,
+        "similar": finding.similar,
         "tvm": finding.versions["tvm"],
     }
 

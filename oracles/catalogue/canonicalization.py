@@ -177,7 +177,7 @@ def _casts_contradict(error: Exception, mod: tvm.IRModule) -> bool:
     try:
         Resized(mod, symbols=numbers).rewritten()
     except CannotRewrite as found:
-        return keys.message(str(found)) == keys.message(keys.text_of(error))
+        return keys.headline(str(found)) == keys.headline(keys.text_of(error))
     return False
 
 

@@ -17,6 +17,7 @@ from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..composition import documented
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..passcall import OPT_LEVEL, PassCall
@@ -173,6 +174,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 ORACLE = Oracle(
     name="fresh-process",
+    failure=FailureKind.UNSTABLE,
     tier=2,
     grade=Grade.C,
     grade_of={PAST: Grade.B},

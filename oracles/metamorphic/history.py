@@ -7,6 +7,7 @@ import tvm
 from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, attempt
 from ..structural.canonical import canonical, equivalent
@@ -177,6 +178,7 @@ if not isinstance(other, Exception):
 
 ORACLE = Oracle(
     name="history",
+    failure=FailureKind.UNSTABLE,
     tier=2,
     grade=Grade.B,
     cost=40.0,

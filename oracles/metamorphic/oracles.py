@@ -16,8 +16,9 @@ from ...compat.serialization import load_json, save_json
 from ...generators.source import from_source, same_graph, to_source
 from .. import keys
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import is_public, nodes, prim_funcs
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..structural.canonical import canonical, equivalent
@@ -298,6 +299,7 @@ def _of_twins(
 ) -> Oracle:
     return Oracle(
         name=name,
+        failure=FailureKind.UNSTABLE,
         tier=2,
         grade=Grade.C,
         grade_of={RAISES: Grade.B},
@@ -370,10 +372,11 @@ SOURCE = _of_twins(
 
 JSON = Oracle(
     name="json",
+    failure=FailureKind.UNSTABLE,
     tier=2,
     grade=Grade.C,
     grade_of={RAISES: Grade.B, UNLOADABLE: Grade.B},
-    looks_at=Aspect.FORMAT,
+    failure_of={UNLOADABLE: FailureKind.FORM, NOT_SAVED: FailureKind.FORM},
     cost=15.0,
     copies=True,
     compares_runs=True,

@@ -21,6 +21,7 @@ from .. import keys
 from ..composition import contract_of
 from ..execute.fork import LATE, in_fork
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..violation import Case, Violation
@@ -286,6 +287,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 ORACLE = Oracle(
     name="refused",
+    failure=FailureKind.ACCEPTED,
     tier=2,
     grade=Grade.B,
     grade_of={ACCEPTED: Grade.C},

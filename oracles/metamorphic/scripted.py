@@ -18,10 +18,12 @@ from ...generators.rewrite.nodes import same_functions
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from .. import keys
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import attr, nodes, prim_funcs, relax_functions
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..structural.checkers import flaw, impossible_casts, may_be
+from ..text.frames import Trace
 from ..text.halves import ran
 from ..violation import Case, Violation, abstain
 from .normal import NORMAL_FORMS
@@ -45,12 +47,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         if _has_blocks_of_no_dialect(runs.mod):
             abstain("a PrimFunc has blocks and not the attribute s_tir: no script has that")
             return None
-        text = parser_message(f"{type(error).__name__}: {error}")
-        title = (
-            f"the script form of a module does not parse: {text or 'the parser gives no reason'}"
-        )
-        detail = f"{keys.exception(error).detail}\n\n{keys.listing(mod)}"
-        refused = _refusal(text)
+        refused = _refusal(parser_message(error))
         casts = impossible_casts(after)
         if casts and _only_more_is_known(runs.mod, casts):
             abstain("more is known of the value of a match_cast, which fails: no script has that")
@@ -58,11 +55,35 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         broken = bool(casts) or (0 <= refused < _reached(runs.mod) and _has_old_types(mod))
         if refused >= 0 and not broken and _stale(runs.mod):
             return None
-        return Violation(title, detail, (text,), pass_name="" if broken else TVMSCRIPT_ITSELF)
+        unread = _unreadable(mod, error)
+        return unread if broken else dataclasses.replace(unread, pass_name=TVMSCRIPT_ITSELF)
     found = difference(mod, again)
     if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
         return None
     return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
+
+
+def violation_of(mod: tvm.IRModule) -> Violation | None:
+    """What goes wrong when a module is printed and parsed, whoever has made it."""
+    mod = keys.comparable(mod)
+    try:
+        found = difference(mod, read_script(mod.script(show_meta=True)))
+    except Exception as error:
+        found = _unreadable(mod, error)
+    return None if found is None else dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
+
+
+def _unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
+    """The parser does not read the module's script."""
+    text, found = parser_message(error), keys.exception(error)
+    lacking = _LACKING.match(text)
+    known = lacking is not None and lacking[1] in _printed_names()
+    return Violation(
+        f"{UNREADABLE}: {keys.headline(text) or 'the parser gives no reason'}",
+        f"{found.detail}\n\n{keys.listing(mod)}",
+        (NO_FUNCTION,) if known else (UNREADABLE, *found.trace.functions[-2:]),
+        trace=Trace() if known else found.trace,
+    )
 
 
 def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
@@ -81,11 +102,6 @@ def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
             title, key = f"{CHANGED}: {normal.lost}", (CHANGED, normal.lost)
             return dataclasses.replace(first, title=title, key=key)
     return found
-
-
-def is_cause(key: tuple[str, ...]) -> bool:
-    """The key says what is lost or lacking, in whatever modules; not where that shows in one."""
-    return key == (NO_FUNCTION,) or key in {(CHANGED, normal.lost) for normal in NORMAL_FORMS}
 
 
 def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
@@ -117,7 +133,7 @@ def _reached(mod: tvm.IRModule) -> int:
     try:
         read_script(keys.comparable(mod).script(show_meta=True))
     except Exception as error:
-        return _refusal(parser_message(f"{type(error).__name__}: {error}"))
+        return _refusal(parser_message(error))
     return len(_REFUSALS)
 
 
@@ -149,6 +165,7 @@ def _has_old_types(mod: tvm.IRModule) -> bool:
 TVMSCRIPT_ITSELF = "TVMScript"
 
 CHANGED = "printing and parsing changes a module"
+UNREADABLE = "the script form of a module does not parse"
 
 _IN_A_TYPE = re.compile(r"\w+Type\b")
 """The innermost node that differs is a type."""
@@ -164,22 +181,14 @@ It knows the types of functions before it reads calls of them, and so sees what 
 checker overlooks where a pass leaves calls, or the types in them, as they were."""
 
 
-def parser_message(raised: str) -> str:
-    """The parser's message, without the names in it and the advice after it.
-
-    Args:
-        raised: type and text of the exception.
-    """
+def parser_message(error: Exception) -> str:
+    """What the parser says of the text, or what was raised while it read it."""
+    raised = f"{type(error).__name__}: {keys.text_of(error)}"
     found = re.search(r"error: (.*)", raised)
-    text = found.group(1) if found else raised
-    lacking = _LACKING.match(text)
-    if lacking and lacking[1] in _printed_names():
-        return NO_FUNCTION
-    text = re.sub(r"(Undefined variable): .*", r"\1", re.split(r"(?<!vs)\. ", text, maxsplit=1)[0])
-    return keys.message(text).partition("\n")[0][:150]
+    return found.group(1) if found else raised
 
 
-_LACKING = re.compile(r"module 'tvm\.tirx[\w.]*' has no attribute '(\w+)'")
+_LACKING = re.compile(r"(?:\w+: )?module 'tvm\.tirx[\w.]*' has no attribute '(\w+)'")
 
 NO_FUNCTION = "the script has no function for an operator, by the name that is printed"
 
@@ -214,9 +223,9 @@ def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
 
 TVMSCRIPT = Oracle(
     name="tvmscript",
+    failure=FailureKind.FORM,
     tier=2,
     grade=Grade.C,
-    looks_at=Aspect.FORMAT | Aspect.RESULT,
     cost=80.0,
     worth=4.0,
     promise="The script form of a module parses back to a structurally equal module.",

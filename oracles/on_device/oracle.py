@@ -27,9 +27,10 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure
 from ..execute.device import CPU, KINDS, execute_on
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import attr, nodes
-from ..keys import headline, message
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..keys import anonymous, headline
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir.threads.launch import tag
 from ..text.short_value_checks import on_one_device
@@ -118,7 +119,7 @@ def by_headline(violation: Violation, what: str, failure: Failure) -> Violation:
 
     Compilers list all that they do not accept: how much of it there is, is an accident.
     """
-    first = message(headline(failure.text))
+    first = anonymous(headline(failure.text))
     return replace(violation, key=(what, failure.error, first)) if first else violation
 
 
@@ -271,9 +272,9 @@ def _halves(kind: str, case: Case, violation: Violation) -> Halves | None:
 def _oracle(kind: str) -> Oracle:
     return Oracle(
         name=name_of(kind),
+        failure=FailureKind.VALUES,
         tier=4,
         grade=Grade.A,
-        looks_at=Aspect.RESULT,
         cost=100.0,  # on the CPU; a GPU has a driver to initialise and a compiler of its own
         promise=f"Code that TVM makes for {kind} computes what its PrimFunc means.",
         source="docs/arch/index.rst: 'The compiler translates(codegen) the IRModule to an "

@@ -22,9 +22,10 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, carried_out, raised
 from ..execute.device import CPU
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import attr, prim_funcs
 from ..keys import headline
-from ..oracle import Aspect, Oracle
+from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..text.value_reproducer import functions_text
 from ..values.sides import sides, tolerance_of
@@ -201,9 +202,9 @@ def _text(found: Found, result: str) -> str:
 
 ORACLE = Oracle(
     name="generates-source",
+    failure=FailureKind.VALUES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=40.0,
     worth=5.0,
     promise="What was lowered without an error has code for its device.",

@@ -15,6 +15,8 @@ from tvm.relax.analysis import BaseCheckResult, type_base_check
 from ...compat import ir
 from .. import keys
 from ..inspect import attr, calls_of, global_vars, nodes, prim_funcs, relax_functions, tensor_types
+from ..text import frames
+from ..text.frames import Trace
 from ..violation import Violation
 
 RELAX = "ill-formed"
@@ -51,14 +53,14 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
     try:
         relax.analysis.well_formed(mod)
     except Exception as error:
-        return _complaint(RELAX, str(error), mod)
+        return _complaint(RELAX, error, mod)
     raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
 
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
     """What the checker of TensorIR reports."""
-    raised = ir.tensor_ir_complaint(mod)
-    return None if raised is None else _complaint(TENSOR_IR, raised, mod)
+    error = ir.tensor_ir_complaint(mod)
+    return None if error is None else _complaint(TENSOR_IR, error, mod)
 
 
 def operands_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -90,13 +92,28 @@ _OPERATORS = (
     *(ir.EQ, ir.NE, ir.LT, ir.LE, ir.GT, ir.GE),
 )
 
-_MISFIT = re.compile(
-    r"Expression of type .* cannot be assigned to a variable of type "
-    r"|All information in Type annotations must be correct\."
-    r"|Each Relax expression must be able to have its Type inferred\..* type mismatch",
-    re.S,
-)
-"""A pass left a type as it was: whether of a variable, a call or an argument is an accident."""
+_RULES = {
+    # A pass left a type as it was: of a variable, a call or an argument, by accident.
+    "a type does not fit": re.compile(
+        r"Expression of type .* cannot be assigned to a variable of type "
+        r"|All information in Type annotations must be correct\."
+        r"|Each Relax expression must be able to have its Type inferred\..* type mismatch",
+        re.S,
+    ),
+    # The checker complains of one such use, in the order of its walk.
+    "a DataflowVar outside of its block": re.compile(
+        r"DataflowVar \S+ (?:is (?:not defined|used outside DataflowBlock)"
+        r"|cannot be used as a dependent type expression)"
+    ),
+    "an undefined variable": re.compile(r"(?:ValueError: )?Invalid use of undefined variable"),
+    "two definitions of a variable": re.compile(
+        r"(?:ValueError: )?TIR is ill-formed, due to multiple definitions of variable"
+    ),
+    "a buffer that nothing declares": re.compile(
+        r"(?:ValueError: )?TIR is ill-formed: buffer .* is used without a prior DeclBuffer"
+    ),
+}
+"""Rules that the checker has at several places."""
 
 PACKED_PREFIX = "__tvm_ffi_"
 """tvm/ffi/extra/module.h, tvm_ffi_symbol_prefix: of the symbol of a function behind the packed API,
@@ -109,20 +126,18 @@ _PLACE = re.compile(r"\sat <root>[^\s,]*")
 """Where in the module, as a path of fields."""
 
 
-def worded(complaint: str) -> str:
-    """What a checker complains of, as it stands in a key."""
-    if _MISFIT.match(complaint):
-        return "a type does not fit"
-    return keys.message(_PLACE.sub("", complaint), ops=True)
-
-
-def _complaint(what: str, raised: str, mod: tvm.IRModule) -> Violation:
+def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
+    """The rule is where several places check one; else the place that complains is."""
+    raised = str(error)
+    rule = next((name for name, said in _RULES.items() if said.match(raised)), "")
+    trace = Trace() if rule else frames.trace(frames.frames_of(error), type(error).__name__, raised)
     found = _UNDEFINED.match(raised)
-    kind = _kind_of_variable(mod, found.group(1)) if found else ""
+    kind = "" if found is None or rule else _kind_of_variable(mod, found.group(1))
     return Violation(
         title=f"{what}: {keys.headline(_PLACE.sub('', raised))}",
         detail=f"{raised}\n\n{keys.listing(mod)}",
-        key=(what, worded(raised), kind),
+        key=tuple(filter(None, (what, rule, *trace.functions[-1:], kind))),
+        trace=trace,
     )
 
 

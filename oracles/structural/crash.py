@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import keys
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
@@ -19,6 +20,7 @@ def check(runs: PassRuns) -> Violation | None:
 
 ORACLE = Oracle(
     name="crash",
+    failure=FailureKind.RAISES,
     tier=1,
     grade=Grade.B,
     universal=True,

@@ -10,8 +10,9 @@ from tvm import relax
 from tvm.ir import GlobalVar
 
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import calls_of, tensor_types
-from ..oracle import Aspect, Oracle
+from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
 
@@ -60,9 +61,9 @@ def _place(tensor: relax.TensorType) -> str:
 
 ORACLE = Oracle(
     name="devices",
+    failure=FailureKind.ILL_FORMED,
     tier=2,
     grade=Grade.B,
-    looks_at=Aspect.TYPES,
     cost=0.3,
     promise="A kernel that stays gives its results on the virtual devices on which it gave them.",
     source="docstring of relax.transform.RealizeVDevice, the pass that decides on devices: "

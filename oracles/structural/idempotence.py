@@ -10,6 +10,7 @@ import tvm
 from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import bindings_of, public_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
@@ -103,9 +104,11 @@ def _halves(case: Case, violation: Violation) -> Halves:
 
 ORACLE = Oracle(
     name="idempotent",
+    failure=FailureKind.FORM,
     tier=1,
     grade=Grade.C,
     grade_of={RAISES: Grade.B, BROKEN: Grade.B},
+    failure_of={BROKEN: FailureKind.ILL_FORMED},
     promise="A pass that is applied to its own result gives it back.",
     source="the strict contract: a pass that has done what its docstring says has nothing left to "
     "do; passes that say otherwise are exempt",

@@ -16,8 +16,9 @@ from tvm.relax.analysis import type_base_check
 from .. import keys
 from ..contract import Relation
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import attr, bindings_of, is_public
-from ..oracle import ALL, TWINS, Aspect, Oracle
+from ..oracle import ALL, TWINS, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir.threads.launch import DEVICE_KERNEL
 from ..violation import Case, Violation
@@ -311,9 +312,9 @@ def _brief_attributes(case: Case, violation: Violation) -> Iterator[str]:
 
 FUNCTIONS = Oracle(
     name="functions",
+    failure=FailureKind.FORM,
     tier=1,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     promise="Functions with external linkage keep their names, and private ones stay private.",
     source=LINKAGE + "LinkageType: 'Do not remove a function with external linkage'",
     check=functions,
@@ -325,10 +326,10 @@ FUNCTIONS = Oracle(
 
 SIGNATURE = Oracle(
     name="signature",
+    failure=FailureKind.ILL_FORMED,
     tier=1,
     grade=Grade.B,
     grade_of={LESS_KNOWN: Grade.C},
-    looks_at=Aspect.RESULT | Aspect.TYPES,
     promise="Functions with external linkage are called with the same names and types after a "
     "pass.",
     source=LINKAGE + "the callers of an exported function know its signature; "
@@ -356,9 +357,9 @@ for name, func in before.items():
 
 ATTRIBUTES = Oracle(
     name="attributes",
+    failure=FailureKind.FORM,
     tier=1,
     grade=Grade.B,
-    looks_at=Aspect.RESULT,
     promise="A pass keeps the attributes of functions and modules that it does not own.",
     source="include/tvm/ir/attrs.h, DictAttrs: attributes are the meta-data of functions and "
     "modules for others than the pass",

@@ -9,12 +9,13 @@ import tvm
 from .. import keys
 from ..contract import PassContract
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import local_functions
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
 from ..violation import Case, Violation, abstain
-from .lowering_gaps import Gap, gaps, leftovers, lowered_by, passed_over
+from .lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by, passed_over
 
 LEFT = "left"
 """In a key, where a gap's reason stands: the pass that lowers the operator has left a call."""
@@ -84,7 +85,12 @@ def _violation(gap: Gap, mod: tvm.IRModule) -> Violation:
     title = f"{gap.op} is not lowered by any later pass: {gap.reason}"
     what = f"{title}\nin {gap.function}, {gap.binding.var.name}: {gap.what}"
     key = (gap.op, str(gap.reason))
-    return Violation(title, f"{what}\n\n{keys.listing(mod)}", key, reason=str(gap.reason))
+    # LegalizeOps looks at the types before it calls the legalization of the operator.
+    reason = str(gap.reason) if gap.reason in _OF_TYPES else ""
+    return Violation(title, f"{what}\n\n{keys.listing(mod)}", key, reason=reason)
+
+
+_OF_TYPES = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)
 
 
 def _left(mod: tvm.IRModule) -> dict[str, str]:
@@ -134,6 +140,7 @@ relax.build(mod, target=target, relax_pipeline=relax.get_default_pipeline(target
 
 ORACLE = Oracle(
     name="lowering-complete",
+    failure=FailureKind.FORM,
     tier=1,
     grade=Grade.A,
     promise="Every call that LegalizeOps leaves is one that a later pass or the code generator of "

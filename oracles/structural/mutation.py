@@ -10,6 +10,7 @@ import tvm
 from ...compat.serialization import load_json, save_json
 from .. import keys
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..text.first_difference import first_difference
@@ -81,6 +82,7 @@ assert tvm.ir.save_json(mod) == before, "the input module is changed in place"
 
 ORACLE = Oracle(
     name="mutation",
+    failure=FailureKind.MUTATES,
     tier=1,
     grade=Grade.B,
     universal=True,

@@ -11,7 +11,8 @@ from .. import keys
 from ..composition import contract_of
 from ..contract import no_post
 from ..grades.grade import Grade
-from ..oracle import TWINS, Aspect, Oracle
+from ..identity import FailureKind
+from ..oracle import TWINS, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..text.scripted import scripted
 from ..text.standalone import standalone
@@ -97,9 +98,9 @@ assert not tvm_ffi.structural_equal(the_pass(mod), {wrong}, map_free_vars=True),
 
 ORACLE = Oracle(
     name="postcondition",
+    failure=FailureKind.FORM,
     tier=1,
     grade=Grade.B,
-    looks_at=Aspect.RESULT,
     promise="The result has what the pass's docstring says.",
     source="the docstring of the pass; its contract quotes it",
     check=check,

@@ -14,8 +14,9 @@ from ..composition import contract_of
 from ..contract import Reference
 from ..errors import NoAnswer
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import is_public
-from ..oracle import TWINS, Aspect, Half, Halves, Oracle
+from ..oracle import TWINS, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
@@ -185,9 +186,9 @@ def _private_names_matter(case: Case, reference: Reference) -> bool:
 
 ORACLE = Oracle(
     name="reference",
+    failure=FailureKind.FORM,
     tier=1,
     grade=Grade.B,
-    looks_at=Aspect.RESULT,
     promise="The pass does what an independent implementation of its documentation does.",
     source="the docstring of the pass and what its reference in oracles/reference quotes",
     check=check,

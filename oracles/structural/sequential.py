@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from .. import keys
 from ..contract import PassContract
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..oracle import Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, same_functions
 from ..text.halves import both
@@ -184,6 +185,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 DETERMINISTIC = Oracle(
     name="deterministic",
+    failure=FailureKind.UNSTABLE,
     tier=1,
     grade=Grade.C,
     universal=True,
@@ -213,6 +215,7 @@ assert all(same(results[0], r) for r in results[2::2]) and all(
 
 REPEATABLE = Oracle(
     name="repeatable",
+    failure=FailureKind.UNSTABLE,
     tier=1,
     grade=Grade.C,
     universal=True,
@@ -238,6 +241,7 @@ for runs in ((direct, sequential), (sequential, direct)):
 
 SEQUENTIAL = Oracle(
     name="sequential",
+    failure=FailureKind.FORM,
     tier=1,
     grade=Grade.C,
     universal=True,

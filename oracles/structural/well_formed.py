@@ -9,8 +9,9 @@ import tvm
 
 from ..catalogue import parts
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import prim_funcs
-from ..oracle import Aspect, Oracle
+from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
 from .checkers import (
@@ -107,10 +108,10 @@ for func in result.functions.values():
 
 ORACLE = Oracle(
     name="well-formed",
+    failure=FailureKind.ILL_FORMED,
     tier=1,
     grade=Grade.A,
     universal=True,
-    looks_at=Aspect.RESULT | Aspect.TYPES,
     promise="The result of a pass on a well-formed module is well-formed.",
     source="docstrings of relax.analysis.well_formed and s_tir.analysis.verify_well_formed; "
     "relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'; "

@@ -1,26 +1,50 @@
-"""The frames of an exception: which of them has to do with the cause."""
+"""Traces: the functions between a pass and the throw, and the condition that failed there."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 import traceback
+from dataclasses import dataclass
 
+from ...compat.release import versions
 from .paths import as_there
 
 Frames = list[traceback.FrameSummary]
 
-_PLUMBING = re.compile(
-    r"<unknown>|/compat/\w+\.py$|tvm_ffi/|3rdparty/|/ffi/|<frozen|/contextlib\.py$"
-)
-"""Frames that every exception passes through, whatever its cause."""
+_PLUMBING = re.compile(r"^(?:TVMFFI|tvm_ffi\.|std::|_start|<\w+>$)")
+"""Functions of the foreign function interface and of C++'s library, and nameless ones of Python,
+which some versions of Python inline."""
 
-_GENERIC = re.compile(
-    r"functor\.(?:h|cc)$|/src/ir/module\.cc$|/relax/type\.h$|/runtime/|/support/"
-    # Arithmetic: what is computed, and so who has it wrong, is up to the caller.
-    r"|/src/ir/prim/|/src/te/|/tvm/te/|/tvm/ir/|/tvm/tirx/op\.py$|/topi/(?:broadcast|math)\.py$"
+_OUTSIDE = re.compile(
+    r"/compat/\w+\.py$|tvm_ffi/|/ffi/|<frozen|<string>|/contextlib\.py$|/runpy\.py$"
+    r"|/parser/core/diagnostics\.py$|/relaxfuzz/(?:oracles|fuzz|generators|compat)/"
 )
-"""Frames that raise on behalf of many callers; only where nothing else is known."""
+"""Files of the foreign function interface, of Python's library, of the parser's reports, and of
+relaxfuzz."""
+
+_CONDITION = re.compile(r"Check failed: (.*?)(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
+
+_NAMESPACE = re.compile(r"\b(?:tvm::)?(?:arith|ir|prim|relax|s_tir|sym|tirx?)::")
+"""Classes move between the namespaces of the compiler's parts."""
+
+_OVERLOADED = re.compile(r"(?:Visit|Mutate|Rewrite)\w*_$")
+"""Functions of a visitor that exist once for each kind of node, which is their first parameter."""
+
+_NODE = re.compile(r"(\w+Node)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The way from a pass to the throw."""
+
+    functions: tuple[str, ...] = ()
+    """From the pass to the throw, the innermost last. Functions of C++ stand without namespaces of
+    TVM, parameters and templates; functions of Python behind the file that defines them."""
+    condition: str = ""
+    """Source text of the condition that failed, or of the line of Python that raised; else the
+    container of TVM that raised, `file:line (version)` of the throw in C++, or the exception's
+    class."""
 
 
 def frames_of(error: BaseException) -> Frames:
@@ -31,71 +55,160 @@ def frames_of(error: BaseException) -> Frames:
     return frames
 
 
-def origin(frames: Frames) -> tuple[str, int, str]:
-    """File, line and function of the innermost frame that has to do with the cause, or nothing."""
-    known = [
-        frame
-        for frame in _inside(frames)
-        if not _PLUMBING.search(frame.filename) and not frame.filename.endswith("/ir/transform.py")
+def cause_of(error: BaseException) -> BaseException:
+    """The exception itself; where TVM's parser reports it in place of another one, that one."""
+    while type(error).__name__ == "DiagnosticError" and error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+_FRAME = re.compile(r'^  File "([^"\n]*)", line (\d+), in ([^\n]+)(?:\n    (\S[^\n]*))?', re.M)
+
+
+def frames_in(text: str) -> Frames:
+    """The frames of a printed traceback, or of the backtrace that TVM's signal handler prints."""
+    return [
+        traceback.FrameSummary(file, int(line), name, lookup_line=False, line=source or "")
+        for file, line, name, source in _FRAME.findall(text)
     ]
-    specific = [frame for frame in known if not _GENERIC.search(frame.filename)] or known
-    if not specific:
-        return "", 0, ""
-    frame = specific[-1]
-    return _shorten(posixpath.normpath(frame.filename)), frame.lineno or 0, frame.name
 
 
-def _inside(frames: Frames) -> Frames:
-    """The frames of the pass."""
-    entry = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
-    return frames[entry[0] + 1 :] if entry else frames
+def inside(frames: Frames) -> Frames:
+    """The frames within the pass; all of them where no pass was called."""
+    entries = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
+    return frames[entries[0] + 1 :] if entries else frames
 
 
-def caller(frames: Frames) -> str:
-    """The innermost line of Python that is not of TVM, as `origin` would give it."""
-    for frame in reversed(_inside(frames)):
-        name = frame.filename
-        if name.endswith(".py") and "/tvm/" not in f"/{name}" and not _PLUMBING.search(name):
-            return f"{_shorten(posixpath.normpath(name))}:{frame.lineno}"
-    return ""
+def trace(frames: Frames, kind: str, text: str) -> Trace:
+    """The trace of an exception.
+
+    Args:
+        frames: the frames within the pass; see `inside`.
+        kind: the class of the exception.
+        text: the message of the exception.
+    """
+    throw = _throw_of_library(frames)
+    frames = [frame for frame in frames if not is_plumbing(frame)]
+    functions = tuple(dict.fromkeys(map(function_of, frames)))
+    return Trace(functions, _condition(frames, throw, kind, text))
 
 
-def _shorten(file: str) -> str:
-    """The path below the sources' root, which differs from machine to machine."""
-    for root in ("/src/", "/include/", "/site-packages/", "/python/"):
+def _condition(frames: Frames, throw: str, kind: str, text: str) -> str:
+    if found := condition_in(text):
+        return found
+    if throw:
+        return throw
+    last = frames[-1] if frames else None
+    if last is not None and last.filename.endswith(".py"):
+        return (last.line or "").strip()
+    if last is not None and last.lineno:
+        return f"{short(last.filename)}:{last.lineno} ({versions()['tvm']})"
+    return kind
+
+
+def condition_in(text: str) -> str:
+    """The source text of the check that failed, as a message quotes it; or empty."""
+    found = _CONDITION.search(text)
+    return _NAMESPACE.sub("", found[1]) if found else ""
+
+
+def _throw_of_library(frames: Frames) -> str:
+    """The function of TVM's containers that raised, e.g. `ffi::Optional::value`; or empty."""
+    if not frames or "/ffi/" not in frames[-1].filename or frames[-1].filename.endswith(".pxi"):
+        return ""
+    return function_of(frames[-1])
+
+
+def is_plumbing(frame: traceback.FrameSummary) -> bool:
+    """Every exception passes through the frame, whatever its cause."""
+    name = _without_parameters(frame.name)
+    return _PLUMBING.search(name) is not None or _OUTSIDE.search(frame.filename) is not None
+
+
+def function_of(frame: traceback.FrameSummary) -> str:
+    """The name of a function in a trace.
+
+    `WellFormedChecker::VisitExpr_(GlobalVarNode)`, `relax/transform/legalize_ops/nn.py:_conv2d`.
+    """
+    if frame.filename.endswith(".py"):
+        return f"{short(frame.filename)}:{frame.name}"
+    name = _without_parameters(frame.name)
+    node = _NODE.search(frame.name[frame.name.find(name) + len(name) :])
+    name = _NAMESPACE.sub("", name).removeprefix("tvm::").removeprefix("transform::")
+    return f"{name}({node[1]})" if node and _OVERLOADED.search(name) else name
+
+
+def _without_parameters(name: str) -> str:
+    """`tvm::Foo::Visit` of `virtual void tvm::Foo::Visit(const Expr&) [with T = int]`."""
+    name = name.replace("(anonymous namespace)::", "").replace("operator()", "operator_call")
+    kept, depth = "", 0
+    for char in name:
+        if char == "(" and depth == 0:
+            break
+        depth += {"<": 1, ">": -1}.get(char, 0)
+        if depth == 0 and char != ">":
+            kept += char
+    return kept.split()[-1] if kept.split() else name
+
+
+def short(file: str) -> str:
+    """The path of a file below the root of its sources, which differs between machines."""
+    file = posixpath.normpath(file)
+    for root in ("/src/", "/include/", "/site-packages/tvm/", "/python/tvm/"):
         if root in file:
             return file.rsplit(root, 1)[1]
     return file.rsplit("/", 1)[-1]
 
 
-_ANALYZER = re.compile(r"\btvm::(?:arith|sym)::(?!\w*WithAnalyzer)")
-"""A function of TVM's arithmetic; visitors that passes derive from only hold an Analyzer."""
+def origin(frames: Frames) -> tuple[str, int]:
+    """File and line of the throw, or nothing; for people."""
+    known = [frame for frame in frames if frame.lineno and not is_plumbing(frame)]
+    return (short(known[-1].filename), known[-1].lineno or 0) if known else ("", 0)
 
 
-def analysis(frames: Frames) -> str:
-    """What TVM's arithmetic was doing when it raised: the innermost of its functions, and those
-    that this one has called; empty where it was not at work.
+LEGALIZATION = "legalization"
+ARITHMETIC = "arithmetic"
+
+_ANALYZER = re.compile(r"tvm::(?:arith|sym)::(?!\w*WithAnalyzer)")
+"""Functions of TVM's arithmetic; visitors that passes derive from only hold an Analyzer."""
+
+_TOLD = re.compile(r"::(?:Bind|EnterConstraint|MarkGlobal\w*)$")
+"""Functions by which a pass tells the Analyzer what holds: it is to blame for contradictions."""
+
+
+def within(frames: Frames) -> str:
+    """Code of TVM that many passes share and that has raised; empty where it was not at work."""
+    if any("legalize_ops/" in frame.filename for frame in frames):
+        return LEGALIZATION
+    own = [function_of(frame) for frame in frames if _is_arithmetic(frame)]
+    return ARITHMETIC if own and not any(map(_TOLD.search, own)) else ""
+
+
+def from_within(frames: Frames) -> Frames:
+    """The frames of the shared code that raised, and of what it called; all where none did."""
+    match within(frames):
+        case "":
+            return frames
+        case found if found == ARITHMETIC:
+            start = [_is_arithmetic(frame) for frame in reversed(frames)].index(True)
+            return frames[len(frames) - 1 - start :]
+        case _:
+            start = ["legalize_ops/" in frame.filename for frame in frames].index(True)
+            return frames[start:]
+
+
+def _is_arithmetic(frame: traceback.FrameSummary) -> bool:
+    in_python = "/tvm/sym/" in frame.filename or "/tvm/arith/" in frame.filename
+    return in_python or _ANALYZER.match(_without_parameters(frame.name)) is not None
+
+
+def own(frames: Frames) -> str:
+    """`file:function` of the innermost frame in a file of the user's, behind which TVM was called.
+
+    Empty where there is none.
     """
-    own = [i for i, frame in enumerate(frames) if _ANALYZER.search(frame.name)]
-    return " > ".join(f.name.partition("(")[0] for f in frames[own[-1] :]) if own else ""
-
-
-_OF_OPERATORS = re.compile(
-    r"/tvm/(?:relax/transform/legalize_ops/(?!common\.py|unary\.py|binary\.py)"
-    r"|topi/(?!broadcast\.(?:py|h)|detail/|math\.py|utils\.py|tag\.py))"
-)
-"""Python files that belong to some operators only. What all operators share (broadcasting, the
-builder) raises for all of them."""
-
-
-def legalizes(frames: Frames) -> bool:
-    """The legalization of an operator was running."""
-    return any("legalize_ops/" in f.filename or f.name == "call_te" for f in frames)
-
-
-def legalization(frames: Frames) -> str:
-    """The innermost function of an operator's own, where a legalization has called it."""
-    own = [frame for frame in frames if _OF_OPERATORS.search(frame.filename)]
-    if not own or not any("legalize_ops/" in frame.filename for frame in frames):
-        return ""
-    return f"{own[-1].filename.rsplit('/tvm/', 1)[-1]}:{own[-1].name}"
+    for frame in reversed(frames):
+        name = frame.filename
+        if name.endswith(".py") and "/tvm/" not in f"/{name}" and not is_plumbing(frame):
+            return function_of(frame)
+    return ""

@@ -12,8 +12,9 @@ import tvm
 from ..composition import documented, first_fault
 from ..execute import Death, Failure, execute
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import complete, nodes
-from ..oracle import Aspect, Oracle
+from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..pipelines import steps
 from ..structural.checkers import flaw
@@ -71,9 +72,9 @@ def _snippet(case: Case) -> str:
 
 ORACLE = Oracle(
     name="builds",
+    failure=FailureKind.RAISES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT | Aspect.TYPES,
     cost=30.0,
     promise="What the documented pipeline builds before a pass, it builds after it.",
     source="docs/get_started/overview.rst: 'It is easy to compose new optimization passes, "

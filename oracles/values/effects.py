@@ -19,8 +19,9 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate.effects import Effect, packed_effect
 from ..execute import DEVICES, recorded
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import relax_functions
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..text.standalone import standalone
 from ..text.value_comments import called
@@ -293,9 +294,9 @@ def _lines(e: Effects) -> Iterator[str]:
 
 ORACLE = Oracle(
     name="effects",
+    failure=FailureKind.VALUES,
     tier=3,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=0.4,
     promise="A pass keeps the effects of a module (prints, assertions, calls of impure packed "
     "functions), their order and their arguments; a function that claims to be pure has none.",

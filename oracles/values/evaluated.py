@@ -29,8 +29,9 @@ from ..composition import contract_of, documented
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..execute import Death, Failure, execute
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import nodes, prim_funcs
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..structural.checkers import flaw
 from ..structural.inside import parts_alone
@@ -83,7 +84,7 @@ class Difference:
     def kind(self) -> str:
         """ "values", "shape", "dtype" or "structure"; of what is undefined, how."""
         kind = self.wrong.split(":", 1)[0]
-        return keys.message(kind) if self.undefined else kind
+        return keys.anonymous(kind) if self.undefined else kind
 
     @property
     def what(self) -> str:
@@ -385,9 +386,9 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 ORACLE = Oracle(
     name="evaluated",
+    failure=FailureKind.VALUES,
     tier=3,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=10.0,
     promise="A pass changes how a module computes, not what.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "

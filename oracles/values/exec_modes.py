@@ -12,7 +12,8 @@ import tvm
 
 from ..execute import DEVICES, MODES, Failure, from_numpy, to_numpy
 from ..grades.grade import Grade
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..identity import FailureKind
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import given
 from ..text.standalone import standalone
 from ..text.value_comments import called
@@ -107,9 +108,9 @@ def _snippet(case: Case) -> str:
 
 ORACLE = Oracle(
     name="exec-modes",
+    failure=FailureKind.VALUES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=5.0,  # as of executed-by-pipeline: 200 for a pipeline, and few checks are of pipelines
     promise="What a build computes does not depend on its exec mode.",
     source='docstring of relax.build: exec_mode, {"bytecode", "compiled"}, is the execution mode',

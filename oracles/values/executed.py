@@ -18,7 +18,8 @@ from ..composition import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, execute
 from ..grades.grade import Grade
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..identity import FailureKind
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..text.short_value_checks import both_sides, refused
 from ..text.value_comments import called
@@ -171,9 +172,9 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 ORACLE = Oracle(
     name="executed",
+    failure=FailureKind.VALUES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=20.0,  # 150 where the pass changes a module that the evaluator knows
     promise="A pass changes how a module computes, not what.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "

@@ -23,9 +23,10 @@ from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import bindings_of, calls_of, nodes, op_name
 from ..metamorphic.graph import Graph
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..text.value_reproducer import built_text, literal
@@ -327,9 +328,9 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 ORACLE = Oracle(
     name="gradient",
+    failure=FailureKind.VALUES,
     tier=3,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=0.1,  # 10 where the pass is Gradient
     promise="The adjoint function returns the gradients of the function's target.",
     source="docstring of relax.transform.Gradient: 'The new function computes the gradient of the "

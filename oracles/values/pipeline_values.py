@@ -20,6 +20,7 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Death, Failure, execute, is_large
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import (
     bindings_of,
     is_bound_to_threads,
@@ -27,7 +28,7 @@ from ..inspect import (
     prim_funcs,
     public_functions,
 )
-from ..oracle import Aspect, Half, Halves, Oracle
+from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, given
 from ..passcall import PassCall
 from ..tensorir.sanitizer.runtime import UNWRITTEN
@@ -273,9 +274,9 @@ def _shown(case: Case) -> list[tuple[Expectation, Any]]:
 
 ORACLE = Oracle(
     name="executed-by-pipeline",
+    failure=FailureKind.VALUES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=5.0,  # 150 for a pipeline, and few checks are of pipelines
     worth=10.0,
     promise="A build computes what the documentation of the operators says.",

@@ -22,9 +22,10 @@ from ...compat import ir
 from ..composition import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..grades.grade import Grade
+from ..identity import FailureKind
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..keys import headline
-from ..oracle import Aspect, Oracle
+from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, STEPS, Fault, has_callees, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
@@ -400,9 +401,9 @@ def _snippet(case: Case) -> str:
 
 ORACLE = Oracle(
     name="sanitized",
+    failure=FailureKind.VALUES,
     tier=3,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=2.0,
     promise="The PrimFuncs that a pass makes read and write inside their buffers, read nothing "
     "that nobody wrote, and write no element from two parallel iterations.",

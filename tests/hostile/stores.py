@@ -43,7 +43,7 @@ from relaxfuzz.generators.seeds import Piece
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import exhibit
-from relaxfuzz.oracles.violation import Case, identity, silent
+from relaxfuzz.oracles.violation import Case, mark_of, silent
 from tests.fuzz.changed import changed
 
 from .mutations import ODD, damaged_bytes
@@ -83,7 +83,7 @@ def campaign_state(finding: Finding) -> State:
     """Of a campaign of a few blocks."""
     state = State()
     for block in range(9):
-        state.is_new(identity(finding.violation), "LegalizeOps")
+        state.is_new(mark_of(finding.violation), "LegalizeOps")
         state.count(2, {"LegalizeOps": PassStats(9, 1, 1, 0.5, 0, 4, {"reference": 1})})
         done = ModuleDone(block, ("add", "exp"), {"LegalizeOps": block % 2 == 0})
         state.commit(

@@ -13,8 +13,9 @@ from ....generators.ops.record import Tolerance
 from ....generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...execute import DEVICES, Failure, from_numpy, to_numpy
 from ...grades.grade import Grade
+from ...identity import FailureKind
 from ...inspect import global_vars, local_functions, public_functions, relax_functions
-from ...oracle import Aspect, Half, Halves, Oracle
+from ...oracle import Half, Halves, Oracle
 from ...structural import checkers
 from ...text.standalone import nested_module, standalone
 from ...text.value_comments import called
@@ -294,9 +295,9 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 STATIC = Oracle(
     name="static-twin",
+    failure=FailureKind.VALUES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=2.5,  # 300 for a pipeline, where there is something symbolic; few checks are of pipelines
     promise="A module with symbolic shapes computes what it does with the sizes written out.",
     source="docstring of relax.transform.BindSymbolicVars: 'Replacements of symbolic vars with "
@@ -308,9 +309,9 @@ STATIC = Oracle(
 
 REWRITTEN = Oracle(
     name="rewritten-twin",
+    failure=FailureKind.VALUES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=8.0,  # 280 for a pipeline
     promise="A detour that gives a value back as it was changes no result of a build.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
@@ -322,9 +323,9 @@ REWRITTEN = Oracle(
 
 BATCH = Oracle(
     name="batch-permutation",
+    failure=FailureKind.VALUES,
     tier=4,
     grade=Grade.A,
-    looks_at=Aspect.RESULT,
     cost=3.0,  # 130 for a pipeline, if a rule gives the permutation of the result
     promise="What is computed for one element of a batch does not depend on its place in it.",
     source="docstrings of the operators in tvm.relax.op",

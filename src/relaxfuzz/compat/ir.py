@@ -176,17 +176,17 @@ _verify_well_formed = (
 ).verify_well_formed
 
 
-def tensor_ir_complaint(mod: tvm.IRModule) -> str | None:
-    """What TensorIR's own checker says is wrong with a module; None: it is well-formed.
+def tensor_ir_complaint(mod: tvm.IRModule) -> Exception | None:
+    """The exception of TensorIR's own checker; None: the module is well-formed.
 
-    The checker raises. Asked for a bool (`assert_mode=False`), it dies of a variable that is
+    Asked for a bool (`assert_mode=False`), it dies of a variable that is
     defined again inside of its own scope: `UndefinedVarVerifier::ExitDef`, in
     src/tirx/analysis/verify_well_formed.cc, then erases what is gone.
     """
     try:
         _verify_well_formed(mod)
     except Exception as error:
-        return str(error)
+        return error
     return None
 
 

@@ -45,7 +45,7 @@ from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.generators.seeds import pieces_of
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import identity, mark
+from relaxfuzz.oracles.violation import mark_of, short_mark
 
 Faulty = Callable[[str], PassCall]
 
@@ -119,7 +119,7 @@ def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faul
     assert max(finished.occurrences.values()) > 1
     items = [Counter(counts) for counts in finished.ended.values()]
     assert sum(items, Counter()) == finished.occurrences
-    assert finished.ended["segfault()"].keys() == {identity(deaths["segfault"].violation)}
+    assert finished.ended["segfault()"].keys() == {mark_of(deaths["segfault"].violation)}
 
 
 def test_a_pass_that_cannot_be_had_any_more_ends_the_campaign(
@@ -161,7 +161,7 @@ def test_modules_are_sent_once_for_each_reported_violation(pool: LocalPool, faul
         return heard
 
     first = violated(block)
-    marks = {mark(identity(each.violation)) for each in first}
+    marks = {short_mark(mark_of(each.violation)) for each in first}
     assert sum(each.module is not None for each in first) == len(marks) < len(first)
     second = violated(dataclasses.replace(block, reported=tuple(marks)))
     assert second == [dataclasses.replace(each, module=None) for each in first]

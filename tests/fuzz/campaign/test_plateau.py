@@ -9,10 +9,10 @@ import pytest
 
 from relaxfuzz.fuzz.campaign.plateau import CHANGED, LEAST, MOST, PIPELINE, SEQUENCE, shares, yields
 from relaxfuzz.fuzz.process.targets import PassStats
-from relaxfuzz.oracles.violation import Identity
+from relaxfuzz.oracles.violation import Mark
 
 
-def violations(*counts: int, of: str = "P") -> dict[Identity, int]:
+def violations(*counts: int, of: str = "P") -> dict[Mark, int]:
     return {("crash", of, (str(n),), ""): count for n, count in enumerate(counts)}
 
 
@@ -65,7 +65,7 @@ def test_a_few_checks_mean_little() -> None:
 
 @pytest.mark.parametrize("ended", [{}, {"one": violations(2, 30)}])
 def test_where_nothing_is_new_the_shares_are_the_base_ones(
-    ended: dict[str, dict[Identity, int]],
+    ended: dict[str, dict[Mark, int]],
 ) -> None:
     base = {"one": 0.3, "two": 0.7}
     assert yields(checked(one=100, two=100), ended) == {}
@@ -96,7 +96,7 @@ def test_an_item_whose_bugs_are_all_found_gives_its_checks_back() -> None:
     found: dict[bool, int] = {}
     for scheduled in (False, True):
         stats = checked(**dict.fromkeys(bugs, 0))
-        ended: dict[str, Counter[Identity]] = {item: Counter() for item in bugs}
+        ended: dict[str, Counter[Mark]] = {item: Counter() for item in bugs}
         for _ in range(12):
             share = (
                 shares(base, yields(stats, ended)) if scheduled and stats["rare"].checks else base

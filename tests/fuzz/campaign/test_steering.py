@@ -19,9 +19,9 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Avoid, PassStats, Recipe, Target
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.traits import Trait
-from relaxfuzz.oracles.violation import Identity
+from relaxfuzz.oracles.violation import Mark
 
-KNOWN: Identity = ("crash", "P", ("ValueError",), "")
+KNOWN: Mark = ("crash", "P", ("ValueError",), "")
 
 MODULES = 100
 

@@ -19,7 +19,7 @@ from relaxfuzz.fuzz.findings.runs import INTERVAL, SAMPLES, Run, Sample, sampled
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.targets import PassStats, Target
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Identity, Violation
+from relaxfuzz.oracles.violation import Mark, Violation
 
 RUN = Run(
     command="run",
@@ -64,7 +64,7 @@ def fresh(store: Store, config: CampaignConfig = CONFIG, **changes: object) -> R
     return begin(store.runs, dataclasses.replace(run, **changes), config, resume=True)  # type: ignore[arg-type]  # of the right kinds
 
 
-def committed(state: State, *identities: Identity) -> State:
+def committed(state: State, *identities: Mark) -> State:
     """One more block in which checks ended in these."""
     for identity in identities:
         state.is_new(identity, "own()")

@@ -15,7 +15,7 @@ from relaxfuzz.fuzz.process.executor import JobFailed
 from relaxfuzz.fuzz.process.jobs import Check, CheckEach, Checked
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import identity
+from relaxfuzz.oracles.violation import mark_of
 
 PASSES = """
 import tvm
@@ -67,7 +67,7 @@ def test_a_death_is_that_of_one_pass(
     assert list(map(oracles, answers)) == [[], ["segfault"], ["segfault"], []]
     (alone,) = executor.check(pool, Check(module=sums, calls=(calls[1],)))
     assert isinstance(answers[1], Checked)
-    assert identity(answers[1].violations[0]) == identity(alone)
+    assert mark_of(answers[1].violations[0]) == mark_of(alone)
 
 
 def test_a_fault_of_the_harness_costs_one_answer(
@@ -112,4 +112,4 @@ def test_values_of_a_large_module_are_compared_on_its_small_pieces(
     assert found.piece is not None
     assert len(found.piece) < 10_000
     (alone,) = executor.check(pool, Check(module=found.piece, calls=job.calls))
-    assert identity(alone) == identity(found.violations[0])
+    assert mark_of(alone) == mark_of(found.violations[0])

@@ -62,7 +62,7 @@ from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
-from relaxfuzz.oracles.violation import Answer, Raised, Violation, identity
+from relaxfuzz.oracles.violation import Answer, Raised, Violation, mark_of
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
 VIOLATION = Violation(
@@ -90,7 +90,7 @@ BLOCK = Block(
     banned=("Foo",),
 )
 CHECK = Check(module="{}", calls=(CALL,), oracles=("crash",))
-REDUCE = Reduce(check=CHECK, wanted=identity(VIOLATION), anchor=EditId(1, 2))
+REDUCE = Reduce(check=CHECK, wanted=mark_of(VIOLATION), anchor=EditId(1, 2))
 EXPLANATION = Explanation(
     "zero",
     ("LegalizeOps",),

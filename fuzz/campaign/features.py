@@ -1,7 +1,7 @@
 """Features of modules: what the modules on which a known bug shows have in common.
 
 A campaign compares the features of all modules on which it meets a known bug: what is common to
-them is the bug's pattern, a trigger that nobody had to write (see `fuzz.campaign.steering`).
+them is the pattern of the bug (see `steering`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import GlobalVar, Op
 
-from ..compat.ir import GenericConst
-from ..generators.traits import Trait
-from ..oracles.inspect import attr, relax_functions
+from ...compat.ir import GenericConst
+from ...generators.traits import Trait
+from ...oracles.inspect import attr, relax_functions
 
 _RELAX = "relax."
 

@@ -1,0 +1,201 @@
+"""Renewal: the identities of known bugs and of stored findings, made anew.
+
+`make records` writes those of the records that come with relaxfuzz, and the list of functions that
+several of them share; `relaxfuzz known --renew DIR` renews a folder of the user's. What does not
+fail on the installed TVM keeps the identity that it has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from ...compat.release import versions
+from ...corpus.knowns import SHIPPED, fields_of, knowns, read_toml
+from ...oracles.identity import FORMAT, SHARED, FailureKind, Identity, Sameness, compare
+from ...oracles.tiers import ORACLES
+from ..process.executor import Executor, JobFailed, run_reproducer
+from ..process.local_pool import LocalPool
+from ..process.reproducers import RunReproducer, Shown
+from ..system.files import write_whole
+from ..user_input.errors import UserError
+from .confirm import take_evidence
+from .finding import Finding
+from .known import tables
+from .store import DATABASE
+
+FEW = 2
+"""Records that may share a function: one that more of them have points to no cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What became of a record or of a finding."""
+
+    name: str
+    why_not: str = ""
+    """Why it was not renewed; empty if it was."""
+
+
+def renewed(folder: Path, executor: Executor) -> Iterator[Renewed]:
+    """Renew what a folder holds.
+
+    Raises:
+        UserError: it holds neither records of known bugs nor findings.
+        ExecutorError: the harness failed.
+    """
+    if (folder / DATABASE).is_file():
+        raise UserError(f"'{folder}' is a store of findings: nothing renews one yet")
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        raise UserError(f"no records of known bugs (*.toml) in '{folder}'")
+    for path in files:
+        yield Renewed(path.stem, renew(path, executor))
+
+
+def renew(path: Path, executor: Executor) -> str:
+    """Write the identities of a record anew; why not, or an empty text.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    fields = in_this_format(read_toml(path))
+    reproducer = path.parent / fields["reproducer"] if "reproducer" in fields else None
+    file = reproducer or path.with_suffix(".py")
+    found = identities(file, fields["reports"], executor) if file.is_file() else []
+    write(path, fields, found)
+    if found:
+        return ""
+    return "its reproducer does not fail here" if file.is_file() else "it has no reproducer"
+
+
+def identities(file: Path, reports: Iterable[Iterable[str]], executor: Executor) -> list[Identity]:
+    """The identities that a reproducer shows; the same one under several passes is one."""
+    job = RunReproducer(file=str(file), reports=tuple(tuple(each) for each in reports))
+    try:
+        shown = run_reproducer(executor, job)
+    except JobFailed:  # no module, or one that this TVM does not build
+        return []
+    return merged(_identity(each, executor) for each in shown)
+
+
+def _identity(shown: Shown, executor: Executor) -> Identity:
+    finding = Finding(
+        violation=shown.violation,
+        module=shown.module,
+        versions=versions(),
+        calls=tuple(dataclasses.replace(call, imports=()) for call in shown.calls),
+        pipeline=shown.pipeline,
+        reduced=True,
+    )
+    if not shown.module:
+        return finding.identity
+    return dataclasses.replace(finding, evidence=take_evidence(executor, finding)).identity
+
+
+def merged(found: Iterable[Identity]) -> list[Identity]:
+    """Identities that differ only in who is blamed, as one that names all."""
+    by_rest: dict[Identity, dict[str, None]] = {}
+    for each in found:
+        rest = dataclasses.replace(each, blamed=())
+        by_rest.setdefault(rest, {}).update(dict.fromkeys(each.blamed))
+    return [dataclasses.replace(rest, blamed=tuple(names)) for rest, names in by_rest.items()]
+
+
+def in_this_format(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record of this format, from those of this one or of format 3."""
+    fields = dict(fields)
+    keys = fields.pop("keys", None)
+    fields.pop("key_format", None)
+    fields.pop("like", None)
+    if keys is not None:
+        fields["reports"] = list(map(list, dict.fromkeys(map(_report, keys))))
+    return fields
+
+
+def _report(key: list[str]) -> tuple[str, ...]:
+    """Oracle and blamed of a key, and what the grade depends on besides."""
+    oracle, blamed, *rest = key
+    of_grade = rest and oracle in ORACLES and rest[0] in ORACLES[oracle].grade_of
+    return (oracle, blamed, rest[0]) if of_grade else (oracle, blamed)
+
+
+def write(path: Path, fields: Mapping[str, Any], found: list[Identity]) -> None:
+    """Write a record with these identities; those that it has stay if there are none."""
+    document = tomlkit.document()
+    for name, value in fields.items():
+        if name not in ("identity", "also", "format"):
+            document[name] = _written(value)
+    document["format"] = FORMAT
+    given = [fields_of(each) for each in found] or fields.get("identity", [])
+    for name, every in (("identity", given), ("also", fields.get("also", []))):
+        if every:
+            document[name] = tables(every)
+    write_whole(path, tomlkit.dumps(document))
+
+
+def _written(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    items = tomlkit.array().multiline(True)
+    items.extend(value)
+    return items
+
+
+def shared(every: Iterable[tuple[str, Identity]]) -> list[str]:
+    """The functions that more than `FEW` records have.
+
+    Args:
+        every: names of records, each with an identity.
+    """
+    of_records = {
+        (name, function)
+        for name, identity in every
+        if identity.failure in (FailureKind.RAISES, FailureKind.DIES)
+        for function in identity.site
+    }
+    counts = Counter(function for _, function in of_records)
+    return sorted(function for function, count in counts.items() if count > FEW)
+
+
+def alike(every: Iterable[tuple[str, Identity]]) -> list[tuple[str, str]]:
+    """Pairs of records that have one identity."""
+    found = list(every)
+    pairs = {
+        tuple(sorted((one, other)))
+        for number, (one, mine) in enumerate(found)
+        for other, its in found[:number]
+        if one != other and compare(mine, its) is Sameness.SAME
+    }
+    return sorted((one, other) for one, other in pairs)
+
+
+def main() -> int:
+    """Renew the records that come with relaxfuzz; print what is kept and what is alike.
+
+    Names on the command line: only these records.
+    """
+    files = [
+        p for p in sorted(SHIPPED.glob("*.toml")) if p.stem in sys.argv[1:] or not sys.argv[1:]
+    ]
+    with LocalPool(2) as pool, ThreadPoolExecutor(2) as threads:
+        for path, why_not in zip(files, threads.map(lambda p: renew(p, pool), files), strict=True):
+            if why_not:
+                print(f"{path.stem}: kept: {why_not}", flush=True)
+    every = [(each.name, identity) for each in knowns() for identity in each.identities]
+    SHARED.write_text("".join(f"{name}\n" for name in shared(every)), encoding="utf-8")
+    for one, other in alike(every):
+        print(f"{one} and {other} have one identity")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""The identity of a violation, from what its oracle says and what is known of its module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .catalogue import catalogue, parts
+from .identity import FailureKind, Identity
+from .passcall import PassCall, is_users
+from .tiers import ORACLES
+from .violation import Violation
+
+LEGALIZERS = frozenset(name for name in catalogue if "LegalizeOps" in {name, *parts(name)})
+"""Passes that call the legalizations of operators; what is wrong with these shows in all."""
+
+_OPERATOR = re.compile(r"\brelax(?:\.\w+)+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What is known of a violation besides its report, once its module is minimized."""
+
+    ingredients: frozenset[str] | None = None
+    inside: str = ""
+    """The pass that runs inside of the blamed one and shows the same in its place; or empty."""
+    retyped: tuple[str, str] | None = None
+    """The first operator whose legalization gives another type than the call has, and in what."""
+    unknowns: tuple[str, ...] = ()
+    """What types of calls leave open that a legalization must know."""
+
+
+UNKNOWN = Circumstances()
+
+
+def identity_of(
+    violation: Violation, calls: Sequence[PassCall] = (), known: Circumstances = UNKNOWN
+) -> Identity:
+    """The identity of a violation.
+
+    Args:
+        calls: the passes that were checked.
+        known: nothing, as long as the module is not minimized.
+    """
+    user = next((c for c in calls if c.name == violation.pass_name and is_users(c)), None)
+    if user is not None:
+        return _of_users(violation, user, known)
+    failure, site = failure_of(violation)
+    blamed, condition = known.inside or violation.pass_name, violation.trace.condition
+    if violation.raised is not None and failure is FailureKind.RAISES and violation.raised.within:
+        blamed = violation.raised.within
+        if known.unknowns and violation.pass_name != "LegalizeOps":
+            blamed, site, condition = violation.pass_name, known.unknowns[:1], ""
+    if known.retyped is not None and failure in (FailureKind.RAISES, FailureKind.ILL_FORMED):
+        if violation.pass_name in LEGALIZERS:
+            operator, respect = known.retyped
+            failure, blamed, site, condition = FailureKind.ILL_FORMED, operator, (respect,), ""
+    elif failure in (FailureKind.VALUES, FailureKind.ILL_FORMED) and blamed in LEGALIZERS:
+        blamed, site = _by_operator(blamed, site)
+    elif failure is FailureKind.VALUES:
+        site = site[:1]  # which operator is the first that differs depends on the module
+    return Identity(
+        failure=failure,
+        how="" if violation.oracle in ORACLES else violation.oracle,
+        blamed=(blamed,),
+        site=site,
+        condition=condition,
+        ingredients=known.ingredients,
+    )
+
+
+def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
+    """The class of a violation, and its site."""
+    oracle = ORACLES.get(violation.oracle)
+    if oracle is None:  # the end of a process
+        changed = violation.oracle == "side-effect"
+        return (FailureKind.MUTATES if changed else FailureKind.DIES), violation.trace.functions
+    kind = oracle.failure_of.get(violation.key[0], oracle.failure)
+    if violation.reason:
+        return kind, (violation.reason,)
+    if kind is FailureKind.UNSTABLE:
+        return kind, ()
+    if violation.raised is not None:
+        return FailureKind.RAISES, violation.trace.functions
+    of_part = violation.key[0] in oracle.failure_of and len(violation.key) > 1
+    return kind, violation.key[1:] if of_part else violation.key
+
+
+def _by_operator(blamed: str, site: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """What an operator is legalized to is wrong: the operator is blamed."""
+    found = [name for part in site for name in _OPERATOR.findall(part)]
+    if len(found) != 1:
+        return blamed, site
+    rest = tuple(_OPERATOR.sub("<operator>", part) for part in site if part != found[0])
+    return found[0], rest
+
+
+def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Identity:
+    """A pass of the user's is blamed by its file and its name.
+
+    Nothing is known of its code, so a wrong result is one class: ill-formed, of other types or
+    values, or refused by TVM on the way. An exception of its own has its function and line.
+    """
+    failure, site = failure_of(violation)
+    condition, raised = violation.trace.condition, violation.raised
+    own = raised is not None and violation.trace.functions[-1:] == (raised.own,)
+    if failure is FailureKind.RAISES and own:
+        site = site[-1:]
+    elif failure in _RESULT:
+        failure, site, condition = FailureKind.VALUES, (), ""
+    return Identity(
+        failure=failure,
+        how="" if violation.oracle in ORACLES else violation.oracle,
+        blamed=(call.factory or call.name,),
+        site=site,
+        condition=condition,
+        ingredients=known.ingredients,
+    )
+
+
+_RESULT = (FailureKind.RAISES, FailureKind.ILL_FORMED, FailureKind.VALUES, FailureKind.FORM)
+"""Classes of failures of a result, or of what makes it."""

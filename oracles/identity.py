@@ -1,0 +1,228 @@
+"""The identity of a bug: how it fails, who is blamed, where it goes wrong, what it needs.
+
+One comparison decides whether two reports are of one bug: of a report and a known bug, of two
+findings of a campaign, of a module and a smaller one. docs/known.md explains it to users. No field
+holds the text of a message.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FORMAT = 4
+"""Version of identities in records, stores and JSON; a reader refuses any other."""
+
+
+class FailureKind(enum.StrEnum):
+    """Coarse classes of failures: one cause falls into one class."""
+
+    DIES = "dies"
+    RAISES = "raises"
+    ILL_FORMED = "ill-formed"
+    """The result is ill-formed, or a type in it is wrong."""
+    VALUES = "values"
+    """The result computes other values, accesses other memory, or has other effects."""
+    FORM = "form"
+    """The result lacks a normal form, or TVM does not read what it has written."""
+    UNSTABLE = "unstable"
+    """The result depends on more than the module: on addresses, an order, names, history."""
+    MUTATES = "mutates"
+    """The input is changed, or state of the process."""
+    ACCEPTED = "accepted"
+    """An ill-formed module is not refused."""
+
+
+class Sameness(enum.IntEnum):
+    """How much two identities agree."""
+
+    OTHER = 0
+    SIMILAR = 1
+    SAME = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What tells a bug from others."""
+
+    failure: FailureKind
+    how: str = ""
+    """The death of a process, e.g. "segfault"; else empty."""
+    blamed: tuple[str, ...]
+    """The pass, operator or function of TVM that is blamed. A record names all that show it."""
+    site: tuple[str, ...] = ()
+    """Functions from the pass to the throw, the innermost last; else what an oracle says is wrong,
+    from the whole to the part."""
+    condition: str = ""
+    """See `Trace.condition`."""
+    ingredients: frozenset[str] | None = None
+    """See `ingredients`; None where the module was not looked at, or is not minimized."""
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The functions of the site that point to a cause."""
+        return tuple(name for name in self.site if is_telling(name))
+
+    @property
+    def has_place(self) -> bool:
+        """The site alone tells the bug from others of the pass."""
+        return self.failure in (FailureKind.RAISES, FailureKind.DIES) and bool(self.telling)
+
+    def without_ingredients(self) -> Identity:
+        """What is known before the module is minimized."""
+        return Identity(
+            failure=self.failure,
+            how=self.how,
+            blamed=self.blamed,
+            site=self.site,
+            condition=self.condition,
+        )
+
+
+def compare(one: Identity, other: Identity) -> Sameness:
+    """Same: failure, blamed and site agree and, where the site has no place of its own, the
+    ingredients. Similar: only the site agrees, or blamed and ingredients do, and no site
+    contradicts.
+    """
+    failure = (one.failure, one.how) == (other.failure, other.how)
+    blamed = not set(one.blamed).isdisjoint(other.blamed)
+    site = same_site(one, other)
+    needs = same_ingredients(one, other)
+    if is_alike(one, other) and (needs or _placed(one, other)):
+        return Sameness.SAME
+    if failure and site and _placed(one, other):
+        return Sameness.SIMILAR
+    if blamed and needs and not (failure and _contradict(one, other)) and _is_much(one, other):
+        return Sameness.SIMILAR
+    return Sameness.OTHER
+
+
+def distinction(one: Identity, other: Identity) -> str:
+    """What distinguishes two identities, for people."""
+    found = []
+    if (one.failure, one.how) != (other.failure, other.how):
+        found.append(f"{other.how or other.failure} instead of {one.how or one.failure}")
+    if set(one.blamed).isdisjoint(other.blamed):
+        found.append(f"{' or '.join(other.blamed)} is blamed")
+    if not same_site(one, other):
+        found.append(f"at {' > '.join(other.site[-2:]) or 'no known place'}")
+    elif not same_ingredients(one, other):
+        lacking = sorted((other.ingredients or frozenset()) - (one.ingredients or frozenset()))
+        found.append(f"with {', '.join(lacking) or 'less'}")
+    return "; ".join(found)
+
+
+def same_site(one: Identity, other: Identity) -> bool:
+    """The conditions agree, and one site has all functions of the other, in their order, and ends
+    in the same one. A build with symbols names functions that a release leaves out.
+    """
+    if not _same_condition(one.condition, other.condition):
+        return False
+    if one.failure not in (FailureKind.RAISES, FailureKind.DIES):
+        return one.site == other.site
+    short, long = sorted((one.site, other.site), key=len)
+    return short[-1:] == long[-1:] and _is_subsequence(short, long)
+
+
+def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bool:
+    """A report on a module that is not minimized is presumed to be the bug.
+
+    Failure, blamed and site agree; and the module has all that the bug needs.
+
+    Args:
+        made_of: the ingredients of the module.
+    """
+    if bug.ingredients is None or not bug.ingredients <= set(made_of):
+        return False
+    return is_alike(bug, report)
+
+
+def is_alike(one: Identity, other: Identity) -> bool:
+    """Failure, blamed and site agree; what a minimizer keeps."""
+    return (
+        (one.failure, one.how) == (other.failure, other.how)
+        and not set(one.blamed).isdisjoint(other.blamed)
+        and same_site(one, other)
+    )
+
+
+def same_ingredients(one: Identity, other: Identity) -> bool:
+    """The one needs all that the other needs, with the same attributes and open types.
+
+    A module that needs nothing is like no other one that needs something.
+    """
+    mine, its = one.ingredients, other.ingredients
+    if mine is None or its is None or any(map(_is_essential, mine ^ its)):
+        return False
+    if not mine or not its:
+        return mine == its
+    return mine <= its or its <= mine
+
+
+OPEN = frozenset({"unknown rank", "unknown shape", "unknown dtype", "symbolic dimension"})
+"""Types that leave something open."""
+
+
+def _is_essential(ingredient: str) -> bool:
+    """A minimized module has it only if its bug needs it: an open type, an attribute of a call."""
+    return ingredient in OPEN or (ingredient.startswith("relax.") and " " in ingredient)
+
+
+_PLACE = re.compile(r"^(.*):\d+ \((.*)\)$")
+
+
+def _same_condition(one: str, other: str) -> bool:
+    """Equal; places in the source of two versions of TVM are compared by their files."""
+    mine, its = _PLACE.match(one), _PLACE.match(other)
+    if mine and its and mine[2] != its[2]:
+        return mine[1] == its[1]
+    return one == other
+
+
+def _placed(one: Identity, other: Identity) -> bool:
+    """A function that points to a cause is in both sites."""
+    return one.has_place and not set(one.telling).isdisjoint(other.telling)
+
+
+def _contradict(one: Identity, other: Identity) -> bool:
+    """Both go wrong at places of their own, which differ."""
+    return one.has_place and other.has_place and not same_site(one, other)
+
+
+def _is_much(one: Identity, other: Identity) -> bool:
+    """So many ingredients in common are no chance."""
+    common = (one.ingredients or frozenset()) & (other.ingredients or frozenset())
+    return len(common) > 1
+
+
+def _is_subsequence(short: Sequence[str], long: Sequence[str]) -> bool:
+    rest = iter(long)
+    return all(name in rest for name in short)
+
+
+_HELPER = re.compile(
+    r"^(?:(?:\w+::)*(\w+)::\1$"  # a constructor
+    r"|ffi::|(?:\w+::)*operator_call$|(?:Object|Expr|Stmt|StmtExpr)(?:Mutator|Visitor|Functor)\w*::"
+    r"|(?:\w+::)*DispatchNode$|runtime/|ir/(?:expr|utils|transform|_overload\w*|base)\.py:"
+    r"|(?:\w+::)*(?:div|floordiv|floormod|indexdiv|indexmod|truncdiv|truncmod)$)"
+)
+"""Functions that raise on behalf of whoever calls them."""
+
+
+def is_telling(name: str) -> bool:
+    """The function points to a cause: it is no helper, and few records share it."""
+    return _HELPER.match(name) is None and name not in shared_functions()
+
+
+SHARED = Path(__file__).with_name("shared_functions.txt")
+"""Functions in the sites of several records; `make records` writes it."""
+
+
+@functools.cache
+def shared_functions() -> frozenset[str]:
+    """The functions that point to no cause, since records of many bugs have them."""
+    return frozenset(SHARED.read_text(encoding="utf-8").splitlines())

@@ -1,0 +1,144 @@
+"""Ingredients: the operators and kinds of nodes that a module is made of.
+
+Names, numbers, dtypes and the order of bindings are no ingredients. Those of a minimized module are
+what its bug needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GlobalVar, Op
+
+from ..compat import ir
+from ..generators.rewrite.defaults import unusual
+from .inspect import nodes, op_name, relax_functions
+
+_RELAX = "relax."
+
+SHAPED = frozenset({"axis", "axes"})
+"""Attributes that have to fit the shapes of operands."""
+
+
+def ingredients(mod: tvm.IRModule) -> frozenset[str]:
+    """What a module is made of. It takes as long as a fast pass."""
+    functions = dict(relax_functions(mod))
+    if not functions:
+        return frozenset(part for func in mod.functions.values() for part in _tensorir(func))
+    found: set[str] = set()
+    for func in functions.values():
+        found.update(_of_function(func, functions))
+    return frozenset(found)
+
+
+def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator[str]:
+    seen: dict[type[Any], list[Any]] = {kind: [] for kind in _KINDS}
+    tvm_ffi.structural_walk(func, [(kind, seen[kind].append) for kind in _KINDS])
+    for kind in (relax.If, relax.ExternFunc):
+        if seen[kind]:
+            yield kind.__name__
+    if len(seen[relax.Function]) > 1:
+        yield "local function"
+    types: list[Any] = []
+    for each in seen[relax.Function]:
+        if each.attrs is not None:
+            yield from (
+                f"attribute {key}" for key, _ in each.attrs.items() if key != "global_symbol"
+            )
+        types.extend(param.ty for param in each.params)
+    for call in seen[relax.Call]:
+        yield from _of_call(call, functions)
+    for binding in seen[relax.expr.Binding]:
+        types.append(binding.var.ty)
+        yield from _of_binding(binding)
+    for ty in types:
+        yield from _of_type(ty)
+
+
+def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
+    if isinstance(call.op, Op):
+        name = str(call.op.name)
+        if name.startswith(_RELAX):
+            yield name
+            yield from (f"{name} {attr}" for attr in unusual(call) if attr not in SHAPED)
+    elif isinstance(call.op, GlobalVar):
+        yield "call of a function" if call.op in functions else "call of a PrimFunc"
+    else:
+        yield "call of a variable" if isinstance(call.op, relax.Var) else "call of an expression"
+
+
+def _of_binding(binding: Any) -> Iterator[str]:
+    if isinstance(binding, relax.MatchCast):
+        yield "MatchCast"
+    elif isinstance(binding.value, relax.Var):
+        yield "alias"
+    elif isinstance(binding.value, relax.Tuple | relax.TupleGetItem | GlobalVar | relax.ShapeExpr):
+        yield type(binding.value).__name__
+
+
+def _of_type(ty: Any) -> Iterator[str]:
+    if isinstance(ty, relax.TupleType):
+        for field in ty.fields:
+            yield from _of_type(field)
+    elif not isinstance(ty, relax.TensorType):
+        yield type(ty).__name__
+    else:
+        if ty.dtype is None:
+            yield "unknown dtype"
+        if ty.vdevice is not None:
+            yield "tensor on a device"
+        if not isinstance(ty.shape, relax.ShapeExpr):
+            yield "unknown rank" if ty.ndim == -1 else "unknown shape"
+        elif not all(isinstance(dim, tirx.IntImm) for dim in ty.shape):
+            yield "symbolic dimension"
+
+
+_KINDS: tuple[type[Any], ...] = (
+    *(relax.Function, relax.Call, relax.expr.Binding, relax.If, relax.ExternFunc),
+)
+"""A node is counted as the first of these that it is."""
+
+
+def _tensorir(func: Any) -> Iterator[str]:
+    """How the statements of a PrimFunc follow each other, and what they compute."""
+    if not isinstance(func, tirx.PrimFunc):
+        return
+    for node in nodes(func.body, tirx.Stmt, tvm.ir.Expr):
+        name = op_name(node)
+        if name is not None:
+            yield name
+        elif isinstance(node, ir.For):
+            yield from _of_loop(node)
+        elif type(node).__name__ not in _LEAVES:
+            yield type(node).__name__
+        if isinstance(node, ir.IfThenElse) and node.else_case is not None:
+            yield "else"
+
+
+def _of_loop(loop: Any) -> Iterator[str]:
+    if loop.kind != ir.ForKind.SERIAL:
+        yield f"loop {ir.ForKind(loop.kind).name.lower()}"
+    if loop.step is not None:
+        yield "step"
+    if getattr(loop.min, "value", 1) != 0:
+        yield "loop not from 0"
+
+
+_LEAVES = frozenset(
+    [
+        "IntImm",
+        "FloatImm",
+        "Var",
+        "SBlockRealize",
+        "SBlock",
+        "SeqStmt",
+        "BufferStore",
+        "BufferLoad",
+        "Evaluate",
+    ]
+)
+"""Kinds of nodes that nearly every PrimFunc has."""

@@ -1,0 +1,24 @@
+"""LegalizeOps splits 2 elements into 4 sections of which the last ones have fewer than no elements.
+
+Such a kernel asks for a buffer of negative size, and compiled code runs out of memory.
+"""
+
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+PASSES = "--pipeline default"
+NOT = ("split-index-past-end",)
+KIND = "death"
+
+
+def module():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            with R.dataflow():
+                parts = R.split(x, indices_or_sections=4, axis=0)
+                R.output(parts)
+            return parts
+
+    return Module
