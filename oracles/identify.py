@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .catalogue import catalogue, parts
 from .identity import FailureKind, Identity
 from .passcall import PassCall, is_users
+from .text.frames import LEGALIZATION
 from .tiers import ORACLES
 from .violation import Violation
 
@@ -48,14 +49,18 @@ def identity_of(
         return _of_users(violation, user, known)
     failure, site = failure_of(violation)
     blamed, condition = known.inside or violation.pass_name, violation.trace.condition
-    if violation.raised is not None and failure is FailureKind.RAISES and violation.raised.within:
-        blamed = violation.raised.within
-        if known.unknowns and violation.pass_name != "LegalizeOps":
-            blamed, site, condition = violation.pass_name, known.unknowns[:1], ""
-    if known.retyped is not None and failure in (FailureKind.RAISES, FailureKind.ILL_FORMED):
-        if violation.pass_name in LEGALIZERS:
-            operator, respect = known.retyped
-            failure, blamed, site, condition = FailureKind.ILL_FORMED, operator, (respect,), ""
+    if violation.reason:
+        site, condition = (), violation.reason
+    within = "" if violation.raised is None else violation.raised.within
+    if failure is FailureKind.RAISES and within:
+        blamed = within
+    if within == LEGALIZATION and known.unknowns and violation.pass_name != "LegalizeOps":
+        # LegalizeOps looks at the types first; whoever calls legalizations has to do so, too.
+        blamed, site, condition = violation.pass_name, known.unknowns[:1], ""
+    elif known.retyped is not None and _is_of_legalized(violation, failure):
+        # The result has another type than the call: its consumers refuse it.
+        operator, respect = known.retyped
+        failure, blamed, site, condition = FailureKind.ILL_FORMED, operator, (respect,), ""
     elif failure in (FailureKind.VALUES, FailureKind.ILL_FORMED) and blamed in LEGALIZERS:
         blamed, site = _by_operator(blamed, site)
     elif failure is FailureKind.VALUES:
@@ -70,6 +75,11 @@ def identity_of(
     )
 
 
+def _is_of_legalized(violation: Violation, failure: FailureKind) -> bool:
+    raises_or_types = failure in (FailureKind.RAISES, FailureKind.ILL_FORMED)
+    return raises_or_types and violation.pass_name in LEGALIZERS
+
+
 def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
     """The class of a violation, and its site."""
     oracle = ORACLES.get(violation.oracle)
@@ -77,11 +87,9 @@ def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
         changed = violation.oracle == "side-effect"
         return (FailureKind.MUTATES if changed else FailureKind.DIES), violation.trace.functions
     kind = oracle.failure_of.get(violation.key[0], oracle.failure)
-    if violation.reason:
-        return kind, (violation.reason,)
     if kind is FailureKind.UNSTABLE:
         return kind, ()
-    if violation.raised is not None:
+    if violation.raised is not None or kind is FailureKind.RAISES:
         return FailureKind.RAISES, violation.trace.functions
     of_part = violation.key[0] in oracle.failure_of and len(violation.key) > 1
     return kind, violation.key[1:] if of_part else violation.key

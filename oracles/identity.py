@@ -37,6 +37,10 @@ class FailureKind(enum.StrEnum):
     """An ill-formed module is not refused."""
 
 
+_ON_THE_WAY = (FailureKind.RAISES, FailureKind.DIES)
+"""Failures whose site is the way from the pass to the throw."""
+
+
 class Sameness(enum.IntEnum):
     """How much two identities agree."""
 
@@ -69,8 +73,14 @@ class Identity:
 
     @property
     def has_place(self) -> bool:
-        """The site alone tells the bug from others of the pass."""
-        return self.failure in (FailureKind.RAISES, FailureKind.DIES) and bool(self.telling)
+        """The site alone tells the bug from others of the pass.
+
+        A function on the way to the throw points to it, or an oracle has named the rule.
+        """
+        if self.failure in _ON_THE_WAY:
+            return bool(self.telling)
+        named = self.failure is FailureKind.FORM and bool(self.condition)
+        return named or self.failure is FailureKind.ACCEPTED
 
     def without_ingredients(self) -> Identity:
         """What is known before the module is minimized."""
@@ -117,15 +127,15 @@ def distinction(one: Identity, other: Identity) -> str:
 
 
 def same_site(one: Identity, other: Identity) -> bool:
-    """The conditions agree, and one site has all functions of the other, in their order, and ends
-    in the same one. A build with symbols names functions that a release leaves out.
+    """The conditions agree; the ways end in one function, and one has all telling functions of the
+    other, in their order. A build with symbols names functions that a release leaves out.
     """
     if not _same_condition(one.condition, other.condition):
         return False
-    if one.failure not in (FailureKind.RAISES, FailureKind.DIES):
+    if one.failure not in _ON_THE_WAY:
         return one.site == other.site
-    short, long = sorted((one.site, other.site), key=len)
-    return short[-1:] == long[-1:] and _is_subsequence(short, long)
+    short, long = sorted((one.telling, other.telling), key=len)
+    return one.site[-1:] == other.site[-1:] and _is_subsequence(short, long)
 
 
 def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bool:
@@ -185,7 +195,9 @@ def _same_condition(one: str, other: str) -> bool:
 
 def _placed(one: Identity, other: Identity) -> bool:
     """A function that points to a cause is in both sites."""
-    return one.has_place and not set(one.telling).isdisjoint(other.telling)
+    if one.failure not in _ON_THE_WAY:
+        return one.has_place and other.has_place
+    return not set(one.telling).isdisjoint(other.telling)
 
 
 def _contradict(one: Identity, other: Identity) -> bool:

@@ -1,7 +1,7 @@
 """Ingredients: the operators and kinds of nodes that a module is made of.
 
-Names, numbers, dtypes and the order of bindings are no ingredients. Those of a minimized module are
-what its bug needs.
+Names, numbers, dtypes and the order of bindings are no ingredients, and elementwise operators
+neither. Those of a minimized module are what its bug needs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,23 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar, Op
 
 from ..compat import ir
+from ..generators.ops import table
+from ..generators.ops.batching import elementwise
 from ..generators.rewrite.defaults import unusual
 from .inspect import nodes, op_name, relax_functions
+from .keys import computes
 
 _RELAX = "relax."
+
+PACKED = "relax.call_pure_packed"
+
+PLAIN = frozenset(
+    f"{_RELAX}{name}"
+    for name, op in table.items()
+    if op.batching is elementwise and computes(f"{_RELAX}{name}")
+)
+"""Elementwise operators: the minimizer puts one of them, or a packed call, where any value will do.
+"""
 
 SHAPED = frozenset({"axis", "axes"})
 """Attributes that have to fit the shapes of operands."""
@@ -38,9 +51,10 @@ def ingredients(mod: tvm.IRModule) -> frozenset[str]:
 def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator[str]:
     seen: dict[type[Any], list[Any]] = {kind: [] for kind in _KINDS}
     tvm_ffi.structural_walk(func, [(kind, seen[kind].append) for kind in _KINDS])
-    for kind in (relax.If, relax.ExternFunc):
-        if seen[kind]:
-            yield kind.__name__
+    if seen[relax.If]:
+        yield relax.If.__name__
+    if len(seen[relax.ExternFunc]) > sum(op_name(call) == PACKED for call in seen[relax.Call]):
+        yield relax.ExternFunc.__name__
     if len(seen[relax.Function]) > 1:
         yield "local function"
     types: list[Any] = []
@@ -62,7 +76,7 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
 def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
     if isinstance(call.op, Op):
         name = str(call.op.name)
-        if name.startswith(_RELAX):
+        if name.startswith(_RELAX) and name not in PLAIN and name != PACKED:
             yield name
             yield from (f"{name} {attr}" for attr in unusual(call) if attr not in SHAPED)
     elif isinstance(call.op, GlobalVar):

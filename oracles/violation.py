@@ -57,7 +57,7 @@ class Violation:
     """From the pass to where it goes wrong, if TVM or Python said so."""
     raised: Raised | None = None
     reason: str = ""
-    """Why, where that is one of a few kinds that do not depend on the operator concerned."""
+    """The rule that is broken, if it names the cause, whatever the module has."""
     oracle: str = ""
     """Empty until the violation is blamed, like the pass."""
     pass_name: str = ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,16 @@ from typing import Any
 import tomlkit
 
 from ...compat.release import versions
-from ...corpus.knowns import SHIPPED, fields_of, knowns, read_toml
+from ...corpus.knowns import SHIPPED, fields_of, identity_from, knowns, read_toml
 from ...oracles.identity import FORMAT, SHARED, FailureKind, Identity, Sameness, compare
 from ...oracles.tiers import ORACLES
+from ...oracles.violation import Violation
 from ..process.executor import Executor, JobFailed, run_reproducer
 from ..process.local_pool import LocalPool
 from ..process.reproducers import RunReproducer, Shown
 from ..system.files import write_whole
 from ..user_input.errors import UserError
+from . import old_stores
 from .confirm import take_evidence
 from .finding import Finding
 from .known import tables
@@ -53,7 +55,8 @@ def renewed(folder: Path, executor: Executor) -> Iterator[Renewed]:
         ExecutorError: the harness failed.
     """
     if (folder / DATABASE).is_file():
-        raise UserError(f"'{folder}' is a store of findings: nothing renews one yet")
+        yield from (Renewed(*each) for each in old_stores.renewed(folder, executor))
+        return
     files = sorted(folder.glob("*.toml"))
     if not files:
         raise UserError(f"no records of known bugs (*.toml) in '{folder}'")
@@ -70,35 +73,59 @@ def renew(path: Path, executor: Executor) -> str:
     fields = in_this_format(read_toml(path))
     reproducer = path.parent / fields["reproducer"] if "reproducer" in fields else None
     file = reproducer or path.with_suffix(".py")
-    found = identities(file, fields["reports"], executor) if file.is_file() else []
+    why_not, found = "it has no reproducer", []
+    if file.is_file():
+        why_not = "its reproducer does not fail here"
+        found = identities(file, fields, executor)
     write(path, fields, found)
-    if found:
-        return ""
-    return "its reproducer does not fail here" if file.is_file() else "it has no reproducer"
+    return "" if found else why_not
 
 
-def identities(file: Path, reports: Iterable[Iterable[str]], executor: Executor) -> list[Identity]:
-    """The identities that a reproducer shows; the same one under several passes is one."""
-    job = RunReproducer(file=str(file), reports=tuple(tuple(each) for each in reports))
+def identities(file: Path, fields: Mapping[str, Any], executor: Executor) -> list[Identity]:
+    """The identities that a reproducer shows; the same one under several passes is one.
+
+    Where it shows none, those that the record has get the ingredients of its module.
+    """
+    reports = tuple(map(tuple, fields["reports"]))
     try:
-        shown = run_reproducer(executor, job)
+        module, shown = run_reproducer(executor, RunReproducer(file=str(file), reports=reports))
     except JobFailed:  # no module, or one that this TVM does not build
         return []
-    return merged(_identity(each, executor) for each in shown)
+    found = [_of_all(_identity(each, executor), each, reports) for each in shown]
+    if found or not module:
+        return merged(found)
+    evidence = take_evidence(executor, _finding(Shown(None, module)))
+    made_of = None if evidence is None else frozenset(evidence.ingredients)
+    kept = map(identity_from, fields.get("identity", ()))
+    return [dataclasses.replace(each, ingredients=made_of) for each in kept]
+
+
+def _of_all(identity: Identity, shown: Shown, reports: Iterable[Sequence[str]]) -> Identity:
+    """The identity, which blames all passes of which the oracle reports it."""
+    assert shown.violation is not None
+    if identity.blamed != (shown.violation.pass_name,):  # code that passes share
+        return identity
+    oracle = shown.violation.oracle
+    others = (blamed for name, blamed, *_ in reports if name == oracle)
+    return dataclasses.replace(identity, blamed=tuple(dict.fromkeys((*identity.blamed, *others))))
 
 
 def _identity(shown: Shown, executor: Executor) -> Identity:
-    finding = Finding(
-        violation=shown.violation,
+    finding = _finding(shown)
+    if not shown.module:
+        return finding.identity
+    return dataclasses.replace(finding, evidence=take_evidence(executor, finding)).identity
+
+
+def _finding(shown: Shown) -> Finding:
+    return Finding(
+        violation=shown.violation or Violation("", "", ()),
         module=shown.module,
         versions=versions(),
         calls=tuple(dataclasses.replace(call, imports=()) for call in shown.calls),
         pipeline=shown.pipeline,
         reduced=True,
     )
-    if not shown.module:
-        return finding.identity
-    return dataclasses.replace(finding, evidence=take_evidence(executor, finding)).identity
 
 
 def merged(found: Iterable[Identity]) -> list[Identity]:

@@ -203,16 +203,18 @@ def check_each(
         job = replace(job, pipelines=job.pipelines[done:], calls=job.calls[skipped:])
 
 
-def run_reproducer(executor: Executor, job: RunReproducer) -> list[Shown]:
-    """What a reproducer shows; where it ends its process, that.
+def run_reproducer(executor: Executor, job: RunReproducer) -> tuple[str, list[Shown]]:
+    """The module of a reproducer, or an empty text, and what it shows; also how its process dies.
 
     Raises:
         ExecutorError: see `ask`.
     """
     found, end = collect(executor, job)
-    if end is None:
-        return list(found)
-    position = end.position
-    calls = () if position is None else position.calls
-    pipeline = None if position is None else position.pipeline
-    return [*found, Shown(death.violation(end), calls=calls, pipeline=pipeline)]
+    module = found[0].module if found else ""
+    shown = [each for each in found if each.violation is not None]
+    if end is not None:
+        position = end.position
+        calls = () if position is None else position.calls
+        pipeline = None if position is None else position.pipeline
+        shown.append(Shown(death.violation(end), module, calls, pipeline))
+    return module, shown

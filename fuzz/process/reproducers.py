@@ -16,8 +16,10 @@ from ...compat.serialization import load_json, save_json
 from ...generators.stages import Stage
 from ...oracles import keys
 from ...oracles.catalogue import catalogue
-from ...oracles.metamorphic import scripted
+from ...oracles.metamorphic import refused, scripted
 from ...oracles.passcall import PassCall, public_passes
+from ...oracles.structural import well_formed
+from ...oracles.structural.checkers import RELAX, TENSOR_IR, complaint
 from ...oracles.tiers import ORACLES
 from ...oracles.violation import Violation
 from .jobs import Check, Context, violations_of
@@ -36,9 +38,9 @@ _BUILDS = ("relax.build(", "tvm.compile(")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One violation that a reproducer shows."""
+    """One violation that a reproducer shows; the first of its answers only has the module."""
 
-    violation: Violation
+    violation: Violation | None
     module: str = ""
     """TVM JSON; empty where the file has no module."""
     calls: tuple[PassCall, ...] = ()
@@ -63,10 +65,11 @@ def run_reproducer(job: RunReproducer, context: Context[Shown]) -> None:
     context.journal.position(0, Stage.RAW, 0, "check", (), None)
     context.journal.step("read")
     mod = _module(file)
+    text = "" if mod is None else save_json(mod)
+    context.report(Shown(None, text))
     found = False
-    for check in () if mod is None else _checks(file, job.reports):
+    for check in _checks(file, job.reports) if text else ():
         context.journal.position(0, Stage.RAW, 0, "check", check.calls, check.pipeline)
-        text = save_json(mod)
         with contextlib.suppress(Exception):  # the call needs what only the file has
             for each in violations_of(check, load_json(text), context.journal):
                 if (each.oracle, each.pass_name) in wanted:
@@ -75,12 +78,10 @@ def run_reproducer(job: RunReproducer, context: Context[Shown]) -> None:
     scripts = mod is not None and any(name == scripted.TVMSCRIPT_ITSELF for _, name in wanted)
     if scripts and (read := scripted.violation_of(mod)) is not None:
         found = True
-        context.report(Shown(read.blame(scripted.TVMSCRIPT.name, ""), save_json(mod)))
-    if not found and (raised := _raised(file)) is not None:
-        oracle, blamed, *_ = job.reports[0]
-        if oracle in ORACLES and raised.raised and raised.raised.kind != "AssertionError":
-            text = "" if mod is None else save_json(mod)
-            context.report(Shown(replace(raised, oracle=oracle, pass_name=blamed), text))
+        context.report(Shown(read.blame(scripted.TVMSCRIPT.name, ""), text))
+    raised = None if found else _raised(file, mod, job.reports[0])
+    if raised is not None:
+        context.report(Shown(raised, text))
 
 
 def _module(file: Path) -> tvm.IRModule | None:
@@ -88,17 +89,32 @@ def _module(file: Path) -> tvm.IRModule | None:
     return mod if isinstance(mod, tvm.IRModule) else None
 
 
-def _raised(file: Path) -> Violation | None:
+def _raised(file: Path, mod: tvm.IRModule | None, report: tuple[str, ...]) -> Violation | None:
+    """What the file itself raises, as the oracle of the report would report it."""
+    oracle, blamed, *_ = report
     try:
         runpy.run_path(str(file), run_name=_MAIN)
     except Exception as error:
-        return keys.exception(error)
+        found = keys.exception(error)
+        if oracle not in ORACLES or isinstance(error, AssertionError):
+            return None
+        if oracle == well_formed.ORACLE.name and mod is not None:
+            where = found.trace.functions[-1:]
+            if where and "WellFormedChecker" in where[0]:
+                found = complaint(RELAX, error, mod)
+            elif where and "verify_well_formed" in where[0]:
+                found = complaint(TENSOR_IR, error, mod)
+        elif oracle == scripted.TVMSCRIPT.name and mod is not None:
+            found = scripted.unreadable(mod, error)
+        return replace(found, oracle=oracle, pass_name=blamed)
     return None
 
 
 def _checks(file: Path, reports: tuple[tuple[str, ...], ...]) -> Iterator[Check]:
     source = file.read_text(encoding="utf-8")
-    oracles = tuple(dict.fromkeys(oracle for oracle, *_ in reports if oracle in ORACLES)) or None
+    named = dict.fromkeys(oracle for oracle, *_ in reports if oracle in ORACLES)
+    named.pop(refused.ORACLE.name, None)  # it breaks rules by chance, the file breaks one
+    oracles = tuple(named) or None
     for calls in calls_in(file):
         yield Check(module="", calls=calls, oracles=oracles)
     if any(text in source for text in _BUILDS):
@@ -117,9 +133,12 @@ def calls_in(file: Path) -> list[tuple[PassCall, ...]]:
     ]
     names = {name.rpartition(".")[2] for name in (*public_passes().values(), *catalogue)}
     config = _config(tree)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     imports = [_NAMES.format(file=str(file))]
     found: list[tuple[PassCall, ...]] = []
-    for statement in main:
+    for statement in (*main, *functions):
+        if found and statement in functions:
+            break
         calls = [
             PassCall(ast.unparse(node), config, tuple(imports))
             for node in ast.walk(statement)
@@ -127,7 +146,9 @@ def calls_in(file: Path) -> list[tuple[PassCall, ...]]:
         ]
         in_list = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.List)
         found += [tuple(calls)] if in_list and calls else [(call,) for call in calls]
-        if isinstance(statement, ast.Assign | ast.FunctionDef | ast.Import | ast.ImportFrom):
+        if isinstance(statement, ast.Assign | ast.Import | ast.ImportFrom) or (
+            isinstance(statement, ast.FunctionDef) and statement in main
+        ):
             imports.append(ast.unparse(statement))
     return found
 

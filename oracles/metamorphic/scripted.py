@@ -55,7 +55,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         broken = bool(casts) or (0 <= refused < _reached(runs.mod) and _has_old_types(mod))
         if refused >= 0 and not broken and _stale(runs.mod):
             return None
-        unread = _unreadable(mod, error)
+        unread = unreadable(mod, error)
         return unread if broken else dataclasses.replace(unread, pass_name=TVMSCRIPT_ITSELF)
     found = difference(mod, again)
     if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
@@ -69,11 +69,11 @@ def violation_of(mod: tvm.IRModule) -> Violation | None:
     try:
         found = difference(mod, read_script(mod.script(show_meta=True)))
     except Exception as error:
-        found = _unreadable(mod, error)
+        found = unreadable(mod, error)
     return None if found is None else dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
 
 
-def _unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
+def unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
     """The parser does not read the module's script."""
     text, found = parser_message(error), keys.exception(error)
     lacking = _LACKING.match(text)
@@ -81,7 +81,8 @@ def _unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
     return Violation(
         f"{UNREADABLE}: {keys.headline(text) or 'the parser gives no reason'}",
         f"{found.detail}\n\n{keys.listing(mod)}",
-        (NO_FUNCTION,) if known else (UNREADABLE, *found.trace.functions[-2:]),
+        (NO_FUNCTION,) if known else (UNREADABLE,),
+        reason=NO_FUNCTION if known else "",
         trace=Trace() if known else found.trace,
     )
 
@@ -92,16 +93,22 @@ def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
     Args:
         again: what the parser makes of the module's script.
     """
-    first = found = keys.mismatch(mod, again, CHANGED, located=True)
+    first = found = _mismatch(mod, again)
     if first is None:
         return None
     for normal in NORMAL_FORMS:
         mod, again = normal.of(mod), normal.of(again)
-        found = keys.mismatch(mod, again, CHANGED, located=True)
+        found = _mismatch(mod, again)
         if found is None:
             title, key = f"{CHANGED}: {normal.lost}", (CHANGED, normal.lost)
-            return dataclasses.replace(first, title=title, key=key)
+            return dataclasses.replace(first, title=title, key=key, reason=normal.lost)
     return found
+
+
+def _mismatch(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
+    """What a node is printed as depends on little else: where they differ, names the cause."""
+    found = keys.mismatch(mod, again, CHANGED, located=True)
+    return None if found is None else dataclasses.replace(found, reason=found.key[-1])
 
 
 def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
@@ -224,6 +231,7 @@ def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
 TVMSCRIPT = Oracle(
     name="tvmscript",
     failure=FailureKind.FORM,
+    failure_of={UNREADABLE: FailureKind.RAISES},
     tier=2,
     grade=Grade.C,
     cost=80.0,

@@ -53,14 +53,14 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
     try:
         relax.analysis.well_formed(mod)
     except Exception as error:
-        return _complaint(RELAX, error, mod)
+        return complaint(RELAX, error, mod)
     raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
 
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:
     """What the checker of TensorIR reports."""
     error = ir.tensor_ir_complaint(mod)
-    return None if error is None else _complaint(TENSOR_IR, error, mod)
+    return None if error is None else complaint(TENSOR_IR, error, mod)
 
 
 def operands_flaw(mod: tvm.IRModule) -> Violation | None:
@@ -126,7 +126,7 @@ _PLACE = re.compile(r"\sat <root>[^\s,]*")
 """Where in the module, as a path of fields."""
 
 
-def _complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
+def complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
     """The rule is where several places check one; else the place that complains is."""
     raised = str(error)
     rule = next((name for name, said in _RULES.items() if said.match(raised)), "")

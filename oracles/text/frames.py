@@ -12,9 +12,9 @@ from .paths import as_there
 
 Frames = list[traceback.FrameSummary]
 
-_PLUMBING = re.compile(r"^(?:TVMFFI|tvm_ffi\.|std::|_start|<\w+>$)")
-"""Functions of the foreign function interface and of C++'s library, and nameless ones of Python,
-which some versions of Python inline."""
+_PLUMBING = re.compile(r"^(?:TVMFFI|tvm_ffi\.|std::|_start|<\w+>$|report_error$)")
+"""Functions of the foreign function interface and of C++'s library, nameless ones of Python, which
+some versions of Python inline, and the one by which the parser reports all errors."""
 
 _OUTSIDE = re.compile(
     r"/compat/\w+\.py$|tvm_ffi/|/ffi/|<frozen|<string>|/contextlib\.py$|/runpy\.py$"
@@ -32,6 +32,9 @@ _OVERLOADED = re.compile(r"(?:Visit|Mutate|Rewrite)\w*_$")
 """Functions of a visitor that exist once for each kind of node, which is their first parameter."""
 
 _NODE = re.compile(r"(\w+Node)\b")
+
+_ELEMENTWISE = re.compile(r"topi/(?:broadcast|math)\.py$|legalize_ops/(?:common|unary|binary)\.py$")
+"""Files of elementwise operators, which share their code: which of them it is, is an accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,17 @@ def frames_in(text: str) -> Frames:
 
 
 def inside(frames: Frames) -> Frames:
-    """The frames within the pass; all of them where no pass was called."""
-    entries = [i for i, frame in enumerate(frames) if frame.filename.endswith("/ir/transform.py")]
-    return frames[entries[0] + 1 :] if entries else frames
+    """The frames within the innermost pass; all of them where no pass was called."""
+    entries = [i for i, frame in enumerate(frames) if _is_entry(frame)]
+    return frames[entries[-1] + 1 :] if entries else frames
+
+
+_ENTRY = "/ir/transform.py"
+"""The file with the method that runs a pass."""
+
+
+def _is_entry(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.endswith(_ENTRY) and frame.name == "__call__"
 
 
 def trace(frames: Frames, kind: str, text: str) -> Trace:
@@ -131,7 +142,8 @@ def function_of(frame: traceback.FrameSummary) -> str:
     `WellFormedChecker::VisitExpr_(GlobalVarNode)`, `relax/transform/legalize_ops/nn.py:_conv2d`.
     """
     if frame.filename.endswith(".py"):
-        return f"{short(frame.filename)}:{frame.name}"
+        file = short(frame.filename)
+        return file if _ELEMENTWISE.search(file) else f"{file}:{frame.name}"
     name = _without_parameters(frame.name)
     node = _NODE.search(frame.name[frame.name.find(name) + len(name) :])
     name = _NAMESPACE.sub("", name).removeprefix("tvm::").removeprefix("transform::")

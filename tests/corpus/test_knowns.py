@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import tomlkit
 
-from relaxfuzz.corpus.knowns import Known, Lookup, known, knowns
-from relaxfuzz.oracles import LONGEST_MESSAGE
+from relaxfuzz.corpus.knowns import Known, Lookup, fields_of, identity_from, known, knowns
+from relaxfuzz.oracles.identity import FailureKind, Identity, Sameness
 
+HERE = "0.27.0.post1"
 HEAD = """\
 what = "it is wrong"
-key_format = 3
+format = 4
 tvm = "fails on 0.26.0, 0.27.0.post1"
+"""
+REPORTS = 'reports = [["crash", "FuseOps"]]\n'
+
+RAISES = Identity(
+    failure=FailureKind.RAISES,
+    blamed=("FuseOps",),
+    site=("GraphPartitioner::Visit",),
+    condition="it != end",
+    ingredients=frozenset({"If", "relax.take"}),
+)
+RAISES_TOML = """
+[[identity]]
+failure = "raises"
+blamed = ["FuseOps"]
+site = ["GraphPartitioner::Visit"]
+condition = "it != end"
+ingredients = ["If", "relax.take"]
 """
 
 
@@ -27,16 +47,28 @@ def test_a_file(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("")
     one = made(
         tmp_path,
-        """\
-keys = [["crash", "FuseOps", "ValueError", "no"], ["segfault", "FuseTIR"]]
+        f"""\
+reports = [["crash", "FuseOps"], ["segfault", "FuseTIR"], ["json", "FuseOps", "values"]]
 reproducer = "x.py"
 upstream = ["https://one"]
 thread = "open: a maintainer asks for a fix"
+{RAISES_TOML}
+[[also]]
+failure = "dies"
+how = "segfault"
+blamed = ["FuseTIR", "FuseOps"]
 """,
     )
     assert (one.name, one.what) == ("x", "it is wrong")
+    assert one.reports == (
+        ("crash", "FuseOps"),
+        ("segfault", "FuseTIR"),
+        ("json", "FuseOps", "values"),
+    )
     assert one.passes == {"FuseOps", "FuseTIR"}
-    assert one.tvm.fails_on == ("0.26.0", "0.27.0.post1")
+    death = Identity(failure=FailureKind.DIES, how="segfault", blamed=("FuseTIR", "FuseOps"))
+    assert one.identities == (RAISES, death)
+    assert one.tvm.fails_on == ("0.26.0", HERE)
     assert one.reproducer == tmp_path / "x.py"
     assert one.upstream == ("https://one",)
     assert one.thread == "open: a maintainer asks for a fix"
@@ -44,116 +76,103 @@ thread = "open: a maintainer asks for a fix"
 
 
 @pytest.mark.parametrize(
-    ("key", "matches"),
+    "identity",
     [
-        (("crash", "FuseOps", "ValueError", "no such"), True),
-        (("crash", "FuseOps", "ValueError", "no such thing at all"), True),
-        (("crash", "FuseOps", "ValueError", "no"), False),
-        (("crash", "FuseOps", "ValueError"), False),
-        (("crash", "FuseOps", "ValueError", "no such", "value"), False),
-        (("crash", "FuseTIR", "ValueError", "no such"), False),
-        (("lowering-complete", "LegalizeOps", "relax.add", "unknown shape"), True),
-        (("lowering-complete", "LegalizeOps", "relax.add", "no legalization"), False),
+        RAISES,
+        Identity(failure=FailureKind.DIES, how="hang", blamed=("FuseOps", "FuseTIR")),
+        Identity(failure=FailureKind.VALUES, blamed=("relax.take",), ingredients=frozenset()),
     ],
+    ids=lambda identity: identity.failure,
 )
-def test_open_ends(tmp_path: Path, key: tuple[str, ...], matches: bool) -> None:
+def test_an_identity_is_read_as_it_was_written(identity: Identity) -> None:
+    text = tomlkit.dumps(fields_of(identity))
+    assert identity_from(tomllib.loads(text)) == identity
+
+
+def test_a_report_is_the_bug_by_any_identity_of_its_record(tmp_path: Path) -> None:
     one = made(
         tmp_path,
-        """\
-keys = [
-    ["crash", "FuseOps", "ValueError", "no such…"],
-    ["lowering-complete", "LegalizeOps", "…", "unknown shape"],
-]
-""",
+        REPORTS
+        + RAISES_TOML
+        + '[[also]]\nfailure = "dies"\nhow = "segfault"\nblamed = ["FuseTIR"]\n'
+        + 'site = ["GraphPartitioner::Visit"]\n',
     )
-    assert one.matches(key) is matches
-    assert Lookup([one], "0.27.0.post1").of(key) == ((one,) if matches else ())
+    lookup = Lookup([one], HERE)
+    assert lookup.of(RAISES) == (one,)
+    assert one.sameness(RAISES) is Sameness.SAME
+    site = ("GraphPartitioner::Visit",)
+    death = Identity(failure=FailureKind.DIES, how="segfault", blamed=("FuseTIR",), site=site)
+    assert lookup.of(death) == (one,)
+    # Each identity is compared as a whole: this one fails like the first, and is blamed like the
+    # other.
+    mixed = Identity(
+        failure=FailureKind.RAISES, blamed=("FuseTIR",), site=site, condition="it != end"
+    )
+    assert lookup.of(mixed) == ()
+    assert (one.sameness(mixed), lookup.similar(mixed)) == (Sameness.SIMILAR, (one,))
+    other = Identity(failure=FailureKind.VALUES, blamed=("FuseOps",), site=("other values",))
+    assert (lookup.of(other), lookup.similar(other)) == ((), ())
+    assert one.sameness(other) is Sameness.OTHER
 
 
-def test_the_sign_of_a_number_is_no_part_of_a_key(tmp_path: Path) -> None:
-    one = made(tmp_path, 'keys = [["crash", "FuseOps", "ValueError", "axis <n>"]]')
-    assert one.matches(("crash", "FuseOps", "ValueError", "axis -<n>"))
-    assert Lookup([one], "0.27.0.post1").of(("crash", "FuseOps", "ValueError", "axis -<n>")) == (
-        one,
-    )
+VALUES = """
+[[identity]]
+failure = "values"
+blamed = ["FuseOps"]
+site = ["other values"]
+ingredients = ["If", "relax.take"]
+"""
 
 
 @pytest.mark.parametrize(
-    ("want", "got", "matches"),
+    ("made_of", "presumed"),
     [
-        ("factor <node> is not <n>", "factor <list> * <node> is not <n>", True),
-        ("factor <node> is not <n>", "factor <n> * <node> + <n> is not <n>", True),
-        ("factor <node> is not <n>", "factor <node> is not <node>", False),
-        ("below -<n>", "below <n>.<n>", True),
-        (
-            "DataflowVar <name> is not defined.",
-            "DataflowVar cannot be used as a dependent type expression.",
-            True,
-        ),
-        ("Var <name> is not defined.", "DataflowVar <name> is not defined.", False),
-        ("expects <n> but got <node>", "expects <node> but got <node>", False),
-        ("a - b", "a - <n>", False),
+        (None, False),
+        (("If",), False),
+        (("If", "relax.take"), True),
+        (("If", "relax.take", "relax.sort"), True),
     ],
 )
-def test_how_a_printed_expression_is_made_up_is_no_part_of_a_key(
-    tmp_path: Path, want: str, got: str, matches: bool
+def test_a_report_on_a_large_module_is_presumed_to_be_the_bug_if_that_has_what_it_needs(
+    tmp_path: Path, made_of: tuple[str, ...] | None, presumed: bool
 ) -> None:
-    one = made(tmp_path, f'keys = [["crash", "FuseOps", "ValueError", "{want}"]]')
-    key = ("crash", "FuseOps", "ValueError", got)
-    assert one.matches(key) is matches
-    assert Lookup([one], "0.27.0.post1").of(key) == ((one,) if matches else ())
+    one = made(tmp_path, REPORTS + VALUES)
+    report = Identity(failure=FailureKind.VALUES, blamed=("FuseOps",), site=("other values",))
+    assert Lookup([one], HERE).of(report, made_of) == ((one,) if presumed else ())
 
 
-@pytest.mark.parametrize(
-    ("want", "got", "matches"),
-    [("DataflowVar <name> is used outside DataflowBlock.", "DataflowVar <name> is not defined.", 1),
-     ("Var <name> is not defined.", "Var <name> is not defined.", 0)],
-)  # fmt: skip
-def test_where_a_variable_that_leaves_its_block_is_used_is_no_part_of_a_key(
-    tmp_path: Path, want: str, got: str, matches: int
-) -> None:
-    one = made(tmp_path, f'keys = [["well-formed", "FuseOps", "ill-formed", "{want}", ""]]')
-    key = ("well-formed", "FuseOps", "ill-formed", got, "value")
-    assert one.matches(key) is bool(matches)
-    assert Lookup([one], "0.27.0.post1").of(key) == (one,) * matches
-
-
-def test_a_message_that_is_cut_may_go_on_anyhow(tmp_path: Path) -> None:
-    head = "the loop over <node> of " + "a" * 160
-    assert len(head) < LONGEST_MESSAGE
-    want, got = (
-        f"{head.replace('<node>', text)} for the split of <node>, source=<node>"[:LONGEST_MESSAGE]
-        for text in ("<node>", "<n> * <node>")
-    )
-    one = made(tmp_path, f'keys = [["crash", "FuseOps", "ValueError", "{want}"]]')
-    assert one.matches(("crash", "FuseOps", "ValueError", got))
-    assert not one.matches(("crash", "FuseOps", "ValueError", got.replace("loop", "block")))
-    # What ends by itself has no other end.
-    assert not one.matches(("crash", "FuseOps", "ValueError", head.replace("<node>", "<list>")))
-
-
-def test_a_key_of_several(tmp_path: Path) -> None:
-    text = 'keys = [["segfault", "FuseOps"]]'
+def test_a_report_of_several(tmp_path: Path) -> None:
+    text = REPORTS + RAISES_TOML
     one, two = made(tmp_path, text, "one"), made(tmp_path, text, "two")
-    assert Lookup([one, two], "0.27.0.post1").of(("segfault", "FuseOps")) == (one, two)
+    assert Lookup([one, two], HERE).of(RAISES) == (one, two)
+
+
+def test_a_record_without_identities_stands_for_no_report(tmp_path: Path) -> None:
+    one = made(tmp_path, REPORTS)
+    lookup = Lookup([one], HERE)
+    assert lookup.knowns == (one,)
+    assert one.sameness(RAISES) is Sameness.OTHER
+    assert (lookup.of(RAISES), lookup.similar(RAISES)) == ((), ())
 
 
 def test_a_fixed_bug_that_comes_back_is_news(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(
-        'what = "x"\nkey_format = 3\ntvm = "fails on 0.26.0; fixed in 0.27.0.post1"\n'
-        'keys = [["segfault", "FuseOps"]]'
+        'what = "x"\nformat = 4\ntvm = "fails on 0.26.0; fixed in 0.27.0.post1"\n'
+        + REPORTS
+        + RAISES_TOML
     )
     one = known(file)
-    assert Lookup([one], "0.26.0").of(("segfault", "FuseOps")) == (one,)
-    assert Lookup([one], "0.27.0.post1").of(("segfault", "FuseOps")) == ()
+    assert Lookup([one], "0.26.0").of(RAISES) == (one,)
+    assert Lookup([one], HERE).of(RAISES) == ()
+    assert Lookup([one], HERE).knowns == ()
 
 
 def test_all_that_a_record_may_have(tmp_path: Path) -> None:
     one = made(
         tmp_path,
         """\
-keys = [["crash", "FuseOps"]]
+reports = [["crash", "FuseOps"]]
 verdict = "true"
 note = "a remark"
 promise = ["docstring: 'it works'"]
@@ -171,48 +190,77 @@ fails_with = "ValueError: no"
     assert known(one.path).reproducer == tmp_path / "x.py"
 
 
-@pytest.mark.parametrize("version", ["1", "2", '"3"', "true"])
-def test_keys_of_another_format_are_refused(tmp_path: Path, version: str) -> None:
-    file = tmp_path / "x.toml"
-    file.write_text(
-        f'what = "x"\nkey_format = {version}\ntvm = "fails on 0.26.0"\n'
-        'keys = [["segfault", "FuseOps"]]'
-    )
-    with pytest.raises(ValueError, match=r"x\.toml: Expected key_format = 3 but got"):
-        known(file)
+OLD = 'what = "x"\nkey_format = 3\ntvm = "fails on 0.26.0"\nkeys = [["segfault", "FuseOps"]]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        (OLD, "3"),
+        (OLD.replace("key_format = 3\n", ""), "None"),
+        (OLD + 'like = [["main"]]\ntrigger = "t"\n', "3"),
+        *(
+            (f'what = "x"\nformat = {version}\ntvm = "fails on 0.26.0"\n{REPORTS}', shown)
+            for version, shown in (("3", "3"), ("5", "5"), ('"4"', "'4'"), ("true", "True"))
+        ),
+    ],
+)
+def test_records_of_another_format_are_refused_with_the_command_that_renews_them(
+    tmp_path: Path, text: str, got: str
+) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(ValueError, match=r"x\.toml: Expected format = 4 but got") as refused:
+        knowns(tmp_path)
+    assert f"but got {got}: " in str(refused.value)
+    assert f"`relaxfuzz known --renew '{tmp_path}'` makes them anew" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "Expected the fields what, key_format, keys, tvm"),
-        ('keys = [["crash", "FuseOps"]]\nname = "x"', "but got ['what', 'key_format', 'tvm',"),
-        ("keys = []", "Expected keys to be a list of at least one but got []"),
-        ('keys = [["crash"]]', "but got ['crash']"),
-        ('keys = [["crash", 1]]', "but got ['crash', 1]"),
-        ('keys = [["crash", "FuseOps"]]\ntrigger = "no"', "but got trigger='no'"),
-        ('keys = [["crash", "FuseOps"]]\nreproducer = "y.py"', "reproducer='y.py'"),
-        ("keys = [", "x.toml"),
-        ('fingerprints = [["crash", "FuseOps"]]', "the field 'fingerprints' is called 'keys' now"),
-        ('keys = [["crash", "FuseOps"]]\nnote = 1', "Expected note to be a text but got 1"),
+        ("", "Expected the fields what, format, tvm, reports"),
+        (REPORTS + 'name = "x"', "but got ['what', 'format', 'tvm', 'reports', 'name']"),
+        (REPORTS + 'keys = [["crash", "FuseOps"]]', "but got ['what', 'format', 'tvm', 'reports'"),
+        ("reports = []", "Expected reports to be a list of at least one but got []"),
+        ('reports = [["crash"]]', "but got ['crash']"),
+        ('reports = [["crash", 1]]', "but got ['crash', 1]"),
+        (REPORTS + 'reproducer = "y.py"', "reproducer='y.py'"),
+        ("reports = [", "x.toml"),
+        (REPORTS + "note = 1", "Expected note to be a text but got 1"),
+        (REPORTS + "identity = 1", "Expected identity to be a list of tables but got 1"),
+        (REPORTS + 'also = ["x"]', "Expected also to be a list of tables but got ['x']"),
+        (
+            REPORTS + '[[identity]]\nfailure = "raises"',
+            "Expected an identity with failure, how, blamed, site, condition, ingredients "
+            "but got ['failure']",
+        ),
+        (
+            REPORTS + '[[identity]]\nfailure = "raises"\nblamed = ["x"]\nkey = "y"',
+            "but got ['failure', 'blamed', 'key']",
+        ),
+        (
+            REPORTS + '[[identity]]\nfailure = "explodes"\nblamed = ["x"]',
+            "'explodes' is not a valid FailureKind",
+        ),
+        (
+            REPORTS + '[[identity]]\nfailure = "raises"\nblamed = []',
+            "Expected blamed to be a list of texts but got []",
+        ),
+        (
+            REPORTS + '[[also]]\nfailure = "raises"\nblamed = "x"',
+            "Expected blamed to be a list of texts but got 'x'",
+        ),
+        (
+            REPORTS + '[[identity]]\nfailure = "raises"\nblamed = ["x"]\nsite = [1]',
+            "Expected site to be a list of texts but got [1]",
+        ),
+        (
+            REPORTS + '[[identity]]\nfailure = "raises"\nblamed = ["x"]\ningredients = "If"',
+            "Expected ingredients to be a list of texts but got 'If'",
+        ),
     ],
 )
 def test_a_file_that_is_none(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=re.escape(message)) as refused:
         made(tmp_path, text)
-
-
-def test_the_modules_of_a_bug(tmp_path: Path) -> None:
-    one = made(
-        tmp_path,
-        'keys = [["crash", "FuseOps"]]\nlike = [["% = relax.add(…", "private"], ["main"]]\n',
-    )
-    assert one.shows_on(frozenset({"% = relax.add(%, %): Tensor", "private", "block"}))
-    assert one.shows_on(frozenset({"main"}))
-    assert not one.shows_on(frozenset({"% = relax.add(%, %): Tensor"}))
-    assert not one.shows_on(frozenset({"% = relax.addition(%)", "private"}))
-    assert not made(tmp_path, 'keys = [["crash", "FuseOps"]]\n', "y").shows_on(frozenset({"main"}))
-    text = 'keys = [["crash", "tirx.UnrollLoop"]]\nlike = [["PrimFunc Bind For"]]\n'
-    one = made(tmp_path, text, "z")
-    assert one.shows_on(frozenset({"PrimFunc AllocBuffer Bind LT For SeqStmt"}))
-    assert not one.shows_on(frozenset({"PrimFunc Bind LT", "PrimFunc For"}))
+    assert str(tmp_path / "x.toml") in str(refused.value)

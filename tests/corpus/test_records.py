@@ -11,10 +11,13 @@ import pytest
 
 from relaxfuzz import corpus
 from relaxfuzz.corpus.grades import RARE, grade, rare_in, rare_of
-from relaxfuzz.corpus.knowns import ANYTHING, SHIPPED, Known, knowns
+from relaxfuzz.corpus.knowns import SHIPPED, Known, knowns
 from relaxfuzz.corpus.page import PAGE, judged, page
+from relaxfuzz.fuzz.findings.confirm import DEATHS
+from relaxfuzz.fuzz.findings.renewal import alike, shared
 from relaxfuzz.oracles.grades.grade import Grade
-from relaxfuzz.oracles.keys import message
+from relaxfuzz.oracles.identity import SHARED
+from relaxfuzz.oracles.tiers import ORACLES
 
 RECORDS = knowns()
 JUDGED = judged()
@@ -48,7 +51,7 @@ def test_the_grade_of_a_record(name: str, expected: Grade) -> None:
 
 def test_the_grade_of_a_users_record_is_the_promises(tmp_path: Path) -> None:
     (tmp_path / "fast-math-unknown-shape.toml").write_text(
-        'what = "x"\nkey_format = 3\nkeys = [["crash", "FuseOps"]]\ntvm = "fails on 0.26.0"\n'
+        'what = "x"\nformat = 4\nreports = [["crash", "FuseOps"]]\ntvm = "fails on 0.26.0"\n'
     )
     (record,) = knowns(tmp_path)
     assert (rare_of(record), grade(record)) == ((), Grade.B)
@@ -66,17 +69,30 @@ def test_a_record_is_complete(record: Known) -> None:
     assert record.reproducer is not None
     entry = corpus.entry(record.reproducer)
     assert entry is not None
-    assert record.matches(entry.key)
+    assert (entry.oracle, entry.pass_name) == record.reports[0][:2]
     assert record.tvm == entry.tvm
     assert record.upstream == entry.upstream
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
-def test_its_keys_have_no_numbers(record: Known) -> None:
-    for key in record.keys:
-        if key[0] == "crash" and len(key) == 4:
-            text = key[3].removesuffix(ANYTHING)
-            assert message(text).count("<n>") == text.count("<n>"), "no report has these words"
+def test_a_record_can_be_recognized(record: Known) -> None:
+    assert record.identities, "run `make records`"
+    assert {report[0] for report in record.reports} <= {*ORACLES, *DEATHS}
+    deaths = {report[0] for report in record.reports} & DEATHS
+    assert {identity.how for identity in record.identities} <= {"", *deaths}
+    assert len(set(record.identities)) == len(record.identities)
+
+
+EVERY = [(record.name, identity) for record in RECORDS for identity in record.identities]
+
+
+def test_no_two_records_have_one_identity() -> None:
+    assert alike(EVERY) == []
+
+
+def test_functions_that_many_records_share_are_written_down() -> None:
+    written = SHARED.read_text(encoding="utf-8").splitlines()
+    assert written == shared(EVERY), "run `make records`"
 
 
 @functools.cache
@@ -115,7 +131,9 @@ def test_every_record_of_the_folder_is_read() -> None:
 def test_what_was_judged() -> None:
     names = {record.name for record in RECORDS}
     for report in JUDGED:
-        assert len(report.key) >= 2
+        oracle, blamed, *_ = report.report
+        assert oracle in {*ORACLES, *DEATHS}, report
+        assert blamed
         assert report.verdict in {"false", "no bug"}
         assert report.why
         assert not report.bug or report.bug in names

@@ -40,7 +40,7 @@ def go_on(
         targets=chosen,
         modules=modules,
         compositions=not passes,
-        avoid=made.expected.triggers(chosen),
+        is_known=made.expected.presumes,
         seeds=tuple(seeds),
     )
     fuzzing = Fuzzing(config, made, command="test", resume=True, stop_at_first=stop_at_first)

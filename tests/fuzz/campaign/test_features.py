@@ -9,8 +9,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.corpus.features import LACKED, WITHOUT, features, operator
 from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.campaign.features import LACKED, WITHOUT, features, operator
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.traits import Trait
 

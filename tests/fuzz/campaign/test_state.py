@@ -14,7 +14,7 @@ from relaxfuzz.generators.seeds import Edit, Piece
 PASSES = [f"P{n}" for n in range(60)]
 PIECES = [Piece(f"piece {n}", "", digest=f"{n:016x}") for n in range(100)]
 EDITS = [edit.value for edit in Edit]
-BUGS = [("crash", f"P{n % 60}", (f"a message of some length, number {n}",), "") for n in range(200)]
+BUGS = [("crash", f"P{n % 60}", f"a condition of some length, number {n}", "") for n in range(200)]
 
 
 def fold(state: State, blocks: int) -> State:

@@ -27,7 +27,8 @@ from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.fuzz.reproducer import checks
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Violation
+from relaxfuzz.oracles.text.frames import Trace
+from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
 from tests.oracles.snippets import load_faults
 
@@ -135,11 +136,15 @@ def test_what_does_not_recur_is_only_counted(work: Work, store: Store, finding: 
     assert len(list(store.findings(confirmed=False))) == 1
 
 
-def test_what_comes_out_under_another_key_is_reported_under_that(
+def test_what_comes_out_in_another_place_is_reported_as_that(
     work: Work, store: Store, finding: Finding
 ) -> None:
     """A campaign looks at a sample, and so may see another difference first."""
-    sampled = changed(finding, key=("seen in a sample",))
+    sampled = changed(
+        finding,
+        trace=Trace(("user_passes.py:elsewhere",), "raise KeyError(name)"),
+        raised=Raised("KeyError", own="user_passes.py:elsewhere"),
+    )
     worker, reported = work(sampled)
     assert [each.id for each in reported] == [finding.id]
     assert worker.unconfirmed == []
@@ -148,6 +153,19 @@ def test_what_comes_out_under_another_key_is_reported_under_that(
     again, reported = work(finding, sampled)
     assert [each.id for each in reported] == [finding.id]
     assert [each.id for each in again.unconfirmed] == [sampled.id]
+
+
+def test_what_comes_out_in_other_words_is_reported_once(
+    work: Work, store: Store, finding: Finding
+) -> None:
+    """Its id depends on more than its identity."""
+    sampled = changed(finding, key=("seen in a sample",))
+    assert sampled.id != finding.id
+    worker, reported = work(finding, sampled)
+    assert len(reported) == 1
+    assert worker.unconfirmed == []
+    assert store.pending() == []
+    assert len({store.rows.of(each.id) for each in store.findings()}) == 1
 
 
 def test_what_is_due_to_earlier_modules_is_reported_as_that(work: Work, finding: Finding) -> None:

@@ -54,15 +54,17 @@ from relaxfuzz.fuzz.process.protocol import (
     encode,
     result_type,
 )
-from relaxfuzz.fuzz.process.reproducers import CheckReproducers, Reproduced
+from relaxfuzz.fuzz.process.reproducers import RunReproducer, Shown
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Recipe, Target
 from relaxfuzz.fuzz.process.worker import HANDLERS
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
+from relaxfuzz.oracles.identity import FailureKind, Identity
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
-from relaxfuzz.oracles.violation import Answer, Raised, Violation, mark_of
+from relaxfuzz.oracles.text.frames import Trace
+from relaxfuzz.oracles.violation import Answer, Raised, Violation
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
 VIOLATION = Violation(
@@ -70,7 +72,8 @@ VIOLATION = Violation(
     "line 1\nline 2 ✗",
     ("a", "b"),
     "foo.cc:3",
-    Raised("ValueError", "it fell", "Fall", True, "nn.py:_relu"),
+    Trace(("Foo::Visit", "Fall"), "(n > 0)"),
+    Raised("ValueError", "legalization", "mine.py:fall"),
     "unknown shape",
     "crash",
     "Foo",
@@ -90,7 +93,14 @@ BLOCK = Block(
     banned=("Foo",),
 )
 CHECK = Check(module="{}", calls=(CALL,), oracles=("crash",))
-REDUCE = Reduce(check=CHECK, wanted=mark_of(VIOLATION), anchor=EditId(1, 2))
+WANTED = Identity(
+    failure=FailureKind.RAISES,
+    blamed=("Foo", "Bar"),
+    site=("Foo::Visit", "Fall"),
+    condition="(n > 0)",
+    ingredients=frozenset({"If", "relax.add"}),
+)
+REDUCE = Reduce(check=CHECK, wanted=WANTED, anchor=EditId(1, 2))
 EXPLANATION = Explanation(
     "zero",
     ("LegalizeOps",),
@@ -112,7 +122,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (
         BLOCK,
         [
-            Violated(VIOLATION, ORIGIN, (CALL,), None, "{}"),
+            Violated(VIOLATION, ORIGIN, (CALL,), None, "{}", ("MatchCast",), ("relax.add",)),
             StageDone(3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5, 3, 1, {"json": 2})}),
             ModuleDone(3, ("add",), {"FuseOps": True}),
         ],
@@ -126,8 +136,8 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         ],
     ),
     (
-        CheckReproducers(files=("/a/b.py",), calls=(CALL,), oracles=("crash",)),
-        [Reproduced((VIOLATION,), Evidence(pattern="p", ops=(), unknowns=(), parts=("If",)))],
+        RunReproducer(file="/a/b.py", reports=(("crash", "Foo"), ("json", "Foo", "exception"))),
+        [Shown(None, "{}"), Shown(VIOLATION, "{}", (CALL,)), Shown(VIOLATION, pipeline="zero")],
     ),
     (Regenerate(ORIGIN), [('{"root": 1}', ("model.onnx, main, bindings 0 to 1",))]),
     (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
@@ -142,7 +152,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (Read("/a/b.py", "/a"), ["it is empty", None]),
     (
         Examine("{}", True),
-        [Evidence(pattern="p", ops=("relax.add",), unknowns=(), retyped=(("relax.add", "dtype"),))],
+        [Evidence(ingredients=("If", "relax.add"), retyped=("relax.add", "dtype"))],
     ),
     (
         Try(trial="step", names=("FuseOps",), availability=OFF, samples=("relax 1", "relax 2")),

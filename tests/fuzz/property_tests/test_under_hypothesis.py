@@ -23,7 +23,8 @@ from relaxfuzz import PassViolation, check_pass, ir_modules
 from relaxfuzz.fuzz.property_tests.under_hypothesis import fail, searching, untimed
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.inspect import ops_used
-from relaxfuzz.oracles.violation import Violation
+from relaxfuzz.oracles.text.frames import Trace
+from relaxfuzz.oracles.violation import Raised, Violation
 
 QUICK = settings(
     database=None,
@@ -260,27 +261,45 @@ def place(violation: Violation) -> str:
     return raised.traceback[-1].frame.code.raw.co_filename
 
 
-def violation(oracle: str, *key: str) -> Violation:
-    *key_, place = key if oracle == "crash" else (*key, "")
-    return Violation("title", "detail", tuple(key_), place).blame(oracle, "FuseOps")
+def wrong(oracle: str, *key: str) -> Violation:
+    return Violation("title", "detail", key).blame(oracle, "FuseOps")
+
+
+def raises(function: str, condition: str, name: str = "exp") -> Violation:
+    found = Violation(
+        title=f"KeyError: {name}",
+        detail=f"KeyError: {name}",
+        key=("KeyError", condition),
+        trace=Trace(("mine.py:transform", function), condition),
+        raised=Raised("KeyError"),
+    )
+    return found.blame("crash", "FuseOps")
+
+
+def dies(oracle: str, function: str) -> Violation:
+    found = Violation("title", "detail", (), trace=Trace((function,)))
+    return found.blame(oracle, "FuseOps")
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        (("evaluated", "values", "relax.cos"), ("evaluated", "values", "relax.sin"), True),
-        (("evaluated", "values", "relax.cos"), ("evaluated", "shape"), False),
-        (("evaluated", "values"), ("executed", "values"), False),
-        (("crash", "KeyError", "exp", "p.py:3"), ("crash", "KeyError", "sin", "p.py:3"), True),
-        (("crash", "KeyError", "exp", "p.py:3"), ("crash", "KeyError", "exp", "p.py:9"), False),
-        (("crash", "KeyError", "exp", ""), ("crash", "KeyError", "sin", ""), False),
-        (("well-formed", "ill-formed", "a", "x"), ("well-formed", "ill-formed", "a", "y"), True),
-        (("well-formed", "ill-formed", "a", ""), ("well-formed", "ill-formed", "b", ""), False),
-        (("segfault",), ("segfault",), True),
-        (("segfault",), ("abort",), False),
+        (
+            wrong("evaluated", "values", "relax.cos"),
+            wrong("evaluated", "values", "relax.sin"),
+            True,
+        ),
+        (wrong("evaluated", "values", "relax.cos"), wrong("evaluated", "shape"), False),
+        (wrong("evaluated", "values"), wrong("executed", "values"), False),
+        (raises("Fuse", "(n > 0)", "exp"), raises("Fuse", "(n > 0)", "sin"), True),
+        (raises("Fuse", "(n > 0)"), raises("Split", "(n > 0)"), False),
+        (raises("Fuse", "(n > 0)"), raises("Fuse", "(n < 9)"), False),
+        (wrong("well-formed", "ill-formed", "a"), wrong("well-formed", "ill-formed", "b"), False),
+        (wrong("deterministic", "other", "at Var"), wrong("deterministic", "other", "If"), True),
+        (dies("segfault", "Fuse"), dies("segfault", "Fuse"), True),
+        (dies("segfault", "Fuse"), dies("segfault", "Split"), False),
+        (dies("segfault", "Fuse"), dies("abort", "Fuse"), False),
     ],
 )
-def test_which_failures_are_one_bug(
-    one: tuple[str, ...], other: tuple[str, ...], same: bool
-) -> None:
-    assert (place(violation(*one)) == place(violation(*other))) is same
+def test_which_failures_are_one_bug(one: Violation, other: Violation, same: bool) -> None:
+    assert (place(one) == place(other)) is same

@@ -15,13 +15,13 @@ from relaxfuzz.fuzz.session.session import Session
 class Triage:
     """Ends with one tick."""
 
-    user_errors: tuple[str, ...] = ()
     published: tuple[object, ...] = ()
 
-    def __init__(self, pending: int, audits: int, unaudited: tuple[str, ...]) -> None:
+    def __init__(self, pending: int, user_errors: tuple[str, ...] = ()) -> None:
         self.pending = pending
-        self.audits = SimpleNamespace(sure=audits, unaudited=unaudited)
+        self.user_errors = user_errors
         self.seconds = -1.0
+        self.hurried = False
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
         self.seconds = seconds
@@ -29,50 +29,65 @@ class Triage:
 
     def hurry(self) -> None:
         """The user waits."""
+        self.hurried = True
 
 
-def drained(triage: Triage, *, interrupted: bool = False) -> list[Any]:
+def drained(triage: Triage, *, stop: bool = False, now: bool = False) -> list[Any]:
+    """What is shown.
+
+    Args:
+        stop: the user has interrupted the run.
+        now: the user has done so twice.
+    """
     shown: list[Any] = []
-    stop = threading.Event()
-    if interrupted:
-        stop.set()
+    events = threading.Event(), threading.Event()
+    for event, is_set in zip(events, (stop, now), strict=True):
+        if is_set:
+            event.set()
     session = SimpleNamespace(
         triage=triage,
-        interrupt=SimpleNamespace(stop=stop, now=threading.Event()),
+        interrupt=SimpleNamespace(stop=events[0], now=events[1]),
         display=SimpleNamespace(line=shown.append, progress=shown.append),
-        output=SimpleNamespace(line=lambda *line: shown.append(line)),
+        user_error=shown.append,
     )
     Session.drain(cast("Session", session), 60.0)
     return shown
 
 
+PROGRESS = "{} to confirm and reduce, 0 done"
+
+
 @pytest.mark.parametrize(
-    ("pending", "audits", "begin", "progress"),
+    ("pending", "shown"),
     [
-        (0, 0, None, "0 findings to confirm and reduce, 0 done"),
+        (0, [PROGRESS.format("0 findings")]),
         (
-            *(2, 0, "2 findings to confirm and reduce, for up to 1m00s more"),
-            "2 findings to confirm and reduce, 0 done",
-        ),
-        (
-            *(0, 1, "1 report of known bugs to audit, for up to 1m00s more"),
-            "0 findings to confirm and reduce, 0 done, 1 report of known bugs to audit",
+            2,
+            [
+                "2 findings to confirm and reduce, for up to 1m00s more",
+                PROGRESS.format("2 findings"),
+            ],
         ),
     ],
 )
-def test_findings_and_audits_are_counted(
-    pending: int, audits: int, begin: str | None, progress: str
-) -> None:
-    shown = drained(Triage(pending, audits, ()))
-    assert shown == [*([] if begin is None else [begin]), progress]
+def test_findings_are_counted(pending: int, shown: list[str]) -> None:
+    triage = Triage(pending)
+    assert drained(triage) == shown
+    assert (triage.seconds, triage.hurried) == (60.0, False)
 
 
-def test_known_bugs_that_were_not_audited_are_told() -> None:
-    triage = Triage(1, 3, ("a", "b"))
-    begin, _, told = drained(triage, interrupted=True)
-    assert (begin, triage.seconds) == ("1 finding to confirm", 0.0)
-    names = {"event": "unaudited", "names": ("a", "b")}
-    assert told == (
-        "2 known bugs recognized by key alone: a longer run audits a report of each",
-        names,
-    )
+def test_who_interrupts_waits_for_no_reduction() -> None:
+    triage = Triage(1)
+    assert drained(triage, stop=True) == ["1 finding to confirm", PROGRESS.format("1 finding")]
+    assert (triage.seconds, triage.hurried) == (0.0, True)
+
+
+def test_who_interrupts_again_does_not_wait() -> None:
+    triage = Triage(2)
+    *_, last = drained(triage, stop=True, now=True)
+    assert last == "interrupted: 2 findings were not confirmed"
+    assert not triage.hurried
+
+
+def test_passes_that_cannot_be_loaded_any_more_are_told() -> None:
+    assert drained(Triage(0, ("no such file",)))[-1] == "no such file"

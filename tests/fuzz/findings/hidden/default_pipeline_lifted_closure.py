@@ -23,7 +23,6 @@ def module():
                 return x
 
             y = closure(x)
-            z = R.negative(y)
-            return z
+            return R.negative(y)
 
     return relax.transform.LambdaLift()(Module)

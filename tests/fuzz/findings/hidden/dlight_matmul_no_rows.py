@@ -17,9 +17,9 @@ def module():
     @I.ir_module
     class Module:
         @R.function
-        def main(
-            x: R.Tensor((0, 4), "float32"), y: R.Tensor((4, 4), "float32")
-        ) -> R.Tensor((0, 4), "float32"):
+        def main(x: R.Tensor((0, 4), "float32"), y: R.Tensor((4, 4), "float32")) -> R.Tensor(
+            (0, 4), "float32"
+        ):
             return R.matmul(x, y)
 
     kernel = relax.transform.LegalizeOps()(Module)["matmul"]

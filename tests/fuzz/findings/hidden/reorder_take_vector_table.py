@@ -1,6 +1,6 @@
 """ReorderTakeAfterMatmul multiplies by a table of rank 1 as if it were a matrix.
 
-The product of a matrix with the vector that is taken from the table becomes one that has no type.
+Of a product with the vector that is taken from the table, it makes a result of another shape.
 """
 
 from tvm.script import ir as I

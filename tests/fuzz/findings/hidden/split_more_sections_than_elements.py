@@ -1,6 +1,6 @@
-"""LegalizeOps splits 2 elements into 4 sections of which the last ones have fewer than no elements.
+"""The type of a split of 2 elements into 4 sections has a last part of -1 elements.
 
-Such a kernel asks for a buffer of negative size, and compiled code runs out of memory.
+The compiled module asks for so much memory when it runs, and raises std::bad_alloc.
 """
 
 from tvm.script import ir as I

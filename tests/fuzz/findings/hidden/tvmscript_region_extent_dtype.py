@@ -1,6 +1,6 @@
-"""TVMScript reads the extent of a region as int32 where the module has one of int64.
+"""TVMScript reads a region of extent 1 back with an extent of another type.
 
-The printer leaves out an extent of 1, and the parser puts one of another type in its place.
+The printer leaves the extent out, and the parser gives it the type of the index.
 """
 
 import tvm
