@@ -32,7 +32,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -84,6 +84,11 @@ types: $(INSTALLED)
 docs: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The identities of the records in corpus/, as their reproducers show them: half an hour.
+# RECORDS='NAME ...' renews only these.
+records: $(INSTALLED)
+	$(BIN)/python -m relaxfuzz.fuzz.findings.renewal $(RECORDS)
 
 # docs/bugs.md, out of the records in corpus/.
 bugs: $(INSTALLED)

@@ -165,9 +165,6 @@ class PassContract:
     what the ones before it give, is reported as theirs. None: it is no pipeline."""
     share: float | None = None
     """Of the checks of a campaign; None: that of every pass, which depends on its cost."""
-    ops_alike: bool = False
-    """It treats all operators alike: the operator at which results begin to differ is an accident
-    of the module, and no part of a finding's key."""
     expressions: bool = False
     """It changes each stored value and each condition by itself: findings about values name the
     smallest part that it gets wrong."""

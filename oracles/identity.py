@@ -127,15 +127,16 @@ def distinction(one: Identity, other: Identity) -> str:
 
 
 def same_site(one: Identity, other: Identity) -> bool:
-    """The conditions agree; the ways end in one function, and one has all telling functions of the
-    other, in their order. A build with symbols names functions that a release leaves out.
+    """The conditions agree, and one way has all telling functions of the other, in their order.
+
+    A build with symbols names functions that a release leaves out.
     """
     if not _same_condition(one.condition, other.condition):
         return False
     if one.failure not in _ON_THE_WAY:
         return one.site == other.site
     short, long = sorted((one.telling, other.telling), key=len)
-    return one.site[-1:] == other.site[-1:] and _is_subsequence(short, long)
+    return _is_subsequence(short, long)
 
 
 def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bool:
@@ -161,12 +162,14 @@ def is_alike(one: Identity, other: Identity) -> bool:
 
 
 def same_ingredients(one: Identity, other: Identity) -> bool:
-    """The one needs all that the other needs, with the same attributes and open types.
+    """The one needs all that the other needs, with the same attributes and an open type in common.
 
     A module that needs nothing is like no other one that needs something.
     """
     mine, its = one.ingredients, other.ingredients
-    if mine is None or its is None or any(map(_is_essential, mine ^ its)):
+    if mine is None or its is None or any(map(_is_attribute, mine ^ its)):
+        return False
+    if (mine | its) & OPEN and not mine & its & OPEN:
         return False
     if not mine or not its:
         return mine == its
@@ -177,9 +180,9 @@ OPEN = frozenset({"unknown rank", "unknown shape", "unknown dtype", "symbolic di
 """Types that leave something open."""
 
 
-def _is_essential(ingredient: str) -> bool:
-    """A minimized module has it only if its bug needs it: an open type, an attribute of a call."""
-    return ingredient in OPEN or (ingredient.startswith("relax.") and " " in ingredient)
+def _is_attribute(ingredient: str) -> bool:
+    """An attribute of an operator: a minimized module has it only if its bug needs it."""
+    return ingredient.startswith("relax.") and " " in ingredient
 
 
 _PLACE = re.compile(r"^(.*):\d+ \((.*)\)$")

@@ -7,8 +7,10 @@ fail on the installed TVM keeps the identity that it has.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +25,7 @@ from ...corpus.knowns import SHIPPED, fields_of, identity_from, knowns, read_tom
 from ...oracles.identity import FORMAT, SHARED, FailureKind, Identity, Sameness, compare
 from ...oracles.tiers import ORACLES
 from ...oracles.violation import Violation
+from ..minimize.findings import minimized
 from ..process.executor import Executor, JobFailed, run_reproducer
 from ..process.local_pool import LocalPool
 from ..process.reproducers import RunReproducer, Shown
@@ -33,6 +36,9 @@ from .confirm import take_evidence
 from .finding import Finding
 from .known import tables
 from .store import DATABASE
+
+SECONDS = 15.0
+"""To minimize the module of a reproducer, which may be older than today's minimizer."""
 
 FEW = 2
 """Records that may share a function: one that more of them have points to no cause."""
@@ -111,9 +117,15 @@ def _of_all(identity: Identity, shown: Shown, reports: Iterable[Sequence[str]]) 
 
 
 def _identity(shown: Shown, executor: Executor) -> Identity:
+    """The identity of what a reproducer shows, on as small a module as shows it."""
     finding = _finding(shown)
     if not shown.module:
         return finding.identity
+    if shown.calls or shown.pipeline is not None:
+        until = time.monotonic() + SECONDS
+        with contextlib.suppress(JobFailed):
+            smaller = minimized(executor, finding, over=lambda: time.monotonic() > until)
+            finding = dataclasses.replace(smaller.finding, reduced=True)
     return dataclasses.replace(finding, evidence=take_evidence(executor, finding)).identity
 
 
@@ -122,7 +134,7 @@ def _finding(shown: Shown) -> Finding:
         violation=shown.violation or Violation("", "", ()),
         module=shown.module,
         versions=versions(),
-        calls=tuple(dataclasses.replace(call, imports=()) for call in shown.calls),
+        calls=shown.calls,
         pipeline=shown.pipeline,
         reduced=True,
     )

@@ -205,7 +205,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "tuple indices are simplified (see the post-condition); constants are no part",
             ),
         ),
-        ops_alike=True,
         cost=0.2,
     ),
     PassContract(
@@ -220,7 +219,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: 'Unused local VarBindings' and 'Unused Relax functions' go",
             ),
         ),
-        ops_alike=True,
         cost=0.2,
     ),
     PassContract(
@@ -237,7 +235,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "that it leaves",
             ),
         ),
-        ops_alike=True,
         cost=0.2,
     ),
     PassContract(
@@ -274,7 +271,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 '"from-outputs"; nothing more is promised of the order',
             ),
         ),
-        ops_alike=True,
         cost=0.2,
     ),
 )

@@ -191,7 +191,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="FuseTransposeMatmul",
         stages=(Stage.RAW,),
         looks_for=all_of("relax.permute_dims", "relax.matmul"),
-        ops_alike=True,
         cost=1.0,
     ),
     PassContract(
@@ -208,7 +207,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="DataflowUseInplaceCalls",
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_in_place,
-        ops_alike=True,
         cost=2.0,
     ),
 )

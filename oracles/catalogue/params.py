@@ -521,7 +521,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=CLEANUP,
-        ops_alike=True,
         cost=0.8,
     ),
     PassContract(
@@ -543,7 +542,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "weights",
             ),
         ),
-        ops_alike=True,
         cost=0.2,
     ),
     PassContract(

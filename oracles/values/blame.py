@@ -12,7 +12,6 @@ import tvm
 from tvm import relax, tirx
 
 from ...generators.ops.record import Tolerance
-from ..catalogue import catalogue
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..inspect import bindings_of, op_name, static
@@ -71,12 +70,6 @@ def mistyped(e: Expectation) -> str | None:
         if called and not _is_of(binding.var.ty, values[binding.var]):
             return kind_of(binding.value)
     return None
-
-
-def key(kind: str, where: str, pass_name: str) -> tuple[str, ...]:
-    """What is the same for all differences that come of one bug."""
-    ops_alike = pass_name in catalogue and catalogue[pass_name].ops_alike
-    return (kind,) if ops_alike else (kind, where)
 
 
 def kind_of(value: Any) -> str:

@@ -311,7 +311,7 @@ def _violation(
         where = part.kind
     else:
         where = blame.first_difference(difference.before, difference.after, tolerance)
-    key = blame.key(difference.kind, where, blamed)
+    key = (difference.kind, where)
     title = f"the result computes other {difference.kind} than the module, starting with {where}"
     return Violation(title, detail, key)
 

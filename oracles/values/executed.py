@@ -68,7 +68,7 @@ def executed(runs: PassRuns) -> Violation | None:
         kind = wrong.split(":", 1)[0]
         side.result = value
         where = blame.first_difference(e, side, tolerance)
-        key = blame.key(kind, where, runs.call.name)
+        key = (kind, where)
         title = f"the result computes other {kind} than the module, starting with {where}"
         return Violation(title, f"{e.function}: {wrong}", key)
     return None

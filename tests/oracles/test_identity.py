@@ -188,7 +188,7 @@ def test_shared_code_is_blamed_for_what_it_raises() -> None:
     )
     assert one.blamed == ("legalization",)
     assert compare(one, identity_of(other)) is Sameness.SAME
-    assert identity_of(raised("A", within="sequential")).blamed == ("FuseOps",)
+    assert identity_of(raised("A")).blamed == ("FuseOps",)
 
 
 def test_the_lowering_of_an_operator_is_wrong_whichever_oracle_sees_it() -> None:

@@ -213,22 +213,24 @@ def tried(
 @pytest.mark.session
 def test_a_file_that_fails_here(tmp_path: Path, plain: Path) -> None:
     path = script(
-        tmp_path, 'import os\n    assert "GOOD" in os.environ, os.environ.get("SAYS", "no lv12")'
+        tmp_path,
+        'import os\n    if "GOOD" not in os.environ:\n        '
+        'raise ValueError(os.environ.get("SAYS", "Check failed: (n > 0) is false: lv12"))',
     )
     choices: list[Choice] = [
         wrapper(tmp_path, "good", "export GOOD=1"),
         plain,
         HERE,
-        wrapper(tmp_path, "another", "export SAYS='no lv34'"),
-        wrapper(tmp_path, "other", "export SAYS='something else'"),
+        wrapper(tmp_path, "another", "export SAYS='Check failed: (n > 0) is false: lv34'"),
+        wrapper(tmp_path, "other", "export SAYS='Check failed: (n < 9) is false'"),
     ]
     statuses, messages = tried(path, choices)
     assert statuses == [Status.GOOD, Status.OTHER, Status.BAD, Status.BAD, Status.OTHER]
     assert messages[1].startswith("cannot import tvm: ModuleNotFoundError")
     assert messages[2:] == [
-        "AssertionError: no <n>",
-        "AssertionError: no <n>",
-        "fails otherwise: AssertionError: something else",
+        "ValueError: Check failed: (n > 0)",
+        "ValueError: Check failed: (n > 0)",
+        "fails otherwise: ValueError: Check failed: (n < 9)",
     ]
 
 
@@ -275,9 +277,8 @@ def test_stopping(tmp_path: Path) -> None:
 HEADER = f"""\
 # pass: FuseOps
 # oracle: crash
-# key: ["crash", "FuseOps", "ValueError"]
 # tvm: fails on {tvm.__version__}
-# fails with: ValueError: no
+# fails with: ValueError
 # promise: none
 """
 
@@ -287,7 +288,7 @@ HEADER = f"""\
     [
         ('raise ValueError("no way")', 1, f"first bad: {tvm.__version__}, the first of these"),
         ("pass", 0, "bad on none of these"),
-        ('raise ValueError("yes")', 2, "bad on none of these"),
+        ('raise KeyError("no way")', 2, "bad on none of these"),
     ],
 )
 def test_a_file_of_a_corpus(tmp_path: Path, body: str, code: int, conclusion: str) -> None:
@@ -308,11 +309,11 @@ def test_the_first_bad_one_is_kept_with_the_finding(tmp_path: Path, finding: Fin
     *events, summary = map(json.loads, result.stdout.splitlines())
     assert [(event["tvm"], event["status"], event["message"]) for event in events] == [
         (str(good), "good", ""),
-        (str(HERE), "bad", "AssertionError: no"),
+        (str(HERE), "bad", "AssertionError"),
     ]
     assert summary == {
         "event": "summary",
-        "bad_means": "AssertionError: no",
+        "bad_means": "AssertionError",
         "first_bad": str(HERE),
         "last_good": str(good),
         "fixed_in": None,

@@ -175,13 +175,13 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     *found, summary = events(done.stdout)
     assert summary["event"] == "summary"
     assert set(summary) == {
-        "event", "modules", "checks", "seconds", "findings", "perhaps_known", "reports", "knowns",
-        "known_reports", "lost", "workers",
+        "event", "modules", "checks", "seconds", "findings", "similar_to_known",
+        "of_tvm_on_the_way", "reports", "knowns", "known_reports", "lost", "workers",
     }  # fmt: skip
     (finding,) = [event for event in found if event["event"] != "asked"]
     assert set(finding) == {
-        "event", "id", "row", "key", "place", "key_format", "pass", "oracle", "title", "reproducer",
-        "module", "confirmed", "perhaps", "unlike", "tvm", "contract", "grade", "rare",
+        "event", "id", "row", "identity", "identity_format", "place", "pass", "oracle", "title",
+        "reproducer", "module", "confirmed", "similar", "tvm", "contract", "grade", "rare",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"
     assert finding["confirmed"] is True

@@ -17,12 +17,12 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.pattern import parts
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.system.environment import Environment
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.ingredients import ingredients
 from relaxfuzz.oracles.inspect import ops_used
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -67,9 +67,8 @@ def finding() -> Finding:
 def test_a_legalization_that_crashes_is_left_out(pool: LocalPool, finding: Finding) -> None:
     evidence = take_evidence(pool, finding)
     assert evidence is not None
-    assert (evidence.ops, evidence.unknowns) == ((f"relax.{NAME}",), ("unknown shape",))
-    assert f"relax.{NAME}(%0)" in evidence.pattern
-    assert evidence.retyped == ()
+    assert evidence.ingredients == ("unknown shape",)
+    assert (evidence.unknowns, evidence.retyped) == (("unknown shape",), None)
 
 
 def test_triage_survives_a_legalization_that_crashes(
@@ -84,7 +83,8 @@ def test_triage_survives_a_legalization_that_crashes(
         (stored,) = store.findings()
     assert [each.id for each in published] == [finding.id]
     assert stored.evidence is not None
-    assert stored.evidence.ops == (f"relax.{NAME}",)
+    assert stored.evidence.unknowns == ("unknown shape",)
+    assert stored.identity.ingredients == {"unknown shape"}
 
 
 def test_a_legalization_of_another_type_is_noted(finding: Finding) -> None:
@@ -95,7 +95,8 @@ def test_a_legalization_of_another_type_is_noted(finding: Finding) -> None:
     with LocalPool(1) as pool:
         evidence = take_evidence(pool, changed_module(finding, eye.get()))
     assert evidence is not None
-    assert evidence.retyped == (("relax.eye_like", "dtype"),)
+    assert evidence.retyped == ("relax.eye_like", "dtype")
+    assert evidence.ingredients == ("relax.eye_like", "relax.eye_like dtype")
 
 
 def changed_module(finding: Finding, mod: tvm.IRModule) -> Finding:
@@ -112,6 +113,6 @@ def test_prim_funcs_consist_of_their_statements() -> None:
             else:
                 break
 
-    found = parts(tvm.IRModule({"main": stepping}))
+    found = ingredients(tvm.IRModule({"main": stepping}))
     assert found >= {"loop unrolled", "step", "loop not from 0", "IfThenElse", "else"}
     assert "tirx.break_loop" in found

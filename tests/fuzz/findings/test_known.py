@@ -8,27 +8,34 @@ import threading
 from pathlib import Path
 
 import pytest
+import tomlkit
 import tvm
 
 from relaxfuzz import corpus
-from relaxfuzz.corpus.knowns import SHIPPED, Known, known, knowns
+from relaxfuzz.corpus.knowns import SHIPPED, Known, fields_of, known, knowns
 from relaxfuzz.fuzz.campaign.events import Finished
+from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import (
     Choice,
     Expected,
     Share,
     add,
+    extend,
     is_certain,
     prune,
     shares,
+    tables,
     verify,
 )
 from relaxfuzz.fuzz.findings.replay import Status
-from relaxfuzz.fuzz.process.targets import PassStats, Target
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.identity import Identity
 from relaxfuzz.oracles.passcall import PassCall, public_passes
+from relaxfuzz.oracles.structural.idempotence import BROKEN
+from relaxfuzz.oracles.text.frames import ARITHMETIC, LEGALIZATION, Trace
 from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
 
@@ -39,14 +46,26 @@ USER = Path(__file__).parents[1] / "user_passes.py"
 FAILS = "import sys\n\nif __name__ == '__main__':\n    raise ValueError('still')\n"
 PASSES = "import sys\n\nif __name__ == '__main__':\n    pass\n"
 
+TRACE = Trace(("Grouping::Run", "Grouping::Visit"), "it != end")
+
 
 def finding(
     pass_name: str = "FuseOps",
-    key: tuple[str, ...] = ("ValueError", "no"),
+    trace: Trace = TRACE,
     call: PassCall | None = None,
+    within: str = "",
 ) -> Finding:
+    """An exception that a pass raises."""
+    violation = Violation(
+        "it raises",
+        "",
+        ("ValueError", trace.condition),
+        "file.cc:1",
+        trace=trace,
+        raised=Raised("ValueError", within),
+    )
     return Finding(
-        violation=Violation("it raises", "", key, "file.cc:1").blame("crash", pass_name),
+        violation=violation.blame("crash", pass_name),
         module="",
         calls=(call or PassCall("FuseOps()"),),
         versions={"tvm": HERE},
@@ -54,27 +73,52 @@ def finding(
     )
 
 
+def minimized(found: Finding, *ingredients: str) -> Finding:
+    """The finding, of a module that consists of these."""
+    return dataclasses.replace(found, reduced=True, evidence=Evidence(ingredients=ingredients))
+
+
+def wrong_values(*made_of: str) -> Finding:
+    """Other values: the site alone tells nothing of the cause."""
+    found = changed(finding(), oracle="evaluated", key=("values",), trace=Trace(), raised=None)
+    return dataclasses.replace(found, made_of=made_of)
+
+
+def least_wrong(*ingredients: str) -> Finding:
+    """Other values of a minimized module."""
+    return minimized(wrong_values(), *ingredients)
+
+
+def written(
+    folder: Path, identity: Identity, name: str = "x", tvm: str = f"fails on {HERE}"
+) -> Known:
+    document = tomlkit.document()
+    document.update({"what": "it raises", "tvm": tvm, "format": 4})
+    document["reports"] = [["crash", blamed] for blamed in identity.blamed]
+    document["identity"] = tables([fields_of(identity)])
+    path = folder / f"{name}.toml"
+    path.write_text(f"# by hand\n{tomlkit.dumps(document)}")
+    return known(path)
+
+
 def made(
     folder: Path, name: str = "x", fails_on: str = HERE, *, reproducer: str | None = None
 ) -> Known:
-    text = (
-        f'# by hand\nwhat = "it raises"\ntvm = "fails on {fails_on}"\n'
-        'key_format = 3\nkeys = [["crash", "FuseOps", "ValueError", "no"]]\n'
-    )
+    """The bug of `finding`."""
     if reproducer is not None:
         (folder / f"{name}.py").write_text(reproducer.replace("'__main__'", '"__main__"'))
-        text += f'reproducer = "{name}.py"\n'
-    (folder / f"{name}.toml").write_text(text)
-    return known(folder / f"{name}.toml")
+    return written(folder, finding().identity, name, f"fails on {fails_on}")
 
 
 def test_a_known_whose_reproducer_passes_on_this_build_excuses_nothing(tmp_path: Path) -> None:
     one = made(tmp_path)
     expected = Expected([one], [], HERE)
+    assert expected.of(finding()) == (one,)
     expected.fixed = frozenset({one.name})
+    assert expected.of(finding()) == ()
     assert not expected.take(finding())
     assert expected.reports == {}
-    assert expected.of(finding()) == (one,), "reports still name it"
+    assert expected.similar(finding("FuseTIR")) == ""
 
 
 def test_a_report_of_a_known_is_counted_and_taken(tmp_path: Path) -> None:
@@ -82,8 +126,13 @@ def test_a_report_of_a_known_is_counted_and_taken(tmp_path: Path) -> None:
     expected = Expected([one], [], HERE)
     assert expected.take(finding())
     assert expected.take(finding()), "a repeated report is taken, but not counted"
-    assert expected.take(changed(finding(), place="file.cc:2"))
-    assert not expected.take(finding(key=("ValueError", "yes")))
+    longer = Trace(("Grouping::Run", "Grouping::Merge", "Grouping::Visit"), "it != end")
+    assert expected.take(finding(trace=longer))
+    for elsewhere in (
+        Trace(("Grouping::Run", "Grouping::Merge"), "it != end"),
+        Trace(TRACE.functions, "it == end"),
+    ):
+        assert not expected.take(finding(trace=elsewhere))
     assert (expected.total, expected.reports[one]) == (2, 2)
     assert expected.unseen(None) == []
 
@@ -94,82 +143,121 @@ def test_only_what_a_pass_is_blamed_for_is_unseen(tmp_path: Path) -> None:
     assert expected.unseen(["FuseTIR"]) == []
 
 
+@pytest.mark.parametrize(
+    ("found", "is_known"),
+    [
+        (least_wrong("If", "relax.take"), True),
+        (least_wrong("If"), True),
+        (least_wrong("relax.sort"), False),
+        (least_wrong(), False),
+        (wrong_values("If", "relax.take", "relax.sort"), True),
+        (wrong_values("If", "relax.sort"), False),
+    ],
+)
+def test_what_tells_nothing_of_its_cause_is_known_by_what_its_module_needs(
+    tmp_path: Path, found: Finding, is_known: bool
+) -> None:
+    """A module that is not minimized has to have all of it."""
+    one = written(tmp_path, least_wrong("If", "relax.take").identity)
+    assert Expected([one], [], HERE).take(found) is is_known
+
+
+def test_a_module_of_nothing_in_particular_is_presumed_to_show_what_needs_nothing(
+    tmp_path: Path,
+) -> None:
+    one = written(tmp_path, least_wrong().identity)
+    assert Expected([one], [], HERE).take(wrong_values("If"))
+    assert Expected([one], [], HERE).take(wrong_values())
+
+
+def test_what_differs_from_a_known_in_one_respect_is_said_to_be_similar(tmp_path: Path) -> None:
+    one = written(tmp_path, minimized(finding(), "If").identity)
+    expected = Expected([one], [], HERE)
+    call, own = PassCall("FuseTIR()"), PassCall("FuseTIR()", factory="my_passes.py:FuseTIR")
+    other = minimized(finding("FuseTIR", call=call), "If")
+    assert expected.of(other) == ()
+    assert expected.similar(other) == "x (FuseTIR is blamed)"
+    elsewhere = Trace(("Fusing::Visit",), "n > 0")
+    for found in (finding("FuseTIR", elsewhere, call), finding("FuseTIR", call=own)):
+        assert expected.similar(minimized(found, "If")) == ""
+
+
 def test_no_shipped_known_excuses_a_users_pass(tmp_path: Path) -> None:
     one = made(tmp_path)
     call = PassCall("FuseOps()", factory="my_passes.py:FuseOps")
-    assert not Expected([one], [], HERE).take(finding(call=call))
-    assert Expected([], [one], HERE).take(finding(call=call))
+    own = minimized(finding(call=call), "If")
+    assert not Expected([one], [], HERE).take(own)
+    one = written(tmp_path, own.identity)
+    assert Expected([], [one], HERE).take(own)
+    assert not Expected([one], [], HERE).take(own)
+    her_call = PassCall("FuseOps()", factory="her_passes.py:FuseOps")
+    namesake = minimized(finding(call=her_call), "If")
+    assert not Expected([], [one], HERE).take(namesake)
 
 
 @pytest.mark.parametrize("blamed", ["TVMScript", "relax.analysis.well_formed", "FuseOps"])
 def test_with_a_users_pass_the_faults_of_tvm_are_as_known(tmp_path: Path, blamed: str) -> None:
-    file = tmp_path / "x.toml"
-    file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\nkeys = [["crash", "{blamed}", "no"]]'
-    )
-    own = finding(blamed, ("no",), PassCall("mine()", factory="my_passes.py:mine"))
-    assert Expected([known(file)], [], HERE).take(own)
+    one = written(tmp_path, finding(blamed).identity)
+    own = finding(blamed, call=PassCall("mine()", factory="my_passes.py:mine"))
+    assert Expected([one], [], HERE).take(own)
 
 
-def test_what_a_legalization_raises_is_known_whatever_pass_calls_it(tmp_path: Path) -> None:
-    file = tmp_path / "x.toml"
-    file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\n'
-        'keys = [["crash", "LegalizeOps", "ValueError", "no"]]'
-    )
-    other = finding("FoldConstant", call=PassCall("FoldConstant()"))
-    inside = changed(other, raised=Raised("ValueError", "no", legalizes=True))
-    assert not Expected([known(file)], [], HERE).take(other)
-    assert Expected([known(file)], [], HERE).take(inside)
-    own = PassCall("FoldConstant()", factory="my_passes.py:FoldConstant")
-    users = dataclasses.replace(inside, calls=(own,))
-    assert not Expected([known(file)], [], HERE).take(users)
-
-
-@pytest.mark.parametrize(
-    ("oracle", "what"),
-    [("crash", "a second run raises"), ("well-formed", "the result of a second run")],
-)
-def test_what_goes_wrong_in_a_second_run_is_known_of_the_first(
-    tmp_path: Path, oracle: str, what: str
+@pytest.mark.parametrize("within", [LEGALIZATION, ARITHMETIC])
+def test_what_shared_code_raises_is_known_whatever_pass_calls_it(
+    tmp_path: Path, within: str
 ) -> None:
-    file = tmp_path / "x.toml"
-    file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\n'
-        f'keys = [["{oracle}", "FuseOps", "ValueError", "no"]]'
+    one = written(tmp_path, finding("LegalizeOps", within=within).identity)
+    assert one.identities[0].blamed == (within,)
+    expected = Expected([one], [], HERE)
+    call = PassCall("FoldConstant()")
+    assert expected.take(finding("FoldConstant", call=call, within=within))
+    assert not expected.take(finding("FoldConstant", call=call))
+    own = PassCall("FoldConstant()", factory="my_passes.py:FoldConstant")
+    assert not expected.take(finding("FoldConstant", call=own, within=within))
+
+
+def test_what_a_second_run_raises_is_known_of_the_first(tmp_path: Path) -> None:
+    expected = Expected([made(tmp_path)], [], HERE)
+    first = finding()
+    second = first.violation.under("a second run raises")
+    again = changed(dataclasses.replace(first, violation=second), oracle="idempotent")
+    assert again.id != first.id
+    assert expected.take(again)
+    other = changed(again, key=("a second run changes the result",), trace=Trace(), raised=None)
+    assert not expected.take(other)
+
+
+def test_an_ill_formed_result_of_a_second_run_is_known_of_the_first(tmp_path: Path) -> None:
+    first = changed(
+        finding(),
+        oracle="well-formed",
+        key=("ill-formed", "a type does not fit"),
+        trace=Trace(),
+        raised=None,
     )
-    again = changed(finding(key=(what, "ValueError", "no")), oracle="idempotent")
-    assert Expected([known(file)], [], HERE).take(again)
-    other = changed(finding(key=("a second run changes the result",)), oracle="idempotent")
-    assert not Expected([known(file)], [], HERE).take(other)
+    first = minimized(first, "relax.take")
+    one = written(tmp_path, first.identity)
+    second = changed(first, oracle="idempotent", key=(BROKEN, *first.key))
+    assert Expected([one], [], HERE).take(second)
+    other = changed(second, key=(BROKEN, "ill-formed", "an undefined variable"))
+    assert not Expected([one], [], HERE).take(other)
 
 
 BEFORE = ("evaluated", "LegalizeOps", "values", "relax.topk")
 AFTER = ("executed-by-pipeline", "relax.topk", "values")
-EFFECT = (
-    "effects",
-    "LegalizeOps",
-    "an effect has other arguments: a packed function",
-    "relax.topk",
-)
 
 
-@pytest.mark.parametrize(
-    ("recorded", "found"), [(BEFORE, AFTER), (AFTER, BEFORE), (BEFORE, EFFECT), (AFTER, EFFECT)]
-)
+@pytest.mark.parametrize(("recorded", "found"), [(BEFORE, AFTER), (AFTER, BEFORE)])
 def test_a_wrong_result_of_an_operator_is_known_whichever_oracle_sees_it(
     tmp_path: Path, recorded: tuple[str, ...], found: tuple[str, ...]
 ) -> None:
-    file = tmp_path / "x.toml"
-    file.write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\nkeys = [{list(recorded)}]'
-    )
-    oracle, blamed, *key = found
-    same = changed(finding(key=tuple(key)), oracle=oracle, pass_name=blamed)
-    assert Expected([known(file)], [], HERE).take(same)
-    blamed, *key = ("relax.sort", *key) if found is AFTER else (blamed, *key[:-1], "relax.sort")
-    other = changed(same, pass_name=blamed, key=tuple(key))
-    assert not Expected([known(file)], [], HERE).take(other)
+    def reported(oracle: str, blamed: str, *key: str) -> Finding:
+        return changed(least_wrong("relax.topk"), oracle=oracle, pass_name=blamed, key=key)
+
+    one = written(tmp_path, reported(*recorded).identity)
+    assert Expected([one], [], HERE).take(reported(*found))
+    another = [part.replace("topk", "sort") for part in found]
+    assert not Expected([one], [], HERE).take(reported(*another))
 
 
 def test_every_pass_of_the_catalogue_is_one_of_tvms(tmp_path: Path) -> None:
@@ -217,12 +305,57 @@ def test_what_is_found_is_known_from_then_on(tmp_path: Path) -> None:
     reproducer = tmp_path / "r.py"
     reproducer.write_text(PASSES)
     folder = tmp_path / "knowns"
-    path = add(folder, finding(), reproducer)
-    assert add(folder, finding(), reproducer) == path
+    found = least_wrong("If")
+    path = add(folder, found, reproducer)
+    path.write_text(path.read_text() + "# by hand\n")
+    assert add(folder, found, reproducer) == path
+    assert path.read_text().endswith("# by hand\n"), "a file that is there stays as it is"
     (one,) = knowns(folder)
     assert one.reproducer is not None
     assert one.reproducer.read_text() == PASSES
-    assert Expected([], [one], HERE).take(finding())
+    assert (one.what, one.reports) == (found.title, (("evaluated", "FuseOps"),))
+    assert one.identities == (found.identity,)
+    assert one.tvm.fails_on == (HERE,)
+    assert Expected([], [one], HERE).take(found)
+
+
+def test_what_could_not_be_minimized_in_time_is_known_from_then_on_too(tmp_path: Path) -> None:
+    evidence = Evidence(ingredients=("If", "relax.take"))
+    found = dataclasses.replace(wrong_values("If", "relax.take"), evidence=evidence)
+    one = known(add(tmp_path, found, None))
+    assert Expected([], [one], HERE).take(found)
+
+
+def test_a_record_is_extended_by_what_people_have_judged_to_be_its_bug(tmp_path: Path) -> None:
+    """The record of another folder stays as it is; one of the same name is made."""
+    (tmp_path / "shipped").mkdir()
+    one, folder = made(tmp_path / "shipped", "the-bug"), tmp_path / "own"
+    before = one.path.read_text()
+    first, second = least_wrong("If"), least_wrong("While")
+    assert not Expected([one], [], HERE).take(first)
+    path = extend(folder, one, [first])
+    assert path == folder / "the-bug.toml"
+    (own,) = knowns(folder)
+    assert (own.what, own.identities) == (one.what, (first.identity,))
+    assert own.tvm.fails_on == (HERE,)
+    path.write_text(f"# by hand\n{path.read_text()}")
+    assert extend(folder, own, [second, first]) == path
+    (own,) = knowns(folder)
+    assert own.identities == (first.identity, second.identity), "what is covered is not written"
+    assert path.read_text().startswith("# by hand\n")
+    assert path.read_text().count("[[also]]") == 2
+    assert one.path.read_text() == before
+    expected = Expected([one], [own], HERE)
+    assert all(map(expected.take, (finding(), first, second)))
+
+
+def test_folders_of_another_format_name_the_command_that_renews_them(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(
+        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\nkeys = [["crash", "FuseOps"]]\n'
+    )
+    with pytest.raises(UserError, match="Expected format = 4 but got 3") as refused:
+        Choice(folders=(tmp_path,)).load(HERE)
+    assert f"`relaxfuzz known --renew '{tmp_path}'` makes them anew" in str(refused.value)
 
 
 def test_the_users_folder_is_taken_if_it_is_there(
@@ -264,17 +397,6 @@ def test_shares() -> None:
         "FuseOps": Share(8, 3, 2, changed=5),
         "FuseTIR": Share(2, 0, 0, inapplicable=1),
     }
-
-
-def test_triggers_are_those_of_the_pass(tmp_path: Path) -> None:
-    plain = made(tmp_path)
-    one = dataclasses.replace(plain, trigger="a_trigger")
-    fixed = PassCall("FuseOps(fuse_opt_level=2)")
-    targets = [Target("FuseOps", fixed), Target("FuseTIR")]
-    expected = Expected([one, plain], [], HERE)
-    assert expected.triggers(targets) == {"FuseOps(fuse_opt_level=2)": ("a_trigger",)}
-    own = Target("FuseOps", PassCall("FuseOps()", factory="my_passes.py:FuseOps"))
-    assert expected.triggers([own]) == {}
 
 
 # The command line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import signal
@@ -14,13 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.findings.finding import FORMAT, Finding, UnknownFormat
 from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store, file_name
 from relaxfuzz.fuzz.process.targets import Recipe
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.generators.traits import Trait
-from relaxfuzz.oracles import KEY_FORMAT
+from relaxfuzz.oracles.identity import FORMAT as IDENTITY_FORMAT
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
 
@@ -30,7 +33,8 @@ FINDING = Finding(
         "the whole story",
         ("InternalError", "no"),
         "fuse_ops.cc:1",
-        Raised("InternalError", "no", "Visit"),
+        Trace(("Grouping::Run", "Grouping::Visit"), "it != end"),
+        Raised("InternalError", "legalization", "my_passes.py:run"),
         oracle="crash",
         pass_name="FuseOps",
     ),
@@ -43,25 +47,57 @@ FINDING = Finding(
     recipe=Recipe(disabled=(Trait.IF,)),
     versions={"tvm": "0.27.0"},
     confirmed=True,
+    evidence=Evidence(
+        ingredients=("If", "relax.take"),
+        unknowns=("unknown shape",),
+        retyped=("relax.take", "dtype"),
+        inside="CanonicalizeBindings",
+        rare=("incomplete-types",),
+    ),
+    made_of=("If", "relax.sort", "relax.take"),
+    similar="the-bug (with relax.sort)",
 )
 
 
 def test_json_round_trip() -> None:
-    assert Finding.from_json(FINDING.to_json()) == FINDING
+    named = dataclasses.replace(FINDING, first_id="0123456789")
+    for finding in (FINDING, named):
+        assert Finding.from_json(finding.to_json()) == finding
 
 
-@pytest.mark.parametrize(("name", "number"), [("format", FORMAT), ("key_format", KEY_FORMAT)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("format", FORMAT), ("identity_format", IDENTITY_FORMAT)]
+)
 def test_unknown_format_is_refused(name: str, number: int) -> None:
     text = FINDING.to_json().replace(f'"{name}": {number}', f'"{name}": 99')
-    with pytest.raises(UnknownFormat, match=f"{name}=99; read it with"):
+    with pytest.raises(UnknownFormat, match=f" {name} {number} .* {name}=99; read it with"):
         Finding.from_json(text)
 
 
-def test_id_depends_on_key_and_place_alone() -> None:
-    other = changed(FINDING, title="t", module="[]", seed=None, versions={})
-    assert other.id == FINDING.id
-    assert changed(FINDING, key=("x",)).id != FINDING.id
-    assert changed(FINDING, place="fuse_ops.cc:2").id != FINDING.id
+def test_a_finding_with_a_key_in_place_of_an_identity_is_refused() -> None:
+    fields = json.loads(FINDING.to_json())
+    del fields["identity_format"]
+    with pytest.raises(UnknownFormat, match="identity_format=None; read it with"):
+        Finding.from_json(json.dumps({**fields, "key_format": 3}))
+
+
+def test_id_depends_on_the_report_alone() -> None:
+    same = changed(FINDING, title="t", module="[]", seed=None, versions={}, place="fuse_ops.cc:2")
+    assert dataclasses.replace(same, evidence=None, made_of=(), similar="").id == FINDING.id
+    trace = FINDING.violation.trace
+    for fields in (
+        {"key": ("x",)},
+        {"oracle": "json"},
+        {"pass_name": "FuseTIR"},
+        {"trace": dataclasses.replace(trace, functions=trace.functions[:1])},
+        {"trace": dataclasses.replace(trace, condition="n > 0")},
+    ):
+        assert changed(FINDING, **fields).id != FINDING.id, fields
+
+
+def test_a_finding_keeps_the_id_that_it_was_found_with() -> None:
+    named = dataclasses.replace(FINDING, first_id="0123456789")
+    assert changed(named, key=("x",)).id == named.id == "0123456789"
 
 
 def test_second_run_adds_and_does_not_double(tmp_path: Path) -> None:
