@@ -88,7 +88,7 @@ docs: $(INSTALLED)
 # The identities of the records in corpus/, as their reproducers show them: half an hour.
 # RECORDS='NAME ...' renews only these.
 records: $(INSTALLED)
-	$(BIN)/python -m relaxfuzz.fuzz.findings.renewal $(RECORDS)
+	$(BIN)/python -m relaxfuzz.fuzz.renewal.records $(RECORDS)
 
 # docs/bugs.md, out of the records in corpus/.
 bugs: $(INSTALLED)

@@ -165,6 +165,8 @@ class PassContract:
     what the ones before it give, is reported as theirs. None: it is no pipeline."""
     share: float | None = None
     """Of the checks of a campaign; None: that of every pass, which depends on its cost."""
+    ops_alike: bool = False
+    """It treats all operators of the model alike: none is an ingredient of its bugs."""
     expressions: bool = False
     """It changes each stored value and each condition by itself: findings about values name the
     smallest part that it gets wrong."""

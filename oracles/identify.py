@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .catalogue import catalogue, parts
 from .identity import FailureKind, Identity
+from .keys import computes
 from .passcall import PassCall, is_users
 from .text.frames import LEGALIZATION
 from .tiers import ORACLES
@@ -71,7 +72,16 @@ def identity_of(
         blamed=(blamed,),
         site=site,
         condition=condition,
-        ingredients=known.ingredients,
+        ingredients=_needed(known.ingredients, blamed),
+    )
+
+
+def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] | None:
+    """Without operators of the model where the pass treats them alike."""
+    if ingredients is None or blamed not in catalogue or not catalogue[blamed].ops_alike:
+        return ingredients
+    return frozenset(
+        each for each in ingredients if not each.startswith("relax.") or not computes(each)
     )
 
 

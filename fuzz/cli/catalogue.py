@@ -273,8 +273,8 @@ FAILS, NO_LONGER_FAILS, NO_REPRODUCER = "fails", "no longer fails", "has no repr
 
 
 def _renew(folder: Path, workers: int, *, as_json: bool) -> int:
-    from ..findings.renewal import renewed
     from ..process.local_pool import LocalPool
+    from ..renewal.records import renewed
 
     kept = 0
     with LocalPool(workers) as pool:

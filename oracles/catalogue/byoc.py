@@ -344,6 +344,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="MergeCompositeFunctions",
+        ops_alike=True,
         stages=HIGH_LEVEL,
         requires=_without_composites,
         looks_for=Sought(
@@ -370,6 +371,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="RunCodegen",
+        ops_alike=True,
         variants=_run_codegen,
         stages=HIGH_LEVEL,
         requires=_without_symbol,

@@ -184,6 +184,7 @@ def _casts_contradict(error: Exception, mod: tvm.IRModule) -> bool:
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="CanonicalizeBindings",
+        ops_alike=True,
         stages=PURE,
         post=_canonical,
         rejections=(
@@ -209,6 +210,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="DeadCodeElimination",
+        ops_alike=True,
         variants=_dead_code_elimination,
         stages=PURE,
         post=_no_dead_code,
@@ -223,6 +225,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="EliminateCommonSubexpr",
+        ops_alike=True,
         variants=one_of("EliminateCommonSubexpr()", "EliminateCommonSubexpr(call_only=True)"),
         stages=PURE,
         post=_no_common_calls,
@@ -239,6 +242,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="ConvertToDataflow",
+        ops_alike=True,
         variants=one_of(
             "ConvertToDataflow()",
             "ConvertToDataflow(min_size=1)",
@@ -259,6 +263,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="TopologicalSort",
+        ops_alike=True,
         variants=_topological_sort,
         stages=PURE,
         requires=without_dataflow,

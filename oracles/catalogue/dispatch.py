@@ -178,6 +178,7 @@ def _documented_devices(call: PassCall) -> tvm.transform.Pass:
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
+        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
         looks_for=any_of("relax.hint_on_device", "relax.to_vdevice", traits=[Trait.VDEVICES]),
         post=_hints_realized,
@@ -205,6 +206,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="UpdateVDevice",
+        ops_alike=True,
         variants=_update_vdevice,
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=Sought(
@@ -248,6 +250,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="AttachAttrLayoutFreeBuffers",
+        ops_alike=True,
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_free_buffers,
         exemptions=(DEAD_CODE,),
@@ -281,12 +284,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="SpecializePrimFuncBasedOnCallSite",
+        ops_alike=True,
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_scopes_agree,
         cost=0.7,
     ),
     PassContract(
         name="AttachExternModules",
+        ops_alike=True,
         variants=_attach_extern_modules,
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_attached,

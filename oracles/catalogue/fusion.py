@@ -137,6 +137,7 @@ INPLACE = "relax.call_tir_inplace"
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FuseOps",
+        ops_alike=True,
         variants=_fuse_ops,
         stages=(Stage.ANNOTATED, Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_grouped,
@@ -153,6 +154,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="FuseTIR",
+        ops_alike=True,
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_groups_lowered,
         exemptions=(

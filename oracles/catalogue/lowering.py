@@ -203,12 +203,14 @@ def _prefixed(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ToNonDataflow",
+        ops_alike=True,
         stages=(*DATAFLOW, Stage.IMPERATIVE),
         post=_no_dataflow,
         cost=0.1,
     ),
     PassContract(
         name="RemovePurityChecking",
+        ops_alike=True,
         stages=(*DATAFLOW, Stage.IMPERATIVE),
         # Docstring: "Should be used after ToNonDataflow()".
         requires=_after_to_non_dataflow,
@@ -217,12 +219,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="CallTIRRewrite",
+        ops_alike=True,
         stages=(Stage.IMPERATIVE, Stage.REWRITTEN),
         post=_tensors_allocated,
         cost=0.2,
     ),
     PassContract(
         name="LowerRuntimeBuiltin",
+        ops_alike=True,
         stages=(Stage.KILLED, Stage.BUILTINS_LOWERED),
         relation=Relation.LOWERED,
         post=_vm_intrinsics,
@@ -236,6 +240,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="ComputePrimValue",
+        ops_alike=True,
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
         looks_for=Sought(_has_numbers, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
         post=_prim_values_computed,
@@ -243,6 +248,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="VMShapeLower",
+        ops_alike=True,
         variants=one_of("VMShapeLower()", "VMShapeLower(emit_err_ctx=False)"),
         stages=(Stage.BUILTINS_LOWERED,),
         relation=Relation.LOWERED,
@@ -279,6 +285,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="AttachGlobalSymbol",
+        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN, Stage.LOWERED),
         post=_symbols_attached,
         reference=Reference(_right_symbols, unique=True),

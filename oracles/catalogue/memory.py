@@ -253,6 +253,7 @@ def _workspace_given(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="StaticPlanBlockMemory",
+        ops_alike=True,
         stages=(Stage.REWRITTEN, Stage.PLANNED),
         post=_planned,
         exemptions=(
@@ -278,12 +279,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="LowerAllocTensor",
+        ops_alike=True,
         stages=(Stage.PLANNED, Stage.REWRITTEN, Stage.ALLOCATED),
         post=_alloc_lowered,
         cost=0.1,
     ),
     PassContract(
         name="KillAfterLastUse",
+        ops_alike=True,
         stages=(Stage.ALLOCATED, Stage.PLANNED, Stage.KILLED),
         post=_all_killed,
         exemptions=(
@@ -299,6 +302,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="RewriteCUDAGraph",
+        ops_alike=True,
         variants=_rewrite_cuda_graph,
         stages=(Stage.PLANNED, Stage.ALLOCATED),
         relation=Relation.LOWERED,
@@ -329,6 +333,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="AllocateWorkspace",
+        ops_alike=True,
         stages=(Stage.RAW, Stage.FUSED),
         looks_for=Sought(_asks_for_workspace, traits=(Trait.CODEGEN, Trait.FUNCTION_CALLS)),
         relation=Relation.WORKSPACE,

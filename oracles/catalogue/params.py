@@ -499,6 +499,7 @@ def _lift(call: PassCall) -> tvm.transform.Pass:
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LiftTransformParams",
+        ops_alike=True,
         variants=_lift_transform_params,
         stages=PURE,
         requires=_without_weights,
@@ -525,6 +526,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="BundleModelParams",
+        ops_alike=True,
         variants=one_of(
             "BundleModelParams()",
             "BundleModelParams(param_tuple_name='params')",
@@ -546,6 +548,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="LazyGetInput",
+        ops_alike=True,
         stages=LAZY,
         requires=_impossible_inputs,
         relation=Relation.LAZY_INPUT,
@@ -562,6 +565,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="LazySetOutput",
+        ops_alike=True,
         stages=LAZY,
         requires=_impossible_inputs,
         relation=Relation.LAZY_OUTPUT,
@@ -577,6 +581,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="LazyTransformParams",
+        ops_alike=True,
         variants=_lazy_transform_params,
         # Docstring: ToNonDataflow and RemovePurityTracking should be invoked before this pass.
         stages=(Stage.IMPERATIVE,),
@@ -603,6 +608,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="BindParams",
+        ops_alike=True,
         variants=_bind_params,
         no_variants="no function has a parameter of a known dtype and shape to bind",
         stages=PURE,
@@ -622,6 +628,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="BindSymbolicVars",
+        ops_alike=True,
         variants=_bind_symbolic_vars,
         no_variants="no function has a symbolic dimension to bind",
         stages=PURE,
@@ -640,12 +647,14 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="UpdateParamType",
+        ops_alike=True,
         variants=one_of("UpdateParamType(lambda var: var.ty)", "UpdateParamType(lambda var: None)"),
         stages=PURE,
         cost=0.3,
     ),
     PassContract(
         name="ExpandTupleArguments",
+        ops_alike=True,
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_expanded,
@@ -655,6 +664,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="RemoveUnusedParameters",
+        ops_alike=True,
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_parameters,
@@ -664,6 +674,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="RemoveUnusedOutputs",
+        ops_alike=True,
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_outputs,

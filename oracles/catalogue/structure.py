@@ -65,18 +65,21 @@ def _inlined(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str |
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="Normalize",
+        ops_alike=True,
         stages=EVERY_FORM,
         post=_normal,
         cost=0.1,
     ),
     PassContract(
         name="NormalizeGlobalVar",
+        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_names_agree,
         cost=0.05,
     ),
     PassContract(
         name="LambdaLift",
+        ops_alike=True,
         stages=EVERY_FORM,
         looks_for=Sought(lambda mod: bool(local_functions(mod)), traits=(Trait.CLOSURES,)),
         post=_lifted,
@@ -84,6 +87,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="InlinePrivateFunctions",
+        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
         post=_inlined,
         rejections=(

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice, Expected
-from relaxfuzz.fuzz.findings.rows import NamedCause
+from relaxfuzz.fuzz.findings.rows import Rows
 from relaxfuzz.fuzz.findings.runs import Run, Sample
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.data import Report, gather
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
 
@@ -40,6 +42,7 @@ BASE = Finding(
         "Traceback (most recent call last):\n  ...\nInternalError: Check failed",
         ("InternalError", "Check failed"),
         "fuse_ops.cc:12",
+        Trace(("Grouping::Visit",), "(it != end)"),
         oracle="crash",
         pass_name="FuseOps",
     ),
@@ -77,13 +80,15 @@ def expected() -> Expected:
 def known(make: Make, expected: Expected) -> Finding:
     """A finding that is known: a weight that the function returns."""
     (root,) = (each for each in expected.knowns if each.name == "lift-params-undefined-output")
-    oracle, pass_name, *rest = root.keys[0]
+    identity = root.identities[0]
     return make(
         title="ill-formed: Var is not defined.",
-        oracle=oracle,
-        pass_name=pass_name,
-        key=tuple(part.replace("…", " …") for part in rest),
-        calls=(PassCall(f"{pass_name}()"),),
+        oracle="well-formed",
+        pass_name="LiftTransformParams",
+        key=identity.site,
+        trace=Trace(condition=identity.condition),
+        calls=(PassCall("LiftTransformParams()"),),
+        evidence=Evidence(ingredients=tuple(sorted(identity.ingredients or ()))),
     )
 
 
@@ -119,6 +124,18 @@ def a_run() -> Callable[..., Run]:
     return run
 
 
+def together(rows: Rows, *findings: Finding) -> None:
+    """Put findings in one row, as of one bug."""
+    for finding in findings:
+        rows.enter(finding.id, findings[0].identity)
+
+
+@pytest.fixture(scope="session")
+def one_row() -> Callable[..., None]:
+    """See `together`."""
+    return together
+
+
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory, make: Make, known: Finding) -> Iterator[Store]:
     """Two runs: the first found a crash in two ways, the second one found it and a wrong value."""
@@ -130,15 +147,14 @@ def store(tmp_path_factory: pytest.TempPathFactory, make: Make, known: Finding) 
     wrong = make(
         title="computes other values",
         oracle="evaluated",
+        trace=Trace(),
         detail="main: result differs at [0, 1]: 3 and 4",
         exhibit=exhibit,
     )
     with Store(tmp_path_factory.mktemp("store") / "out") as store:
         store.publish(crash, "raise SystemExit('crash')\n")
         store.put(again)
-        cause = [NamedCause("same", "the same frame")]
-        for finding in (crash, again):
-            store.rows.enter(finding.id, cause)
+        together(store.rows, crash, again)
         store.publish(wrong, "import tvm\n\nassert 1 == 2, '<b>wrong</b> & so on'\n")
         store.put(known)
         store.put(make(title="flaky", confirmed=False))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice, Expected, add
-from relaxfuzz.fuzz.findings.rows import NamedCause
+from relaxfuzz.fuzz.findings.rows import SAME
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.report.data import Entry, Report, State, gather
@@ -39,7 +39,7 @@ def test_an_entry_is_a_row(report: Report) -> None:
     first, second = crash.evidence
     assert first.reproducer is not None, "what has a reproducer is shown first"
     assert second.why.startswith("as ")
-    assert second.why.endswith("the same frame")
+    assert second.why.endswith(SAME)
     assert crash.runs == (1, 2)
     assert (crash.verdict, crash.note) == ("reported", "see the mailing list")
 
@@ -49,12 +49,28 @@ def test_known_entries_name_the_known(report: Report) -> None:
     assert [known.name for known in entry.knowns] == ["lift-params-undefined-output"]
 
 
+def test_what_is_similar_to_a_known_stands_behind_what_is_new(
+    tmp_path: Path, make: Make, expected: Expected
+) -> None:
+    close = make(title="close", oracle="evaluated", similar="some-bug (with relax.take)")
+    plain = make(title="plain", oracle="idempotent")
+    with Store(tmp_path) as store:
+        for finding in (close, plain):
+            store.put(finding)
+        found = gather(store, expected).entries
+    assert [(each.title, each.state, each.status, each.similar) for each in found] == [
+        ("plain", State.NEW, "new", ""),
+        ("close", State.NEW, "similar to some-bug", "some-bug (with relax.take)"),
+    ]
+    assert found[0].grade > found[1].grade, "though it is less grave"
+
+
 def test_links_come_from_the_known(tmp_path: Path, make: Make) -> None:
     folder = tmp_path / "known"
     add(folder, make(), None)
     (file,) = folder.iterdir()
-    with file.open("a") as text:
-        text.write('upstream = ["https://github.com/apache/tvm/issues/17231"]\n')
+    text = file.read_text()
+    file.write_text(f'upstream = ["https://github.com/apache/tvm/issues/17231"]\n{text}')
     with Store(tmp_path / "out") as store:
         store.put(make())
         choice = Choice(folders=(folder,), shipped=False)
@@ -128,6 +144,22 @@ def test_the_last_word_on_a_known_counts(
         assert entries(store, expected)[known.title].state is State.KNOWN
 
 
+def test_the_night_in_which_a_known_turns_out_to_be_fixed_shows_that(
+    tmp_path: Path, known: Finding, a_run: MakeRun
+) -> None:
+    """From then on it excuses nothing, and is still what the finding was."""
+    name = "lift-params-undefined-output"
+    expected = Choice().load("0.27.0.post1")
+    expected.fixed = frozenset({name})
+    with Store(tmp_path) as store:
+        store.put(known)
+        store.runs.begin(a_run(command="nightly", knowns={name: 1}, found=(known.id,)))
+        store.runs.begin(a_run(command="nightly", fixed=(name,)))
+        entry = entries(store, expected)[known.title]
+    assert entry.state is State.FIXED
+    assert [each.name for each in entry.knowns] == [name]
+
+
 def on_build(build: str, a_run: MakeRun, **fields: object) -> Run:
     versions = {"tvm": "0.28.dev0", "tvm_git": "1a2b3c4d5e6f", "tvm_build": build}
     return a_run(command="nightly", versions=versions, **fields)
@@ -164,7 +196,7 @@ def test_what_is_new_and_gone_since_the_build_before(
         assert {entry.title: entry.state for entry in report.entries}["goes"] is State.SEEN
 
 
-def test_a_report_with_the_key_of_a_known_that_is_fixed_is_news(
+def test_a_report_that_looks_like_a_known_that_is_fixed_is_news(
     tmp_path: Path, known: Finding, a_run: MakeRun, expected: Expected
 ) -> None:
     name = "lift-params-undefined-output"
@@ -178,15 +210,18 @@ def test_a_report_with_the_key_of_a_known_that_is_fixed_is_news(
 
 
 def test_the_gravest_of_a_state_come_first(
-    tmp_path: Path, make: Make, a_run: MakeRun, expected: Expected
+    tmp_path: Path,
+    make: Make,
+    a_run: MakeRun,
+    expected: Expected,
+    one_row: Callable[..., None],
 ) -> None:
     oracles = ("idempotent", "crash", "evaluated")
     found = [make(title=oracle, oracle=oracle, stage="annotated") for oracle in oracles]
     with Store(tmp_path) as store:
         for finding in found:
             store.put(finding)
-        store.rows.enter(found[0].id, [NamedCause("same", "the same")])
-        store.rows.enter(found[2].id, [NamedCause("same", "the same")])
+        one_row(store.rows, found[0], found[2])
         store.runs.begin(a_run(found=tuple(finding.id for finding in found)))
         report = gather(store, expected)
     assert [(entry.grade, set(entry.oracles)) for entry in report.entries] == [
@@ -201,7 +236,7 @@ def test_what_was_judged_to_be_fixed_is_open_again_when_it_is_back(
     finding = make()
     with Store(tmp_path) as store:
         store.put(finding)
-        store.rows.enter(finding.id, ())
+        store.rows.enter(finding.id, finding.identity)
         store.rows.judge(finding.id, verdict="fixed")
         states = []
         for fields in ({"found": (finding.id,)}, {"replayed": {finding.id: "gone"}}, {}):
@@ -218,6 +253,6 @@ def test_people_may_judge_it_to_be_fixed(tmp_path: Path, make: Make, expected: E
     finding = make()
     with Store(tmp_path) as store:
         store.put(finding)
-        store.rows.enter(finding.id, ())
+        store.rows.enter(finding.id, finding.identity)
         store.rows.judge(finding.id, verdict="fixed")
         assert entries(store, expected)[finding.title].state is State.FIXED

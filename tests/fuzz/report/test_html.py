@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from relaxfuzz.corpus.knowns import Known
 from relaxfuzz.corpus.versions import Claim
 from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.findings.rows import SAME
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.output.readable import visible
 from relaxfuzz.fuzz.report.data import Entry, Evidence, Report, State
@@ -116,7 +117,7 @@ def test_everything_is_shown(page: Page, report: Report) -> None:
         "in 2 of 2 runs",
         "seed 7, module 3, stage raw: FuseOps(fuse_opt_level=2)",
         f"relaxfuzz replay {report.folder}/",
-        "the same frame",
+        SAME,
         "2,840",
         "TVM 0.27.0.post1",
     ):
@@ -232,7 +233,8 @@ def hostile_report(text: Callable[[str], str], make: Callable[..., Finding], fil
     known = Known(
         path=Path("known"),
         what=text("what"),
-        keys=(("a", "b"),),
+        identities=(),
+        reports=(("a", "b"),),
         tvm=Claim(("1",)),
         upstream=(text("upstream"),),
     )

@@ -24,6 +24,7 @@ from relaxfuzz.fuzz.report.jsonl import SCHEMA, jsonl
 from relaxfuzz.fuzz.report.junit import junit
 from relaxfuzz.fuzz.report.markdown import LIMIT, code, markdown
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from relaxfuzz.oracles.text.frames import Trace
 from tests.fuzz.changed import changed
 
 Make = Callable[..., Finding]
@@ -48,6 +49,8 @@ def entry(finding: Finding, text: str, path: Path | None = None, **fields: objec
         detail=text,
         key=(text,),
         place=text,
+        trace=Trace((text,), text),
+        similar=text,
         first_bad=text,
         exhibit=Exhibit(text, text, f"{text}\nleft", text, f"{text}\nright"),
         versions={text: text},
@@ -142,6 +145,10 @@ def test_no_string_breaks_the_xml(plain: Finding, text: str) -> None:
         assert case.get("name") == f"{text}: {text} [0123456789]"
 
 
+IDENTITY = {"failure": "values", "blamed": ["FuseOps"], "site": ["computes other values"]}
+"""Of the wrong values, as a record has it."""
+
+
 def test_junit_shows_the_state_of_each_bug(report: Report) -> None:
     root = parsed(junit(report))
     (suite,) = root.findall("testsuite")
@@ -155,7 +162,7 @@ def test_junit_shows_the_state_of_each_bug(report: Report) -> None:
     assert "+        return y" in (wrong.findtext("system-out") or "")
     properties = {each.get("name"): each.get("value") for each in wrong.iter("property")}
     assert properties["state"] == "new"
-    assert properties["key"] == "evaluated | FuseOps | computes other values"
+    assert json.loads(properties["identity"] or "") == IDENTITY
     assert (properties["reproducer"] or "").endswith(".py")
     (known,) = (case for name, case in cases.items() if "Var is not defined" in name)
     skipped = known.find("skipped")
@@ -220,6 +227,8 @@ def test_the_lines_are_complete(report: Report) -> None:
         "new",
         [{"pass": "FuseOps", "oracle": "evaluated"}],
     )
+    assert (wrong["identity"], wrong["identity_format"]) == (IDENTITY, 4)
+    assert (wrong["similar"], wrong["place"]) == ("", "fuse_ops.cc:12")
     assert wrong["diff"].endswith("-        return x\n+        return y")
     assert Path(wrong["reproducer"]).is_file()
     assert wrong["calls"] == ["FuseOps(fuse_opt_level=2)"]

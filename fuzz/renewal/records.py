@@ -25,17 +25,17 @@ from ...corpus.knowns import SHIPPED, fields_of, identity_from, knowns, read_tom
 from ...oracles.identity import FORMAT, SHARED, FailureKind, Identity, Sameness, compare
 from ...oracles.tiers import ORACLES
 from ...oracles.violation import Violation
+from ..findings.confirm import take_evidence
+from ..findings.finding import Finding
+from ..findings.known import tables
+from ..findings.store import DATABASE
 from ..minimize.findings import minimized
 from ..process.executor import Executor, JobFailed, run_reproducer
 from ..process.local_pool import LocalPool
 from ..process.reproducers import RunReproducer, Shown
 from ..system.files import write_whole
 from ..user_input.errors import UserError
-from . import old_stores
-from .confirm import take_evidence
-from .finding import Finding
-from .known import tables
-from .store import DATABASE
+from . import stores
 
 SECONDS = 15.0
 """To minimize the module of a reproducer, which may be older than today's minimizer."""
@@ -61,7 +61,7 @@ def renewed(folder: Path, executor: Executor) -> Iterator[Renewed]:
         ExecutorError: the harness failed.
     """
     if (folder / DATABASE).is_file():
-        yield from (Renewed(*each) for each in old_stores.renewed(folder, executor))
+        yield from (Renewed(*each) for each in stores.renewed(folder, executor))
         return
     files = sorted(folder.glob("*.toml"))
     if not files:

@@ -17,16 +17,16 @@ from typing import Any
 from ...compat.release import versions
 from ...oracles.passcall import PassCall
 from ...oracles.violation import Violation
+from ..findings.confirm import DEATHS, take_evidence
+from ..findings.dedup import place
+from ..findings.finding import Finding
+from ..findings.rows import BY_HAND
+from ..findings.store import DATABASE, SCHEMA_VERSION, Store
 from ..process.executor import Executor, JobFailed, check
 from ..process.jobs import Check
 from ..process.serialize import typed
 from ..process.targets import Recipe
 from ..user_input.errors import UserError
-from .confirm import DEATHS, take_evidence
-from .dedup import place
-from .finding import Finding
-from .rows import BY_HAND
-from .store import DATABASE, SCHEMA_VERSION, Store
 
 
 @dataclass(slots=True)
