@@ -23,7 +23,7 @@ from ...corpus.knowns import SHIPPED, Known, Lookup, fields_of, knowns
 from ...corpus.knowns import known as record_in
 from ...oracles.identity import FORMAT, Sameness, compare, distinction
 from ...oracles.passcall import is_users
-from ..campaign.events import Finished, Found
+from ..campaign.events import Found
 from ..system.files import write_whole
 from ..user_input.errors import UserError
 from .finding import Finding
@@ -159,35 +159,6 @@ class Expected:
 def is_of_users_pass(finding: Finding) -> bool:
     """The pass that is blamed is the user's own."""
     return any(call.name == finding.pass_name and is_users(call) for call in finding.calls)
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How much of what was checked of a pass shows something, and something new."""
-
-    checks: int
-    known: int
-    """Of them showed a known bug, by its key."""
-    avoided: int
-    """Modules that were left out, since they have what a known bug needs."""
-    changed: int = 0
-    """Checks in which the pass changed the module."""
-    inapplicable: int = 0
-    """Modules that it did not apply to, or that have nothing of what it looks for."""
-
-
-def shares(finished: Finished) -> dict[str, Share]:
-    """By item of the schedule."""
-    return {
-        name: Share(
-            stats.checks,
-            finished.known.get(name, 0),
-            stats.avoided,
-            stats.changed,
-            stats.inapplicable,
-        )
-        for name, stats in finished.stats.items()
-    }
 
 
 def is_certain(known: Known, version: str) -> bool:

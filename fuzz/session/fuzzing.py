@@ -14,11 +14,11 @@ from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
 from ..findings.finding import Finding
-from ..findings.known import shares
 from ..output.terminal import counted, duration
 from ..process.targets import item_has_contract, marked
 from .members import headcount, line, lines
 from .session import Session
+from .shares import shares
 from .unchanged import unchanged
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0

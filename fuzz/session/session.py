@@ -29,7 +29,6 @@ from ..findings.known import (
     USERS,
     Choice,
     Expected,
-    Share,
     add,
     is_certain,
     verify,
@@ -52,6 +51,7 @@ from ..system.files import sweep
 from ..system.lock import alone
 from .interrupt import Interrupt
 from .members import Roster
+from .shares import Share
 
 MANY = 0.05
 """A pass is listed if at least this share of its checks ended in a known bug."""

@@ -14,7 +14,7 @@ from relaxfuzz.corpus.grades import RARE, grade, rare_in, rare_of
 from relaxfuzz.corpus.knowns import SHIPPED, Known, knowns
 from relaxfuzz.corpus.page import PAGE, judged, page
 from relaxfuzz.fuzz.findings.confirm import DEATHS
-from relaxfuzz.fuzz.findings.renewal import alike, shared
+from relaxfuzz.fuzz.renewal.records import alike, shared
 from relaxfuzz.oracles.grades.grade import Grade
 from relaxfuzz.oracles.identity import SHARED
 from relaxfuzz.oracles.tiers import ORACLES

@@ -1,9 +1,8 @@
-"""Keys: what is dropped from messages of TVM, what is kept, and which keys differ.
-
-The messages are those that TVM 0.27 gave on modules of its own tests.
-"""
+"""Keys: which exceptions, differences and ill-formed modules have one, and headlines for people."""
 
 from __future__ import annotations
+
+import runpy
 
 import pytest
 import tvm
@@ -11,190 +10,11 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.corpus.knowns import SHIPPED
 from relaxfuzz.oracles import keys
 from relaxfuzz.oracles.structural import checkers, interface
-
-SAME = [
-    (
-        "Check failed: (it_group != obj2group_.end()) is false: "
-        "Variable conv1 could not be found in any group",
-        "Check failed: (it_group != obj2group_.end()) is false: "
-        "Variable C could not be found in any group",
-    ),
-    (
-        'Cannot find global var "main" in the Module\ncandidates are: ["max_pool2d"]',
-        'Cannot find global var "main" in the Module\ncandidates are: ["te_func", "shape_func"]',
-    ),
-    (
-        "Check failed: (call->op.same_as(call_tir_op_)) is false: Only call_tir is supported in "
-        "primitive function, but got: R.add(lv5, gelu1)",
-        "Check failed: (call->op.same_as(call_tir_op_)) is false: Only call_tir is supported in "
-        'primitive function, but got: R.astype(x, dtype="float16")',
-    ),
-    (
-        "Check failed: signed_num_input <= func->params.size() (3 vs. 1) : Function was declared "
-        "to have 3 runtime inputs, but only has 1 parameters total.",
-        "Check failed: signed_num_input <= func->params.size() (2 vs. 0) : Function was declared "
-        "to have 2 runtime inputs, but only has 0 parameters total.",
-    ),
-    (
-        "Binary operators must have the same datatype for both operands.  However, R.add(lv1, "
-        "T.float32(1.0000000000000001e-05)) uses datatype T.float16 on the LHS (Type of "
-        'R.Tensor((32,), dtype="float16")), and datatype T.float32 on the RHS (Type of T.float32).',
-        "Binary operators must have the same datatype for both operands.  However, R.add(lv1, "
-        'bias) uses datatype T.float32 on the LHS (Type of R.Tensor((32, 8), dtype="float32")), '
-        'and datatype T.int32 on the RHS (Type of R.Tensor((8,), dtype="int32")).',
-    ),
-    (
-        "Binary operators must have the same datatype for both operands.  However, R.add("
-        'metadata["ir.GenericConst"][0], T.float32(1e-05))\n# Metadata omitted. Use show_meta=True '
-        "in script() method to show it. uses datatype T.float64 on the LHS (Type of T.float32).",
-        "Binary operators must have the same datatype for both operands.  However, R.add(lv1, "
-        "T.float32(1e-05)) uses datatype T.float16 on the LHS (Type of T.float32).",
-    ),
-    (
-        "Check failed: (StructuralEqual()(old, new)) is false: "
-        "Inconsistent buffers T_multiply and A mapped to the same relax var: lv10",
-        "Check failed: (StructuralEqual()(old, new)) is false: "
-        "Inconsistent buffers compute and B mapped to the same relax var: gv2",
-    ),
-    (
-        "Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: "
-        "Inconsistent buffers flatten and lv0 mapped to the same relax var: gv",
-        "Check failed: (ffi::StructuralEqual()((*it).second.type(), new_buf.type())) is false: "
-        "Inconsistent buffers T_add and A mapped to the same relax var: lv27",
-    ),
-    (
-        "Function # from tvm.script import relax as R\n\n@R.function\ndef main(x: R.Tensor((2,)))"
-        f"{'    lv = R.add(x, x)' * 1_000} has true for relax.force_pure but false for is_pure",
-        "Function # from tvm.script import tirx as T\n\n@R.function\ndef f(n: T.int64)\n    pass"
-        " has true for relax.force_pure but false for is_pure",
-    ),
-    (
-        "error: 'Var' object has no attribute 'get_symbolic_vars'\n --> <str>:8:5\n   |  \n"
-        " 8 |  def f(x):\n   |  ^^^^^^",
-        "error: 'Op' object has no attribute 'get_symbolic_vars'\n --> <str>:12:9\n   |  \n"
-        "12 |  def func(fget_param: R.Any):\n   |  ^^^^^^^^^^^",
-    ),
-    ("Do not have a default for relax.expr.If", "Do not have a default for ir.StringImm"),
-    (
-        "Function 0x56321c3d9cb0 is annotated as pure but contains an impure call: "
-        'R.call_packed("f", x).  Please set relax.force_pure to true',
-        "Function 0x7f00aa is annotated as pure but contains an impure call: "
-        'R.call_packed("g", y, sinfo_args=(R.Tuple,)).  Please set relax.force_pure to true',
-    ),
-    (
-        'In ir.Op(span=None, name="relax.multiply", arguments=(ir.ArgumentInfo(name="x1"),)), the '
-        "first input shape at dim 1 is 3 and the second input shape at dim 1 is 4",
-        'In ir.Op(span=None, name="relax.add", arguments=()), the '
-        "first input shape at dim 0 is 7 and the second input shape at dim 2 is 16",
-    ),
-    (
-        "the LHS x3 has shape R.shape([4, 4, 4]), while the RHS gv1 has shape R.shape([2])",
-        "the LHS lv has shape R.shape([8]), while the RHS weight has shape R.shape([4, 4])",
-    ),
-    (
-        "the argument gv is instead of type R.Tuple(R.Tensor((2,)), R.Tensor((2,)))",
-        "the argument lv12 is instead of type R.Tuple(R.Tensor((4, 4)))",
-    ),
-    # A constant, a variable, a tuple or an expression of dimensions: what is there is an accident.
-    (
-        'the LHS metadata["relax.expr.Constant"][0] has shape R.shape([4, 4])',
-        "the LHS lv has shape R.shape([8])",
-    ),
-    (
-        "Operator ir.Op(x) requires argument 0 (x1) to be a tensor.  However, the argument "
-        "(y, x1) is instead of type R.Tuple(R.Tensor((2,)))",
-        "Operator ir.Op(x) requires argument 1 (condition) to be a tensor.  However, the argument "
-        "n > T.int64(3) is instead of type R.Prim",
-    ),
-    (
-        "Function has multiple symbolic variables with the name n, all of them named n",
-        "Function has multiple symbolic variables with the name k, all of them named k",
-    ),
-    ("the layout is ABC, not NCHW", "the layout is ABCD, not NCW"),
-    (
-        "Invalid use of undefined variable count  While this variable was previously defined",
-        "Invalid use of undefined variable blockIdx.x  While this variable was previously defined",
-    ),
-    (
-        "Invalid use of undefined variable size",
-        "Invalid use of undefined variable cse_v1",
-    ),
-    (
-        "Check failed: (it != relaxed_accesses_.end()) is false: count is allocated but not "
-        "accessed within block scope",
-        "Check failed: (it != relaxed_accesses_.end()) is false: E is allocated but not accessed "
-        "within block scope",
-    ),
-    # The messages of TVM 0.26 for the same bugs: classes have moved, or have another name.
-    (
-        "Cannot treat type `ir.GenericConst` as type `ir.Var`",
-        "Cannot treat type `relax.expr.Constant` as type `ir.Var`",
-    ),
-    (
-        "Check failed: (func->body.as<s_tir::SBlockRealizeNode>()) is false: no root block",
-        "Check failed: (func->body.as<SBlockRealizeNode>()) is false: no root block",
-    ),
-    (
-        "Check failed: (prim_value.as<PrimVar>()) is false: expected to be single tirx var.",
-        "Check failed: (prim_value.as<tirx::PrimVar>()) is false: expected to be single tirx var.",
-    ),
-    # Buffers of TOPI have no name.
-    (
-        "TIR is ill-formed: buffer  is used at <root>.body without a prior DeclBuffer",
-        "TIR is ill-formed: buffer out is used at <root>.body without a prior DeclBuffer",
-    ),
-]
-
-
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_messages_of_one_cause_are_one(one: str, other: str) -> None:
-    assert keys.message(one) == keys.message(other)
-
-
-def test_messages_of_different_causes_have_different_keys() -> None:
-    every = {keys.message(one) for one, _ in SAME} | {
-        keys.message("Check failed: (memo_.count(expr)) is false: Could not find memo-ized group"),
-        keys.message("cannot construct an Array of negative size"),
-        keys.message("Cannot convert from type `ffi.Array` to `ir.Expr`"),
-        keys.message("Cannot convert from type `ir.IntImm` to `ffi.Array`"),
-    }
-    assert len(every) == len(SAME) + 4
-
-
-def test_names_of_the_module_at_hand_are_dropped() -> None:
-    def text(name: str) -> str:
-        return f"{name}(x, f(y)) is impure, as is my_{name} of call_tir"
-
-    def shown(name: str) -> str:
-        x = relax.Var(f"my_{name}", relax.TensorType((2,), "float32"))
-        with keys.about(tvm.IRModule({name: relax.Function([x], relax.SeqExpr([], x), x.ty)})):
-            return keys.message(text(name))
-
-    assert shown("kernel") == shown("other") == "<node> is impure, as is <name> of call_tir"
-    assert "kernel" in keys.message(text("kernel"))
-
-
-def test_source_text_of_a_failed_check_is_kept() -> None:
-    text = "Check failed: (it2 != obj2group_.end()) is false: Variable x3 is lost"
-    assert keys.message(text).startswith("Check failed: (it2 != obj2group_.end()) is false:")
-
-
-def test_what_tvm_appends_is_dropped() -> None:
-    short = "Only tensors are supported"
-    assert keys.message(f"{short}\n\nError in pass: FuseOps\nlocation:\n@R.function ...") == short
-
-
-def test_own_operators_of_the_compiler_are_kept_where_asked() -> None:
-    text = "the expression R.builtin.alloc_tensor(R.shape([2]), 0) is annotated as R.Tensor((2,))"
-    assert "R.builtin.alloc_tensor is annotated" in keys.message(text, ops=True)
-    assert "R.add" not in keys.message("the expression R.add(x, y) is wrong", ops=True)
-
-
-def test_long_messages_do_not_take_long() -> None:
-    keys.message("(" * 5_000 + "a, 1, " * 20_000)
-    keys.message("R.add(" * 5_000)
+from relaxfuzz.oracles.text.frames import LEGALIZATION
+from relaxfuzz.oracles.violation import Raised
 
 
 def failure(mod: tvm.IRModule) -> Exception:
@@ -210,16 +30,26 @@ def nothing_called_main(name: str) -> tvm.IRModule:
     return tvm.IRModule({name: func})
 
 
-def test_an_exception_is_known_by_type_text_and_place() -> None:
+def test_an_exception_is_known_by_its_class_and_the_condition_that_failed() -> None:
     one, other = (keys.exception(failure(nothing_called_main(n))) for n in ("first", "second"))
-    assert (one.key, one.place) == (other.key, other.place)
-    kind, text = one.key
-    assert kind == "ValueError"
-    assert "Cannot find global var" in text
+    assert one.detail != other.detail, "it names what is in the module"
+    assert (one.key, one.trace, one.place) == (other.key, other.trace, other.place)
+    assert one.key == ("ValueError", one.trace.condition)
     assert one.place.startswith("ir/module.cc:")
-    assert one.raised is not None
-    assert (one.raised.kind, one.raised.text) == (kind, text)
-    assert not one.raised.legalizes
+    assert one.trace.condition.startswith(one.place)
+    assert one.trace.functions[-1] == "IRModuleNode::GetGlobalVar"
+    assert one.raised == Raised("ValueError")
+
+
+def test_the_source_text_of_a_failed_check_is_the_condition() -> None:
+    mod = runpy.run_path(str(SHIPPED / "merge-composite-only-main.py"))["mod"]
+    with pytest.raises(tvm.error.InternalError, match="could not be found in any group") as info:
+        relax.transform.MergeCompositeFunctions()(mod)
+    found = keys.exception(info.value)
+    assert found.key == ("InternalError", "(it_group != obj2group_.end())")
+    assert found.trace.condition == "(it_group != obj2group_.end())"
+    assert found.trace.functions[-1] == "OperatorFusor::GetGroupFromVar"
+    assert "Check failed: (it_group != obj2group_.end()) is false" in found.title
 
 
 def test_frames_outside_of_the_pass_are_no_place() -> None:
@@ -228,7 +58,11 @@ def test_frames_outside_of_the_pass_are_no_place() -> None:
 
     with pytest.raises(ValueError, match="own file") as info:
         helper()
-    assert keys.exception(info.value).place.startswith("test_keys.py:")
+    found = keys.exception(info.value)
+    assert found.place.startswith("test_keys.py:")
+    assert found.key == ("ValueError", 'raise ValueError("in the caller\'s own file")')
+    assert found.trace.functions[-1] == "test_keys.py:helper"
+    assert found.raised == Raised("ValueError", own="test_keys.py:helper")
 
 
 LONG = " && ".join(f"value_{i} == {i}" for i in range(30))
@@ -265,7 +99,9 @@ def test_an_exception_without_text_is_known_by_its_function() -> None:
 
     with pytest.raises(AssertionError) as info:
         asserting()
-    assert keys.exception(info.value).key == ("AssertionError", "asserting")
+    found = keys.exception(info.value)
+    assert found.title == "AssertionError in test_keys.py:asserting"
+    assert found.key == ("AssertionError", "raise AssertionError")
 
 
 # Differences
@@ -355,7 +191,8 @@ def test_an_undefined_value_has_one_key_whatever_its_name_and_type() -> None:
     ]
     assert flaws[0] is not None
     assert flaws[1] is not None
-    assert flaws[0].key == flaws[1].key == ("ill-formed", "Var <name> is not defined.", "value")
+    place = "WellFormedChecker::VisitExpr_(VarNode)"
+    assert flaws[0].key == flaws[1].key == ("ill-formed", place, "value")
 
 
 def test_an_undefined_dimension_is_another_bug_than_an_undefined_value() -> None:
@@ -389,7 +226,7 @@ def test_types_that_do_not_fit_are_one_bug_wherever_they_are_found() -> None:
         func = relax.Function([x], seq, ret_ty=other).with_attr("global_symbol", "main")
         flaw = checkers.flaw(tvm.IRModule({"main": func, gvar: callee}))
         assert flaw is not None
-        assert flaw.key == ("ill-formed", "a type does not fit", ""), flaw.title
+        assert flaw.key == ("ill-formed", "a type does not fit"), flaw.title
 
 
 def test_a_well_formed_module_has_no_flaw() -> None:
@@ -533,14 +370,43 @@ class Narrows(relax.PyExprMutator):
 
 
 @I.ir_module
-class Mixed:
+class Added:
     @R.function
     def main(x: R.Tensor((2, 2), "float64")) -> R.Tensor((2, 2), "float64"):
         y = R.astype(x, "float64")
         return R.add(y, x)
 
 
+@I.ir_module
+class Multiplied:
+    @R.function
+    def main(w: R.Tensor((8,), "float64")) -> R.Tensor((8,), "float64"):
+        z = R.astype(w, "float64")
+        return R.multiply(w, z)
+
+
 def test_which_operator_refuses_the_operands_of_a_pass_is_an_accident() -> None:
-    with pytest.raises(TypeError, match="same datatype") as raised:
-        Narrows(Mixed).visit_expr(Mixed["main"])
-    assert keys.exception(raised.value).key == ("TypeError", keys.REFUSED)
+    found = []
+    for mod in (Added, Multiplied):
+        with pytest.raises(TypeError, match="same datatype") as raised:
+            Narrows(mod).visit_expr(mod["main"])
+        found.append(keys.exception(raised.value))
+    assert found[0].detail != found[1].detail
+    assert found[0].key == found[1].key
+    assert found[0].trace == found[1].trace
+    assert found[0].trace.functions[-1] == "InferBinaryArithOpOutDtype"
+
+
+def test_an_elementwise_operator_that_a_legalization_fails_at_is_an_accident() -> None:
+    found = []
+    for op in (relax.op.add, relax.op.subtract, relax.op.divide):
+        x = relax.Var("x", relax.TensorType(dtype="float32", ndim=2))
+        builder = relax.BlockBuilder()
+        with builder.function("main", [x]):
+            builder.emit_func_output(builder.emit(op(x, x)))
+        with pytest.raises(Exception) as info:  # noqa: PT011  whatever TVM raises
+            relax.transform.FoldConstant()(builder.get())
+        found.append(keys.exception(info.value))
+    assert len({each.trace for each in found}) == 1
+    assert len({each.key for each in found}) == 1
+    assert {each.raised.within for each in found if each.raised is not None} == {LEGALIZATION}

@@ -46,6 +46,7 @@ def passed_over(*ops: Callable[[relax.Expr], relax.Expr]) -> Finding:
         versions=versions(),
         calls=(LEGALIZE,),
         confirmed=True,
+        reduced=True,
     )
     return dataclasses.replace(found, evidence=evidence_of(mod, silent, whole=True))
 
@@ -87,7 +88,7 @@ def test_what_no_evidence_can_be_taken_of_is_reported_all_the_same(
     reported: list[Finding] = []
     with Store(tmp_path) as store:
         worker = Triage(store, pool, reported.append)
-        worker.add(dataclasses.replace(passed_over(relax.op.exp), evidence=None))
+        worker.add(dataclasses.replace(passed_over(relax.op.exp), evidence=None, reduced=False))
         worker.drain(60, lambda: None)
     # Both the finding and the fault are reported.
     assert len(reported) == 1

@@ -14,16 +14,18 @@ from typer.testing import CliRunner, Result
 
 from relaxfuzz.compat.release import build_name, versions
 from relaxfuzz.compat.serialization import save_json
+from relaxfuzz.corpus.knowns import knowns
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.rows import BY_HAND
+from relaxfuzz.fuzz.findings.rows import BY_HAND, SAME
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.exhibit import Exhibit
+from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Case, Violation, silent
 from tests.fuzz.changed import changed
 
@@ -51,6 +53,7 @@ def made(op: Callable[[relax.Expr], relax.Expr], ty: relax.Type, call: PassCall)
         versions=versions(),
         calls=(call,),
         confirmed=True,
+        reduced=True,
         evidence=evidence_of(mod, silent, whole=True),
     )
 
@@ -79,6 +82,11 @@ def out(tmp_path: Path, findings: list[Finding]) -> Path:
     return folder
 
 
+def of(folder: Path) -> tuple[object, ...]:
+    """Options for what is recorded in a folder."""
+    return ("--out", folder, "--format", "diff")
+
+
 def listed(out: Path, *options: str) -> list[dict[str, object]]:
     done = relaxfuzz(out, "--json", *options)
     assert done.exit_code == 0, done.output
@@ -100,20 +108,22 @@ def test_one_bug_is_one_row(out: Path, findings: list[Finding]) -> None:
     assert f"{findings[2].title}"[:30] in table.output
 
 
-def test_what_may_be_known_is_told_behind_what_is_new(
+def test_what_is_similar_to_a_known_bug_is_told_behind_what_is_new(
     tmp_path: Path, findings: list[Finding]
 ) -> None:
-    unknown = findings[2]
+    new = findings[2]
     fused = (PassCall("FuseOps()"),)
     other = Violation("other", "", ("other",), oracle="crash", pass_name="FuseOps")
-    doubtful = dataclasses.replace(unknown, violation=other, calls=fused, unlike=("some-bug",))
-    folder = tmp_path / "doubtful"
+    text = "some-bug (with relax.take)"
+    similar = dataclasses.replace(new, violation=other, calls=fused, similar=text)
+    folder = tmp_path / "similar"
     with Store(folder) as store:
-        store.put(doubtful)
-        store.put(unknown)
+        store.put(similar)
+        store.put(new)
     states = [row["status"] for row in listed(folder)]
-    assert states == ["new", "perhaps known: some-bug"]
+    assert states == ["new", "similar to some-bug"]
     assert [row["status"] for row in listed(folder, "--new")] == ["new"]
+    assert f"similar to the known bug {text}" in relaxfuzz("show", similar.id, *of(folder)).stderr
 
 
 def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
@@ -262,7 +272,7 @@ def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Fin
 def test_show_gives_the_reason_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
     done = relaxfuzz("show", findings[1].id, "--out", out, "--format", "issue")
     assert done.exit_code == 0, done.output
-    assert "calls of unknown shape, dtype or type" in done.stderr
+    assert f"as {findings[0].id}: {SAME}" in done.stderr
     assert "```python" in done.stdout
 
 
@@ -289,7 +299,8 @@ def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> 
 
 
 def test_what_another_tvm_wrote_is_listed(out: Path, findings: list[Finding]) -> None:
-    old = changed(findings[2], key=("old",), module="{}", versions={"tvm": "0.1"})
+    elsewhere = Trace(("user_passes.py:elsewhere",), "raise KeyError")
+    old = changed(findings[2], trace=elsewhere, module="{}", versions={"tvm": "0.1"})
     with Store(out) as store:
         store.put(old)
     (row,) = (row for row in listed(out) if row["id"] == old.id)
@@ -320,6 +331,46 @@ def test_people_judge(out: Path, findings: list[Finding]) -> None:
     assert relaxfuzz("verdict", own, "", "--out", out).output == f"{own}: no verdict (by design)\n"
 
 
+def test_people_record_that_a_row_is_a_known_bug(
+    out: Path, findings: list[Finding], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own, name = findings[2], "lift-params-undefined-output"
+    done = relaxfuzz("known", own.id[:6], name, "--out", out)
+    assert (done.exit_code, done.output) == (
+        0,
+        f"{own.id}: {name}, in relaxfuzz-known/{name}.toml\n",
+    )
+    (one,) = knowns(tmp_path / "relaxfuzz-known")
+    assert (one.name, one.identities) == (name, (own.identity,))
+    assert one.path.read_text().count("[[also]]") == 1
+    (row,) = listed(out, "--pass", "raises_on_exp")
+    assert (row["status"], row["known"]) == ("known", name)
+    # Whoever says so again changes nothing; another folder gets a record of its own.
+    before = one.path.read_text()
+    assert relaxfuzz("known", own.id, name, "--out", out).exit_code == 0
+    assert one.path.read_text() == before
+    folder = ("--known", tmp_path / "another")
+    assert relaxfuzz("known", own.id, name, *folder, "--out", out).exit_code == 0
+    (other,) = knowns(tmp_path / "another")
+    assert other.identities == one.identities
+    assert one.path.read_text() == before
+
+
+def test_a_row_may_be_a_known_bug_in_several_ways(
+    out: Path, findings: list[Finding], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each finding of the row is one; those that one identity covers are one."""
+    monkeypatch.chdir(tmp_path)
+    one, other, own = findings
+    relaxfuzz("merge", own.id, one.id, "--out", out)
+    name = "lift-params-undefined-output"
+    assert relaxfuzz("known", own.id, name, "--out", out).exit_code == 0
+    (bug,) = knowns(tmp_path / "relaxfuzz-known")
+    assert one.identity == other.identity
+    assert set(bug.identities) == {own.identity, one.identity}
+
+
 def test_a_wrong_id_or_verdict_is_a_mistake(out: Path, findings: list[Finding]) -> None:
     own = findings[2].id
     swapped = own[1] + own[0] + own[2:]
@@ -328,6 +379,10 @@ def test_a_wrong_id_or_verdict_is_a_mistake(out: Path, findings: list[Finding]) 
         (("verdict", own, "wontfx"), "Did you mean 'wontfix'?"),
         (("show", own, "--format", "isue"), "Did you mean 'issue'"),
         (("note", "", "x"), "several findings begin with ''"),
+        (
+            ("known", own, "lift-params-undefined-outptu"),
+            "Did you mean 'lift-params-undefined-output'",
+        ),
     ):
         done = relaxfuzz(*arguments, "--out", out)
         assert done.exit_code == 2

@@ -92,6 +92,14 @@ def test_a_large_module_with_all_that_a_bug_needs_is_presumed_to_show_it(rows: R
     assert together(rows) == ["ac", "b"]
 
 
+def test_it_does_not_matter_which_of_a_large_and_a_minimized_module_comes_first(
+    rows: Rows,
+) -> None:
+    rows.enter("a", LARGE, ("relax.sort", "unknown shape"))
+    assert rows.enter("b", SHAPE) == "a"
+    assert together(rows) == ["ab"]
+
+
 def test_an_identity_outlives_the_process(tmp_path: Path) -> None:
     """All that it consists of."""
     raised = Identity(
