@@ -165,6 +165,9 @@ class PassContract:
     what the ones before it give, is reported as theirs. None: it is no pipeline."""
     share: float | None = None
     """Of the checks of a campaign; None: that of every pass, which depends on its cost."""
+    shares: str = ""
+    """Code of TVM that it shares with other passes, by the name that is blamed; a pass that does
+    nothing else shows what that does."""
     ops_alike: bool = False
     """It treats all operators of the model alike: none is an ingredient of its bugs."""
     expressions: bool = False

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from ...compat import availability
 from ...compat.release import same_build, versions
-from ...oracles.catalogue import parts
+from ...oracles.catalogue import catalogue, parts
+from ...oracles.catalogue.common import REWRITER
 from ...oracles.check import ORACLES
 from ...oracles.identify import identity_of
 from ...oracles.identity import is_alike
-from ...oracles.passcall import bare_call
+from ...oracles.passcall import PassCall, bare_call
 from ...oracles.text.exhibit import Exhibit, alone
 from ...oracles.violation import Violation
 from ..process import death
@@ -22,6 +23,25 @@ from .finding import Finding
 
 PATIENT = replace(LIMITS, step_seconds=30.0)
 """For a hang that was seen: what only takes long comes to its end."""
+
+_NOWHERE = PassCall(
+    "nowhere()",
+    imports=(
+        "from tvm.relax import dpl",
+        """
+def nowhere():
+    pattern = dpl.is_gv("no function has this name")
+
+    def rewritten(func, mod, context):
+        return dpl.rewrite_call(pattern, lambda expr, matches: expr, func)
+
+    return relax.transform.function_pass(rewritten, opt_level=0)
+""",
+    ),
+)
+
+SHARED = {REWRITER: _NOWHERE}
+"""By code that passes share: a pass that does nothing else. A pattern that matches nothing."""
 
 DEATHS = frozenset(death.value for death in Death)
 
@@ -120,13 +140,17 @@ def _inside(executor: Executor, finding: Finding) -> str:
     if not finding.blames_last:
         return ""
     here = parts(finding.pass_name) - availability.current().passes.keys()
-    for part in sorted(here, key=lambda name: (len(parts(name)), name)):
+    inside = {name: bare_call(name) for name in sorted(here, key=lambda n: (len(parts(n)), n))}
+    contract = catalogue.get(finding.pass_name)
+    if contract is not None and contract.shares:
+        inside[contract.shares] = SHARED[contract.shares]
+    for part, call in inside.items():
         job = Check(
             module=finding.module,
-            calls=(*finding.calls[:-1], bare_call(part)),
+            calls=(*finding.calls[:-1], call),
             oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         )
-        blamed = replace(finding.reported, blamed=(part,))
-        if any(is_alike(identity_of(v), blamed) for v in check(executor, job)):
+        wanted = replace(finding.reported, blamed=(call.name,))
+        if any(is_alike(identity_of(v), wanted) for v in check(executor, job)):
             return part
     return ""

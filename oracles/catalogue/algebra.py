@@ -13,7 +13,7 @@ from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
-from .common import REWRITING, all_of, any_of, one_of
+from .common import REWRITER, REWRITING, all_of, any_of, one_of
 
 OPERATORS = (Stage.RAW,)
 """The stage in which modules still call operators."""
@@ -79,6 +79,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(_several_matmuls, ("matmul",), (("matmul", "matmul"),)),
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.5,
     ),
     PassContract(
@@ -87,12 +88,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=all_of("relax.add", "relax.matmul"),
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.3,
     ),
     PassContract(
         name="ReorderPermuteDimsAfterConcat",
         stages=OPERATORS,
         inside=REWRITING,
+        shares=REWRITER,
         looks_for=all_of("relax.permute_dims", "relax.concat"),
         cost=0.3,
     ),
@@ -100,6 +103,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="ReorderTakeAfterMatmul",
         stages=OPERATORS,
         inside=REWRITING,
+        shares=REWRITER,
         looks_for=all_of("relax.take", "relax.matmul"),
         cost=0.3,
     ),
@@ -116,6 +120,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_filtered,
         exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.3,
     ),
     PassContract(
@@ -124,6 +129,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=any_of("relax.reshape"),
         post=_no_redundant_reshape,
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.3,
     ),
     PassContract(
@@ -131,6 +137,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=OPERATORS,
         looks_for=all_of("relax.nn.conv2d", "relax.nn.batch_norm", traits=[Trait.CONSTANTS]),
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.3,
     ),
     PassContract(

@@ -28,6 +28,9 @@ CLEANUP = ("CanonicalizeBindings", "DeadCodeElimination")
 REWRITING = ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeElimination")
 """What rewriting by patterns runs on its results: src/relax/ir/dataflow_expr_rewriter.cc."""
 
+REWRITER = "PatternMatchingRewriter"
+"""Rewriting by patterns, which renews the types of a function in which no pattern matches, too."""
+
 DEAD_CODE = Exemption(
     "fixpoint",
     "it runs DeadCodeElimination inside, one run of which can leave what the next one removes",

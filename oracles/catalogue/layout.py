@@ -16,7 +16,7 @@ from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Rejection, Sought
 from ..inspect import attr, calls_of, ops_used, prim_funcs
 from ..passcall import PassCall
-from .common import REWRITING, any_of, definition
+from .common import REWRITER, REWRITING, any_of, definition
 from .tensorir import ELEMENTWISE, IMPORTS, inputs, signature, spell
 
 # Desired layouts of data, weight and (as a third one) output; the first is the usual one.
@@ -248,6 +248,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of("relax.layout_transform"),
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.3,
     ),
 )

@@ -12,7 +12,7 @@ from ...generators.stages import Stage
 from ..contract import PassContract, Sought
 from ..inspect import calls_of, ops_used, static
 from ..passcall import PassCall
-from .common import REWRITING, definition
+from .common import REWRITER, REWRITING, definition
 from .rules import CONTEXTS, IMPORTS, MODULES, PATTERNS, Rule
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
@@ -86,6 +86,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         looks_for=_sought((*PATTERNS, *MODULES)),
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.5,
     ),
     PassContract(
@@ -94,6 +95,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=HIGH_LEVEL,
         looks_for=_sought(CONTEXTS),
         inside=REWRITING,
+        shares=REWRITER,
         cost=0.5,
     ),
 )

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+from collections.abc import Iterable
 
 import pytest
 
 from bench.checks import Costs
 from bench.find import MEETINGS, Campaign, Met, Times, campaign, yields
 from bench.versus import HERE
-from relaxfuzz.corpus.knowns import Lookup, knowns
+from relaxfuzz.corpus.knowns import Lookup, fields_of, knowns
+from relaxfuzz.oracles.identity import FailureKind, Identity
 
 NOBODY = Lookup((), "0.27.0")
+UNKNOWN = Identity(failure=FailureKind.RAISES, blamed=("Pass",), condition="(n > 0)")
 STATS = {"checks": 10, "seconds": 4.0, "sampled": {"evaluated": 5}}
 
 
@@ -21,9 +24,10 @@ def lines(*met: tuple[float, list[str], str], knowns: str = "abcd") -> list[str]
     """The events of a campaign: seconds, names and oracle of each report."""
     events: list[object] = [{"event": "start", "budget": 60, "knowns": list(knowns)}]
     for seconds, names, oracle in met:
-        key, times = [oracle, "Pass", "what"], {"seconds": seconds, "cpu": seconds / 2}
+        times = {"seconds": seconds, "cpu": seconds / 2}
+        what = {"oracle": oracle, "identity": fields_of(UNKNOWN), "made_of": ["relax.add"]}
         place = {"item": "Pass", "stage": "raw"}
-        events.append({"event": "met", **times, "key": key, "names": names, **place})
+        events.append({"event": "met", **times, **what, "names": names, **place})
     stats, stages = {"Pass": STATS}, {"raw": [10, 4.0]}
     events.append({"event": "end", "seconds": 60.0, "cpu": 30.0, "stats": stats, "stages": stages})
     return list(map(json.dumps, events))
@@ -35,11 +39,23 @@ def test_a_bug_is_found_by_the_first_report_of_it() -> None:
 
 
 def test_a_report_is_named_by_the_records_of_this_checkout_too() -> None:
-    record = knowns()[0]
+    record, mine = next(
+        (known, each)
+        for known in knowns()
+        for each in known.identities
+        if each.ingredients and not each.has_place
+    )
     line = json.loads(lines((2, [], "crash"))[1])
-    version = record.tvm.fails_on[0]
-    read = campaign([json.dumps({**line, "key": record.keys[0]})], Lookup([record], version))
-    assert record.name in read.first()
+    lookup = Lookup([record], record.tvm.fails_on[0])
+    seen = {**line, "identity": fields_of(mine.without_ingredients())}
+
+    def names(made_of: Iterable[str]) -> set[str]:
+        return {*campaign([json.dumps({**seen, "made_of": [*made_of]})], lookup).first()}
+
+    assert mine.ingredients
+    assert names({*mine.ingredients, "relax.add"}) == {record.name}
+    assert names(()) == set(), "the module lacks what the bug needs"
+    assert campaign([json.dumps(line)], lookup).first() == {}
 
 
 def test_what_is_not_found_counts_as_found_later() -> None:

@@ -52,4 +52,4 @@ def test_what_is_defined_inside_of_its_own_scope_is_complained_of() -> None:
     assert ir.tensor_ir_complaint(tvm.IRModule({"main": once})) is None
     complaint = ir.tensor_ir_complaint(tvm.IRModule({"main": twice}))
     assert complaint is not None
-    assert "multiple nested definitions of variable F" in complaint
+    assert "multiple nested definitions of variable F" in str(complaint)

@@ -64,6 +64,6 @@ def test_it_recognizes_its_own_reproducer(pool: LocalPool) -> None:
             shown += bool(findings)
             same = (record.sameness(each.identity) is Sameness.SAME for each in findings)
             if findings and not any(same):
-                missed.append((record.name, [each.identity for each in findings]))
-    assert missed == []
+                missed += [f"{record.name}: {each.identity}" for each in findings]
+    assert not missed, "\n".join(missed)
     assert shown >= LEAST * len(RECORDS), shown

@@ -96,7 +96,10 @@ def campaign_state(finding: Finding) -> State:
 def make_store(folder: Path) -> Path:
     """A store with findings that are one row, others, an unfinished run, and what is pending."""
     first = made_finding("exp")
-    others = [made_finding("sin"), made_finding("cos", key=("a", "b"))]
+    others = [
+        made_finding("sin", reason="unknown rank"),
+        made_finding("cos", key=("a", "b"), reason="unknown dtype"),
+    ]
     state = campaign_state(first)
     run = Run(
         command="run",
@@ -117,28 +120,23 @@ def make_store(folder: Path) -> Path:
         for finding in others:
             store.put(finding)
         store.put(changed(first, key=("met",), confirmed=False))
-        store.rows.enter(first.id, [])
-        store.rows.enter(others[0].id, [])
-        store.rows.enter(others[1].id, [])
+        store.rows.enter(first.id, first.identity)
+        store.rows.enter(others[0].id, others[0].identity)
+        store.rows.enter(others[1].id, others[1].identity)
         store.rows.merge(first.id, [others[0].id])
         store.rows.judge(first.id, verdict="true", note="seen\ntwice")
         number = store.runs.begin(run)
-        asked = _Checkpoint({"command": "run"}, {"LegalizeOps": ("t",)}, frozenset({"k"}), state)
+        asked = _Checkpoint({"command": "run"}, frozenset({"k"}), state)
         store.runs.checkpoint(number, run, asked.text())
         store.pend(changed(first, key=("pending",), confirmed=False))
     return folder
 
 
-def older(folder: Path, version: int) -> None:
-    """Make the store what a relaxfuzz of this schema version wrote."""
-    gone = {
-        1: ("pending", "members", "causes", "apart", "judgements", "runs"),
-        2: ("pending", "runs"),
-    }
+def without(folder: Path, *tables: str) -> None:
+    """Make the store what a process has left that was killed before it had made all tables."""
     with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as db:
-        for table in gone.get(version, ("pending",)):
+        for table in tables:
             db.execute(f"DROP TABLE {table}")
-        db.execute(f"PRAGMA user_version = {version}")
 
 
 # Damage

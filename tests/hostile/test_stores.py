@@ -30,7 +30,7 @@ from relaxfuzz.fuzz.findings import executable_text
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.replay import Item, Status, replay
 from relaxfuzz.fuzz.findings.script import is_reproducer
-from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store
+from relaxfuzz.fuzz.findings.store import DATABASE, SCHEMA_VERSION, BadStore, Store
 from relaxfuzz.fuzz.minimize import checkpoint
 from relaxfuzz.fuzz.minimize.checkpoint import Checkpoint
 from relaxfuzz.fuzz.minimize.parallel import State as Search
@@ -57,9 +57,9 @@ from .stores import (
     made_finding,
     make_store,
     nothing_outside,
-    older,
     read_all,
     shows,
+    without,
     write_all,
 )
 
@@ -150,19 +150,40 @@ def test_many_damaged_stores(original: Path, tmp_path: Path) -> None:
         print(f"{each.name}: {fuzz_stores(each, 500)}")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_an_old_store_is_read_as_it_is(store: Path, version: int) -> None:
+ROWS = ("members", "identities", "apart", "judgements")
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [("pending",), ("pending", "runs"), (*ROWS, "runs")],
+    ids=lambda names: "+".join(names),
+)
+def test_a_store_that_lacks_tables_is_read_as_it_is(store: Path, tables: tuple[str, ...]) -> None:
     with Store(store, create=False) as opened:
-        expected = [finding.id for finding in opened.findings()]
-    older(store, version)
+        expected = list(opened.findings())
+    without(store, *tables)
     before = (store / DATABASE).read_bytes()
     with Store(store, create=False) as opened:
-        assert [finding.id for finding in opened.findings()] == expected
+        assert list(opened.findings()) == expected
         opened.set_aside()
-        assert opened.rows.enter(expected[0], []) == opened.rows.of(expected[0])
+        first = expected[0]
+        assert opened.rows.enter(first.id, first.identity) == opened.rows.of(first.id)
     assert (store / DATABASE).read_bytes() == before
     with Store(store) as opened:  # and given what it lacks by whoever writes
-        assert len(opened.runs.all()) == (version == 3)
+        assert len(opened.runs.all()) == ("runs" not in tables)
+
+
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+@pytest.mark.parametrize("create", [False, True])
+def test_a_store_of_another_format_is_left_as_it_is(
+    store: Path, version: int, create: bool
+) -> None:
+    execute(store, f"PRAGMA user_version = {version}")
+    before = (store / DATABASE).read_bytes()
+    with pytest.raises(BadStore, match=f"has format {version}") as refused:
+        Store(store, create=create)
+    assert ("known --renew" in str(refused.value)) == (version < SCHEMA_VERSION)
+    assert (store / DATABASE).read_bytes() == before
 
 
 def test_reading_leaves_nothing_behind(store: Path) -> None:
@@ -190,7 +211,7 @@ HOSTILE = {
     "index": "CREATE INDEX i ON findings (upper(title))",
     "virtual": "CREATE VIRTUAL TABLE f USING fts5(x)",
     "column": "ALTER TABLE findings ADD COLUMN x TEXT DEFAULT 'x'",
-    "renamed": "ALTER TABLE causes RENAME TO other",
+    "renamed": "ALTER TABLE identities RENAME TO other",
 }
 
 
@@ -475,7 +496,7 @@ def fuzz_states(finding: Finding, count: int) -> Tally:
     go_on(state)
     night = Night(settings="0f", seed=3, after=2, replayed={"a": "fixed"}, back=("c",))
     search = Checkpoint(request={"TVM": "1"}, state=Search(module=finding.module), finding=finding)
-    kept = _Checkpoint({"a": 1}, {"p": ("t",)}, frozenset({"k"}), state)
+    kept = _Checkpoint({"a": 1}, frozenset({"k"}), state)
     texts: list[tuple[str, str]] = [
         ("state", state.to_json()),
         ("kept", kept.text().split("\n")[0]),
@@ -555,6 +576,8 @@ def test_many_damaged_messages(finding: Finding) -> None:
 
 # Settings, knowns, headers
 
+RECORD = 'what = "a"\nformat = 4\nreports = [["a", "b"]]\ntvm = "fails on 1"'
+
 TOML = (
     'budget = "9e9h"',
     f'budget = "{"9" * 4_000}h"',
@@ -572,12 +595,16 @@ TOML = (
     'corpus = ["/dev/zero", "/nowhere"]',
     'passes = ["\\u001b[2J"]',
     "x" * 100_000 + " = 1",
-    'what = ["a"]\nkey_format = 3\nkeys = [[]]\ntvm = 1\ntrigger = []',
-    'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on 1"\ntrigger = {a = 1}',
-    'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on 1"\n'
-    f'reproducer = "{"a" * 5_000}"',
-    "key_format = 1e400",
-    f'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
+    'what = ["a"]\nformat = 4\nreports = [[]]\ntvm = 1\nidentity = 7',
+    'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on 1"',
+    f'{RECORD}\nreproducer = "{"a" * 5_000}"',
+    f"{RECORD}\nidentity = {{a = 1}}",
+    f'{RECORD}\n[[identity]]\nfailure = "boredom"\nblamed = ["a"]',
+    f'{RECORD}\n[[identity]]\nfailure = "dies"\nblamed = [["a"]]',
+    f'{RECORD}\n[[identity]]\nfailure = "dies"\nblamed = ["a"]\ningredients = {{a = 1}}',
+    f'{RECORD}\n[[also]]\nfailure = 1e400\nblamed = [""]\nsite = "a"',
+    "format = 1e400",
+    f'what = "a"\nformat = 4\nreports = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
 )
 
 
@@ -588,9 +615,9 @@ def fuzz_files(count: int) -> Tally:
         EXAMPLE.read_text(),
         *TOML,
         *(path.read_text() for path in corpus.found()[:3]),
-        "# pass: a\n# oracle: b\n# key: " + "[" * 5_000 + "\n# tvm: fails on 1\n"
+        "# pass: a\n# oracle: b\n# tvm: fails on " + "1, " * 5_000 + "\n"
         "# fails with: a\n# promise: b\n",
-        "# pass: a\n# oracle: b\n# key: 5\n# tvm: fails on 1\n# fails with: a\n# promise: b\n",
+        "# pass: a\n# oracle: b\n# tvm: fails on 1\n# fails with: a\n# promise: b\n",
         '{"tvm": "0.27.0", "python": "3.11"}',
     ]
     with tempfile.TemporaryDirectory(prefix="hostile-files-") as name:

@@ -350,7 +350,9 @@ def test_a_released_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path = script(
         tmp_path, 'assert tvm.__version__ != "0.26.0", "old"', before="import tvm", header=HEADER
     )
-    path.write_text(path.read_text().replace("# fails with: ValueError", "# fails with: AssertionError"))
+    path.write_text(
+        path.read_text().replace("# fails with: ValueError", "# fails with: AssertionError")
+    )
     result = CliRunner().invoke(app, ["bisect", str(path), "--tvm", "0.26.0"])
     assert result.exit_code == 1, result.output
     assert result.stdout.splitlines()[-1] == "first bad: 0.26.0, the first of these"

@@ -19,17 +19,16 @@ from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import (
     Choice,
     Expected,
-    Share,
     add,
     extend,
     is_certain,
     prune,
-    shares,
     tables,
     verify,
 )
 from relaxfuzz.fuzz.findings.replay import Status
 from relaxfuzz.fuzz.process.targets import PassStats
+from relaxfuzz.fuzz.session.shares import Share, shares
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.identity import Identity

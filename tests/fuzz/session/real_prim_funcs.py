@@ -30,6 +30,7 @@ from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS
 from relaxfuzz.generators.stages import DEVICE, TENSORIR, Stage, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.ingredients import ingredients
 from relaxfuzz.oracles.inspect import attr, prim_funcs
 
 ARCHIVE = Path(
@@ -110,6 +111,7 @@ class Conformance:
     def reports(self, name: str, stage: Stage, mod: tvm.IRModule) -> Iterator[Report]:
         """What is not known."""
         here = (each for each in catalogue.values() if stage in each.stages)
+        made_of = tuple(sorted(ingredients(mod)))
         drawn = [call_of(contract, mod, Random(name)) for contract in here]
         calls = tuple(call for call in drawn if call is not None)
         job = CheckEach(module=save_json(mod), calls=calls)
@@ -120,7 +122,11 @@ class Conformance:
             self.checks += 1
             for violation in answer.violations:
                 found = Finding(
-                    violation=violation, module="", versions=self._version, calls=(call,)
+                    violation=violation,
+                    module="",
+                    versions=self._version,
+                    calls=(call,),
+                    made_of=made_of,
                 )
                 if self._expected.of(found):
                     self.known += 1

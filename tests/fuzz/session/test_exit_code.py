@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.session.session import Session, session
+from relaxfuzz.fuzz.session.session import Session, event_of, session
+from relaxfuzz.oracles.grades.grade import Grade
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.text.frames import Trace
+from relaxfuzz.oracles.violation import Violation
 
 
 @pytest.fixture
@@ -34,3 +41,81 @@ def test_a_check_that_could_not_be_made_before_the_session_was_resumed(made: Ses
 def test_a_report_that_cannot_be_written_eats_no_finding(made: Session) -> None:
     made.no_report("no report in page.html")
     assert [made.exit_code(new=new) for new in (False, True)] == [3, 1]
+
+
+def finding(blamed: str, call: PassCall, similar: str = "") -> Finding:
+    """An exception, of grade B."""
+    trace = Trace((f"{blamed}::Visit",), "n > 0")
+    violation = Violation("it raises", "", ("ValueError",), trace=trace).blame("crash", blamed)
+    return Finding(
+        violation=violation,
+        module="{}",
+        calls=(call,),
+        versions={"tvm": "0.27.0.post1"},
+        confirmed=True,
+        similar=similar,
+    )
+
+
+OWN = PassCall("mine()", factory="my_passes.py:mine")
+NEW = finding("FuseOps", PassCall("FuseOps()"))
+SIMILAR = finding("FuseTIR", PassCall("FuseTIR()"), "a-bug (FuseTIR is blamed)")
+ON_THE_WAY = finding("TVMScript", OWN)
+OF_MINE = finding("mine", OWN)
+
+
+@pytest.mark.parametrize(
+    ("published", "code", "counts"),
+    [
+        ([], 0, (0, 0, 0)),
+        ([NEW], 1, (1, 0, 0)),
+        ([SIMILAR], 1, (1, 1, 0)),
+        ([ON_THE_WAY], 0, (0, 0, 1)),
+        ([OF_MINE], 1, (1, 0, 0)),
+        ([NEW, SIMILAR, ON_THE_WAY], 1, (2, 1, 1)),
+    ],
+)
+def test_what_is_met_of_tvm_while_a_users_pass_is_checked_does_not_fail(
+    made: Session,
+    capsys: pytest.CaptureFixture[str],
+    published: list[Finding],
+    code: int,
+    counts: tuple[int, int, int],
+) -> None:
+    """What is similar to a known bug does."""
+    made.triage.published.extend(published)
+    assert made.conclude(1, 1, 1.0) == code
+    (summary,) = map(json.loads, capsys.readouterr().out.splitlines())
+    names = ("findings", "similar_to_known", "of_tvm_on_the_way")
+    assert tuple(summary[name] for name in names) == counts
+
+
+def test_findings_of_a_lesser_grade_do_not_fail_where_that_is_asked_for(made: Session) -> None:
+    made.triage.published.append(NEW)
+    assert [made.conclude(1, 1, 1.0, fail_on=each) for each in Grade] == [0, 1, 1]
+
+
+def test_the_table_tells_apart_what_is_new_similar_and_of_tvm(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with session(tmp_path / "out", 1, Choice(shipped=False), as_json=False, pool=pool) as made:
+        made.triage.published.extend([NEW, SIMILAR, ON_THE_WAY])
+        made.conclude(1, 1, 0.5)
+    text = capsys.readouterr().out
+    order = ("FuseOps", "Similar to known bugs:", "FuseTIR", "Of TVM itself", "TVMScript")
+    places = [text.index(each) for each in order]
+    assert places == sorted(places)
+    told = "2 findings, 1 of TVM itself, 1 of them similar to known bugs, in 1 module"
+    assert told in " ".join(text.split())
+
+
+def test_an_event_has_the_identity_of_the_finding(made: Session) -> None:
+    event: dict[str, Any] = event_of(SIMILAR, made.store)
+    assert event["identity"] == {
+        "failure": "raises",
+        "blamed": ["FuseTIR"],
+        "site": ["FuseTIR::Visit"],
+        "condition": "n > 0",
+    }
+    assert (event["identity_format"], event["similar"]) == (4, SIMILAR.similar)
+    assert json.loads(json.dumps(event))["identity"] == event["identity"]

@@ -76,7 +76,7 @@ SUMMARY: ThreadSanitizer: data race /tvm/src/runtime/count.cc:3 in tvm::runtime:
             UNDEFINED,
             "UndefinedBehaviorSanitizer",
             (
-                "signed integer overflow: <node> cannot be represented in type <name>",
+                "signed integer overflow: <n> + <n> cannot be represented in type <n>",
                 "tvm::arith::Add",
             ),
         ),

@@ -13,10 +13,11 @@ from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.identify import identity_of
 from relaxfuzz.oracles.metamorphic import oracles, scripted
 from relaxfuzz.oracles.oracle import Oracle
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, mark_of
 
 from ..snippets import load_faults, run_snippet
 
@@ -226,7 +227,7 @@ def test_source_that_differs_is_a_fault_of_the_harness(monkeypatch: pytest.Monke
 
 
 def test_a_parser_may_say_nothing() -> None:
-    assert scripted.parser_message("error: ") == ""
+    assert scripted.parser_message(ValueError("error: ")) == ""
 
 
 def prints_a_call_of(op: str) -> tvm.IRModule:
@@ -251,15 +252,26 @@ def test_an_operator_without_a_function_is_one_key_whatever_its_name(op: str) ->
 
 
 def test_another_name_that_the_script_lacks_is_another_key() -> None:
-    lacks = scripted.parser_message("error: module 'tvm.tirx.script' has no attribute 'int32x3'")
-    assert lacks == "module <name> has no attribute '<dtype>'"
+    """No operator is printed by this name."""
+    mod = prints_a_call_of("tirx.dma_start_group")
+    lacks = "error: module 'tvm.tirx.script' has no attribute '{}'"
+    found, of_operator = (
+        scripted.unreadable(mod, AttributeError(lacks.format(name)))
+        for name in ("int32x3", "dma_start_group")
+    )
+    assert (found.key, found.reason) == ((scripted.UNREADABLE,), "")
+    assert of_operator.key == (scripted.NO_FUNCTION,) == (of_operator.reason,)
 
 
-def test_numbers_of_a_parsers_check_are_no_part_of_its_message() -> None:
-    check = "Check failed: value >= std::numeric_limits<float>::lowest()"
+def test_numbers_of_a_parsers_check_are_no_part_of_its_identity() -> None:
+    mod = prints_a_call_of("tirx.dma_start_group")
+    check = "value >= std::numeric_limits<float>::lowest()"
+    said = f"error: Check failed: {check} ({{0}} vs. -3e+38) : {{0}} is too low"
     one, other = (
-        scripted.parser_message(f"error: {check} ({number} vs. -3e+38) : {number} is too low")
+        scripted.unreadable(mod, ValueError(said.format(number)))
         for number in ("-1.79769e+308", "-1.5e+300")
     )
-    assert one == other
-    assert one.startswith(f"{check}:")
+    assert one.title != other.title
+    assert mark_of(one) == mark_of(other)
+    assert identity_of(one.blame("tvmscript", "P")) == identity_of(other.blame("tvmscript", "P"))
+    assert one.trace.condition == check

@@ -16,6 +16,8 @@ from tvm.script import tirx as T
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute.device import CPU, KINDS, missing
+from relaxfuzz.oracles.identify import identity_of
+from relaxfuzz.oracles.identity import FailureKind
 from relaxfuzz.oracles.on_device import oracle as on_device
 from relaxfuzz.oracles.on_device.explained import explained
 from relaxfuzz.oracles.passcall import PassCall
@@ -87,10 +89,12 @@ def test_a_pass_that_changes_values_is_not_this_oracles_to_report() -> None:
 def test_what_does_not_build_is_found_and_reproduced_by_a_file(tmp_path: Path) -> None:
     wrong = case("marks", faults.Remainders)
     (violation,), _ = found(wrong)
-    assert violation.full_key == (
-        *(ON_CPU, "tirx.build for llvm", "code for llvm fails to build"),
-        *("InternalError", "unknown intrinsic <node>"),
-    )
+    *key, message = violation.full_key
+    assert key == [ON_CPU, "tirx.build for llvm", "code for llvm fails to build", "InternalError"]
+    assert message.startswith("unknown intrinsic ")
+    identity = identity_of(violation)
+    assert (identity.failure, identity.blamed) == (FailureKind.RAISES, ("tirx.build for llvm",))
+    assert identity.site[-1] == "codegen::CodeGenLLVM::CreateIntrinsic"
     (brief,) = ORACLES[ON_CPU].checks(wrong, violation, brief=True)
     (whole,) = ORACLES[ON_CPU].checks(wrong, violation, brief=False)
     for number, text in enumerate((brief, whole)):
