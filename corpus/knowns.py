@@ -195,10 +195,10 @@ def identity_from(fields: Mapping[str, Any]) -> Identity:
     given = fields.get("ingredients")
     return Identity(
         failure=FailureKind(fields["failure"]),
-        how=str(fields.get("how", "")),
+        how=_word("how", fields),
         blamed=_texts("blamed", fields["blamed"], least=1),
         site=_texts("site", fields.get("site", [])),
-        condition=str(fields.get("condition", "")),
+        condition=_word("condition", fields),
         ingredients=None if given is None else frozenset(_texts("ingredients", given)),
     )
 
@@ -215,6 +215,15 @@ def fields_of(identity: Identity) -> dict[str, Any]:
     }
     table = {name: value for name, value in table.items() if value}
     return table if given is None else {**table, "ingredients": sorted(given)}
+
+
+def reports_of(fields: Mapping[str, Any]) -> tuple[Report, ...]:
+    """The reports that a record names.
+
+    Raises:
+        ValueError: it names none, or they are of another form.
+    """
+    return tuple(_texts("each of reports", each, 2) for each in _list(fields.get("reports")))
 
 
 def _known(path: Path, fields: Mapping[str, Any]) -> Known:
@@ -236,7 +245,7 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
             for name in ("identity", "also")
             for table in _tables(name, fields.get(name, []))
         ),
-        reports=tuple(_texts("each of reports", each, 2) for each in _list(fields["reports"])),
+        reports=reports_of(fields),
         tvm=claim(_text("tvm", fields["tvm"])),
         fails_with=_optional("fails_with", fields),
         reproducer=_reproducer(path, fields),
@@ -259,6 +268,10 @@ def _reproducer(path: Path, fields: Mapping[str, Any]) -> Path | None:
     if not _is_file(path.parent / name):
         raise ValueError(f"Expected the path of a file but got reproducer={name!r}")
     return path.parent / name
+
+
+def _word(name: str, fields: Mapping[str, Any]) -> str:
+    return _text(name, fields[name]) if name in fields else ""
 
 
 def _optional(name: str, fields: Mapping[str, Any]) -> str | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .catalogue import catalogue, parts
+from .catalogue.common import REWRITER
 from .identity import FailureKind, Identity
+from .ingredients import ELEMENTWISE
 from .keys import computes
 from .passcall import PassCall, is_users
 from .text.frames import LEGALIZATION
@@ -52,6 +55,9 @@ def identity_of(
     blamed, condition = known.inside or violation.pass_name, violation.trace.condition
     if violation.reason:
         site, condition = (), violation.reason
+    if blamed == REWRITER and failure is FailureKind.RAISES:
+        # Whoever calls the rewriting: a pass of TVM, or of the user's.
+        site = tuple(itertools.dropwhile(lambda name: not name.startswith("relax/dpl/"), site))
     within = "" if violation.raised is None else violation.raised.within
     if failure is FailureKind.RAISES and within:
         blamed = within
@@ -77,12 +83,18 @@ def identity_of(
 
 
 def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] | None:
-    """Without operators of the model where the pass treats them alike."""
-    if ingredients is None or blamed not in catalogue or not catalogue[blamed].ops_alike:
-        return ingredients
-    return frozenset(
-        each for each in ingredients if not each.startswith("relax.") or not computes(each)
-    )
+    """Without elementwise operators, and without all of the model where the pass treats them alike."""
+    if ingredients is None:
+        return None
+    alike = blamed in catalogue and catalogue[blamed].ops_alike
+
+    def counts(ingredient: str) -> bool:
+        operator = ingredient.partition(" ")[0]
+        if not operator.startswith("relax.") or not computes(operator):
+            return True
+        return not alike and operator not in ELEMENTWISE
+
+    return frozenset(filter(counts, ingredients))
 
 
 def _is_of_legalized(violation: Violation, failure: FailureKind) -> bool:

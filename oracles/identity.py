@@ -82,21 +82,13 @@ class Identity:
         named = self.failure is FailureKind.FORM and bool(self.condition)
         return named or self.failure is FailureKind.ACCEPTED
 
-    def without_ingredients(self) -> Identity:
-        """What is known before the module is minimized."""
-        return Identity(
-            failure=self.failure,
-            how=self.how,
-            blamed=self.blamed,
-            site=self.site,
-            condition=self.condition,
-        )
-
 
 def compare(one: Identity, other: Identity) -> Sameness:
-    """Same: failure, blamed and site agree and, where the site has no place of its own, the
-    ingredients. Similar: only the site agrees, or blamed and ingredients do, and no site
-    contradicts.
+    """How much two identities agree.
+
+    Same: failure, blamed and site agree and, where the site has no place of its own, the
+    ingredients. Similar: the site agrees and another pass is blamed, or blamed and ingredients
+    agree and no site contradicts.
     """
     failure = (one.failure, one.how) == (other.failure, other.how)
     blamed = not set(one.blamed).isdisjoint(other.blamed)
@@ -120,7 +112,7 @@ def distinction(one: Identity, other: Identity) -> str:
         found.append(f"{' or '.join(other.blamed)} is blamed")
     if not same_site(one, other):
         found.append(f"at {' > '.join(other.site[-2:]) or 'no known place'}")
-    elif not same_ingredients(one, other):
+    elif None not in (one.ingredients, other.ingredients) and not same_ingredients(one, other):
         lacking = sorted((other.ingredients or frozenset()) - (one.ingredients or frozenset()))
         found.append(f"with {', '.join(lacking) or 'less'}")
     return "; ".join(found)
@@ -142,7 +134,8 @@ def same_site(one: Identity, other: Identity) -> bool:
 def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bool:
     """A report on a module that is not minimized is presumed to be the bug.
 
-    Failure, blamed and site agree; and the module has all that the bug needs.
+    Failure, blamed and site agree; and the module has all that the bug needs. A bug that needs
+    nothing shows on every module.
 
     Args:
         made_of: the ingredients of the module.

@@ -1,7 +1,7 @@
 """Ingredients: the operators and kinds of nodes that a module is made of.
 
-Names, numbers, dtypes and the order of bindings are no ingredients, and elementwise operators
-neither. Those of a minimized module are what its bug needs.
+Names, numbers, dtypes and the order of bindings are no ingredients. Those of a minimized module are
+what its bug needs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ _RELAX = "relax."
 
 PACKED = "relax.call_pure_packed"
 
-PLAIN = frozenset(
+SUBSTITUTES = frozenset({PACKED, "relax.negative", "relax.add"})
+"""What the minimizer puts where any value will do."""
+
+ELEMENTWISE = frozenset(
     f"{_RELAX}{name}"
     for name, op in table.items()
     if op.batching is elementwise and computes(f"{_RELAX}{name}")
 )
-"""Elementwise operators: the minimizer puts one of them, or a packed call, where any value will do.
-"""
+"""Operators that share their code in TVM: which of them a module has, is an accident there."""
 
 SHAPED = frozenset({"axis", "axes"})
 """Attributes that have to fit the shapes of operands."""
@@ -76,7 +78,7 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
 def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
     if isinstance(call.op, Op):
         name = str(call.op.name)
-        if name.startswith(_RELAX) and name not in PLAIN and name != PACKED:
+        if name.startswith(_RELAX) and name not in SUBSTITUTES:
             yield name
             yield from (f"{name} {attr}" for attr in unusual(call) if attr not in SHAPED)
     elif isinstance(call.op, GlobalVar):

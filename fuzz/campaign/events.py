@@ -42,8 +42,8 @@ class Found:
     """Its recipe names the pieces of the module, each with its edits."""
     calls: tuple[PassCall, ...]
     pipeline: str | None
-    ingredients: tuple[str, ...] = ()
-    """Of the module, if it lived."""
+    ingredients: tuple[str, ...] | None = None
+    """Of the module; None where a pass has ended its process."""
 
     def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
         """The finding that is stored.

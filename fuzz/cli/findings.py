@@ -168,7 +168,7 @@ def known_finding(
 ) -> int:
     """Record that a row is a known bug in other words: no later run reports it again.
 
-    The record gets the keys of the row's findings, and what their modules are made of. It is
+    The record gets the identities of the row's findings. It is
     written to the folder of --known, or to relaxfuzz-known; the records that come with relaxfuzz
     stay as they are.
     """

@@ -81,8 +81,8 @@ class Finding:
     """What to look at first; None until the finding is published."""
     evidence: Evidence | None = None
     """What deduplication knows of the module; None until the finding is published."""
-    made_of: tuple[str, ...] = ()
-    """The ingredients of the module as it was found, where a campaign has made it."""
+    made_of: tuple[str, ...] | None = None
+    """The ingredients of the module as it was found; None where nobody looked at it."""
     similar: str = ""
     """A known bug that it is similar to, with what distinguishes the two; or empty."""
     first_id: str = ""
@@ -179,7 +179,7 @@ class Finding:
         """Those of a module that is not minimized, if they are known."""
         if self.reduced and self.evidence is not None:
             return None
-        return self.made_of or (None if self.evidence is None else self.evidence.ingredients)
+        return self.made_of if self.evidence is None else self.evidence.ingredients
 
     @property
     def id(self) -> str:

@@ -7,6 +7,7 @@ patterns does inside of it is not blamed on the pass (`oracles.structural.inside
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import threading
 from collections import Counter
@@ -21,7 +22,7 @@ from tomlkit.items import AoT
 
 from ...corpus.knowns import SHIPPED, Known, Lookup, fields_of, knowns
 from ...corpus.knowns import known as record_in
-from ...oracles.identity import FORMAT, Sameness, compare, distinction
+from ...oracles.identity import FORMAT, Identity, Sameness, compare, distinction
 from ...oracles.passcall import is_users
 from ..campaign.events import Found
 from ..system.files import write_whole
@@ -105,7 +106,7 @@ class Expected:
         found = self._own.of(identity, made_of)
         if not is_of_users_pass(finding):
             found += tuple(k for k in self._shipped.of(identity, made_of) if k not in found)
-        return tuple(known for known in found if known.name not in self.fixed)
+        return found
 
     def similar(self, finding: Finding) -> str:
         """A known bug that a minimized finding is similar to, and what distinguishes them."""
@@ -121,7 +122,7 @@ class Expected:
 
     def take(self, finding: Finding) -> bool:
         """Count a report that was expected; false where it is news."""
-        found = self.of(finding)
+        found = tuple(known for known in self.of(finding) if known.name not in self.fixed)
         if found and finding.id not in self._ids:
             self._ids.add(finding.id)
             self.reports.update(found)
@@ -141,7 +142,8 @@ class Expected:
 
     def presumes(self, found: Found) -> bool:
         """A report of a campaign is presumed to be a known bug."""
-        return bool(self.of(found.finding({}, ())))
+        known = self.of(found.finding({}, ()))
+        return any(each.name not in self.fixed for each in known)
 
     def unseen(self, passes: Sequence[str] | None) -> list[Known]:
         """The knowns that were not.
@@ -221,7 +223,7 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
     if path.exists():
         return path
     document = _record(finding.title, finding.versions["tvm"], [_report(finding)])
-    document["identity"] = tables([fields_of(finding.identity)])
+    document["identity"] = tables([fields_of(_as_far_as_known(finding))])
     folder.mkdir(parents=True, exist_ok=True)
     if reproducer is not None:
         shutil.copyfile(reproducer, folder / f"{name}.py")
@@ -246,7 +248,7 @@ def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
             document = _record(known.what, finding.versions["tvm"], [_report(finding)])
             covered = False
         if not covered:
-            (table,) = tables([fields_of(finding.identity)])
+            (table,) = tables([fields_of(_as_far_as_known(finding))])
             document.setdefault("also", tomlkit.aot()).append(table)
         write_whole(path, tomlkit.dumps(document))
     return path
@@ -260,6 +262,14 @@ def _record(what: str, version: str, reports: list[list[str]]) -> tomlkit.TOMLDo
     document["tvm"] = f"fails on {version}"
     document["format"] = FORMAT
     return document
+
+
+def _as_far_as_known(finding: Finding) -> Identity:
+    """The identity; the ingredients of a module that could not be minimized are all that it has."""
+    made_of = finding.ingredients
+    if made_of is None:
+        return finding.identity
+    return dataclasses.replace(finding.identity, ingredients=frozenset(made_of))
 
 
 def _report(finding: Finding) -> list[str]:

@@ -22,7 +22,8 @@ CREATE TABLE IF NOT EXISTS members (
 CREATE INDEX IF NOT EXISTS members_by_row ON members (row);
 CREATE TABLE IF NOT EXISTS identities (
     finding TEXT PRIMARY KEY,
-    identity TEXT NOT NULL
+    identity TEXT NOT NULL,
+    made_of TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS apart (
     one TEXT NOT NULL,
@@ -92,22 +93,25 @@ class Rows:
         with self._change():
             if self.of(finding) is None:
                 self._db.execute("INSERT INTO members VALUES (?, ?, '')", (finding, finding))
-            for other, its in self._identities():
-                alike = compare(its, identity) is Sameness.SAME
-                if other != finding and (
-                    alike or (made_of is not None and is_presumed(its, identity, made_of))
-                ):
+            for other, its, of_other in self._identities():
+                alike = (
+                    compare(its, identity) is Sameness.SAME
+                    or (made_of is not None and is_presumed(its, identity, made_of))
+                    or (of_other is not None and is_presumed(identity, its, of_other))
+                )
+                if other != finding and alike:
                     self._join(finding, other, SAME)
             self._db.execute(
-                "INSERT OR REPLACE INTO identities VALUES (?, ?)",
-                (finding, json.dumps(plain(identity))),
+                "INSERT OR REPLACE INTO identities VALUES (?, ?, ?)",
+                (finding, json.dumps(plain(identity)), json.dumps(plain(made_of))),
             )
             return self._row(finding)
 
-    def _identities(self) -> Iterator[tuple[str, Identity]]:
-        found = self._db.execute("SELECT finding, identity FROM identities ORDER BY rowid")
-        for finding, text in found.fetchall():
-            yield finding, typed(json.loads(text), Identity)
+    def _identities(self) -> Iterator[tuple[str, Identity, tuple[str, ...] | None]]:
+        found = self._db.execute("SELECT finding, identity, made_of FROM identities ORDER BY rowid")
+        for finding, text, made_of in found.fetchall():
+            ingredients = typed(json.loads(made_of), tuple[str, ...] | None)
+            yield finding, typed(json.loads(text), Identity), ingredients
 
     def of(self, finding: str) -> str | None:
         """The id of the row that a finding is in; None: no rule has looked at it yet."""

@@ -52,7 +52,7 @@ class Violated:
     """TVM JSON; None where this block, or one before it, has reported this mark."""
     features: tuple[str, ...] = ()
     """Of the module, where one pass was checked by itself."""
-    ingredients: tuple[str, ...] = ()
+    ingredients: tuple[str, ...] | None = None
     """The same; see `ingredients`."""
 
 
@@ -308,7 +308,7 @@ class _Run:
             violations, changed, asked = self._check(item, mod, prepared, origin, ordinal, watch)
             if violations:
                 intact = digest(mod) == pristine.mark
-                has: tuple[frozenset[str], frozenset[str]] = frozenset(), frozenset()
+                has: tuple[frozenset[str], frozenset[str] | None] = frozenset(), None
                 if item.kind is Kind.PASS:
                     whole = mod if intact else pristine.copy()
                     has = found() if intact else features(whole), ingredients(whole)
@@ -442,7 +442,7 @@ class _Run:
         origin: Origin,
         pristine: Given,
         has: frozenset[str],
-        made_of: frozenset[str],
+        made_of: frozenset[str] | None,
     ) -> bool:
         """Report the violations of a module with these features and ingredients; true where one of
         them is new to the block.
@@ -464,7 +464,7 @@ class _Run:
                     prepared.pipeline,
                     module,
                     tuple(sorted(has)),
-                    tuple(sorted(made_of)),
+                    None if made_of is None else tuple(sorted(made_of)),
                 )
             )
         return any_new

@@ -21,7 +21,15 @@ from typing import Any
 import tomlkit
 
 from ...compat.release import versions
-from ...corpus.knowns import SHIPPED, fields_of, identity_from, knowns, read_toml
+from ...corpus.knowns import (
+    SHIPPED,
+    Report,
+    fields_of,
+    identity_from,
+    knowns,
+    read_toml,
+    reports_of,
+)
 from ...oracles.identity import FORMAT, SHARED, FailureKind, Identity, Sameness, compare
 from ...oracles.tiers import ORACLES
 from ...oracles.violation import Violation
@@ -74,25 +82,36 @@ def renew(path: Path, executor: Executor) -> str:
     """Write the identities of a record anew; why not, or an empty text.
 
     Raises:
+        UserError: the file is no record.
         ExecutorError: the harness failed.
     """
-    fields = in_this_format(read_toml(path))
+    try:
+        fields = in_this_format(read_toml(path))
+        reports = reports_of(fields)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
     reproducer = path.parent / fields["reproducer"] if "reproducer" in fields else None
     file = reproducer or path.with_suffix(".py")
     why_not, found = "it has no reproducer", []
     if file.is_file():
         why_not = "its reproducer does not fail here"
-        found = identities(file, fields, executor)
+        found = identities(file, reports, fields.get("identity", ()), executor)
     write(path, fields, found)
     return "" if found else why_not
 
 
-def identities(file: Path, fields: Mapping[str, Any], executor: Executor) -> list[Identity]:
+def identities(
+    file: Path,
+    reports: tuple[Report, ...],
+    before: Iterable[Mapping[str, Any]],
+    executor: Executor,
+) -> list[Identity]:
     """The identities that a reproducer shows; the same one under several passes is one.
 
-    Where it shows none, those that the record has get the ingredients of its module.
+    Args:
+        before: those that the record has; where the file shows none, they get the ingredients of
+            its module.
     """
-    reports = tuple(map(tuple, fields["reports"]))
     try:
         module, shown = run_reproducer(executor, RunReproducer(file=str(file), reports=reports))
     except JobFailed:  # no module, or one that this TVM does not build
@@ -102,7 +121,7 @@ def identities(file: Path, fields: Mapping[str, Any], executor: Executor) -> lis
         return merged(found)
     evidence = take_evidence(executor, _finding(Shown(None, module)))
     made_of = None if evidence is None else frozenset(evidence.ingredients)
-    kept = map(identity_from, fields.get("identity", ()))
+    kept = map(identity_from, before)
     return [dataclasses.replace(each, ingredients=made_of) for each in kept]
 
 
@@ -151,13 +170,10 @@ def merged(found: Iterable[Identity]) -> list[Identity]:
 
 def in_this_format(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a record of this format, from those of this one or of format 3."""
-    fields = dict(fields)
-    keys = fields.pop("keys", None)
-    fields.pop("key_format", None)
-    fields.pop("like", None)
-    if keys is not None:
-        fields["reports"] = list(map(list, dict.fromkeys(map(_report, keys))))
-    return fields
+    new = {name: value for name, value in fields.items() if name not in _OLD}
+    if "keys" in fields:
+        new["reports"] = list(map(list, dict.fromkeys(map(_report, fields["keys"]))))
+    return new
 
 
 def _report(key: list[str]) -> tuple[str, ...]:
@@ -168,11 +184,17 @@ def _report(key: list[str]) -> tuple[str, ...]:
 
 
 def write(path: Path, fields: Mapping[str, Any], found: list[Identity]) -> None:
-    """Write a record with these identities; those that it has stay if there are none."""
-    document = tomlkit.document()
-    for name, value in fields.items():
-        if name not in ("identity", "also", "format"):
-            document[name] = _written(value)
+    """Write a record with these identities; those that it has stay if there are none.
+
+    All else that people have written stays as it is.
+    """
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    for name in (*_OLD, "identity", "also"):
+        document.pop(name, None)
+    if "reports" not in document:
+        reports = tomlkit.array().multiline(True)
+        reports.extend(fields["reports"])
+        document["reports"] = reports
     document["format"] = FORMAT
     given = [fields_of(each) for each in found] or fields.get("identity", [])
     for name, every in (("identity", given), ("also", fields.get("also", []))):
@@ -181,12 +203,8 @@ def write(path: Path, fields: Mapping[str, Any], found: list[Identity]) -> None:
     write_whole(path, tomlkit.dumps(document))
 
 
-def _written(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    items = tomlkit.array().multiline(True)
-    items.extend(value)
-    return items
+_OLD = ("keys", "key_format", "like", "trigger")
+"""Fields of records of format 3."""
 
 
 def shared(every: Iterable[tuple[str, Identity]]) -> list[str]:

@@ -304,10 +304,9 @@ class Session:
             found = counted(len(own), "finding")
             if len(findings) > len(rows):
                 found += f" ({counted(len(findings), 'report')})"
-            if apart:
-                found += f", {len(apart)} of TVM itself,"
-            if similar:
-                found += f", {len(similar)} of them similar to known bugs,"
+            remarks = [f", {len(similar)} of them similar to known bugs"] if similar else []
+            remarks += [f", {len(apart)} of TVM itself"] if apart else []
+            found += "".join((*remarks, ",")) if remarks else ""
             console.print(self._sentence(found, modules, checks, seconds))
         return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in own))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import subprocess
@@ -47,7 +48,7 @@ def test_a_report_is_named_by_the_records_of_this_checkout_too() -> None:
     )
     line = json.loads(lines((2, [], "crash"))[1])
     lookup = Lookup([record], record.tvm.fails_on[0])
-    seen = {**line, "identity": fields_of(mine.without_ingredients())}
+    seen = {**line, "identity": fields_of(dataclasses.replace(mine, ingredients=None))}
 
     def names(made_of: Iterable[str]) -> set[str]:
         return {*campaign([json.dumps({**seen, "made_of": [*made_of]})], lookup).first()}

@@ -114,8 +114,8 @@ class RelaxfuzzError:
     """What came of a campaign."""
 
     code: int
-    findings: dict[tuple[str, str], set[tuple[str, ...]]]
-    """Keys, by pass and oracle."""
+    findings: dict[tuple[str, str], set[str]]
+    """Identities, by pass and oracle."""
     stdout: str
     stderr: str
     summary: dict[str, object]
@@ -152,11 +152,12 @@ def campaign(folder: Path, *names: str) -> RelaxfuzzError:
     """Run the command and parse its output."""
     done = run(folder, *names)
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    findings: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    findings: dict[tuple[str, str], set[str]] = {}
     for event in events:
         if event["event"] == "finding":
             assert event["confirmed"]
-            findings.setdefault((event["pass"], event["oracle"]), set()).add(tuple(event["key"]))
+            identity = json.dumps(event["identity"])
+            findings.setdefault((event["pass"], event["oracle"]), set()).add(identity)
             assert not _CONTROL.search(event["title"])
     return RelaxfuzzError(done.returncode, findings, done.stdout, done.stderr, events[-1])
 
@@ -198,7 +199,7 @@ def test_passes_that_misbehave(
     assert result.code == 1, result.stderr[-2000:]
     assert "fault of relaxfuzz" not in result.stderr
     assert not _CONTROL.search(result.stdout + result.stderr)
-    others = {who: keys for who, keys in result.findings.items() if who[0] not in names}
+    others = {who: what for who, what in result.findings.items() if who[0] not in names}
     assert others == undisturbed.findings
     for name in names:
         oracles = {oracle for who, oracle in result.findings if who == name}

@@ -186,6 +186,24 @@ def test_a_store_of_another_format_is_left_as_it_is(
     assert (store / DATABASE).read_bytes() == before
 
 
+def test_a_broken_finding_keeps_no_other_from_being_renewed(store: Path) -> None:
+    broken = "UPDATE findings SET finding = '{\"format\": 1}' WHERE rowid = 2"
+    execute(store, broken, f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    done = relaxfuzz("known", "--renew", store)
+    assert done.returncode == 1, done.stderr
+    with Store(store, create=False) as opened:
+        assert len(list(opened.findings())) == 2
+
+
+def test_a_store_that_is_a_link_is_not_renewed(store: Path, tmp_path: Path) -> None:
+    execute(store, f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    victim = (store / DATABASE).rename(tmp_path / "victim")
+    (store / DATABASE).symlink_to(victim)
+    done = relaxfuzz("known", "--renew", store)
+    assert done.returncode == 2, done.stderr
+    assert (store / DATABASE).is_symlink()
+
+
 def test_reading_leaves_nothing_behind(store: Path) -> None:
     before = sorted(path.name for path in store.iterdir())
     read_all(store, Tally())

@@ -148,8 +148,8 @@ def test_a_report_is_presumed_the_bug_whose_ingredients_its_module_has() -> None
     assert is_presumed(VALUES, report, ("If", "relax.take", "relax.take mode"))
     assert not is_presumed(VALUES, report, ("If", "relax.take"))
     assert not is_presumed(VALUES, blaming(report, "relax.add"), VALUES.ingredients or ())
-    unknown = dataclasses.replace(VALUES, ingredients=None)
-    assert not is_presumed(unknown, report, ("relax.take",))
+    assert not is_presumed(dataclasses.replace(VALUES, ingredients=None), report, ("relax.take",))
+    assert is_presumed(needing(VALUES), report, ("relax.take",))
 
 
 def test_a_minimizer_keeps_failure_blamed_and_site() -> None:
@@ -270,7 +270,7 @@ def test_the_site_of_a_legalization_names_its_functions() -> None:
     assert found.has_place
 
 
-def test_elementwise_operators_and_packed_calls_are_no_ingredients() -> None:
+def test_what_the_minimizer_puts_anywhere_is_no_ingredient() -> None:
     x = relax.Var("x", R.Tensor((2,), "float32"))
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):
@@ -279,7 +279,16 @@ def test_elementwise_operators_and_packed_calls_are_no_ingredients() -> None:
             packed = relax.op.call_pure_packed("f", y, ty_args=[x.ty])
             out = builder.emit_output(relax.op.sum(builder.emit(packed), keepdims=True))
         builder.emit_func_output(out)
-    assert ingredients(builder.get()) == {"relax.sum", "relax.sum keepdims"}
+    found = ingredients(builder.get())
+    assert found == {"relax.exp", "relax.sum", "relax.sum keepdims"}
+    wrong = Violation("", "", ("values",), oracle="evaluated", pass_name="FuseTIR")
+    known = Circumstances(ingredients=found)
+    assert identity_of(wrong, known=known).ingredients == frozenset()  # it treats operators alike
+    wrong = dataclasses.replace(wrong, pass_name="ToMixedPrecision")
+    assert identity_of(wrong, known=known).ingredients == found - {"relax.exp"}
+    own = PassCall("mine()", factory="/passes/mine.py:mine")
+    wrong = dataclasses.replace(wrong, pass_name="mine")
+    assert identity_of(wrong, (own,), known).ingredients == found
 
 
 def test_statements_are_ingredients_of_modules_of_prim_funcs_alone() -> None:

@@ -145,19 +145,19 @@ def test_only_what_a_pass_is_blamed_for_is_unseen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("found", "is_known"),
     [
-        (least_wrong("If", "relax.take"), True),
+        (least_wrong("If", "MatchCast"), True),
         (least_wrong("If"), True),
-        (least_wrong("relax.sort"), False),
+        (least_wrong("Tuple"), False),
         (least_wrong(), False),
-        (wrong_values("If", "relax.take", "relax.sort"), True),
-        (wrong_values("If", "relax.sort"), False),
+        (wrong_values("If", "MatchCast", "Tuple"), True),
+        (wrong_values("If", "Tuple"), False),
     ],
 )
 def test_what_tells_nothing_of_its_cause_is_known_by_what_its_module_needs(
     tmp_path: Path, found: Finding, is_known: bool
 ) -> None:
     """A module that is not minimized has to have all of it."""
-    one = written(tmp_path, least_wrong("If", "relax.take").identity)
+    one = written(tmp_path, least_wrong("If", "MatchCast").identity)
     assert Expected([one], [], HERE).take(found) is is_known
 
 
@@ -234,7 +234,7 @@ def test_an_ill_formed_result_of_a_second_run_is_known_of_the_first(tmp_path: Pa
         trace=Trace(),
         raised=None,
     )
-    first = minimized(first, "relax.take")
+    first = minimized(first, "MatchCast")
     one = written(tmp_path, first.identity)
     second = changed(first, oracle="idempotent", key=(BROKEN, *first.key))
     assert Expected([one], [], HERE).take(second)
@@ -319,8 +319,8 @@ def test_what_is_found_is_known_from_then_on(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_minimized_in_time_is_known_from_then_on_too(tmp_path: Path) -> None:
-    evidence = Evidence(ingredients=("If", "relax.take"))
-    found = dataclasses.replace(wrong_values("If", "relax.take"), evidence=evidence)
+    evidence = Evidence(ingredients=("If", "MatchCast"))
+    found = dataclasses.replace(wrong_values("If", "MatchCast"), evidence=evidence)
     one = known(add(tmp_path, found, None))
     assert Expected([], [one], HERE).take(found)
 

@@ -43,7 +43,7 @@ def needs(*ingredients: str) -> Identity:
 
 SHAPE, DTYPE = needs("unknown shape"), needs("unknown dtype")
 ALONE = needs()
-LARGE = SHAPE.without_ingredients()
+LARGE = dataclasses.replace(SHAPE, ingredients=None)
 
 
 @pytest.fixture
