@@ -4,7 +4,7 @@
 # pass: AttachGlobalSymbol
 # oracle: well-formed
 # tvm: fails on 0.17.dev0; fixed in 0.25.0.post1
-# fails with: AssertionError: <name> has the global_symbol <name>
+# fails with: AssertionError
 # upstream: https://github.com/apache/tvm/issues/17176, https://github.com/apache/tvm/pull/17202
 # promise: include/tvm/ir/function.h, kGlobalSymbol: 'A unique global symbol'; docstring of
 #   AttachGlobalSymbol: 'Attach global_symbol to Relax functions and TIR Primfuncs for codegen'

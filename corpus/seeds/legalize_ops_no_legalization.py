@@ -4,7 +4,7 @@
 # pass: LegalizeOps
 # oracle: lowering-complete
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: AssertionError: LegalizeOps leaves <node> as it is, and the build fails
+# fails with: AssertionError
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to
 #   call_tir with corresponding low-level TIR PrimFuncs'
 

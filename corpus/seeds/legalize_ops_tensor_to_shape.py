@@ -3,7 +3,7 @@
 # pass: LegalizeOps
 # oracle: lowering-complete
 # tvm: fails on 0.17.dev0; fixed in 0.25.0.post1
-# fails with: AssertionError: LegalizeOps leaves <node> as it is, and the build fails
+# fails with: AssertionError
 # upstream: https://github.com/apache/tvm/issues/17175
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to
 #   call_tir with corresponding low-level TIR PrimFuncs'

@@ -4,7 +4,7 @@
 # pass: LegalizeOps
 # oracle: crash
 # tvm: fails on 0.26.0, 0.27.0.post1
-# fails with: RuntimeError: Back optional access
+# fails with: RuntimeError
 # promise: docstring of LegalizeOps: 'Legalize high-level operator calls in Relax functions to
 #   call_tir with corresponding low-level TIR PrimFuncs'; docs/contribute/error_handling.rst: 'TVM
 #   contains structured error classes to indicate specific types of error'

@@ -3,7 +3,7 @@
 # pass: LiftTransformParams
 # oracle: well-formed
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: ValueError: Var <name> is not defined.
+# fails with: ValueError
 # upstream: https://github.com/apache/tvm/issues/17231, https://github.com/apache/tvm/pull/17232
 # promise: well-formed checker: variables must be defined; docstring of LiftTransformParams: 'The
 #   original function will be rewritten to accept a tuple of transformed parameters'

@@ -3,8 +3,7 @@
 # pass: MergeCompositeFunctions
 # oracle: crash
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable <name>
-#   could not be found in any group
+# fails with: InternalError: Check failed: (it_group != obj2group_.end())
 # upstream: https://github.com/apache/tvm/issues/17210, https://github.com/apache/tvm/pull/17212
 # promise: docstring: 'Group one or multiple composite functions created by FuseOpsByPattern into a
 #   new function': no word of a function called main; docs/errors.rst: 'Internal check failures

@@ -4,8 +4,7 @@
 # pass: MergeCompositeFunctions
 # oracle: crash
 # tvm: fails on 0.17.dev0, 0.25.0.post1, 0.26.0, 0.27.0.post1
-# fails with: InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable <name>
-#   could not be found in any group
+# fails with: InternalError: Check failed: (it_group != obj2group_.end())
 # upstream: https://github.com/apache/tvm/issues/17210
 # promise: docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner', and
 #   which nodes are one object is no part of what a module means

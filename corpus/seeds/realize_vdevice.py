@@ -4,7 +4,7 @@
 # pass: RealizeVDevice
 # oracle: mutation
 # tvm: fails on 0.17.dev0; fixed in 0.25.0.post1
-# fails with: AssertionError: the input module is changed in place
+# fails with: AssertionError
 # upstream: https://github.com/apache/tvm/issues/17205, https://github.com/apache/tvm/pull/17213
 # promise: src/ir/transform.cc, Pass::AssertImmutableModule; docstring of RealizeVDevice:
 #   'Propagate virtual device information'

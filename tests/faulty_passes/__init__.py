@@ -26,7 +26,7 @@ FAULTY: tuple[str, ...] = (
     "relax_functions.py:share_calls_of_functions",
     "relax_functions.py:link_helpers",
     "tensorir.py:flatten_loop_nests",
-    "tensorir.py:select_instead_of_branches",
+    "tensorir.py:unroll_tiny_loops",
     "tensorir.py:fuse_adjacent_loops",
     "prim_funcs.py:drop_unit_loops",
     "prim_funcs.py:zero_based_loops",

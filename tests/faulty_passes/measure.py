@@ -71,6 +71,7 @@ def campaign(specimen: str, seconds: float, seed: int, out: Path) -> Outcome:
             reports, modules = event["reports"], event["modules"]
     if not modules:
         faults.append((done.stderr.strip().splitlines() or ["no message"])[-1])
+    keys |= shown(out)
     rows = [row_of(each, keys) for each in listed(out)]
     own = tuple(row for row in rows if any(blames(name, factory) for name in row.passes))
     others = tuple(row for row in rows if row not in own)
@@ -84,6 +85,17 @@ def listed(out: Path) -> Iterator[dict[str, Any]]:
     command = [*RELAXFUZZ, "findings", str(out), "--json"]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     yield from (each for each in events(done.stdout) if each["event"] == "row")
+
+
+def shown(out: Path) -> dict[str, tuple[str, ...]]:
+    """The keys of the findings by which rows are shown: some joined a row without an event."""
+    if not out.exists():
+        return {}
+    report = out / "report.jsonl"
+    command = [*RELAXFUZZ, "report", str(out), "--jsonl", str(report)]
+    subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=True)
+    bugs = (json.loads(line) for line in report.read_text().splitlines())
+    return {bug["id"]: tuple(bug["key"]) for bug in bugs if bug["kind"] == "finding"}
 
 
 def row_of(event: dict[str, Any], keys: dict[str, tuple[str, ...]]) -> Row:

@@ -57,7 +57,7 @@ def strip_annotations() -> tvm.transform.Pass:
         functions = dict(mod.functions_items())
         for gvar, func in mod.functions_items():
             if isinstance(func, relax.Function) and func.attrs:
-                for name in list(func.attrs):
+                for name in func.attrs.keys():  # noqa: SIM118  # it is no dict
                     if name not in KEPT:
                         functions[gvar] = functions[gvar].without_attr(name)
         return with_functions(mod, functions)

@@ -77,8 +77,8 @@ def forward_stores() -> tvm.transform.Pass:
         return seq if same else tirx.SeqStmt(stmts)
 
     def can_forward(stmt: Any) -> bool:
-        if not isinstance(stmt, tirx.BufferStore) or has(stmt.value, tvm.ir.Call):
-            return False  # a call may have effects
+        if not isinstance(stmt, tirx.BufferStore) or has(stmt.value, tvm.ir.Call, tirx.Let):
+            return False  # a call may have effects, and a variable is bound once
         return not any(has(index, tvm.ir.TensorLoad) for index in stmt.indices)
 
     def using(stmt: tirx.BufferStore, before: tirx.BufferStore) -> tirx.BufferStore:

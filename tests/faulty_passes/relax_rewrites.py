@@ -142,8 +142,8 @@ def split_to_slices() -> tvm.transform.Pass:
         if not is_call(call, "relax.split"):
             return None
         x, shape = call.args[0], static_shape(call.args[0])
-        if shape is None:
-            return None
+        if shape is None or not isinstance(call.ty, relax.TupleType):
+            return None  # a single piece is no tuple
         axis = counted(int(call.attrs.axis), len(shape))
         parts = call.attrs.indices_or_sections
         if isinstance(parts, tirx.IntImm | int):

@@ -64,7 +64,7 @@ def demote_outputs() -> tvm.transform.Pass:
 
         def visit_var_def_(self, var: relax.Var) -> relax.Var:
             if var not in self.unused:
-                return super().visit_var_def_(var)
+                return var
             new = relax.DataflowVar(var.name, var.ty)
             self.set_var_remap(var, new)
             return new

@@ -86,17 +86,25 @@ def substituted(root: Any, *pairs: tuple[tirx.Var, Any]) -> Any:
     return tvm_ffi.structural_map(root, (tirx.Var, replaced))
 
 
-def select_instead_of_branches() -> tvm.transform.Pass:
-    """A load that its condition keeps inside of the buffer is done whatever the condition says."""
-    conditional = tvm.ir.Op.get("prim.if_then_else")
+def unroll_tiny_loops() -> tvm.transform.Pass:
+    """The copies of the body of a loop define the same variables, each of them again."""
 
-    def selected(func: tirx.PrimFunc) -> tirx.PrimFunc:
-        return func.with_body(tvm_ffi.structural_map(func.body, (tvm.ir.Call, select)))
+    def unrolled(func: tirx.PrimFunc) -> tirx.PrimFunc:
+        return func.with_body(tvm_ffi.structural_map(func.body, (tirx.For, unroll)))
 
-    def select(call: tvm.ir.Call) -> Any:
-        return tirx.Select(*call.args) if call.op.same_as(conditional) else call
+    def unroll(loop: tirx.For) -> Any:
+        if not is_plain(loop) or not is_number(loop.min, 0):
+            return loop
+        extent = int(loop.extent.value)
+        if not 1 <= extent <= 4:
+            return loop
+        copies: list[Any] = []
+        for i in range(extent):
+            index = tirx.IntImm(loop.loop_var.ty, i)
+            copies += statements(substituted(loop.body, (loop.loop_var, index)))
+        return copies[0] if len(copies) == 1 else tirx.SeqStmt(copies)
 
-    return on_kernels("SelectInsteadOfBranches", selected)
+    return on_kernels("UnrollTinyLoops", unrolled)
 
 
 def fuse_adjacent_loops() -> tvm.transform.Pass:

@@ -78,7 +78,7 @@ def test_what_was_done_is_summed_up(
     assert not (repository.folder / "relaxfuzz-out" / "sessions").exists()
 
 
-def test_junit_has_key_and_reproducer(
+def test_junit_has_identity_and_reproducer(
     session: subprocess.CompletedProcess[str], repository: Foreign
 ) -> None:
     cases = ElementTree.parse(repository.folder / "junit.xml").iter("testcase")
@@ -86,8 +86,8 @@ def test_junit_has_key_and_reproducer(
     for case in cases:
         for each in case.iter("property"):
             found[case.attrib["name"], each.attrib["name"]] = each.attrib["value"]
-    oracle, name, *_ = json.loads(found["my_pkg.passes:Raises", "relaxfuzz.key"])
-    assert (oracle, name) == ("crash", "Raises")
+    identity = json.loads(found["my_pkg.passes:Raises", "relaxfuzz.identity"])
+    assert (identity["failure"], identity["blamed"]) == ("raises", ["my_pkg.passes:Raises"])
     assert Path(found["my_pkg.passes:Dies", "relaxfuzz.reproducer"]).is_file()
 
 
