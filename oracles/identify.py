@@ -106,8 +106,9 @@ def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
     """The class of a violation, and its site."""
     oracle = ORACLES.get(violation.oracle)
     if oracle is None:  # the end of a process
-        changed = violation.oracle == "side-effect"
-        return (FailureKind.MUTATES if changed else FailureKind.DIES), violation.trace.functions
+        if violation.oracle == "side-effect":
+            return FailureKind.MUTATES, violation.key
+        return FailureKind.DIES, violation.trace.functions
     kind = oracle.failure_of.get(violation.key[0], oracle.failure)
     if kind is FailureKind.UNSTABLE:
         return kind, ()

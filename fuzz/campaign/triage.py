@@ -327,6 +327,11 @@ class Triage:
             confirmed = fewer_passes(self._executor, confirmed)
         confirmed = self._with_source(confirmed)
         self.store.put(confirmed)
+        if confirmed.id != finding.id:  # it came out in other words
+            self.store.pend(confirmed)
+            self.store.settle(finding.id)
+            if not self._see(confirmed):
+                return
         self._reduce(confirmed)
 
     def _under_another_key(self, finding: Finding) -> bool:

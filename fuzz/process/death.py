@@ -6,6 +6,7 @@ import re
 import signal
 from collections import Counter
 from pathlib import PurePath
+from traceback import FrameSummary
 
 from ...oracles import keys
 from ...oracles.text.frames import Trace, frames_in, function_of, is_plumbing
@@ -77,7 +78,15 @@ def violation(died: Died) -> Violation:
         key = key_of(report)
         title = f"{report.tool}: {' in '.join(key)}"
         detail = visible(report.text[:LONGEST])
-        return Violation(title, detail, key, oracle=died.death.value, pass_name=blamed)
+        way = [FrameSummary("", 0, name, lookup_line=False) for name in reversed(report.frames)]
+        return Violation(
+            title,
+            detail,
+            key,
+            trace=Trace(tuple(map(function_of, way)), keys.anonymous(report.kind)),
+            oracle=died.death.value,
+            pass_name=blamed,
+        )
     # The function in which a hang is noticed, or memory runs out, is an accident.
     at = _function(died.stderr) if died.death in _WITH_STACK else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"

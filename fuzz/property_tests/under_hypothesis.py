@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from ...oracles.identify import failure_of
+from ...oracles.identify import identity_of
 from ...oracles.violation import Violation
 from ..findings.finding import id_of
 
@@ -58,8 +58,8 @@ def _raise(error: Exception) -> NoReturn:
 
 def _bug(violation: Violation) -> str:
     """Failure and site of the violation: one bug may show on many operators."""
-    failure, site = failure_of(violation)
-    return id_of((failure, *site, violation.trace.condition))
+    bug = identity_of(violation)
+    return id_of((bug.failure, *bug.site, bug.condition))
 
 
 def _context() -> Any:

@@ -19,7 +19,7 @@ from ...oracles.passcall import PassCall
 from ...oracles.violation import Violation
 from ..findings.confirm import DEATHS, take_evidence
 from ..findings.dedup import place
-from ..findings.finding import Finding
+from ..findings.finding import FILE_NAME, Finding
 from ..findings.rows import BY_HAND
 from ..findings.store import DATABASE, SCHEMA_VERSION, Store
 from ..process.executor import Executor, JobFailed, check
@@ -33,8 +33,10 @@ from ..user_input.errors import UserError
 class _Old:
     """What people and campaigns have put into a store."""
 
-    findings: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Those that were confirmed, by id, as JSON data."""
+    findings: dict[str, Finding] = field(default_factory=dict)
+    """Those that were confirmed, by id."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """By id: why what was stored is no finding."""
     rows: dict[str, str] = field(default_factory=dict)
     """By finding: the id of its row."""
     by_hand: set[str] = field(default_factory=set)
@@ -48,10 +50,12 @@ def renewed(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
     """Make a store anew; yields the old id of each finding, and why it was not renewed.
 
     Raises:
-        UserError: its format is this one, or newer.
+        UserError: its format is this one, or newer; or its database is a link, or damaged.
         ExecutorError: the harness failed.
     """
     database = folder / DATABASE
+    if database.is_symlink():
+        raise UserError(f"'{database}' is a link: renew the folder to which it leads")
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version >= SCHEMA_VERSION:
@@ -61,8 +65,9 @@ def renewed(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
     database.touch()  # the folder is a store, and not foreign
     ids: dict[str, str] = {}
     with Store(folder) as store:
-        for id, data in old.findings.items():
-            finding, why_not = _again(data, executor)
+        yield from old.broken.items()
+        for id, was in old.findings.items():
+            finding, why_not = _again(was, executor)
             store.put(finding)
             place(store, finding)
             ids[id] = finding.id
@@ -73,7 +78,10 @@ def renewed(folder: Path, executor: Executor) -> Iterator[tuple[str, str]]:
 def _read(db: sqlite3.Connection) -> _Old:
     old = _Old()
     for id, text in db.execute("SELECT id, finding FROM findings WHERE confirmed ORDER BY rowid"):
-        old.findings[id] = json.loads(text)
+        try:
+            old.findings[id] = _finding(json.loads(text))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            old.broken[id] = f"it is no finding: {type(error).__name__}: {error}"
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
     if "members" in tables:
         for finding, row, why in db.execute("SELECT finding, row, why FROM members"):
@@ -86,22 +94,28 @@ def _read(db: sqlite3.Connection) -> _Old:
     return old
 
 
-def _again(data: Mapping[str, Any], executor: Executor) -> tuple[Finding, str]:
-    """The finding as it comes out today; as it was, if it does not."""
+def _finding(data: Mapping[str, Any]) -> Finding:
+    """A finding of an older format, with the key of its violation as it was.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: it is none.
+    """
     said = data["violation"]
-    calls = typed(data.get("calls", []), tuple[PassCall, ...])
-    was = Violation(
+    violation = Violation(
         said["title"],
         said["detail"],
         tuple(said["key"]),
         oracle=said["oracle"],
         pass_name=said["pass_name"],
     )
-    finding = Finding(
-        violation=was,
+    script = data.get("reproducer")
+    if script is not None and not FILE_NAME.fullmatch(script):
+        raise ValueError(f"expected the name of a Python file but got {script[:80]!r}")
+    return Finding(
+        violation=violation,
         module=data["module"],
         source=data.get("source", ""),
-        calls=calls,
+        calls=typed(data.get("calls", []), tuple[PassCall, ...]),
         pipeline=data.get("pipeline"),
         seed=data.get("seed"),
         index=data.get("index"),
@@ -111,11 +125,16 @@ def _again(data: Mapping[str, Any], executor: Executor) -> tuple[Finding, str]:
         versions=data["versions"],
         confirmed=True,
         reduced=data.get("reduced", False),
-        reproducer=data.get("reproducer"),
+        reproducer=script,
     )
+
+
+def _again(finding: Finding, executor: Executor) -> tuple[Finding, str]:
+    """The finding as it comes out today; as it was, if it does not."""
+    was = finding.violation
     job = Check(
         module=finding.module,
-        calls=calls,
+        calls=finding.calls,
         pipeline=finding.pipeline,
         oracles=None if was.oracle in DEATHS else (was.oracle,),
         exempt=finding.exempt,

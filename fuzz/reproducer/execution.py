@@ -121,8 +121,10 @@ def _is_same(stderr: str, finding: Finding) -> bool:
         return False
     kind, text = seen[0].rpartition(".")[2], seen[1]
     violation = finding.violation
-    if violation.raised is not None and finding.oracle not in _COMPARE_RUNS:
-        return kind == violation.raised.kind and _is_there(stderr, text, finding)
+    if violation.raised is not None:
+        there = kind == violation.raised.kind and _is_there(stderr, text, finding)
+        if there or finding.oracle not in _COMPARE_RUNS:
+            return there
     match (finding.oracle, *finding.key):
         case ("tvmscript", what, *_) if what == scripted.UNREADABLE:
             return kind != "AssertionError"

@@ -195,7 +195,8 @@ TEXTS = (
     ("members", "why"),
     ("judgements", "note"),
     ("judgements", "verdict"),
-    ("causes", "reason"),
+    ("identities", "identity"),
+    ("identities", "made_of"),
 )
 
 
