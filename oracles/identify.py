@@ -135,6 +135,9 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
     """
     failure, site = failure_of(violation)
     condition, raised = violation.trace.condition, violation.raised
+    ingredients = known.ingredients
+    if ingredients is not None and known.unknowns:  # of which operator, is an accident
+        ingredients = frozenset(known.unknowns)
     own = raised is not None and violation.trace.functions[-1:] == (raised.own,)
     if failure is FailureKind.RAISES and own:
         site = site[-1:]
@@ -146,7 +149,7 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
         blamed=(call.factory or call.name,),
         site=site,
         condition=condition,
-        ingredients=known.ingredients,
+        ingredients=ingredients,
     )
 
 

@@ -37,6 +37,9 @@ class FailureKind(enum.StrEnum):
     """An ill-formed module is not refused."""
 
 
+_FIELD = re.compile(r"^\w+, \w+$")
+"""Node and field in which two modules differ: no rule that was broken."""
+
 _ON_THE_WAY = (FailureKind.RAISES, FailureKind.DIES)
 """Failures whose site is the way from the pass to the throw."""
 
@@ -79,8 +82,8 @@ class Identity:
         """
         if self.failure in _ON_THE_WAY:
             return bool(self.telling)
-        named = self.failure is FailureKind.FORM and bool(self.condition)
-        return named or self.failure is FailureKind.ACCEPTED
+        form = self.failure is FailureKind.FORM and bool(self.condition)
+        return (form and _FIELD.match(self.condition) is None) or self.failure is FailureKind.ACCEPTED
 
 
 def compare(one: Identity, other: Identity) -> Sameness:

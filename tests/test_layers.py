@@ -22,6 +22,8 @@ LARGE_FOLDERS = {
     "generators/ops": "one file for each family of operators",
     "fuzz/minimize": "one file for each kind of reduction",
     "fuzz/cli": "one file for each command",
+    "fuzz/campaign": "one file for each part of a campaign; the features of modules are one",
+    "oracles": "one file for each idea that all oracles share",
     "oracles/catalogue": "one file for each family of passes",
 }
 

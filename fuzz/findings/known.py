@@ -106,7 +106,7 @@ class Expected:
         found = self._own.of(identity, made_of)
         if not is_of_users_pass(finding):
             found += tuple(k for k in self._shipped.of(identity, made_of) if k not in found)
-        return found
+        return tuple(known for known in found if known.name not in self.fixed)
 
     def similar(self, finding: Finding) -> str:
         """A known bug that a minimized finding is similar to, and what distinguishes them."""
@@ -122,7 +122,7 @@ class Expected:
 
     def take(self, finding: Finding) -> bool:
         """Count a report that was expected; false where it is news."""
-        found = tuple(known for known in self.of(finding) if known.name not in self.fixed)
+        found = self.of(finding)
         if found and finding.id not in self._ids:
             self._ids.add(finding.id)
             self.reports.update(found)
@@ -142,8 +142,7 @@ class Expected:
 
     def presumes(self, found: Found) -> bool:
         """A report of a campaign is presumed to be a known bug."""
-        known = self.of(found.finding({}, ()))
-        return any(each.name not in self.fixed for each in known)
+        return bool(self.of(found.finding({}, ())))
 
     def unseen(self, passes: Sequence[str] | None) -> list[Known]:
         """The knowns that were not.

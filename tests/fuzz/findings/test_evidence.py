@@ -67,7 +67,7 @@ def finding() -> Finding:
 def test_a_legalization_that_crashes_is_left_out(pool: LocalPool, finding: Finding) -> None:
     evidence = take_evidence(pool, finding)
     assert evidence is not None
-    assert evidence.ingredients == ("unknown shape",)
+    assert evidence.ingredients == ("relax.tan", "unknown shape")
     assert (evidence.unknowns, evidence.retyped) == (("unknown shape",), None)
 
 
