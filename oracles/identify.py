@@ -83,7 +83,7 @@ def identity_of(
 
 
 def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] | None:
-    """Without elementwise operators, and without all of the model where the pass treats them alike."""
+    """Without elementwise operators; without any of the model where the pass treats them alike."""
     if ingredients is None:
         return None
     alike = blamed in catalogue and catalogue[blamed].ops_alike

@@ -83,7 +83,9 @@ class Identity:
         if self.failure in _ON_THE_WAY:
             return bool(self.telling)
         form = self.failure is FailureKind.FORM and bool(self.condition)
-        return (form and _FIELD.match(self.condition) is None) or self.failure is FailureKind.ACCEPTED
+        return (
+            form and _FIELD.match(self.condition) is None
+        ) or self.failure is FailureKind.ACCEPTED
 
 
 def compare(one: Identity, other: Identity) -> Sameness:

@@ -209,8 +209,8 @@ def known(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Run what a folder of known bugs or of findings holds, with the code that it names, "
-            "and write it anew in the format of this relaxfuzz. Decisions of people stay.",
+            help="Run what a folder of known bugs or of findings holds, with the code that it "
+            "names, and write it anew in the format of this relaxfuzz. Decisions of people stay.",
         ),
     ] = None,
     workers: Workers = None,

@@ -103,10 +103,10 @@ def _raised(file: Path, mod: tvm.IRModule | None, report: tuple[str, ...]) -> Vi
         if oracle not in ORACLES or by_check or compares:
             return None
         if oracle == well_formed.ORACLE.name and mod is not None:
-            where = found.trace.functions[-1:]
-            if where and "WellFormedChecker" in where[0]:
+            innermost = "".join(found.trace.functions[-1:])
+            if "WellFormedChecker" in innermost:
                 found = complaint(RELAX, error, mod)
-            elif where and "verify_well_formed" in where[0]:
+            elif "verify_well_formed" in innermost:
                 found = complaint(TENSOR_IR, error, mod)
         elif oracle == scripted.TVMSCRIPT.name and mod is not None:
             found = scripted.unreadable(mod, error)

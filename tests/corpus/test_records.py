@@ -87,9 +87,9 @@ EVERY = [(record.name, identity) for record in RECORDS for identity in record.id
 
 
 ALIKE = 34
-"""Pairs of records that compare as one bug: a report of either counts for both. `make records` lists
-them. The number only falls: each pair needs a person, to merge the records or to find a site that
-tells them apart."""
+"""Pairs of records that compare as one bug: a report of either counts for both. `make records`
+lists them. The number only falls: each pair needs a person, to merge the records or to find a site
+that tells them apart."""
 
 
 def test_no_further_records_have_one_identity() -> None:
