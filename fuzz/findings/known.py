@@ -101,12 +101,15 @@ class Expected:
         return self._own.knowns
 
     def of(self, finding: Finding) -> tuple[Known, ...]:
-        """The known bugs that a finding is, or is presumed to be while it is not minimized."""
+        """The known bugs that a finding is, or is presumed to be while it is not minimized.
+
+        Those that are fixed are among them: reports still name them.
+        """
         identity, made_of = finding.identity, finding.ingredients
         found = self._own.of(identity, made_of)
         if not is_of_users_pass(finding):
             found += tuple(k for k in self._shipped.of(identity, made_of) if k not in found)
-        return tuple(known for known in found if known.name not in self.fixed)
+        return found
 
     def similar(self, finding: Finding) -> str:
         """A known bug that a minimized finding is similar to, and what distinguishes them."""
@@ -122,7 +125,7 @@ class Expected:
 
     def take(self, finding: Finding) -> bool:
         """Count a report that was expected; false where it is news."""
-        found = self.of(finding)
+        found = tuple(known for known in self.of(finding) if known.name not in self.fixed)
         if found and finding.id not in self._ids:
             self._ids.add(finding.id)
             self.reports.update(found)
@@ -142,7 +145,8 @@ class Expected:
 
     def presumes(self, found: Found) -> bool:
         """A report of a campaign is presumed to be a known bug."""
-        return bool(self.of(found.finding({}, ())))
+        known = self.of(found.finding({}, ()))
+        return any(each.name not in self.fixed for each in known)
 
     def unseen(self, passes: Sequence[str] | None) -> list[Known]:
         """The knowns that were not.
