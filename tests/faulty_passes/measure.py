@@ -33,7 +33,7 @@ class Row(NamedTuple):
     oracles: tuple[str, ...]
     passes: tuple[str, ...]
     title: str
-    keys: tuple[tuple[str, ...], ...]
+    identities: tuple[tuple[str, ...], ...]
     """Of its findings."""
 
 
@@ -60,19 +60,19 @@ def campaign(specimen: str, seconds: float, seed: int, out: Path) -> Outcome:
     done = subprocess.run(
         command, cwd=out.parent, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
-    keys: dict[str, tuple[str, ...]] = {}
+    identities: dict[str, tuple[str, ...]] = {}
     faults, reports, modules = [], 0, 0
     for event in events(done.stdout):
         if event["event"] == "finding":
-            keys[event["id"]] = tuple(event["key"])
+            identities[event["id"]] = said(event["identity"])
         elif event["event"] == "fault":
             faults.append(event["text"].strip().splitlines()[-1])
         elif event["event"] == "summary":
             reports, modules = event["reports"], event["modules"]
     if not modules:
         faults.append((done.stderr.strip().splitlines() or ["no message"])[-1])
-    keys |= shown(out)
-    rows = [row_of(each, keys) for each in listed(out)]
+    identities |= shown(out)
+    rows = [row_of(each, identities) for each in listed(out)]
     own = tuple(row for row in rows if any(blames(name, factory) for name in row.passes))
     others = tuple(row for row in rows if row not in own)
     return Outcome(own, others, reports, modules, tuple(faults))
@@ -88,25 +88,30 @@ def listed(out: Path) -> Iterator[dict[str, Any]]:
 
 
 def shown(out: Path) -> dict[str, tuple[str, ...]]:
-    """The keys of the findings by which rows are shown: some joined a row without an event."""
+    """The identities of findings by which rows are shown: some joined a row without an event."""
     if not out.exists():
         return {}
     report = out / "report.jsonl"
     command = [*RELAXFUZZ, "report", str(out), "--jsonl", str(report)]
     subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=True)
     bugs = (json.loads(line) for line in report.read_text().splitlines())
-    return {bug["id"]: tuple(bug["key"]) for bug in bugs if bug["kind"] == "finding"}
+    return {bug["id"]: said(bug["identity"]) for bug in bugs if bug["kind"] == "finding"}
 
 
-def row_of(event: dict[str, Any], keys: dict[str, tuple[str, ...]]) -> Row:
-    """The row of an event, with the keys of its findings."""
+def said(identity: dict[str, Any]) -> tuple[str, ...]:
+    """The fields of an identity, as text."""
+    return tuple(str(field) for field in identity.values())
+
+
+def row_of(event: dict[str, Any], identities: dict[str, tuple[str, ...]]) -> Row:
+    """The row of an event, with the identities of its findings."""
     ids = [each["id"] for each in event["findings"]]
     return Row(
         event["id"],
         tuple(event["oracles"]),
         tuple(event["passes"]),
         event["title"],
-        tuple(keys[each] for each in ids if each in keys),
+        tuple(identities[each] for each in ids if each in identities),
     )
 
 
@@ -136,10 +141,10 @@ def lines(specimen: str, outcome: Outcome) -> Iterator[str]:
 
 
 def described(prefix: str, row: Row) -> Iterator[str]:
-    """A row, and below it the keys of its findings."""
+    """A row, and below it the identities of its findings."""
     yield f"    {prefix}{row.id} {', '.join(row.oracles)}: {row.title}"
-    for key in row.keys:
-        yield f"        {' | '.join(key)}"
+    for identity in row.identities:
+        yield f"        {' | '.join(identity)}"
 
 
 def summary(outcomes: dict[str, Outcome]) -> str:
