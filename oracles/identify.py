@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .catalogue import catalogue, parts
 from .catalogue.common import REWRITER
 from .identity import FailureKind, Identity
-from .ingredients import ELEMENTWISE
+from .ingredients import ELEMENTWISE, FILLED
 from .keys import computes
 from .passcall import PassCall, is_users
 from .text.frames import LEGALIZATION
@@ -83,7 +83,7 @@ def identity_of(
 
 
 def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] | None:
-    """Without elementwise operators; without any of the model where the pass treats them alike."""
+    """Without operators that others can replace; without any where the pass treats them alike."""
     if ingredients is None:
         return None
     alike = blamed in catalogue and catalogue[blamed].ops_alike
@@ -92,7 +92,7 @@ def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] |
         operator = ingredient.partition(" ")[0]
         if not operator.startswith("relax.") or not computes(operator):
             return True
-        return not alike and operator not in ELEMENTWISE
+        return not alike and operator not in ELEMENTWISE | FILLED
 
     return frozenset(filter(counts, ingredients))
 

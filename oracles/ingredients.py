@@ -35,6 +35,9 @@ ELEMENTWISE = frozenset(
 )
 """Operators that share their code in TVM: which of them a module has, is an accident there."""
 
+FILLED = frozenset({"relax.full", "relax.ones", "relax.zeros"})
+"""Tensors of a shape that is an operand: which of them a module has, is an accident, too."""
+
 SHAPED = frozenset({"axis", "axes"})
 """Attributes that have to fit the shapes of operands."""
 
