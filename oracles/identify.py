@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .catalogue import catalogue, parts
 from .catalogue.common import REWRITER
 from .identity import FailureKind, Identity
-from .ingredients import ELEMENTWISE, FILLED
+from .ingredients import INTERCHANGEABLE
 from .keys import computes
 from .passcall import PassCall, is_users
 from .text.frames import LEGALIZATION
@@ -25,7 +25,7 @@ _OPERATOR = re.compile(r"\brelax(?:\.\w+)+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What is known of a violation besides its report, once its module is minimized."""
+    """Facts about a violation besides its report, once its module is minimized."""
 
     ingredients: frozenset[str] | None = None
     inside: str = ""
@@ -33,7 +33,7 @@ class Circumstances:
     retyped: tuple[str, str] | None = None
     """The first operator whose legalization gives another type than the call has, and in what."""
     unknowns: tuple[str, ...] = ()
-    """What types of calls leave open that a legalization must know."""
+    """Gaps in types of calls that a legalization must know."""
 
 
 UNKNOWN = Circumstances()
@@ -92,7 +92,7 @@ def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] |
         operator = ingredient.partition(" ")[0]
         if not operator.startswith("relax.") or not computes(operator):
             return True
-        return not alike and operator not in ELEMENTWISE | FILLED
+        return not alike and operator not in INTERCHANGEABLE
 
     return frozenset(filter(counts, ingredients))
 
@@ -119,7 +119,7 @@ def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
 
 
 def _by_operator(blamed: str, site: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """What an operator is legalized to is wrong: the operator is blamed."""
+    """Blame the operator whose legalization gives a wrong result."""
     found = [name for part in site for name in _OPERATOR.findall(part)]
     if len(found) != 1:
         return blamed, site

@@ -26,7 +26,7 @@ _RELAX = "relax."
 PACKED = "relax.call_pure_packed"
 
 SUBSTITUTES = frozenset({PACKED, "relax.negative", "relax.add"})
-"""What the minimizer puts where any value will do."""
+"""Operators that the minimizer puts where any value will do."""
 
 ELEMENTWISE = frozenset(
     f"{_RELAX}{name}"
@@ -35,15 +35,15 @@ ELEMENTWISE = frozenset(
 )
 """Operators that share their code in TVM: which of them a module has, is an accident there."""
 
-FILLED = frozenset({"relax.full", "relax.ones", "relax.zeros"})
-"""Tensors of a shape that is an operand: which of them a module has, is an accident, too."""
+INTERCHANGEABLE = ELEMENTWISE | {"relax.full", "relax.ones", "relax.zeros"}
+"""Besides, those that fill a tensor: which of them a module has, is an accident, too."""
 
 SHAPED = frozenset({"axis", "axes"})
 """Attributes that have to fit the shapes of operands."""
 
 
 def ingredients(mod: tvm.IRModule) -> frozenset[str]:
-    """What a module is made of. It takes as long as a fast pass."""
+    """The ingredients of a module. It takes as long as a fast pass."""
     functions = dict(relax_functions(mod))
     if not functions:
         return frozenset(part for func in mod.functions.values() for part in _tensorir(func))
@@ -73,7 +73,7 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
         yield from _of_call(call, functions)
     for binding in seen[relax.expr.Binding]:
         types.append(binding.var.ty)
-        yield from _of_binding(binding)
+        yield from of_binding(binding)
     for ty in types:
         yield from _of_type(ty)
 
@@ -84,13 +84,23 @@ def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
         if name.startswith(_RELAX) and name not in SUBSTITUTES:
             yield name
             yield from (f"{name} {attr}" for attr in unusual(call) if attr not in SHAPED)
-    elif isinstance(call.op, GlobalVar):
-        yield "call of a function" if call.op in functions else "call of a PrimFunc"
     else:
-        yield "call of a variable" if isinstance(call.op, relax.Var) else "call of an expression"
+        yield kind_of_call(call.op, functions)
 
 
-def _of_binding(binding: Any) -> Iterator[str]:
+def kind_of_call(callee: Any, functions: Mapping[Any, Any]) -> str:
+    """The kind of a call of anything but an operator.
+
+    Args:
+        functions: the Relax functions of the module, by GlobalVar.
+    """
+    if isinstance(callee, GlobalVar):
+        return "call of a function" if callee in functions else "call of a PrimFunc"
+    return "call of a variable" if isinstance(callee, relax.Var) else "call of an expression"
+
+
+def of_binding(binding: Any) -> Iterator[str]:
+    """The kind of a binding, or of the value that is bound without a call."""
     if isinstance(binding, relax.MatchCast):
         yield "MatchCast"
     elif isinstance(binding.value, relax.Var):
@@ -123,7 +133,7 @@ _KINDS: tuple[type[Any], ...] = (
 
 
 def _tensorir(func: Any) -> Iterator[str]:
-    """How the statements of a PrimFunc follow each other, and what they compute."""
+    """Kinds of statements, loops and expressions of a PrimFunc."""
     if not isinstance(func, tirx.PrimFunc):
         return
     for node in nodes(func.body, tirx.Stmt, tvm.ir.Expr):

@@ -12,10 +12,11 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GlobalVar, Op
+from tvm.ir import Op
 
 from ...compat.ir import GenericConst
 from ...generators.traits import Trait
+from ...oracles.ingredients import kind_of_call, of_binding
 from ...oracles.inspect import attr, relax_functions
 
 _RELAX = "relax."
@@ -101,7 +102,7 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
         yield from _of_callee(call.op, functions)
     for binding in seen[relax.expr.Binding]:
         types.append(binding.var.ty)
-        yield from _of_binding(binding)
+        yield from of_binding(binding)
     for ty in types:
         yield from _of_type(ty)
 
@@ -110,19 +111,8 @@ def _of_callee(callee: Any, functions: Mapping[Any, Any]) -> Iterator[str]:
     if isinstance(callee, Op):
         if str(callee.name).startswith(_RELAX):
             yield str(callee.name)
-    elif isinstance(callee, GlobalVar):
-        yield "call of a function" if callee in functions else "call of a PrimFunc"
     else:
-        yield "call of a variable" if isinstance(callee, relax.Var) else "call of an expression"
-
-
-def _of_binding(binding: Any) -> Iterator[str]:
-    if isinstance(binding, relax.MatchCast):
-        yield "MatchCast"
-    elif isinstance(binding.value, relax.Var):
-        yield "alias"
-    elif isinstance(binding.value, relax.Tuple | relax.TupleGetItem | GlobalVar | relax.ShapeExpr):
-        yield type(binding.value).__name__
+        yield kind_of_call(callee, functions)
 
 
 def _of_type(ty: Any) -> Iterator[str]:

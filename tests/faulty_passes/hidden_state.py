@@ -6,20 +6,13 @@ import uuid
 from typing import Any
 
 import tvm
+from helpers import static_shape
 from tvm import relax, te, tirx, topi
 
 
 def is_labelled(func: tvm.ir.BaseFunc) -> bool:
     """It is for a library, or a kernel to be."""
     return any(name in (func.attrs or {}) for name in ("Primitive", "Composite", "Codegen"))
-
-
-def static_shape(expr: relax.Expr) -> list[int] | None:
-    """The extents of a tensor, if they are known numbers."""
-    if not isinstance(expr.ty, relax.TensorType) or not isinstance(expr.ty.shape, relax.ShapeExpr):
-        return None
-    dims = expr.ty.shape.values
-    return [int(dim) for dim in dims] if all(isinstance(d, tirx.IntImm) for d in dims) else None
 
 
 @relax.expr_functor.mutator

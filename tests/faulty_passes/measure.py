@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one campaign reported."""
+    """The reports of one campaign."""
 
     rows: tuple[Row, ...] = ()
     """Bugs that blame the pass."""
@@ -126,7 +126,7 @@ def blames(name: str, factory: str) -> bool:
 
 
 def lines(specimen: str, outcome: Outcome) -> Iterator[str]:
-    """What is printed of a pass."""
+    """The printed lines of a pass."""
     name = specimen.partition(":")[2]
     found = "found" if outcome.rows else "NOT FOUND"
     yield (
@@ -148,7 +148,7 @@ def described(prefix: str, row: Row) -> Iterator[str]:
 
 
 def summary(outcomes: dict[str, Outcome]) -> str:
-    """How many were found, with how many rows each, and the worst."""
+    """The number that was found, the rows of each, and the worst."""
     rows = {name: len(outcome.rows) for name, outcome in outcomes.items() if outcome.rows}
     text = f"{len(rows)} of {len(outcomes)} found"
     if not rows:

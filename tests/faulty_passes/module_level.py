@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import tvm
+from helpers import made, with_functions
 from tvm import relax, tirx
-
-
-def made(name: str, transform: Callable[[tvm.IRModule], tvm.IRModule]) -> tvm.transform.Pass:
-    """A module pass."""
-    return tvm.transform.module_pass(lambda mod, context: transform(mod), opt_level=0, name=name)
-
-
-def with_functions(mod: tvm.IRModule, functions: dict[tvm.ir.GlobalVar, Any]) -> tvm.IRModule:
-    """Another module of these functions."""
-    return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
 def is_public(func: tvm.ir.BaseFunc) -> bool:
@@ -47,7 +37,7 @@ def hide_called_kernels() -> tvm.transform.Pass:
 
 
 KEPT = ("global_symbol", "Primitive", "Composite", "Codegen", "relax.force_pure")
-"""What later passes ask for."""
+"""Attributes that later passes ask for."""
 
 
 def strip_annotations() -> tvm.transform.Pass:

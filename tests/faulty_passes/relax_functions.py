@@ -2,54 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import tvm
-import tvm_ffi
+from helpers import each_function, made, same_type, updates_in_place, with_functions
 from tvm import relax, tirx
-
-Functions = dict[tvm.ir.GlobalVar, Any]
-
-
-def made(name: str, transform: Callable[[tvm.IRModule], tvm.IRModule]) -> tvm.transform.Pass:
-    """A module pass."""
-    return tvm.transform.module_pass(lambda mod, context: transform(mod), opt_level=0, name=name)
-
-
-def each_function(
-    mod: tvm.IRModule, change: Callable[[relax.Function], relax.Function]
-) -> tvm.IRModule:
-    """Another module, with Relax functions changed."""
-    functions = {
-        gvar: change(func) if isinstance(func, relax.Function) else func
-        for gvar, func in mod.functions_items()
-    }
-    return with_functions(mod, functions)
-
-
-def with_functions(mod: tvm.IRModule, functions: Functions) -> tvm.IRModule:
-    """Another module of these functions."""
-    return tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
-
-
-def updates_in_place(mod: tvm.IRModule) -> bool:
-    """A tensor may change between its definition and its use."""
-    found = []
-
-    def visit(node: Any) -> None:
-        if isinstance(node, relax.Call) and isinstance(node.op, tvm.ir.Op):
-            found.append("inplace" in node.op.name)
-
-    for _, func in mod.functions_items():
-        if isinstance(func, relax.Function):
-            relax.analysis.post_order_visit(func, visit)
-    return any(found)
-
-
-def same_type(a: relax.Expr, b: relax.Expr) -> bool:
-    """They can stand for one another."""
-    return bool(tvm_ffi.structural_equal(a.ty, b.ty))
 
 
 def share_calls_of_functions() -> tvm.transform.Pass:

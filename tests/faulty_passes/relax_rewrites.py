@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-import tvm_ffi
+from helpers import same_type, static_shape, updates_in_place
 from tvm import relax, tirx
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
@@ -56,38 +56,11 @@ def rewriting(name: str, rewrite: Callable[[Any, Any], Any]) -> tvm.transform.Pa
     return tvm.transform.module_pass(transform, opt_level=0, name=name)
 
 
-def updates_in_place(mod: tvm.IRModule) -> bool:
-    """A tensor may change between its definition and its use."""
-    found = []
-
-    def visit(node: Any) -> None:
-        if isinstance(node, relax.Call) and isinstance(node.op, tvm.ir.Op):
-            found.append("inplace" in node.op.name)
-
-    for _, func in mod.functions_items():
-        if isinstance(func, relax.Function):
-            relax.analysis.post_order_visit(func, visit)
-    return any(found)
-
-
 def is_call(expr: Any, *names: str) -> bool:
     """A call of one of these operators."""
     if not isinstance(expr, relax.Call) or not isinstance(expr.op, tvm.ir.Op):
         return False
     return expr.op.name in names
-
-
-def same_type(a: relax.Expr, b: relax.Expr) -> bool:
-    """They can stand for one another."""
-    return bool(tvm_ffi.structural_equal(a.ty, b.ty))
-
-
-def static_shape(expr: relax.Expr) -> list[int] | None:
-    """The extents, if they are known numbers."""
-    if not isinstance(expr.ty, relax.TensorType) or not isinstance(expr.ty.shape, relax.ShapeExpr):
-        return None
-    dims = expr.ty.shape.values
-    return [int(dim) for dim in dims] if all(isinstance(d, tirx.IntImm) for d in dims) else None
 
 
 def merge_pads() -> tvm.transform.Pass:
