@@ -63,7 +63,7 @@ class Known:
     """The reports that the bug causes; see `Report`."""
     tvm: Claim
     fails_with: str | None = None
-    """How the failure of the reproducer begins; see `fuzz.findings.replay.failure`."""
+    """The beginning of the failure of the reproducer; see `fuzz.findings.replay.failure`."""
     reproducer: Path | None = None
     """The file of the same name beside the record, if the field is missing."""
     upstream: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Known:
         return frozenset(report[1] for report in self.reports)
 
     def sameness(self, identity: Identity) -> Sameness:
-        """How much a finding agrees with the bug."""
+        """The agreement of a finding with the bug."""
         found = (compare(mine, identity) for mine in self.identities)
         return max(found, default=Sameness.OTHER)
 

@@ -93,7 +93,7 @@ def page(bugs: Sequence[Known], others: Sequence[Judged]) -> str:
             for bug in of_pass:
                 lines += [*_bug(bug), ""]
     lines += ["## Reports that were no bugs", ""]
-    # What is alike is one line.
+    # Lines that are alike are one.
     lines += dict.fromkeys(
         map(_judged, sorted(others, key=lambda other: _operators_last(other.report[1])))
     )

@@ -1,1 +1,1 @@
-"""What must hold: contracts of passes, oracles, evaluation, execution, reference passes."""
+"""Promises to check: contracts of passes, oracles, evaluation, execution, reference passes."""

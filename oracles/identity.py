@@ -45,7 +45,7 @@ _ON_THE_WAY = (FailureKind.RAISES, FailureKind.DIES)
 
 
 class Sameness(enum.IntEnum):
-    """How much two identities agree."""
+    """Degrees of agreement of two identities."""
 
     OTHER = 0
     SIMILAR = 1
@@ -54,7 +54,7 @@ class Sameness(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What tells a bug from others."""
+    """The fields by which a bug differs from others."""
 
     failure: FailureKind
     how: str = ""
@@ -89,7 +89,7 @@ class Identity:
 
 
 def compare(one: Identity, other: Identity) -> Sameness:
-    """How much two identities agree.
+    """The agreement of two identities.
 
     Same: failure, blamed and site agree and, where the site has no place of its own, the
     ingredients. Similar: the site agrees and another pass is blamed, or blamed and ingredients
@@ -109,7 +109,7 @@ def compare(one: Identity, other: Identity) -> Sameness:
 
 
 def distinction(one: Identity, other: Identity) -> str:
-    """What distinguishes two identities, for people."""
+    """The difference between two identities, for people."""
     found = []
     if (one.failure, one.how) != (other.failure, other.how):
         found.append(f"{other.how or other.failure} instead of {one.how or one.failure}")

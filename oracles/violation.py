@@ -50,7 +50,7 @@ class Violation:
     detail: str
     """Exception text, first mismatch, offending node."""
     key: tuple[str, ...]
-    """What the oracle says is wrong, from the whole to the part: no names, no text of TVM's."""
+    """The fault that the oracle names, from the whole to the part: no names, no text of TVM's."""
     place: str = ""
     """`file:line` of TVM's source that raised, for people."""
     trace: Trace = field(default_factory=Trace)

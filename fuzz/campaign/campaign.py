@@ -88,7 +88,7 @@ class CampaignConfig:
     modules_in_block: int = schedule.MODULES_IN_BLOCK
     """With more there is less overhead, and more is lost with a block."""
     is_known: Callable[[Found], bool] = lambda found: False
-    """Whether a report is presumed to be a known bug."""
+    """A report is presumed to be a known bug."""
     seeds: tuple[Seeds, ...] = ()
     """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
     checked from the first block on, large ones where pipelines are."""

@@ -102,7 +102,7 @@ class Triage:
 
     @property
     def unchecked(self) -> list[str]:
-        """What the harness failed at before a finding could be confirmed."""
+        """Failures of the harness before a finding could be confirmed."""
         return self._steps.unchecked
 
     @property

@@ -26,7 +26,7 @@ from ...oracles.violation import Journal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is known of a finding's module."""
+    """Facts about a finding's module."""
 
     ingredients: tuple[str, ...]
     """See `ingredients`."""
@@ -41,7 +41,7 @@ class Evidence:
     """What keeps the module from being plain, which the grade depends on; see `grades.rare`."""
 
     def circumstances(self, *, minimized: bool) -> Circumstances:
-        """What the identity of the finding depends on.
+        """The facts that the identity of the finding depends on.
 
         Args:
             minimized: the module has nothing that the bug does without.

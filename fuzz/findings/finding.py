@@ -90,7 +90,7 @@ class Finding:
 
     @property
     def of_known(self) -> Iterator[str]:
-        """What it has in common with a known bug, one sentence."""
+        """One sentence on its similarity to a known bug."""
         if self.similar:
             yield f"similar to the known bug {self.similar}"
 
@@ -163,7 +163,7 @@ class Finding:
 
     @property
     def identity(self) -> Identity:
-        """What tells the bug from others, as far as is known by now."""
+        """Failure, blamed, site and ingredients, as far as they are known by now."""
         known = UNKNOWN
         if self.evidence is not None:
             known = self.evidence.circumstances(minimized=self.reduced)

@@ -244,7 +244,7 @@ def _compared(item: Item, entry: corpus.Entry, seen: str | None) -> Outcome:
 
 
 def failure(code: int, stderr: str) -> str | None:
-    """How a script failed; None where it did not.
+    """The failure of a script; None where it did not fail.
 
     `ValueError`, `InternalError: Check failed: ndim != 0`, `SIGSEGV`, `hang`: the class of an
     exception and the condition that failed, without the rest of the message.

@@ -1,4 +1,4 @@
-"""What the reproducer of a known bug shows, under the passes that it runs itself."""
+"""The violations that the reproducer of a known bug shows, under the passes that it runs itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES = (
     "globals().update({{name: value for name, value in __import__('runpy').run_path("
     "{file!r}, run_name='reproducer').items() if not name.startswith('__')}})"
 )
-"""What gives an expression the names that a file defines."""
+"""A statement that gives an expression the names that a file defines."""
 
 _BUILDS = ("relax.build(", "tvm.compile(")
 
@@ -91,7 +91,7 @@ def _module(file: Path) -> tvm.IRModule | None:
 
 
 def _raised(file: Path, mod: tvm.IRModule | None, report: tuple[str, ...]) -> Violation | None:
-    """What the file itself raises, as the oracle of the report would report it."""
+    """The violation for an exception of the file, as the oracle of the report would say it."""
     oracle, blamed, *_ = report
     try:
         runpy.run_path(str(file), run_name=_MAIN)

@@ -120,7 +120,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Avoid:
-    """What the known bugs of a pass need, and how often it is checked there all the same."""
+    """The needs of the known bugs of a pass, and the chance to check it there all the same."""
 
     patterns: tuple[tuple[str, ...], ...] = ()
     """Features: what all modules had in common on which a known bug showed, for each of them."""

@@ -54,7 +54,7 @@ FEW = 2
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What became of a record or of a finding."""
+    """The outcome for a record or a finding."""
 
     name: str
     why_not: str = ""

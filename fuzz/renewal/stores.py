@@ -31,7 +31,7 @@ from ..user_input.errors import UserError
 
 @dataclass(slots=True)
 class _Old:
-    """What people and campaigns have put into a store."""
+    """The contents of a store that people and campaigns have put in."""
 
     findings: dict[str, Finding] = field(default_factory=dict)
     """Those that were confirmed, by id."""

@@ -9,7 +9,7 @@ from ..campaign.events import Finished
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How much of what was checked of a pass shows something, and something new."""
+    """The checks of a pass: how many there were, and what became of them."""
 
     checks: int
     known: int

@@ -64,7 +64,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
 
 
 def violation_of(mod: tvm.IRModule) -> Violation | None:
-    """What goes wrong when a module is printed and parsed, whoever has made it."""
+    """The violation when a module is printed and parsed, whoever has made it."""
     mod = keys.comparable(mod)
     try:
         found = difference(mod, read_script(mod.script(show_meta=True)))
@@ -106,7 +106,7 @@ def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
 
 
 def _mismatch(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
-    """What a node is printed as depends on little else: where they differ, names the cause."""
+    """The printed form of a node depends on little else: the place that differs names the cause."""
     found = keys.mismatch(mod, again, CHANGED, located=True)
     return None if found is None else dataclasses.replace(found, reason=found.key[-1])
 
@@ -189,7 +189,7 @@ checker overlooks where a pass leaves calls, or the types in them, as they were.
 
 
 def parser_message(error: Exception) -> str:
-    """What the parser says of the text, or what was raised while it read it."""
+    """The violation that the parser reports of the text, or for an exception while it read it."""
     raised = f"{type(error).__name__}: {keys.text_of(error)}"
     found = re.search(r"error: (.*)", raised)
     return found.group(1) if found else raised

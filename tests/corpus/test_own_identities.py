@@ -38,7 +38,7 @@ def _jobs(record: Known) -> Iterator[Check]:
 
 
 def _found(record: Known, pool: LocalPool) -> list[Finding]:
-    """What the harness reports, as if it had minimized the module of the reproducer."""
+    """The findings of the harness, as if it had minimized the module of the reproducer."""
     try:
         reported = [(job, each) for job in _jobs(record) for each in check(pool, job)]
     except (UserError, JobFailed):  # the pass needs arguments; or there is no module

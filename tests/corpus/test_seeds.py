@@ -44,7 +44,7 @@ KEYS = {
     "merge_composite_functions_shared": _IN_NO_GROUP,
     "realize_vdevice": ("the input module is changed in place",),
 }
-"""What the oracle of each seed reports, with TVM's pass as with the faulty one."""
+"""The report of the oracle of each seed, with TVM's pass as with the faulty one."""
 
 REPAIRED_ONCE = "groups_by_shared_nodes=True"
 """What the first repair of MergeCompositeFunctions made of it."""

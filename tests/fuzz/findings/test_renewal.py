@@ -106,7 +106,7 @@ def test_what_people_have_added_stays(folder: Path, tmp_path: Path) -> None:
 
 
 def findings_of(*names: str) -> list[Finding]:
-    """What a pass of the user's does wrong, and what none does any more."""
+    """A fault of a user's pass, and one that no pass has any more."""
     module = save_json(execute(SHIPPED / f"{BUG}.py"))
     call = PassCall("CanonicalizeBindings()")
     (violation,) = check(Case(load_json(module), (call,)), oracles=("crash",))

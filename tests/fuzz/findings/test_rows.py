@@ -79,7 +79,7 @@ def test_what_a_smaller_module_shows_may_join_rows(rows: Rows) -> None:
     rows.enter("b", LARGE)
     assert together(rows) == ["a", "b"]
     assert rows.enter("b", SHAPE) == "a"
-    # What joined stays, though its module shows something else now.
+    # A finding that joined stays, though its module shows something else now.
     assert rows.enter("b", DTYPE) == "a"
     # It is what it shows now that others are compared with.
     assert rows.enter("c", DTYPE) == "a"

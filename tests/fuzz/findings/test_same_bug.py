@@ -217,7 +217,7 @@ OTHERS: dict[str, Callable[[], Pair]] = {
 
 
 def rows(folder: Path, *findings: Finding) -> list[int]:
-    """How many findings each row has, in whichever order they come."""
+    """The number of findings of each row, in whichever order they come."""
     assert len({each.id for each in findings}) == len(findings)
     found = []
     for number, order in enumerate((findings, findings[::-1])):

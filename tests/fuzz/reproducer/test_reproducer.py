@@ -146,7 +146,7 @@ def test_without_source_the_module_travels_as_json(pool: LocalPool, sums: str) -
 def test_confirmation_wants_the_same_identity(pool: LocalPool, sums: str) -> None:
     finding = finding_of(pool, sums, user("raises_always"), ("crash",))
     assert again(pool, finding, sums) is not None
-    # What a key has besides is for people.
+    # The rest of a key is for people.
     assert again(pool, changed(finding, key=("other",)), sums) is not None
     trace = finding.violation.trace
     elsewhere = Trace(("user_passes.py:elsewhere",), trace.condition)

@@ -33,7 +33,7 @@ class Triage:
 
 
 def drained(triage: Triage, *, stop: bool = False, now: bool = False) -> list[Any]:
-    """What is shown.
+    """The lines that are shown.
 
     Args:
         stop: the user has interrupted the run.

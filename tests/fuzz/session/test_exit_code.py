@@ -82,7 +82,7 @@ def test_what_is_met_of_tvm_while_a_users_pass_is_checked_does_not_fail(
     code: int,
     counts: tuple[int, int, int],
 ) -> None:
-    """What is similar to a known bug does."""
+    """A finding that is similar to a known bug does fail."""
     made.triage.published.extend(published)
     assert made.conclude(1, 1, 1.0) == code
     (summary,) = map(json.loads, capsys.readouterr().out.splitlines())
