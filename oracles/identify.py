@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .catalogue import catalogue, parts
 from .catalogue.common import REWRITER
 from .identity import FailureKind, Identity
-from .ingredients import INTERCHANGEABLE
+from .ingredients import INTERCHANGEABLE, of_family
 from .keys import computes
 from .passcall import PassCall, is_users
 from .text.frames import LEGALIZATION
@@ -83,16 +83,20 @@ def identity_of(
 
 
 def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] | None:
-    """Without operators that others can replace; without any where the pass treats them alike."""
+    """Without operators that others can replace; without any where the pass treats them alike; and
+    where an operator is blamed, without others."""
     if ingredients is None:
         return None
     alike = blamed in catalogue and catalogue[blamed].ops_alike
+    only = of_family(blamed) if blamed.startswith("relax.") else ""
 
     def counts(ingredient: str) -> bool:
         operator = ingredient.partition(" ")[0]
-        if not operator.startswith("relax.") or not computes(operator):
+        if not operator.startswith("relax."):
             return True
-        return not alike and operator not in INTERCHANGEABLE
+        if only:
+            return operator == only
+        return operator not in INTERCHANGEABLE and not (alike and computes(operator))
 
     return frozenset(filter(counts, ingredients))
 
@@ -115,7 +119,10 @@ def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
     if violation.raised is not None or kind is FailureKind.RAISES:
         return FailureKind.RAISES, violation.trace.functions
     of_part = violation.key[0] in oracle.failure_of and len(violation.key) > 1
-    return kind, violation.key[1:] if of_part else violation.key
+    site = violation.key[1:] if of_part else violation.key
+    if kind is FailureKind.FORM:
+        site = tuple(_OPERATOR.sub(lambda found: of_family(found[0]), part) for part in site)
+    return kind, site
 
 
 def _by_operator(blamed: str, site: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

@@ -128,7 +128,7 @@ def same_site(one: Identity, other: Identity) -> bool:
 
     A build with symbols names functions that a release leaves out.
     """
-    if not _same_condition(one.condition, other.condition):
+    if one.condition != other.condition:
         return False
     if one.failure not in _ON_THE_WAY:
         return one.site == other.site
@@ -167,31 +167,28 @@ def same_ingredients(one: Identity, other: Identity) -> bool:
     mine, its = one.ingredients, other.ingredients
     if mine is None or its is None or any(map(_is_attribute, mine ^ its)):
         return False
-    if (mine | its) & OPEN and not mine & its & OPEN:
+    if (mine | its) & _OPEN and not mine & its & _OPEN:
         return False
     if not mine or not its:
         return mine == its
     return mine <= its or its <= mine
 
 
-OPEN = frozenset({"unknown rank", "unknown shape", "unknown dtype", "symbolic dimension"})
+NO_TENSOR = "no tensor"
+"""A number, a shape, a function or an object: code that expects tensors meets something else."""
+
+OPEN_SHAPE = "open shape"
+"""A tensor without a shape or a rank, or with a symbolic dimension."""
+
+OPEN_DTYPE = "unknown dtype"
+
+_OPEN = frozenset({OPEN_SHAPE, OPEN_DTYPE})
 """Types that leave something open."""
 
 
 def _is_attribute(ingredient: str) -> bool:
     """An attribute of an operator: a minimized module has it only if its bug needs it."""
     return ingredient.startswith("relax.") and " " in ingredient
-
-
-_PLACE = re.compile(r"^(.*):\d+ \((.*)\)$")
-
-
-def _same_condition(one: str, other: str) -> bool:
-    """Equal; places in the source of two versions of TVM are compared by their files."""
-    mine, its = _PLACE.match(one), _PLACE.match(other)
-    if mine and its and mine[2] != its[2]:
-        return mine[1] == its[1]
-    return one == other
 
 
 def _placed(one: Identity, other: Identity) -> bool:

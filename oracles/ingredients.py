@@ -1,11 +1,12 @@
 """Ingredients: the operators and kinds of nodes that a module is made of.
 
-Names, numbers, dtypes and the order of bindings are no ingredients. Those of a minimized module are
-what its bug needs.
+Names, numbers, dtypes, ranks and the order of bindings are no ingredients. Those of a minimized
+module are what its bug needs.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..compat import ir
 from ..generators.ops import table
 from ..generators.ops.batching import elementwise
 from ..generators.rewrite.defaults import unusual
+from .identity import NO_TENSOR, OPEN_DTYPE, OPEN_SHAPE
 from .inspect import nodes, op_name, relax_functions
 from .keys import computes
 
@@ -35,8 +37,38 @@ ELEMENTWISE = frozenset(
 )
 """Operators that share their code in TVM: which of them a module has, is an accident there."""
 
-INTERCHANGEABLE = ELEMENTWISE | {"relax.full", "relax.ones", "relax.zeros"}
-"""Besides, those that fill a tensor: which of them a module has, is an accident, too."""
+INTERCHANGEABLE = ELEMENTWISE | {
+    *("relax.full", "relax.ones", "relax.zeros"),
+    *("relax.shape_of", "relax.tensor_to_shape"),
+}
+"""Besides, those that fill a tensor, and those that make a shape: which of them a module has, is an
+accident, too."""
+
+_BY_OTHER_MEANS = frozenset({"alias", relax.ShapeExpr.__name__})
+"""Kinds of bindings in whose place others will do: a second name, another way to a shape."""
+
+
+def _families() -> Iterator[tuple[str, str]]:
+    first: dict[Any, str] = {}
+    for name, op in table.items():
+        build: Any = op.build
+        while isinstance(build, functools.partial):
+            build = build.func
+        operator = _RELAX + name
+        if computes(operator) and operator not in INTERCHANGEABLE:
+            yield operator, first.setdefault(build.__code__, operator)
+
+
+FAMILY: Mapping[str, str] = dict(_families())
+"""By operator: the one that stands for its family. A family differs in the rank, as convolutions
+do, or in a function that TVM's code is handed, as poolings and scans do: one code in the table of
+operators makes its calls."""
+
+
+def of_family(name: str) -> str:
+    """The operator that stands for the operator's family."""
+    return FAMILY.get(name, name)
+
 
 SHAPED = frozenset({"axis", "axes"})
 """Attributes that have to fit the shapes of operands."""
@@ -73,7 +105,7 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
         yield from _of_call(call, functions)
     for binding in seen[relax.expr.Binding]:
         types.append(binding.var.ty)
-        yield from of_binding(binding)
+        yield from (kind for kind in of_binding(binding) if kind not in _BY_OTHER_MEANS)
     for ty in types:
         yield from _of_type(ty)
 
@@ -82,6 +114,7 @@ def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
     if isinstance(call.op, Op):
         name = str(call.op.name)
         if name.startswith(_RELAX) and name not in SUBSTITUTES:
+            name = of_family(name)
             yield name
             yield from (f"{name} {attr}" for attr in unusual(call) if attr not in SHAPED)
     else:
@@ -114,16 +147,18 @@ def _of_type(ty: Any) -> Iterator[str]:
         for field in ty.fields:
             yield from _of_type(field)
     elif not isinstance(ty, relax.TensorType):
-        yield type(ty).__name__
+        yield NO_TENSOR
     else:
         if ty.dtype is None:
-            yield "unknown dtype"
+            yield OPEN_DTYPE
         if ty.vdevice is not None:
             yield "tensor on a device"
-        if not isinstance(ty.shape, relax.ShapeExpr):
-            yield "unknown rank" if ty.ndim == -1 else "unknown shape"
-        elif not all(isinstance(dim, tirx.IntImm) for dim in ty.shape):
-            yield "symbolic dimension"
+        if not isinstance(ty.shape, relax.ShapeExpr) or not _is_fixed(ty.shape):
+            yield OPEN_SHAPE
+
+
+def _is_fixed(shape: relax.ShapeExpr) -> bool:
+    return all(isinstance(dim, tirx.IntImm) for dim in shape)
 
 
 _KINDS: tuple[type[Any], ...] = (

@@ -6,7 +6,7 @@ finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,8 @@ class Evidence:
     ingredients: tuple[str, ...]
     """See `ingredients`."""
     unknowns: tuple[str, ...] = ()
-    """What types of calls leave open that a legalization must know, e.g. "unknown shape"."""
+    """What types of calls leave open that their legalizations must know and so raise, e.g. "unknown
+    shape"."""
     retyped: tuple[str, str] | None = None
     """The first operator whose legalization gives another type than its call has, and in what it
     differs."""
@@ -62,11 +63,16 @@ def evidence_of(mod: tvm.IRModule, journal: Journal, *, whole: bool) -> Evidence
     """
     journal("take evidence")
     calls = list(_calls(mod))
-    unknowns = {str(found[0]) for call, name in calls if (found := unknown(call, name)) is not None}
+    retyped, refused = None, calls if len({name for _, name in calls}) == 1 else []
+    if whole:
+        results = list(_legalized_calls(calls, journal))
+        retyped = next(_retyped(results), None)
+        refused = [(call, name) for call, name, given in results if given is None]
+    gaps = (unknown(call, name) for call, name in refused)
     return Evidence(
         ingredients=tuple(sorted(ingredients(mod))),
-        unknowns=tuple(sorted(unknowns)) if len({name for _, name in calls}) == 1 else (),
-        retyped=next(_retyped(calls, journal), None) if whole else None,
+        unknowns=tuple(sorted({str(gap[0]) for gap in gaps if gap is not None})),
+        retyped=retyped,
         rare=rare(mod, journal, tried=whole),
     )
 
@@ -78,13 +84,20 @@ def _calls(mod: tvm.IRModule) -> Iterator[tuple[relax.Call, str]]:
             yield binding.value, name
 
 
-def _retyped(calls: list[tuple[relax.Call, str]], journal: Journal) -> Iterator[tuple[str, str]]:
+def _legalized_calls(
+    calls: Iterable[tuple[relax.Call, str]], journal: Journal
+) -> Iterator[tuple[relax.Call, str, Any]]:
+    """Calls that have a legalization, with the type of what it gives; None where it raises."""
     for call, name in calls:
         if has_op_attr(name, "FLegalize"):
             journal(f"legalize {name}")
-            given = _legalized(call, name)
-            if given is not None and type_base_check(call.ty, given) != BaseCheckResult.PASS:
-                yield name, _difference(call.ty, given)
+            yield call, name, _legalized(call, name)
+
+
+def _retyped(results: Iterable[tuple[relax.Call, str, Any]]) -> Iterator[tuple[str, str]]:
+    for call, name, given in results:
+        if given is not None and type_base_check(call.ty, given) != BaseCheckResult.PASS:
+            yield name, _difference(call.ty, given)
 
 
 def _legalized(call: relax.Call, name: str) -> Any:

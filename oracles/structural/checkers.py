@@ -102,7 +102,7 @@ _RULES = {
     ),
     # The checker complains of one such use, in the order of its walk.
     "a DataflowVar outside of its block": re.compile(
-        r"DataflowVar \S+ (?:is (?:not defined|used outside DataflowBlock)"
+        r"DataflowVar (?:\S+ is (?:not defined|used outside DataflowBlock)"
         r"|cannot be used as a dependent type expression)"
     ),
     "an undefined variable": re.compile(r"(?:ValueError: )?Invalid use of undefined variable"),
@@ -119,9 +119,6 @@ PACKED_PREFIX = "__tvm_ffi_"
 """tvm/ffi/extra/module.h, tvm_ffi_symbol_prefix: of the symbol of a function behind the packed API,
 which is still called by the name of its GlobalVar."""
 
-_UNDEFINED = re.compile(r"(?:Var|DataflowVar) (\S+) is (?:not defined|defined more than once)")
-
-
 _PLACE = re.compile(r"\sat <root>[^\s,]*")
 """Where in the module, as a path of fields."""
 
@@ -131,40 +128,12 @@ def complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
     raised = str(error)
     rule = next((name for name, said in _RULES.items() if said.match(raised)), "")
     trace = Trace() if rule else frames.trace(frames.frames_of(error), type(error).__name__, raised)
-    found = _UNDEFINED.match(raised)
-    kind = "" if found is None or rule else _kind_of_variable(mod, found.group(1))
     return Violation(
         title=f"{what}: {keys.headline(_PLACE.sub('', raised))}",
         detail=f"{raised}\n\n{keys.listing(mod)}",
-        key=tuple(filter(None, (what, rule, *trace.functions[-1:], kind))),
+        key=tuple(filter(None, (what, rule, *trace.functions[-1:]))),
         trace=trace,
     )
-
-
-def _kind_of_variable(mod: tvm.IRModule, name: str) -> str:
-    """Whether the variable stands for a dimension or for a value: other parts of a pass.
-
-    A number may be either: it is a value where it is returned, handed on, or put into a tuple.
-    """
-    for _, func in relax_functions(mod):
-        operands = (
-            operand
-            for node in nodes(func, relax.SeqExpr, relax.Tuple, relax.Call)
-            for operand in _operands(node)
-        )
-        if any(isinstance(each, relax.Var) and str(each.name) == name for each in operands):
-            return "value"
-        for var in relax.analysis.all_vars(func):
-            if str(var.name) == name:
-                return "dimension" if isinstance(var.ty, tvm.ir.PrimType) else "value"
-    return "dimension"
-
-
-def _operands(node: relax.SeqExpr | relax.Tuple | relax.Call) -> Iterable[relax.Expr]:
-    if isinstance(node, relax.SeqExpr):
-        return (node.body,)
-    operands: Iterable[relax.Expr] = node.fields if isinstance(node, relax.Tuple) else node.args
-    return operands
 
 
 def names_flaw(mod: tvm.IRModule, sound: tvm.IRModule | None = None) -> Violation | None:

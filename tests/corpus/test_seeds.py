@@ -39,7 +39,7 @@ KEYS = {
     "legalize_ops_tensor_to_shape": ("relax.tensor_to_shape", "no legalization"),
     "legalize_ops_unknown_dtype": ("RuntimeError", "ffi::Optional::value"),
     "legalize_ops_unknown_shape": ("relax.add", "unknown shape"),
-    "lift_transform_params": ("ill-formed", "WellFormedChecker::VisitExpr_(VarNode)", "value"),
+    "lift_transform_params": ("ill-formed", "WellFormedChecker::VisitExpr_(VarNode)"),
     "merge_composite_functions_several": _IN_NO_GROUP,
     "merge_composite_functions_shared": _IN_NO_GROUP,
     "realize_vdevice": ("the input module is changed in place",),

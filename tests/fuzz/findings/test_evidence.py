@@ -67,7 +67,7 @@ def finding() -> Finding:
 def test_a_legalization_that_crashes_is_left_out(pool: LocalPool, finding: Finding) -> None:
     evidence = take_evidence(pool, finding)
     assert evidence is not None
-    assert evidence.ingredients == ("relax.tan", "unknown shape")
+    assert evidence.ingredients == ("open shape", "relax.tan")
     assert (evidence.unknowns, evidence.retyped) == (("unknown shape",), None)
 
 
@@ -84,7 +84,7 @@ def test_triage_survives_a_legalization_that_crashes(
     assert [each.id for each in published] == [finding.id]
     assert stored.evidence is not None
     assert stored.evidence.unknowns == ("unknown shape",)
-    assert stored.identity.ingredients == {"unknown shape"}
+    assert stored.identity.ingredients == {"open shape"}
 
 
 def test_a_legalization_of_another_type_is_noted(finding: Finding) -> None:

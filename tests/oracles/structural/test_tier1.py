@@ -515,32 +515,6 @@ def test_nothing_is_promised_for_a_call_of_another_type_than_its_function_gives(
     assert found.title.startswith("ill-formed: the type of a call contradicts")
 
 
-@I.ir_module(check_well_formed=False)
-class Undefined:
-    @R.function
-    def returned(x: R.Tensor((2,), "float32")):
-        n = T.int64()
-        return (x, n)
-
-
-@I.ir_module(check_well_formed=False)
-class UndefinedShape:
-    @R.function
-    def shaped(x: R.Tensor((2,), "float32")):
-        n = T.int64()
-        y = R.reshape(x, R.shape([n]))
-        return y  # noqa: RET504
-
-
-@pytest.mark.parametrize(("mod", "kind"), [(Undefined, "value"), (UndefinedShape, "dimension")])
-def test_a_number_that_is_handed_on_is_a_value_and_in_a_shape_it_is_a_dimension(
-    mod: tvm.IRModule, kind: str
-) -> None:
-    found = checkers.relax_flaw(mod)
-    assert found is not None
-    assert found.key[-1] == kind
-
-
 def test_nothing_is_promised_for_a_function_that_returns_another_type_than_it_says() -> None:
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((2,), "float32"))
