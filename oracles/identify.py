@@ -78,24 +78,26 @@ def identity_of(
         blamed=(blamed,),
         site=site,
         condition=condition,
-        ingredients=_needed(known.ingredients, blamed),
+        ingredients=_needed(known.ingredients, blamed, named=bool(violation.reason)),
     )
 
 
-def _needed(ingredients: frozenset[str] | None, blamed: str) -> frozenset[str] | None:
-    """Without operators that others can replace; without any where the pass treats them alike; and
-    where an operator is blamed, without others."""
+def _needed(
+    ingredients: frozenset[str] | None, blamed: str, *, named: bool = False
+) -> frozenset[str] | None:
+    """Without operators that others can replace; without any where the pass treats them alike or
+    the oracle has named the cause; and where an operator is blamed, with its attributes alone."""
     if ingredients is None:
         return None
-    alike = blamed in catalogue and catalogue[blamed].ops_alike
+    alike = named or (blamed in catalogue and catalogue[blamed].ops_alike)
     only = of_family(blamed) if blamed.startswith("relax.") else ""
 
     def counts(ingredient: str) -> bool:
-        operator = ingredient.partition(" ")[0]
+        operator, _, attribute = ingredient.partition(" ")
         if not operator.startswith("relax."):
             return True
         if only:
-            return operator == only
+            return operator == only and bool(attribute)
         return operator not in INTERCHANGEABLE and not (alike and computes(operator))
 
     return frozenset(filter(counts, ingredients))

@@ -178,7 +178,7 @@ NO_TENSOR = "no tensor"
 """A number, a shape, a function or an object: code that expects tensors meets something else."""
 
 OPEN_SHAPE = "open shape"
-"""A tensor without a shape or a rank, or with a symbolic dimension."""
+"""A tensor or shape of which the rank or a dimension is not known, or is symbolic."""
 
 OPEN_DTYPE = "unknown dtype"
 

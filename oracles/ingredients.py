@@ -7,7 +7,7 @@ module are what its bug needs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import tvm
@@ -55,7 +55,8 @@ def _families() -> Iterator[tuple[str, str]]:
         while isinstance(build, functools.partial):
             build = build.func
         operator = _RELAX + name
-        if computes(operator) and operator not in INTERCHANGEABLE:
+        own = build.__name__ != "<lambda>"
+        if own and operator not in INTERCHANGEABLE:
             yield operator, first.setdefault(build.__code__, operator)
 
 
@@ -146,19 +147,26 @@ def _of_type(ty: Any) -> Iterator[str]:
     if isinstance(ty, relax.TupleType):
         for field in ty.fields:
             yield from _of_type(field)
-    elif not isinstance(ty, relax.TensorType):
-        yield NO_TENSOR
-    else:
+        return
+    if isinstance(ty, relax.TensorType):
         if ty.dtype is None:
             yield OPEN_DTYPE
         if ty.vdevice is not None:
             yield "tensor on a device"
-        if not isinstance(ty.shape, relax.ShapeExpr) or not _is_fixed(ty.shape):
-            yield OPEN_SHAPE
+    else:
+        yield NO_TENSOR
+    if _is_open(ty):
+        yield OPEN_SHAPE
 
 
-def _is_fixed(shape: relax.ShapeExpr) -> bool:
-    return all(isinstance(dim, tirx.IntImm) for dim in shape)
+def _is_open(ty: Any) -> bool:
+    if isinstance(ty, relax.TensorType):
+        return not isinstance(ty.shape, relax.ShapeExpr) or not _are_fixed(ty.shape)
+    return isinstance(ty, relax.ShapeType) and (ty.values is None or not _are_fixed(ty.values))
+
+
+def _are_fixed(dims: Iterable[Any]) -> bool:
+    return all(isinstance(dim, tirx.IntImm) for dim in dims)
 
 
 _KINDS: tuple[type[Any], ...] = (

@@ -267,7 +267,6 @@ def test_the_site_of_a_legalization_names_its_functions() -> None:
     assert found.blamed == ("legalization",)
     assert "relax/transform/legalize_ops/nn.py:_nn_adaptive_avg_pool1d" in found.site
     assert found.condition == "pb->value != 0"
-    assert found.has_place
 
 
 def test_what_the_minimizer_puts_anywhere_is_no_ingredient() -> None:
