@@ -12,8 +12,8 @@ reproducer NAME.py:
     [[identity]]
     failure = "ill-formed"
     blamed = ["LiftTransformParams"]
-    site = ["ill-formed", "WellFormedChecker::VisitExpr_(VarNode)", "value"]
-    condition = "relax/analysis/well_formed.cc:244 (0.27.0.post1)"
+    site = ["ill-formed", "WellFormedChecker::VisitExpr_(VarNode)"]
+    condition = "relax/analysis/well_formed.cc"
     ingredients = ["attribute num_input"]
 
 `make records` and `relaxfuzz known --renew` write the identities, as the module of the reproducer

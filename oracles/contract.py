@@ -12,8 +12,8 @@ import tvm
 from ..generators.choices import Choices
 from ..generators.stages import RELAX, Stage
 from ..generators.traits import Trait
-from . import keys
 from .passcall import PassCall, bare_call
+from .text import messages
 from .text.frames import frames_of
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
@@ -93,7 +93,7 @@ class Rejection:
     def covers(self, error: Exception, mod: tvm.IRModule) -> bool:
         """Whether the exception is this refusal."""
         return (
-            bool(re.search(self.pattern, keys.text_of(error)))
+            bool(re.search(self.pattern, messages.text_of(error)))
             and (
                 not self.function
                 or any(re.search(self.function, frame.name) for frame in frames_of(error))

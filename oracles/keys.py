@@ -18,124 +18,28 @@ from tvm.ir import Op
 from tvm_ffi.access_path import AccessKind, AccessPath
 
 from .text import frames as stack
+from .text import messages
 from .text.paths import as_there
 from .violation import Raised, Violation
-
-KEPT = 200_000
-"""Characters of an exception's text that are kept."""
-
-READ = 3_000
-"""Characters of a message that are looked at, printed functions left out: TVM prints much."""
 
 
 def exception(error: BaseException) -> Violation:
     """An exception by its class and the place that raised it."""
-    kind, written = type(error).__name__, as_there(text_of(error))
+    kind, written = type(error).__name__, as_there(messages.text_of(error))
     frames = stack.inside(stack.frames_of(stack.cause_of(error)))
     trace = stack.trace(stack.from_within(frames), kind, written)
     file, line = stack.origin(frames)
     function = trace.functions[-1] if trace.functions else kind
+    first = messages.headline(written) if written.strip() else ""
     return Violation(
-        title=f"{kind}: {headline(written)}" if written.strip() else f"{kind} in {function}",
-        detail=as_there(_shortened("".join(traceback.format_exception(error)))).rstrip(),
+        title=f"{kind}: {first}" if first else f"{kind} in {function}",
+        detail=as_there(messages.shortened("".join(traceback.format_exception(error)))).rstrip(),
         key=(kind, trace.condition or function),
         place=f"{file}:{line}" if file else "",
         trace=trace,
         raised=Raised(kind, stack.within(frames), stack.own(frames)),
     )
 
-
-def text_of(error: BaseException) -> str:
-    """The message of an exception; empty where it cannot be had."""
-    try:
-        return _shortened(str(error))
-    except Exception:  # a pass may raise what cannot be shown
-        return ""
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= KEPT:
-        return text
-    left = len(text) - KEPT
-    return f"{text[: KEPT // 2]}\n[{left} characters]\n{text[-KEPT // 2 :]}"
-
-
-def anonymous(text: str) -> str:
-    """A text of relaxfuzz or of a sanitizer without quoted names, numbers and addresses."""
-    return re.sub(r"'[^']*'|\"[^\"]*\"|-?(?<![\w.])\w*\d[\w.]*", "<n>", text)
-
-
-# Messages
-
-
-HEADLINE = 160
-"""Characters of a headline."""
-
-
-def headline(text: str) -> str:
-    """The first line of a message, for people: short, without addresses and printed programs.
-
-    What is wrong is never cut: it comes before a failed check's condition in a line too long for
-    both, printed nodes lose their operands there, and a line that announces the next one has it.
-    """
-    text = _LISTING.sub("<function>", text).strip()
-    line, _, rest = text.partition("\n")
-    condition = _CONDITION.match(text)
-    if condition and (len(line) > HEADLINE or not line[condition.end() :].strip(" :")):
-        said = explanation(text).lstrip(" :\n").partition("\n")[0]
-        line = f"{said} ({condition[0].rstrip(' :')})" if said else line
-    elif line.rstrip().endswith(":"):
-        line = " ".join([line.rstrip(), *rest.strip().splitlines()[:1]])
-    if len(line) > HEADLINE:
-        line = _without_operands(line)
-    line = re.sub(r"0x[0-9a-fA-F]+", "<address>", line)
-    return line if len(line) <= HEADLINE else line[: HEADLINE - 1] + "…"
-
-
-_NAMED = re.compile(r'\bname="([^"]*)"')
-
-
-def _without_operands(text: str) -> str:
-    """Printed nodes by their names alone: `R.add(lv5, gv)` as `R.add(…)`."""
-    parts: list[str] = []
-    at = 0
-    while (found := _PRINTED.search(text, at)) is not None:
-        end = _closing(text, found.end()) if found.group(1) else found.end()
-        operands = text[found.end() : end]
-        named = _NAMED.search(operands)
-        shown = found.group() + ("…)" if found.group(1) else "")
-        parts += text[at : found.start()], named[1] if named else shown
-        at = end
-    return "".join(parts) + text[at:]
-
-
-_APPENDED = re.compile(r"\n\s*(?:Error in pass|Access path|Error location|Traceback)\b.*", re.S)
-"""What TVM appends to the message of an exception that leaves a pass."""
-
-_CONDITION = re.compile(r"Check failed: .*?(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
-"""The source text of a failed check: the same for every module, whatever names are in it."""
-
-_LISTING = re.compile(r"# from \w[\w.]* import.*?(?=\s(?:has|is|does|which|but)\s|\Z)", re.S)
-_PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w.]*(\()?")
-
-
-def explanation(text: str) -> str:
-    """What a message says for people: without a failed check's condition and what TVM appends."""
-    text = _APPENDED.sub("", text)[:READ]
-    return _CONDITION.sub("", text, count=1).strip() if _CONDITION.match(text) else text.strip()
-
-
-def _closing(text: str, start: int) -> int:
-    """The place behind the parenthesis that closes the one before `start`; the end where none."""
-    depth = 1
-    for i in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[i], 0)
-        if depth == 0:
-            return i + 1
-    return len(text)
-
-
-# Differences
 
 OPAQUE = "external_mods"
 """The module attribute with compiled code: TVM can neither compare nor save what is in it."""
@@ -254,4 +158,4 @@ def listing(mod: tvm.IRModule) -> str:
     try:
         return str(mod.script())
     except Exception as error:
-        return f"(TVM cannot print the module: {headline(str(error))})"
+        return f"(TVM cannot print the module: {messages.headline(str(error))})"

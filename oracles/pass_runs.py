@@ -20,6 +20,7 @@ from .contract import Exemption, PassContract
 from .errors import NoAnswer
 from .passcall import OPT_LEVEL, PassCall, bare_call, cpu, pass_context
 from .structural import checkers
+from .text import messages
 from .values.expectation import Expectation, Expectations
 from .violation import Journal, Violation, abstain, silent
 
@@ -440,7 +441,7 @@ class PassRuns:
 
     @functools.cached_property
     def _rejection(self) -> str:
-        return f"the pass rejects the module: {keys.headline(str(self.direct.error))}"
+        return f"the pass rejects the module: {messages.headline(str(self.direct.error))}"
 
     def changed_result(self) -> tvm.IRModule | None:
         """The same; the oracle abstains, too, where the pass leaves the module as it is."""

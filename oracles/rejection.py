@@ -14,7 +14,7 @@ import re
 import tvm
 from tvm.error import InternalError
 
-from . import keys
+from .text import messages
 from .text.frames import frames_of
 
 _UNSUPPORTED = re.compile(
@@ -36,7 +36,7 @@ _OTHERS = re.compile(r"/relax/op/|/tvm/topi/|/(?:src|tvm)/te/|/src/ffi/|tvm[-_]f
 def is_clean(error: Exception) -> bool:
     """The exception names what the pass does not support, or what it requires."""
     frames = frames_of(error)
-    text = keys.explanation(keys.text_of(error))
+    text = messages.explanation(messages.text_of(error))
     if not frames or not text or not isinstance(error, RuntimeError | ValueError | TypeError):
         return False
     file, line = frames[-1].filename, frames[-1].line or ""
@@ -58,7 +58,7 @@ def lacks_function(error: Exception, call: str, mod: tvm.IRModule) -> bool:
     Args:
         call: the expression of the pass.
     """
-    found = _LACKS.search(keys.text_of(error))
+    found = _LACKS.search(messages.text_of(error))
     if found is None or any(gvar.name_hint == found[1] for gvar in mod.get_global_vars()):
         return False
     return re.search(rf"""(['"]){re.escape(found[1])}\1""", call) is not None

@@ -14,7 +14,7 @@ from tvm.ir.instrument import pass_instrument
 from ...compat.release import versions
 from ...compat.serialization import load_json
 from ...oracles.ingredients import ingredients
-from ...oracles.keys import headline
+from ...oracles.text.messages import headline
 from ...oracles.violation import Violation
 from .. import reproducer
 from ..findings.finding import Finding

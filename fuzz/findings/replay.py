@@ -17,10 +17,10 @@ from pathlib import Path
 from ... import corpus
 from ...compat import availability
 from ...compat.release import versions
-from ...oracles import keys
 from ...oracles.catalogue import catalogue
 from ...oracles.check import ORACLES
 from ...oracles.pipelines import PIPELINES
+from ...oracles.text import messages
 from ...oracles.text.frames import condition_in
 from .. import reproducer
 from ..output.readable import sentence
@@ -252,7 +252,7 @@ def failure(code: int, stderr: str) -> str | None:
     if code == 0:
         return None
     if (report := sanitizers.report(stderr)) is not None:
-        return f"{report.tool}: {keys.anonymous(report.kind)}"
+        return f"{report.tool}: {messages.anonymous(report.kind)}"
     if code < 0:
         return signal.Signals(-code).name
     if code == HUNG or re.search(r"^Timeout \(", stderr, re.MULTILINE):

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import PurePath
 from traceback import FrameSummary
 
-from ...oracles import keys
+from ...oracles.text import messages
 from ...oracles.text.frames import Trace, frames_in, function_of, is_plumbing
 from ...oracles.violation import Violation
 from ..output.readable import visible
@@ -68,7 +68,7 @@ def key_of(report: sanitizers.Report) -> tuple[str, ...]:
     """What is wrong, and the innermost function near the cause."""
     functions = [_plain(frame) for frame in report.frames]
     near = [function for function in functions if not _PLUMBING.search(function)]
-    return keys.anonymous(report.kind), *(near or functions)[:1]
+    return messages.anonymous(report.kind), *(near or functions)[:1]
 
 
 def violation(died: Died) -> Violation:
@@ -83,7 +83,7 @@ def violation(died: Died) -> Violation:
             title,
             detail,
             key,
-            trace=Trace(tuple(map(function_of, way)), keys.anonymous(report.kind)),
+            trace=Trace(tuple(map(function_of, way)), messages.anonymous(report.kind)),
             oracle=died.death.value,
             pass_name=blamed,
         )

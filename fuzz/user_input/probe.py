@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from json import dumps, loads  # bound before a user's file can replace them
 from pathlib import Path
 
-from ...oracles.keys import text_of
 from ...oracles.passcall import BadPass, BadSpelling, parse
+from ...oracles.text.messages import text_of
 from ..output.readable import sentence
 from ..process.serialize import plain, typed
 from ..process.targets import Named

@@ -12,10 +12,10 @@ from ...generators.choices import Choices
 from ...generators.rewrite.dims import Resized
 from ...generators.rewrite.nodes import reachable, references
 from ...generators.rewrite.rewriter import CannotRewrite
-from .. import keys
 from ..contract import Exemption, PassContract, Rejection
 from ..inspect import bindings_of, blocks_of, is_public, nodes, relax_functions
 from ..passcall import PassCall
+from ..text import messages
 from .common import PURE, argument, kind, named_functions, one_of, spelled, without_dataflow
 
 
@@ -177,7 +177,7 @@ def _casts_contradict(error: Exception, mod: tvm.IRModule) -> bool:
     try:
         Resized(mod, symbols=numbers).rewritten()
     except CannotRewrite as found:
-        return keys.headline(str(found)) == keys.headline(keys.text_of(error))
+        return messages.headline(str(found)) == messages.headline(messages.text_of(error))
     return False
 
 

@@ -17,9 +17,9 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
 from tvm.target import Target
 
-from .. import keys
 from ..inspect import prim_funcs
 from ..tensorir.threads.limits import over_limits
+from ..text import messages
 from . import TARGET, Failure, carried_out, raised
 from .fork import allow, in_fork
 from .vectors import vectors_of, with_vectors
@@ -61,7 +61,7 @@ def missing(kind: str) -> str | None:
         try:
             yield _absent(kind) or _wrong(kind)
         except Exception as error:
-            text = f"{type(error).__name__}: {keys.headline(str(error))}"
+            text = f"{type(error).__name__}: {messages.headline(str(error))}"
             yield f"the {KINDS[kind]} device cannot be used: {text}"
 
     answers, end = in_fork(look, SECONDS)

@@ -8,9 +8,9 @@ import tvm
 from tvm import relax
 
 from ..inspect import bindings_of, global_vars, relax_functions, static
-from ..keys import headline
 from ..structural.checkers import flaw
 from ..structural.lowering_gaps import Reason
+from ..text.messages import headline
 from ..violation import Journal
 from .spelling import one_line
 from .steps import Broken

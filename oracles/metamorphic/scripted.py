@@ -23,6 +23,7 @@ from ..inspect import attr, nodes, prim_funcs, relax_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..structural.checkers import flaw, impossible_casts, may_be
+from ..text import messages
 from ..text.frames import Trace
 from ..text.halves import ran
 from ..violation import Case, Violation, abstain
@@ -79,7 +80,7 @@ def unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
     lacking = _LACKING.match(text)
     known = lacking is not None and lacking[1] in _printed_names()
     return Violation(
-        f"{UNREADABLE}: {keys.headline(text) or 'the parser gives no reason'}",
+        f"{UNREADABLE}: {messages.headline(text) or 'the parser gives no reason'}",
         f"{found.detail}\n\n{keys.listing(mod)}",
         (NO_FUNCTION,) if known else (UNREADABLE,),
         reason=NO_FUNCTION if known else "",
@@ -190,7 +191,7 @@ checker overlooks where a pass leaves calls, or the types in them, as they were.
 
 def parser_message(error: Exception) -> str:
     """The violation that the parser reports of the text, or for an exception while it read it."""
-    raised = f"{type(error).__name__}: {keys.text_of(error)}"
+    raised = f"{type(error).__name__}: {messages.text_of(error)}"
     found = re.search(r"error: (.*)", raised)
     return found.group(1) if found else raised
 

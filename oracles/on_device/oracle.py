@@ -29,10 +29,10 @@ from ..execute.device import CPU, KINDS, execute_on
 from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import attr, nodes
-from ..keys import anonymous, headline
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir.threads.launch import tag
+from ..text.messages import anonymous, headline
 from ..text.short_value_checks import on_one_device
 from ..text.value_comments import called
 from ..text.value_reproducer import device_text

@@ -24,9 +24,9 @@ from ..execute.device import CPU
 from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import attr, prim_funcs
-from ..keys import headline
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
+from ..text.messages import headline
 from ..text.value_reproducer import functions_text
 from ..values.sides import sides, tolerance_of
 from ..violation import Case, Violation, abstain

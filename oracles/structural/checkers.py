@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tvm
@@ -15,7 +15,7 @@ from tvm.relax.analysis import BaseCheckResult, type_base_check
 from ...compat import ir
 from .. import keys
 from ..inspect import attr, calls_of, global_vars, nodes, prim_funcs, relax_functions, tensor_types
-from ..text import frames
+from ..text import frames, messages
 from ..text.frames import Trace
 from ..violation import Violation
 
@@ -129,7 +129,7 @@ def complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
     rule = next((name for name, said in _RULES.items() if said.match(raised)), "")
     trace = Trace() if rule else frames.trace(frames.frames_of(error), type(error).__name__, raised)
     return Violation(
-        title=f"{what}: {keys.headline(_PLACE.sub('', raised))}",
+        title=f"{what}: {messages.headline(_PLACE.sub('', raised))}",
         detail=f"{raised}\n\n{keys.listing(mod)}",
         key=tuple(filter(None, (what, rule, *trace.functions[-1:]))),
         trace=trace,

@@ -16,6 +16,7 @@ import tvm
 
 from ...compat.serialization import load_json
 from .. import keys
+from . import messages
 
 LONGEST = 64_000
 """Characters of one text."""
@@ -33,7 +34,7 @@ def printed(mod: tvm.IRModule) -> str:
     try:
         text = _with_constants(mod)
     except Exception as error:
-        note = f"# TVM cannot print the module: {keys.headline(str(error))}"
+        note = f"# TVM cannot print the module: {messages.headline(str(error))}"
         text = f"{note}\n{_plainly(mod)}"
     return clipped(_IMPORTS.sub("", text))
 
@@ -64,7 +65,7 @@ def _plainly(mod: tvm.IRModule) -> str:
         try:
             text = str(func.script(name=gvar.name_hint))
         except Exception as error:
-            text = f"# {gvar.name_hint}: {keys.headline(str(error))}"
+            text = f"# {gvar.name_hint}: {messages.headline(str(error))}"
         texts.append(textwrap.indent(text.strip(), "    "))
     return "@I.ir_module\nclass Module:\n" + "\n\n".join(texts)
 

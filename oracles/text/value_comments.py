@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .. import keys
 from ..execute import Failure
 from ..values.comparison import leaves
+from . import messages
 
 MOST = 1024
 """Elements of one tensor that are written out."""
@@ -21,7 +21,7 @@ def called(function: str, args: Sequence[Any], result: Any) -> str:
         result: a value, or what came instead: a text or a failure of the VM.
     """
     if isinstance(result, Failure):
-        result = f"{result.error} ({result.step}): {keys.headline(result.text)}"
+        result = f"{result.error} ({result.step}): {messages.headline(result.text)}"
     given = [f"  {line}" for arg in args for line in _lines(arg)]
     gives = [result] if isinstance(result, str) else _lines(result)
     head = [f"{function}(", *given, ") gives"] if given else [f"{function}() gives"]

@@ -22,7 +22,6 @@ from ...compat import ir
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
 from ...generators.stages import TENSORIR, pass_of
-from .. import keys
 from ..arithmetic.parts import Part, smallest_wrong
 from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
@@ -35,6 +34,7 @@ from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..structural.checkers import flaw
 from ..structural.inside import parts_alone
+from ..text import messages
 from ..text.short_value_checks import both_sides, by_evaluator, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import evaluated_text, executed_text
@@ -84,7 +84,7 @@ class Difference:
     def kind(self) -> str:
         """ "values", "shape", "dtype" or "structure"; of what is undefined, how."""
         kind = self.wrong.split(":", 1)[0]
-        return keys.anonymous(kind) if self.undefined else kind
+        return messages.anonymous(kind) if self.undefined else kind
 
     @property
     def what(self) -> str:
@@ -199,7 +199,7 @@ def _run(e: Expectation, side: str) -> tuple[Any, str]:
     if isinstance(ran, Death):
         return None, f"the process of the {side} dies ({ran.step}): {ran.error}"
     if isinstance(ran, Failure):
-        return None, f"it cannot build the {side} ({ran.error}: {keys.headline(ran.text)})"
+        return None, f"it cannot build the {side} ({ran.error}: {messages.headline(ran.text)})"
     (value,) = ran
     return value, ""
 
@@ -377,7 +377,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
     found = shown.differences[0]
     e, result = found.before, found.after.result
     if found.undefined or result is REFUSED:
-        result = keys.headline(found.wrong.removeprefix("results "))
+        result = messages.headline(found.wrong.removeprefix("results "))
     return (
         Half(f"before {name}", before, called(e.function, e.args, e.result)),
         Half(f"after {name}", shown.after, called(e.function, e.args, result)),

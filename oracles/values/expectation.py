@@ -21,11 +21,12 @@ from ..evaluate import Evaluator
 from ..execute import Failure, Plan
 from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
-from ..keys import computes, headline
+from ..keys import computes
 from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
 from ..tensorir.runtime import OTHER, PATTERN
 from ..tensorir.sanitizer.run import in_whole_numbers
 from ..tensorir.sanitizer.runtime import OVERFLOW
+from ..text.messages import headline
 from ..violation import Journal, omit, silent
 from .comparison import difference, exact, finite, leaves, perturbed
 from .inputs import EXTREMES, TRIES, Kind, drawn, parameters_of

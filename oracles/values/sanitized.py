@@ -24,7 +24,6 @@ from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
-from ..keys import headline
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..tensorir import SMALL, STEPS, Fault, has_callees, linked, sanitize, translate
@@ -38,6 +37,7 @@ from ..tensorir.sanitizer.runtime import (
     WRITE_OUTSIDE,
 )
 from ..tensorir.threads.launch import VIRTUAL, is_synchronised
+from ..text.messages import headline
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal

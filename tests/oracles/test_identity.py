@@ -27,7 +27,6 @@ from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Case, Raised, Violation
 
-
 CRASH = Identity(
     failure=FailureKind.RAISES,
     blamed=("FuseOps",),

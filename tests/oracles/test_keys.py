@@ -13,6 +13,7 @@ from tvm.script import relax as R
 from relaxfuzz.corpus.knowns import SHIPPED
 from relaxfuzz.oracles import keys
 from relaxfuzz.oracles.structural import checkers, interface
+from relaxfuzz.oracles.text import messages
 from relaxfuzz.oracles.text.frames import LEGALIZATION
 from relaxfuzz.oracles.violation import Raised
 
@@ -88,9 +89,9 @@ LONG = " && ".join(f"value_{i} == {i}" for i in range(30))
     ],
 )
 def test_a_headline_says_first_what_is_wrong(message: str, beginning: str) -> None:
-    line = keys.headline(message)
+    line = messages.headline(message)
     assert line.startswith(beginning)
-    assert len(line) <= keys.HEADLINE
+    assert len(line) <= messages.HEADLINE
 
 
 def test_an_exception_without_text_is_known_by_its_function() -> None:

@@ -23,8 +23,8 @@ from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.prim_funcs import prim_funcs
 from relaxfuzz.generators.stages import TENSORIR, Stage, step, steps
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
-from relaxfuzz.oracles.keys import headline
 from relaxfuzz.oracles.tensorir import SMALL, sanitize
+from relaxfuzz.oracles.text.messages import headline
 from relaxfuzz.oracles.values.expectation import Expectation, Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 
