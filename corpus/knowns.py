@@ -13,7 +13,7 @@ reproducer NAME.py:
     failure = "ill-formed"
     blamed = ["LiftTransformParams"]
     site = ["ill-formed", "WellFormedChecker::VisitExpr_(VarNode)"]
-    condition = "relax/analysis/well_formed.cc"
+    condition = "relax/analysis/well_formed.cc:244 (0.27.0.post1)"
     ingredients = ["attribute num_input"]
 
 `make records` and `relaxfuzz known --renew` write the identities, as the module of the reproducer

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from .catalogue import catalogue, parts
 from .catalogue.common import REWRITER
-from .identity import FailureKind, Identity
-from .ingredients import INTERCHANGEABLE, of_family
+from .identity import TYPES, FailureKind, Identity
+from .ingredients import ELEMENTWISE, INTERCHANGEABLE, of_family
 from .keys import computes
 from .passcall import PassCall, is_users
 from .text.frames import LEGALIZATION
@@ -75,18 +75,23 @@ def identity_of(
     return Identity(
         failure=failure,
         how="" if violation.oracle in ORACLES else violation.oracle,
-        blamed=(blamed,),
+        blamed=(_sharing(blamed) if failure is FailureKind.ILL_FORMED else blamed,),
         site=site,
         condition=condition,
         ingredients=_needed(known.ingredients, blamed, named=bool(violation.reason)),
     )
 
 
+def _sharing(blamed: str) -> str:
+    """The operators that infer their types by the code of the one that is blamed, if one is."""
+    return "elementwise operators" if blamed in ELEMENTWISE else of_family(blamed)
+
+
 def _needed(
     ingredients: frozenset[str] | None, blamed: str, *, named: bool = False
 ) -> frozenset[str] | None:
     """Without operators that others can replace; without any where the pass treats them alike or
-    the oracle has named the cause; and where an operator is blamed, with its attributes alone."""
+    the oracle has named the cause; and where an operator is blamed, with its attributes and the types alone."""
     if ingredients is None:
         return None
     alike = named or (blamed in catalogue and catalogue[blamed].ops_alike)
@@ -94,10 +99,10 @@ def _needed(
 
     def counts(ingredient: str) -> bool:
         operator, _, attribute = ingredient.partition(" ")
+        if only:
+            return ingredient in TYPES or (operator == only and bool(attribute))
         if not operator.startswith("relax."):
             return True
-        if only:
-            return operator == only and bool(attribute)
         return operator not in INTERCHANGEABLE and not (alike and computes(operator))
 
     return frozenset(filter(counts, ingredients))

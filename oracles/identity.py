@@ -14,6 +14,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .text.frames import LEGALIZATION
+
 FORMAT = 4
 """Version of identities in records, stores and JSON; a reader refuses any other."""
 
@@ -124,16 +126,34 @@ def distinction(one: Identity, other: Identity) -> str:
 
 
 def same_site(one: Identity, other: Identity) -> bool:
-    """The conditions agree, and one way has all telling functions of the other, in their order.
+    """The conditions agree, and one way has all telling functions of the other, in their order; or
+    one function refuses what a legalization calls it with.
 
     A build with symbols names functions that a release leaves out.
     """
-    if one.condition != other.condition:
+    return _same_way(one, other) or _same_check(one, other)
+
+
+def _same_way(one: Identity, other: Identity) -> bool:
+    if not _same_condition(one.condition, other.condition):
         return False
     if one.failure not in _ON_THE_WAY:
         return one.site == other.site
     short, long = sorted((one.telling, other.telling), key=len)
     return _is_subsequence(short, long)
+
+
+def _same_check(one: Identity, other: Identity) -> bool:
+    """Type inference lets a call through that the code behind its legalization refuses: which
+    condition of the function that does so is the first to fail, depends on the operands."""
+    if not all(LEGALIZATION in each.blamed and each.telling for each in (one, other)):
+        return False
+    return one.telling[-1] == other.telling[-1] and _throws_in(one) == _throws_in(other)
+
+
+def _throws_in(identity: Identity) -> str:
+    """The file of Python that raises; empty where C++ does."""
+    return identity.site[-1].rpartition(":")[0] if ".py" in identity.site[-1] else ""
 
 
 def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bool:
@@ -160,15 +180,17 @@ def is_alike(one: Identity, other: Identity) -> bool:
 
 
 def same_ingredients(one: Identity, other: Identity) -> bool:
-    """The one needs all that the other needs, with the same attributes and an open type in common.
+    """The one needs all that the other needs, with an attribute of an operator and an open type in
+    common if either needs one.
 
     A module that needs nothing is like no other one that needs something.
     """
     mine, its = one.ingredients, other.ingredients
-    if mine is None or its is None or any(map(_is_attribute, mine ^ its)):
+    if mine is None or its is None:
         return False
-    if (mine | its) & _OPEN and not mine & its & _OPEN:
-        return False
+    for kind in (_is_attribute, _OPEN.__contains__):
+        if any(map(kind, mine | its)) and not any(map(kind, mine & its)):
+            return False
     if not mine or not its:
         return mine == its
     return mine <= its or its <= mine
@@ -185,14 +207,30 @@ OPEN_DTYPE = "unknown dtype"
 _OPEN = frozenset({OPEN_SHAPE, OPEN_DTYPE})
 """Types that leave something open."""
 
+TYPES = _OPEN | {NO_TENSOR}
+"""Types of operands other than of a tensor of which all is known."""
+
 
 def _is_attribute(ingredient: str) -> bool:
     """An attribute of an operator: a minimized module has it only if its bug needs it."""
     return ingredient.startswith("relax.") and " " in ingredient
 
 
+_PLACE = re.compile(r"^(.*):\d+ \((.*)\)$")
+
+
+def _same_condition(one: str, other: str) -> bool:
+    """Equal; places in the source of two versions of TVM are compared by their files."""
+    mine, its = _PLACE.match(one), _PLACE.match(other)
+    if mine and its and mine[2] != its[2]:
+        return mine[1] == its[1]
+    return one == other
+
+
 def _placed(one: Identity, other: Identity) -> bool:
-    """A function that points to a cause is in both sites."""
+    """A function that points to a cause is on both ways, which agree."""
+    if not _same_way(one, other):
+        return False
     if one.failure not in _ON_THE_WAY:
         return one.has_place and other.has_place
     return not set(one.telling).isdisjoint(other.telling)

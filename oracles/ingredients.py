@@ -106,9 +106,17 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
         yield from _of_call(call, functions)
     for binding in seen[relax.expr.Binding]:
         types.append(binding.var.ty)
+        if _is_recursive(binding):
+            yield "recursive local function"
         yield from (kind for kind in of_binding(binding) if kind not in _BY_OTHER_MEANS)
     for ty in types:
         yield from _of_type(ty)
+
+
+def _is_recursive(binding: Any) -> bool:
+    """It binds a local function that uses its own name."""
+    value = getattr(binding, "value", None)
+    return isinstance(value, relax.Function) and binding.var in relax.analysis.free_vars(value)
 
 
 def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:

@@ -102,8 +102,10 @@ _RULES = {
     ),
     # The checker complains of one such use, in the order of its walk.
     "a DataflowVar outside of its block": re.compile(
-        r"DataflowVar (?:\S+ is (?:not defined|used outside DataflowBlock)"
-        r"|cannot be used as a dependent type expression)"
+        r"DataflowVar \S+ is (?:not defined|used outside DataflowBlock)"
+    ),
+    "a DataflowVar in a type": re.compile(
+        r"DataflowVar cannot be used as a dependent type expression"
     ),
     "an undefined variable": re.compile(r"(?:ValueError: )?Invalid use of undefined variable"),
     "two definitions of a variable": re.compile(

@@ -7,6 +7,7 @@ import re
 import traceback
 from dataclasses import dataclass
 
+from ...compat.release import versions
 from .paths import as_there
 
 Frames = list[traceback.FrameSummary]
@@ -45,8 +46,8 @@ class Trace:
     TVM, parameters and templates; functions of Python behind the file that defines them."""
     condition: str = ""
     """Source text of the condition that failed, or of the line of Python that raised; else the
-    container of TVM that raised, the file of the throw in C++, or the exception's class. Lines
-    differ between releases, and one function checks one rule at several of them."""
+    container of TVM that raised, `file:line (version)` of the throw in C++, or the exception's
+    class."""
 
 
 def frames_of(error: BaseException) -> Frames:
@@ -112,7 +113,7 @@ def _condition(frames: Frames, throw: str, kind: str, text: str) -> str:
     if last is not None and last.filename.endswith(".py"):
         return (last.line or "").strip()
     if last is not None and last.lineno:
-        return short(last.filename)
+        return f"{short(last.filename)}:{last.lineno} ({versions()['tvm']})"
     return kind
 
 

@@ -27,6 +27,7 @@ from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Case, Raised, Violation
 
+HERE = "relax/op/nn/nn.cc:404 (0.27.0.post1)"
 CRASH = Identity(
     failure=FailureKind.RAISES,
     blamed=("FuseOps",),
@@ -76,6 +77,13 @@ def test_a_build_with_symbols_names_more_functions() -> None:
     )
     assert compare(CRASH, symbols) is Sameness.SAME
     assert compare(CRASH, with_site("FuseOpsImpl", CRASH.site[1])) is Sameness.OTHER
+
+
+def test_places_of_two_versions_are_compared_by_their_files() -> None:
+    here = with_site(*CRASH.site, condition=HERE)
+    assert compare(here, with_site(*CRASH.site, condition=HERE.replace("404", "398"))) != 2
+    before = with_site(*CRASH.site, condition="relax/op/nn/nn.cc:398 (0.26.0)")
+    assert compare(here, before) is Sameness.SAME
 
 
 @pytest.mark.parametrize(

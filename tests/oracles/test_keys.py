@@ -37,7 +37,7 @@ def test_an_exception_is_known_by_its_class_and_the_condition_that_failed() -> N
     assert (one.key, one.trace, one.place) == (other.key, other.trace, other.place)
     assert one.key == ("ValueError", one.trace.condition)
     assert one.place.startswith("ir/module.cc:")
-    assert one.trace.condition == one.place.partition(":")[0]
+    assert one.trace.condition.startswith(one.place)
     assert one.trace.functions[-1] == "IRModuleNode::GetGlobalVar"
     assert one.raised == Raised("ValueError")
 
