@@ -90,8 +90,11 @@ def _sharing(blamed: str) -> str:
 def _needed(
     ingredients: frozenset[str] | None, blamed: str, *, named: bool = False
 ) -> frozenset[str] | None:
-    """Without operators that others can replace; without any where the pass treats them alike or
-    the oracle has named the cause; and where an operator is blamed, with its attributes and the types alone."""
+    """Without operators that others can replace.
+
+    Without any operator where the pass treats them alike, or the oracle has named the cause. Where
+    an operator is blamed: its attributes and the types alone.
+    """
     if ingredients is None:
         return None
     alike = named or (blamed in catalogue and catalogue[blamed].ops_alike)

@@ -55,9 +55,10 @@ def _families() -> Iterator[tuple[str, str]]:
         while isinstance(build, functools.partial):
             build = build.func
         operator = _RELAX + name
-        own = build.__name__ != "<lambda>"
-        if own and operator not in INTERCHANGEABLE:
-            yield operator, first.setdefault(build.__code__, operator)
+        code = getattr(build, "__code__", build)
+        shared = getattr(build, "__name__", "") != "<lambda>"
+        if shared and operator not in INTERCHANGEABLE:
+            yield operator, first.setdefault(code, operator)
 
 
 FAMILY: Mapping[str, str] = dict(_families())

@@ -104,7 +104,7 @@ def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
             break
         if (name := kind_of(node)) is not None:
             found, last = name, ""
-    return found, last, value_text(node)
+    return found, last, messages.value_text(node)
 
 
 def kind_of(node: Any) -> str | None:
@@ -137,25 +137,3 @@ _STRUCTURAL = re.compile(
 def computes(op: str) -> bool:
     """It is one of the many operators of the model (add, conv2d), not one of the compiler's own."""
     return _STRUCTURAL.match(op) is None
-
-
-def value_text(value: Any) -> str:
-    """What stands at one place of a module, as people write it; the beginning of what is long."""
-    if isinstance(value, Op):
-        return str(value.name)
-    if isinstance(value, str):
-        return repr(str(value))
-    return clip(str(value.numpy() if isinstance(value, tvm.runtime.Tensor) else value))
-
-
-def clip(text: str) -> str:
-    """The beginning of a node's text, which may be a whole function's."""
-    return text if len(text) <= 500 else text[:500] + " …"
-
-
-def listing(mod: tvm.IRModule) -> str:
-    """The module as TVMScript for a report, or why TVM cannot print it."""
-    try:
-        return str(mod.script())
-    except Exception as error:
-        return f"(TVM cannot print the module: {messages.headline(str(error))})"

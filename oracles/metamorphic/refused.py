@@ -24,6 +24,7 @@ from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
+from ..text import messages
 from ..violation import Case, Violation
 from . import ill_typed, misuse
 from .broken import INFERENCE, RULES, Rule
@@ -209,7 +210,7 @@ def _broken(
 
 def _violation(attempt: _Attempt, how: str) -> Violation:
     title = f"{'no error' if how == ACCEPTED else how}, where {attempt.broken}"
-    detail = f"{title} ({attempt.source})\n\n{keys.listing(attempt.module())}"
+    detail = f"{title} ({attempt.source})\n\n{messages.listing(attempt.module())}"
     return Violation(title, detail, (how, attempt.key)).blame(ORACLE.name, attempt.blamed)
 
 

@@ -81,7 +81,7 @@ def unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
     known = lacking is not None and lacking[1] in _printed_names()
     return Violation(
         f"{UNREADABLE}: {messages.headline(text) or 'the parser gives no reason'}",
-        f"{found.detail}\n\n{keys.listing(mod)}",
+        f"{found.detail}\n\n{messages.listing(mod)}",
         (NO_FUNCTION,) if known else (UNREADABLE,),
         reason=NO_FUNCTION if known else "",
         trace=Trace() if known else found.trace,

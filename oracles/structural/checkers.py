@@ -13,7 +13,6 @@ from tvm.ir import GlobalVar
 from tvm.relax.analysis import BaseCheckResult, type_base_check
 
 from ...compat import ir
-from .. import keys
 from ..inspect import attr, calls_of, global_vars, nodes, prim_funcs, relax_functions, tensor_types
 from ..text import frames, messages
 from ..text.frames import Trace
@@ -82,7 +81,7 @@ def operands_flaw(mod: tvm.IRModule) -> Violation | None:
             return Violation.titled(
                 OPERANDS,
                 f"{type(node).__name__} of {node.a.ty} and {node.b.ty} in {gvar.name_hint!r}: "
-                f"{node}\n\n{keys.listing(mod)}",
+                f"{node}\n\n{messages.listing(mod)}",
             )
     return None
 
@@ -132,7 +131,7 @@ def complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
     trace = Trace() if rule else frames.trace(frames.frames_of(error), type(error).__name__, raised)
     return Violation(
         title=f"{what}: {messages.headline(_PLACE.sub('', raised))}",
-        detail=f"{raised}\n\n{keys.listing(mod)}",
+        detail=f"{raised}\n\n{messages.listing(mod)}",
         key=tuple(filter(None, (what, rule, *trace.functions[-1:]))),
         trace=trace,
     )
@@ -150,7 +149,7 @@ def names_flaw(mod: tvm.IRModule, sound: tvm.IRModule | None = None) -> Violatio
         if symbol not in (None, gvar.name_hint, PACKED_PREFIX + gvar.name_hint):
             return Violation.titled(
                 f"ill-formed: the global_symbol of a {type(func).__name__} is not its GlobalVar",
-                f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{keys.listing(mod)}",
+                f"{gvar.name_hint!r} has global_symbol {str(symbol)!r}\n\n{messages.listing(mod)}",
             )
     return _dangling(mod, functions, {} if sound is None else _sound(sound, functions))
 
@@ -164,7 +163,7 @@ def sizes_flaw(mod: tvm.IRModule) -> Violation | None:
                 if any(isinstance(dim, tvm.tirx.IntImm) and dim.value < 0 for dim in dims):
                     return Violation.titled(
                         "ill-formed: a parameter has a size below 0",
-                        f"{param.name} of {gvar.name_hint!r} is {ty}\n\n{keys.listing(mod)}",
+                        f"{param.name} of {gvar.name_hint!r} is {ty}\n\n{messages.listing(mod)}",
                     )
     return None
 
@@ -183,7 +182,7 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
             return Violation.titled(
                 "ill-formed: the type of a function's result contradicts its body",
                 f"{gvar.name_hint!r} is to give {func.ret_ty}, and returns {returned}\n\n"
-                f"{keys.listing(mod)}",
+                f"{messages.listing(mod)}",
             )
         for call in calls_of(func):
             name = call.op.name_hint if isinstance(call.op, GlobalVar) else None
@@ -194,13 +193,13 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
                 return Violation.titled(
                     "ill-formed: a call has not as many arguments as the function has parameters",
                     f"{gvar.name_hint!r} calls {name!r}, which has {len(callee.params)}, with "
-                    f"{len(call.args)}\n\n{keys.listing(mod)}",
+                    f"{len(call.args)}\n\n{messages.listing(mod)}",
                 )
             if int(type_base_check(call.ty, callee.ret_ty)) == 0:
                 return Violation.titled(
                     "ill-formed: the type of a call contradicts that of the function's result",
                     f"{gvar.name_hint!r} calls {name!r}, which gives {callee.ret_ty}, and takes "
-                    f"the result for {call.ty}\n\n{keys.listing(mod)}",
+                    f"the result for {call.ty}\n\n{messages.listing(mod)}",
                 )
     return None
 
@@ -216,7 +215,7 @@ def branches_flaw(mod: tvm.IRModule) -> Violation | None:
                 if type_base_check(said, value) != BaseCheckResult.PASS:
                     return Violation.titled(
                         "ill-formed: the type of a branch says more than is known of its value",
-                        f"it is said to give {said}, and gives {value}\n\n{keys.listing(mod)}",
+                        f"it is said to give {said}, and gives {value}\n\n{messages.listing(mod)}",
                     )
     return None
 
@@ -233,7 +232,7 @@ def casts_flaw(mod: tvm.IRModule) -> Violation | None:
     return Violation.titled(
         "ill-formed: a match_cast is to a type that its value cannot have",
         f"{str(cast.var.name)!r} is to be {cast.ty}, and its value is {cast.value.ty}\n\n"
-        f"{keys.listing(mod)}",
+        f"{messages.listing(mod)}",
     )
 
 
@@ -266,7 +265,7 @@ def devices_flaw(mod: tvm.IRModule) -> Violation | None:
         return None
     return Violation.titled(
         "ill-formed: a virtual device is used that the module does not list",
-        f"{unlisted[0]} is not among the {len(listed)} of the module\n\n{keys.listing(mod)}",
+        f"{unlisted[0]} is not among the {len(listed)} of the module\n\n{messages.listing(mod)}",
     )
 
 
@@ -294,8 +293,9 @@ def _dangling(
             defined = functions.get(used.name_hint)
             if defined is None or not defined.same_as(used):
                 which = "no function" if defined is None else "another object than the function's"
+                where = f"GlobalVar {used.name_hint!r} in {gvar.name_hint!r}"
                 return Violation.titled(
                     f"ill-formed: a GlobalVar in a {type(func).__name__} stands for {which}",
-                    f"GlobalVar {used.name_hint!r} in {gvar.name_hint!r}\n\n{keys.listing(mod)}",
+                    f"{where}\n\n{messages.listing(mod)}",
                 )
     return None

@@ -21,6 +21,7 @@ from ..inspect import attr, bindings_of, is_public
 from ..oracle import ALL, TWINS, Oracle
 from ..pass_runs import PassRuns
 from ..tensorir.threads.launch import DEVICE_KERNEL
+from ..text import messages
 from ..violation import Case, Violation
 from .result_types import inferred_wrongly, says_as_much, since
 
@@ -216,7 +217,7 @@ def _lost(old: Mapping[str, Any], new: Mapping[str, Any], what: str) -> str | No
 
 
 def _violation(title: str, detail: str, after: tvm.IRModule) -> Violation:
-    return Violation.titled(title, f"{title}: {detail}\n\n{keys.listing(after)}")
+    return Violation.titled(title, f"{title}: {detail}\n\n{messages.listing(after)}")
 
 
 def _kind_of_loss(wrong: str, whose: str, detail: str, after: tvm.IRModule) -> Violation:

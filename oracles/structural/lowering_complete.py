@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import tvm
 
-from .. import keys
 from ..contract import PassContract
 from ..grades.grade import Grade
 from ..identity import FailureKind
@@ -14,6 +13,7 @@ from ..inspect import local_functions
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
+from ..text import messages
 from ..violation import Case, Violation, abstain
 from .lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by, passed_over
 
@@ -59,7 +59,7 @@ def of_pipeline(
             culprit = _first_with(op, reached, names.index(by))
             title = f"{op} is not lowered, though {by} lowers it"
             found.append(
-                (culprit, Violation(title, f"{title}\n\n{keys.listing(last)}", (op, LEFT)))
+                (culprit, Violation(title, f"{title}\n\n{messages.listing(last)}", (op, LEFT)))
             )
     # What LegalizeOps has left keeps its place, though more may be known of its types by now.
     before = {op for _, _, op in leftovers(reached[legalizer + 1])}
@@ -87,7 +87,7 @@ def _violation(gap: Gap, mod: tvm.IRModule) -> Violation:
     key = (gap.op, str(gap.reason))
     # LegalizeOps looks at the types before it calls the legalization of the operator.
     reason = str(gap.reason) if gap.reason in _OF_TYPES else ""
-    return Violation(title, f"{what}\n\n{keys.listing(mod)}", key, reason=reason)
+    return Violation(title, f"{what}\n\n{messages.listing(mod)}", key, reason=reason)
 
 
 _OF_TYPES = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)

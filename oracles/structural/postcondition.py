@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 import tvm_ffi
 
 from ...compat.serialization import load_json, save_json
-from .. import keys
 from ..composition import contract_of
 from ..contract import no_post
 from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..oracle import TWINS, Oracle
 from ..pass_runs import PassRuns, attempt
+from ..text import messages
 from ..text.scripted import scripted
 from ..text.standalone import standalone
 from ..violation import Case, Violation, abstain
@@ -28,7 +28,9 @@ def check(runs: PassRuns) -> Violation | None:
     if after is None:
         return None
     wrong = runs.contract.post(runs.mod, after, runs.call)
-    return None if wrong is None else Violation.titled(wrong, f"{wrong}\n\n{keys.listing(after)}")
+    return (
+        None if wrong is None else Violation.titled(wrong, f"{wrong}\n\n{messages.listing(after)}")
+    )
 
 
 def _snippet(case: Case) -> str:

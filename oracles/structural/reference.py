@@ -18,6 +18,7 @@ from ..identity import FailureKind
 from ..inspect import is_public
 from ..oracle import TWINS, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
+from ..text import messages
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
 from ..violation import Case, Violation, abstain
@@ -57,7 +58,7 @@ def check(runs: PassRuns) -> Violation | None:
         return None
     if error is not None:
         refusal = keys.exception(error)
-        detail = f"{REFUSED}\n{refusal.detail}\n\nthe result:\n{keys.listing(expected)}"
+        detail = f"{REFUSED}\n{refusal.detail}\n\nthe result:\n{messages.listing(expected)}"
         return refusal.under(REFUSED, detail=detail)
     assert actual is not None
     if runs.direct.mark == digest(expected):

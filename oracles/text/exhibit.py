@@ -16,6 +16,7 @@ from ..oracle import Half, Halves
 from ..pass_runs import attempt
 from ..tiers import ORACLES, STRUCTURAL
 from ..violation import Case, Journal, Violation, silent
+from . import messages
 from .diff import unified
 from .halves import ran
 from .printed import clipped, printed
@@ -131,5 +132,5 @@ def _place(root: Any, path: AccessPath) -> str:
         except (AttributeError, IndexError, KeyError, TypeError):
             return f"# not printed: {path}\n# nothing"
     return "\n".join(
-        f"# {line}" for line in [f"not printed: {path}", *keys.value_text(node).splitlines()]
+        f"# {line}" for line in [f"not printed: {path}", *messages.value_text(node).splitlines()]
     )

@@ -13,8 +13,8 @@ from typing import Any
 import tvm
 
 from ...generators.source.graph import inline_fields_of
-from .. import keys
 from ..metamorphic.graph import Graph
+from . import messages
 
 Step = tuple[str, Any]
 """A field by its name; an item (`[]`) by its number or its key."""
@@ -113,4 +113,4 @@ def _value(mod: tvm.IRModule, path: Sequence[Step]) -> str:
                 node = node[mod.get_global_var(key) if isinstance(key, _Function) else key]
         except (AttributeError, IndexError, KeyError, TypeError):
             return "nothing that Python can reach"
-    return keys.value_text(node)
+    return messages.value_text(node)

@@ -1,8 +1,12 @@
-"""Messages: the text of exceptions, short enough for people, without what differs by accident."""
+"""Messages: the text of exceptions, nodes and modules, short enough for people."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import tvm
+from tvm.ir import Op
 
 KEPT = 200_000
 """Characters of an exception's text that are kept."""
@@ -97,3 +101,25 @@ def _closing(text: str, start: int) -> int:
         if depth == 0:
             return i + 1
     return len(text)
+
+
+def value_text(value: Any) -> str:
+    """What stands at one place of a module, as people write it; the beginning of what is long."""
+    if isinstance(value, Op):
+        return str(value.name)
+    if isinstance(value, str):
+        return repr(str(value))
+    return clip(str(value.numpy() if isinstance(value, tvm.runtime.Tensor) else value))
+
+
+def clip(text: str) -> str:
+    """The beginning of a node's text, which may be a whole function's."""
+    return text if len(text) <= 500 else text[:500] + " …"
+
+
+def listing(mod: tvm.IRModule) -> str:
+    """The module as TVMScript for a report, or why TVM cannot print it."""
+    try:
+        return str(mod.script())
+    except Exception as error:
+        return f"(TVM cannot print the module: {headline(str(error))})"
