@@ -24,7 +24,7 @@ from relaxfuzz.oracles.identity import (
 )
 from relaxfuzz.oracles.ingredients import ingredients, of_family
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.text.frames import Trace
+from relaxfuzz.oracles.text.frames import LEGALIZATION, Trace
 from relaxfuzz.oracles.violation import Case, Raised, Violation
 
 HERE = "relax/op/nn/nn.cc:404 (0.27.0.post1)"
@@ -111,6 +111,34 @@ def test_behind_helpers_the_ingredients_decide(helper: str) -> None:
     assert compare(one, needing(one, "MatchCast")) is Sameness.OTHER
 
 
+REFUSED = Identity(
+    failure=FailureKind.RAISES,
+    blamed=(LEGALIZATION,),
+    site=("relax/utils.py:gen_call_tir_inputs", "mine::pool_impl"),
+    condition="stride_size.size() == k_size",
+    ingredients=frozenset({"relax.nn.max_pool2d"}),
+)
+PADDING = dataclasses.replace(REFUSED, condition="padding_size.size() == k_size * 2")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (REFUSED, PADDING, Sameness.SAME),
+        (REFUSED, needing(PADDING, "relax.nn.conv2d"), Sameness.OTHER),  # not of one operator
+        (REFUSED, dataclasses.replace(PADDING, site=("mine::conv_impl",)), Sameness.OTHER),
+        # another function, in Python, throws behind it
+        (REFUSED, dataclasses.replace(PADDING, site=(*PADDING.site, "a.py:cast")), Sameness.OTHER),
+        # a pass of its own checks more than the operands of one call
+        (blaming(REFUSED, "FuseOps"), blaming(PADDING, "FuseOps"), Sameness.OTHER),
+    ],
+)
+def test_which_condition_of_a_function_refuses_a_call_is_an_accident(
+    one: Identity, other: Identity, expected: Sameness
+) -> None:
+    assert compare(one, other) is compare(other, one) is expected
+
+
 def test_functions_that_several_records_share_point_to_no_cause() -> None:
     shared = identity.shared_functions()
     assert "relax/block_builder.py:call_te" in shared
@@ -121,6 +149,7 @@ def test_functions_that_several_records_share_point_to_no_cause() -> None:
     ("other", "expected"),
     [
         (needing(VALUES, "relax.take", "relax.take mode", "relax.reshape"), Sameness.SAME),
+        (needing(VALUES, "relax.take", "relax.take mode", "relax.take axis"), Sameness.SAME),
         (needing(VALUES, "relax.take"), Sameness.OTHER),  # without the attribute
         (needing(VALUES, "relax.take", "relax.take mode", "open shape"), Sameness.OTHER),
         (needing(VALUES), Sameness.OTHER),
@@ -226,6 +255,20 @@ def test_what_depends_on_addresses_is_one_bug_whichever_oracle_sees_it() -> None
     assert all(compare(every[0], each) is Sameness.SAME for each in every)
 
 
+def test_operators_that_infer_their_types_by_one_code_are_one() -> None:
+    wrong = Violation("", "", ("dtype",), oracle="signature", pass_name="LegalizeOps")
+    needs = frozenset({"relax.add", "relax.matmul", "relax.matmul out_dtype", "Tuple"})
+
+    def blamed(operator: str) -> tuple[str, frozenset[str] | None]:
+        known = Circumstances(ingredients=needs, retyped=(operator, "dtype"))
+        found = identity_of(wrong, known=known)
+        return found.blamed[0], found.ingredients
+
+    assert blamed("relax.add") == blamed("relax.floor_mod") == ("elementwise operators", set())
+    assert blamed("relax.nn.conv1d")[0] == blamed("relax.nn.conv3d")[0] != "elementwise operators"
+    assert blamed("relax.matmul") == ("relax.matmul", {"relax.matmul out_dtype"})
+
+
 def test_a_users_pass_is_its_file_and_its_name() -> None:
     mine, its = (
         PassCall("double()", factory=f"/passes/{name}.py:double") for name in ("double", "fixed")
@@ -312,3 +355,19 @@ def test_statements_are_ingredients_of_modules_of_prim_funcs_alone() -> None:
     assert {"loop unrolled", "IfThenElse", "LT", "Add"} <= found
     assert "Var" not in found
     assert isinstance(Kernel, tvm.IRModule)
+
+
+@I.ir_module
+class Recursive:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        @R.function
+        def loop(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            z: R.Tensor((2,), "float32") = loop(y)
+            return z
+
+        return loop(x)
+
+
+def test_a_local_function_that_calls_itself_is_an_ingredient() -> None:
+    assert "recursive local function" in ingredients(Recursive)
