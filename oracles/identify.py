@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..generators.ops import table
 from .catalogue import catalogue, parts
 from .catalogue.common import REWRITER
 from .identity import TYPES, FailureKind, Identity
@@ -19,6 +20,8 @@ from .violation import Violation
 
 LEGALIZERS = frozenset(name for name in catalogue if "LegalizeOps" in {name, *parts(name)})
 """Passes that call the legalizations of operators; what is wrong with these shows in all."""
+
+TYPE_INFERENCE = "type inference"
 
 _OPERATOR = re.compile(r"\brelax(?:\.\w+)+")
 
@@ -58,10 +61,15 @@ def identity_of(
     if blamed == REWRITER and failure is FailureKind.RAISES:
         # Whoever calls the rewriting: a pass of TVM, or of the user's.
         site = tuple(itertools.dropwhile(lambda name: not name.startswith("relax/dpl/"), site))
+    refused = _constructed(site) if violation.oracle == "tvmscript" else ""
     within = "" if violation.raised is None else violation.raised.within
     if failure is FailureKind.RAISES and within:
         blamed = within
-    if within == LEGALIZATION and known.unknowns and violation.pass_name != "LegalizeOps":
+    if refused:
+        # To read a script is to make its calls, which the operators check: those that are made
+        # otherwise are checked by type inference alone.
+        blamed, site, condition = TYPE_INFERENCE, (refused,), ""
+    elif within == LEGALIZATION and known.unknowns and violation.pass_name != "LegalizeOps":
         # LegalizeOps looks at the types first; whoever calls legalizations has to do so, too.
         blamed, site, condition = violation.pass_name, known.unknowns[:1], ""
     elif known.retyped is not None and _is_of_legalized(violation, failure):
@@ -80,6 +88,18 @@ def identity_of(
         condition=condition,
         ingredients=_needed(known.ingredients, blamed, named=bool(violation.reason)),
     )
+
+
+def _constructed(site: Sequence[str]) -> str:
+    """The operator, by its family, whose constructor in Python is on the way to the throw."""
+    for found in filter(None, map(_CONSTRUCTOR.match, site)):
+        name = f"{found[1] or ''}{found[2]}".replace("/", ".")
+        if name in table:
+            return of_family(f"relax.{name}")
+    return ""
+
+
+_CONSTRUCTOR = re.compile(r"relax/op/(\w+/)?\w+\.py:(\w+)$")
 
 
 def _sharing(blamed: str) -> str:

@@ -197,8 +197,8 @@ def length_out_of_range(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def _updates(attrs: Any) -> bool:
-    """Of two updates of one place either may be the last."""
-    return attrs is None or str(attrs.reduction) == "update"
+    """Of two updates of one place either may be the last, or count more in their mean."""
+    return attrs is None or str(attrs.reduction) in ("update", "mean")
 
 
 def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:

@@ -218,6 +218,8 @@ def _note(
             facts.perhaps += [(var, arg) for arg in args if not _has_tensors(arg)]
             return
         facts.perhaps += [(var, arg) for arg in args]
+        if isinstance(value.op, relax.Var):  # a closure may give what it holds
+            facts.perhaps.append((var, value.op))
         callee = defined.get(value.op)
         if isinstance(callee, relax.Function):
             pairs = zip(callee.params, value.args, strict=True)

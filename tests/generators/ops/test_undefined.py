@@ -57,6 +57,12 @@ CASES: tuple[tuple[str, tuple[Any, ...], dict[str, Any] | None, bool], ...] = (
         {"axis": 0, "reduction": "update"},
         False,
     ),
+    (
+        "scatter_elements",
+        (floats(1, 2), ints(0, 0), floats(3, 4)),
+        {"axis": 0, "reduction": "mean"},
+        True,
+    ),
     ("scatter_nd", (ints(1, 2), ints([0], [0]), ints(3, 4)), {"reduction": "update"}, True),
     ("scatter_nd", (ints(1, 2), ints([0], [1]), ints(3, 4)), {"reduction": "update"}, False),
     ("index_put", (ints(1, 2), (ints(0, 0),), ints(3, 4)), {"accumulate": False}, True),

@@ -280,3 +280,27 @@ def test_the_harness_finds_the_fault(oracle: str) -> None:
 def renumbered(answer: int) -> tvm.IRModule:
     """The module with another hash, on which the order of direct and Sequential depends."""
     return copy(Hinted).with_attr("answer", answer)
+
+
+@I.ir_module
+class CalledFromTuple:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm")]})
+
+    @R.function(private=True)
+    def callee(x: R.Tensor((2,), "float32", "llvm")) -> R.Tensor((2,), "float32", "llvm"):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32", "llvm"), y: R.Tensor((3,), "float32")) -> R.Tensor(
+        (2,), "float32", "llvm"
+    ):
+        cls = CalledFromTuple
+        both = (cls.callee, y)
+        called = both[0]
+        return called(x)
+
+
+def test_it_does_not_say_where_a_tensor_beside_a_called_function_lives() -> None:
+    assert not documented(CalledFromTuple)
+    case = Case(CalledFromTuple, (PassCall("RealizeVDevice()"),))
+    assert check(case, oracles=("reference",)) == []
