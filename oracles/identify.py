@@ -150,6 +150,8 @@ def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
         return FailureKind.RAISES, violation.trace.functions
     of_part = violation.key[0] in oracle.failure_of and len(violation.key) > 1
     site = violation.key[1:] if of_part else violation.key
+    if kind is FailureKind.VALUES and site[:1] == ("dtype",):
+        kind = FailureKind.ILL_FORMED  # whoever runs it sees what whoever looks at types sees
     if kind is FailureKind.FORM:
         site = tuple(_OPERATOR.sub(lambda found: of_family(found[0]), part) for part in site)
     return kind, site

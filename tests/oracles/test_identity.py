@@ -371,3 +371,14 @@ class Recursive:
 
 def test_a_local_function_that_calls_itself_is_an_ingredient() -> None:
     assert "recursive local function" in ingredients(Recursive)
+
+
+def test_another_dtype_is_one_bug_whether_it_is_computed_or_inferred() -> None:
+    known = Circumstances(retyped=("relax.nn.attention", "dtype"))
+    inferred = Violation("", "", ("dtype",), oracle="signature", pass_name="LegalizeOps")
+    computed = Violation(
+        "", "", ("dtype",), oracle="executed-by-pipeline", pass_name="relax.nn.attention"
+    )
+    one, other = identity_of(inferred, known=known), identity_of(computed)
+    assert one == other
+    assert one.failure is FailureKind.ILL_FORMED
