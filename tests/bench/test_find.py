@@ -44,7 +44,7 @@ def test_a_report_is_named_by_the_records_of_this_checkout_too() -> None:
         (known, each)
         for known in knowns()
         for each in known.identities
-        if each.ingredients and not each.has_place
+        if all(its.ingredients for its in known.identities) and not each.has_place
     )
     line = json.loads(lines((2, [], "crash"))[1])
     lookup = Lookup([record], record.tvm.fails_on[0])
