@@ -97,27 +97,34 @@ def compare(one: Identity, other: Identity) -> Sameness:
     ingredients. Similar: the site agrees and another pass is blamed, or blamed and ingredients
     agree and no site contradicts.
     """
-    failure = (one.failure, one.how) == (other.failure, other.how)
-    blamed = not set(one.blamed).isdisjoint(other.blamed)
-    site = same_site(one, other)
+    failure, blamed, site = _agreements(one, other)
     needs = same_ingredients(one, other)
-    if is_alike(one, other) and (needs or _placed(one, other)):
+    placed = site and _placed(one, other)
+    if failure and blamed and site and (needs or placed):
         return Sameness.SAME
-    if failure and site and _placed(one, other):
+    if failure and placed:
         return Sameness.SIMILAR
-    if blamed and needs and not (failure and _contradict(one, other)) and _is_much(one, other):
+    contradict = failure and not site and one.has_place and other.has_place
+    if blamed and needs and not contradict and _is_much(one, other):
         return Sameness.SIMILAR
     return Sameness.OTHER
 
 
+def _agreements(one: Identity, other: Identity) -> tuple[bool, bool, bool]:
+    """The agreement of failures, of who is blamed, and of sites."""
+    failure = (one.failure, one.how) == (other.failure, other.how)
+    return failure, not set(one.blamed).isdisjoint(other.blamed), same_site(one, other)
+
+
 def distinction(one: Identity, other: Identity) -> str:
     """The difference between two identities, for people."""
+    failure, blamed, site = _agreements(one, other)
     found = []
-    if (one.failure, one.how) != (other.failure, other.how):
+    if not failure:
         found.append(f"{other.how or other.failure} instead of {one.how or one.failure}")
-    if set(one.blamed).isdisjoint(other.blamed):
+    if not blamed:
         found.append(f"{' or '.join(other.blamed)} is blamed")
-    if not same_site(one, other):
+    if not site:
         found.append(f"at {' > '.join(other.site[-2:]) or 'no known place'}")
     elif None not in (one.ingredients, other.ingredients) and not same_ingredients(one, other):
         lacking = sorted((other.ingredients or frozenset()) - (one.ingredients or frozenset()))
@@ -172,11 +179,7 @@ def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bo
 
 def is_alike(one: Identity, other: Identity) -> bool:
     """Failure, blamed and site agree; what a minimizer keeps."""
-    return (
-        (one.failure, one.how) == (other.failure, other.how)
-        and not set(one.blamed).isdisjoint(other.blamed)
-        and same_site(one, other)
-    )
+    return all(_agreements(one, other))
 
 
 def same_ingredients(one: Identity, other: Identity) -> bool:
@@ -234,11 +237,6 @@ def _placed(one: Identity, other: Identity) -> bool:
     if one.failure not in _ON_THE_WAY:
         return one.has_place and other.has_place
     return not set(one.telling).isdisjoint(other.telling)
-
-
-def _contradict(one: Identity, other: Identity) -> bool:
-    """Both go wrong at places of their own, which differ."""
-    return one.has_place and other.has_place and not same_site(one, other)
 
 
 def _is_much(one: Identity, other: Identity) -> bool:
