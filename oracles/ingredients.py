@@ -7,7 +7,7 @@ module are what its bug needs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tvm
@@ -20,7 +20,7 @@ from ..generators.ops import table
 from ..generators.ops.batching import elementwise
 from ..generators.rewrite.defaults import unusual
 from .identity import NO_TENSOR, OPEN_DTYPE, OPEN_SHAPE
-from .inspect import nodes, op_name, relax_functions
+from .inspect import has_recursive_local, nodes, op_name, relax_functions
 from .keys import computes
 
 _RELAX = "relax."
@@ -96,6 +96,8 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
         yield relax.ExternFunc.__name__
     if len(seen[relax.Function]) > 1:
         yield "local function"
+        if has_recursive_local(func):
+            yield "recursive local function"
     types: list[Any] = []
     for each in seen[relax.Function]:
         if each.attrs is not None:
@@ -107,17 +109,9 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
         yield from _of_call(call, functions)
     for binding in seen[relax.expr.Binding]:
         types.append(binding.var.ty)
-        if _is_recursive(binding):
-            yield "recursive local function"
         yield from (kind for kind in of_binding(binding) if kind not in _BY_OTHER_MEANS)
     for ty in types:
         yield from _of_type(ty)
-
-
-def _is_recursive(binding: Any) -> bool:
-    """It binds a local function that uses its own name."""
-    value = getattr(binding, "value", None)
-    return isinstance(value, relax.Function) and binding.var in relax.analysis.free_vars(value)
 
 
 def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
@@ -170,12 +164,12 @@ def _of_type(ty: Any) -> Iterator[str]:
 
 def _is_open(ty: Any) -> bool:
     if isinstance(ty, relax.TensorType):
-        return not isinstance(ty.shape, relax.ShapeExpr) or not _are_fixed(ty.shape)
-    return isinstance(ty, relax.ShapeType) and (ty.values is None or not _are_fixed(ty.values))
-
-
-def _are_fixed(dims: Iterable[Any]) -> bool:
-    return all(isinstance(dim, tirx.IntImm) for dim in dims)
+        dims = ty.shape if isinstance(ty.shape, relax.ShapeExpr) else None
+    elif isinstance(ty, relax.ShapeType):
+        dims = ty.values
+    else:
+        return False
+    return dims is None or not all(isinstance(dim, tirx.IntImm) for dim in dims)
 
 
 _KINDS: tuple[type[Any], ...] = (
