@@ -31,7 +31,7 @@ class Evidence:
     ingredients: tuple[str, ...]
     """See `ingredients`."""
     unknowns: tuple[str, ...] = ()
-    """What types of calls leave open that their legalizations must know and so raise, e.g. "unknown
+    """Gaps in types of calls whose legalizations raise since they must know more, e.g. "unknown
     shape"."""
     retyped: tuple[str, str] | None = None
     """The first operator whose legalization gives another type than its call has, and in what it

@@ -190,7 +190,7 @@ checker overlooks where a pass leaves calls, or the types in them, as they were.
 
 
 def parser_message(error: Exception) -> str:
-    """The violation that the parser reports of the text, or for an exception while it read it."""
+    """The message of the parser, or of what was raised while it read the text."""
     raised = f"{type(error).__name__}: {messages.text_of(error)}"
     found = re.search(r"error: (.*)", raised)
     return found.group(1) if found else raised

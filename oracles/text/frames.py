@@ -23,7 +23,8 @@ _OUTSIDE = re.compile(
 """Files of the foreign function interface, of Python's library, of the parser's reports, and of
 relaxfuzz."""
 
-_CONDITION = re.compile(r"Check failed: (.*?)(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
+CONDITION = re.compile(r"Check failed: (.*?)(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
+"""The source text of a failed check: the same for every module, whatever names are in it."""
 
 _NAMESPACE = re.compile(r"\b(?:tvm::)?(?:arith|ir|prim|relax|s_tir|sym|tirx?)::")
 """Classes move between the namespaces of the compiler's parts."""
@@ -119,7 +120,7 @@ def _condition(frames: Frames, throw: str, kind: str, text: str) -> str:
 
 def condition_in(text: str) -> str:
     """The source text of the check that failed, as a message quotes it; or empty."""
-    found = _CONDITION.search(text)
+    found = CONDITION.search(text)
     return _NAMESPACE.sub("", found[1]) if found else ""
 
 

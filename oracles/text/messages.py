@@ -8,6 +8,8 @@ from typing import Any
 import tvm
 from tvm.ir import Op
 
+from .frames import CONDITION
+
 KEPT = 200_000
 """Characters of an exception's text that are kept."""
 
@@ -48,7 +50,7 @@ def headline(text: str) -> str:
     """
     text = _LISTING.sub("<function>", text).strip()
     line, _, rest = text.partition("\n")
-    condition = _CONDITION.match(text)
+    condition = CONDITION.match(text)
     if condition and (len(line) > HEADLINE or not line[condition.end() :].strip(" :")):
         said = explanation(text).lstrip(" :\n").partition("\n")[0]
         line = f"{said} ({condition[0].rstrip(' :')})" if said else line
@@ -78,19 +80,16 @@ def _without_operands(text: str) -> str:
 
 
 _APPENDED = re.compile(r"\n\s*(?:Error in pass|Access path|Error location|Traceback)\b.*", re.S)
-"""What TVM appends to the message of an exception that leaves a pass."""
-
-_CONDITION = re.compile(r"Check failed: .*?(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
-"""The source text of a failed check: the same for every module, whatever names are in it."""
+"""Lines that TVM appends to the message of an exception that leaves a pass."""
 
 _LISTING = re.compile(r"# from \w[\w.]* import.*?(?=\s(?:has|is|does|which|but)\s|\Z)", re.S)
 _PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w.]*(\()?")
 
 
 def explanation(text: str) -> str:
-    """What a message says for people: without a failed check's condition and what TVM appends."""
+    """A message for people: without a failed check's condition and what TVM appends."""
     text = _APPENDED.sub("", text)[:READ]
-    return _CONDITION.sub("", text, count=1).strip() if _CONDITION.match(text) else text.strip()
+    return CONDITION.sub("", text, count=1).strip() if CONDITION.match(text) else text.strip()
 
 
 def _closing(text: str, start: int) -> int:
@@ -104,7 +103,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def value_text(value: Any) -> str:
-    """What stands at one place of a module, as people write it; the beginning of what is long."""
+    """A value at one place of a module, as people write it; the beginning of what is long."""
     if isinstance(value, Op):
         return str(value.name)
     if isinstance(value, str):
