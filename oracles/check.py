@@ -16,11 +16,13 @@ from .identity import FailureKind
 from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
+from .silence import inventory
+from .silence.log import abstain, answers, asking, excused
 from .structural import idempotence
 from .structural.inside import REWRITER, is_of_rewriter
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
 from .values import evaluated, exec_modes, executed, pipeline_values
-from .violation import Case, Journal, Violation, abstain, answers, asking, silent
+from .violation import Case, Journal, Violation, silent
 
 __all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
 
@@ -113,7 +115,7 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[
     for oracle in chosen:
         asking(oracle.name)
         if oracle not in composition.ASKED and not (oracle.of_pipelines and case.pipeline):
-            abstain("it is asked of single passes")
+            abstain(inventory.ANOTHER_SUBJECT)
     if any(oracle in STRUCTURAL for oracle in chosen):
         wrong: list[Violation] = []
         with answers():  # what is said of one step says nothing of the whole
@@ -205,7 +207,7 @@ def _asked(
             _abstain_for(explained[oracle.tier])
             continue
         if oracle.name in off:
-            abstain(off[oracle.name])
+            abstain(inventory.NOT_AVAILABLE, off[oracle.name])
             continue
         if not oracle.promised(runs):
             continue
@@ -216,10 +218,9 @@ def _asked(
             if (lacking := drift_of(error)) is None:
                 raise
             runs.lacking.append(lacking)
-            abstain(lacking)
+            abstain(inventory.NOT_AVAILABLE, lacking)
             continue
-        if violations and oracle.compares_runs and (chance := runs.exemption("chance")) is not None:
-            abstain(f"exempt: {chance.reason}")
+        if oracle.compares_runs and _left_to_chance(runs, violations):
             continue
         at_step = composition.at_step(oracle, runs) if violations else None
         violations = violations if at_step is None else at_step
@@ -231,6 +232,12 @@ def _asked(
             yield violation.blame(oracle.name, culprit)
         for tier in oracle.explains if violations else ():
             explained.setdefault(tier, oracle.name)
+
+
+def _left_to_chance(runs: PassRuns, violations: Sequence[Violation]) -> bool:
+    """The contract allows that each run gives another result, as these violations say."""
+    chance = runs.exemption("chance") if violations else None
+    return chance is not None and excused(inventory.EXEMPTION, f"exempt: {chance.reason}")
 
 
 def _culprit(oracle: Oracle, runs: PassRuns) -> str:
@@ -251,7 +258,7 @@ def _pass_over(oracles: Sequence[Oracle], first: str) -> None:
 
 
 def _abstain_for(first: str) -> None:
-    abstain(f"not asked, for '{first}' has found something")
+    abstain(inventory.EXPLAINED, f"not asked, for '{first}' has found something")
 
 
 def narrow(case: Case, violation: Violation) -> Case:

@@ -13,6 +13,10 @@ class TooLarge(Unsupported):
     """More work than the budget allows; smaller sizes may do."""
 
 
+class Unpromised(Unsupported):
+    """Operands for which the record of an operator promises no result."""
+
+
 class Mismatch(Exception):
     """Values do not fit a match_cast or the type of a parameter."""
 

@@ -12,7 +12,9 @@ from .errors import TooLarge
 from .grades.grade import Grade
 from .identity import FailureKind
 from .pass_runs import PassRuns
-from .violation import Case, Violation, abstain
+from .silence import inventory
+from .silence.log import abstain, is_curious, is_loud, keep
+from .violation import Case, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,9 @@ class Oracle:
     that does not come out in a fresh process."""
     of_pipelines: bool = False
     """It is about whole builds: asked of pipelines, never of a single pass."""
+    of_runs: bool = False
+    """It is about the run itself: on a module that the pass leaves as it is, it compares
+    nothing."""
     universal: bool = False
     """Every pass keeps the promise, whatever it is for: asked of passes without a contract, too."""
     explains: frozenset[int] = ALL
@@ -108,13 +113,17 @@ class Oracle:
 
     def promised(self, runs: PassRuns) -> bool:
         """The contract of the pass makes this promise; if not, the oracle abstains."""
-        if (exemption := runs.exemption(self.name)) is not None:
-            abstain(f"exempt: {exemption.reason}")
-            return False
         if runs.contract.universal_only and not self.universal:
-            abstain("the pass has no contract")
+            abstain(inventory.NO_CONTRACT)
             return False
-        return True
+        exemption = runs.exemption(self.name)
+        if exemption is None or is_loud(inventory.EXEMPTION):
+            return True
+        kept = self.violations(runs) if is_curious() else ()
+        abstain(inventory.EXEMPTION, f"exempt: {exemption.reason}")
+        for violation in kept:
+            keep(inventory.EXEMPTION, violation.title)
+        return False
 
     def checks(self, case: Case, violation: Violation, *, brief: bool) -> Iterator[str]:
         """Python that shows the violation: the shorter forms, or the whole check.

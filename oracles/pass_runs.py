@@ -19,10 +19,12 @@ from .catalogue.uncovered import missing_arguments
 from .contract import Exemption, PassContract
 from .errors import NoAnswer
 from .passcall import OPT_LEVEL, PassCall, bare_call, cpu, pass_context
+from .silence import inventory
+from .silence.log import abstain
 from .structural import checkers
 from .text import messages
 from .values.expectation import Expectation, Expectations
-from .violation import Journal, Violation, abstain, silent
+from .violation import Journal, Violation, silent
 
 Pass: TypeAlias = tvm.transform.Pass
 Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
@@ -436,7 +438,7 @@ class PassRuns:
     def result(self) -> tvm.IRModule | None:
         """What the direct run gave; the oracle abstains where the pass rejects the module."""
         if self.direct.error is not None:
-            abstain(self._rejection)
+            abstain(inventory.REJECTION, self._rejection)
         return self.direct.mod
 
     @functools.cached_property
@@ -448,5 +450,5 @@ class PassRuns:
         after = self.result()
         if after is None or self.changed:
             return after
-        abstain("the pass leaves the module as it is")
+        abstain(inventory.UNCHANGED)
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .metamorphic import fresh_process, history, oracles, refused
 from .metamorphic.pairs import oracles as pairs
 from .on_device import oracle as on_device
 from .on_device import source
 from .oracle import Oracle
+from .silence.log import Answer
 from .structural import (
     crash,
     devices,
@@ -96,6 +97,20 @@ ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 
 USUAL = tuple(name for name, oracle in ORACLES.items() if not oracle.on_request)
 """The names of those that are asked although nobody names them."""
+
+
+def compared(answers: Iterable[Answer]) -> bool:
+    """An oracle compared what the pass, or the pipeline, has made of the module."""
+    return any(
+        answer.silent is None and not ORACLES[answer.oracle].of_runs and not _of_twins(answer)
+        for answer in answers
+    )
+
+
+def _of_twins(answer: Answer) -> bool:
+    """The oracle compares runs on modules that mean the same, whatever the pass does."""
+    return ORACLES[answer.oracle].tier == 2
+
 
 assert len(ORACLES) == len(_ALL), "two oracles bear the same name"
 assert all(o.tier == 1 or o.cost > 0 for o in _ALL), "what is sampled has a cost"

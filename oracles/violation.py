@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -114,64 +112,3 @@ Journal = Callable[[str], None]
 
 def silent(step: str) -> None:
     """A journal that records nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one oracle did in one check, besides what it found."""
-
-    oracle: str
-    silent: str | None = None
-    """Why it was not asked, or had nothing to compare; None: it compared something."""
-    omitted: tuple[str, ...] = ()
-    """What it has not compared, since that would take too long."""
-
-
-class _Answers:
-    def __init__(self) -> None:
-        self.by_oracle: dict[str, Answer] = {}
-        self.current = ""
-
-
-@contextlib.contextmanager
-def answers() -> Iterator[dict[str, Answer]]:
-    """What the oracles do meanwhile, by name, in the order in which they are asked."""
-    made = _Answers()
-    token = _answers.set(made)
-    try:
-        yield made.by_oracle
-    finally:
-        _answers.reset(token)
-
-
-def asking(oracle: str) -> None:
-    """Note that an oracle is asked: what is omitted from here on, it omits."""
-    made = _answers.get()
-    if made is not None:
-        made.current = oracle
-        made.by_oracle.setdefault(oracle, Answer(oracle))
-
-
-def abstain(why: str) -> None:
-    """Note that the oracle that is asked has nothing to compare, or is not asked at all."""
-    _change(lambda answer: answer if answer.silent else dataclasses.replace(answer, silent=why))
-
-
-def omit(what: str) -> None:
-    """Note that the oracle that is asked does not compare something: it would take too long."""
-
-    def with_this(answer: Answer) -> Answer:
-        omitted = dict.fromkeys((*answer.omitted, what))
-        return dataclasses.replace(answer, omitted=tuple(omitted))
-
-    _change(with_this)
-
-
-def _change(edit: Callable[[Answer], Answer]) -> None:
-    made = _answers.get()
-    if made is not None:
-        name = made.current
-        made.by_oracle[name] = edit(made.by_oracle.get(name) or Answer(name))
-
-
-_answers: contextvars.ContextVar[_Answers | None] = contextvars.ContextVar("answers", default=None)

@@ -12,9 +12,10 @@ from ...oracles.contract import Exemption, PassContract, Relation
 from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Outcome, PassRuns, same_functions
 from ...oracles.passcall import PassCall
+from ...oracles.silence.log import answers, asking
 from ...oracles.structural import crash, interface, mutation, well_formed
 from ...oracles.values import evaluated
-from ...oracles.violation import Violation, answers, asking
+from ...oracles.violation import Violation
 from .calls import TENSOR_IR, public_name
 from .running import Running
 

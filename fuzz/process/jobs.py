@@ -28,10 +28,11 @@ from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain.trouble import Explanation
 from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import BadPass, PassCall
+from ...oracles.silence.log import Answer, answers
 from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.text.frames import Trace
 from ...oracles.tiers import ORACLES
-from ...oracles.violation import Answer, Case, Violation, answers
+from ...oracles.violation import Case, Violation
 from ..findings.evidence import Evidence, evidence_of
 from ..output.readable import sentence, visible
 from ..user_input import module_file
@@ -163,7 +164,7 @@ def check_each(job: CheckEach, context: Context[Checked]) -> None:
 
 
 def _answer(job: Check, mod: tvm.IRModule, pieces: _Pieces, journal: Journal) -> Checked:
-    with answers() as given:
+    with answers(curious=True) as given:
         violations = violations_of(job, mod, journal)
     answer = Checked(tuple(violations), tuple(given.values()))
     if job.pieces and answer.omitted and not violations:

@@ -146,6 +146,10 @@ class PassStats:
     """By oracle above tier 1: the checks that it was part of."""
     triggered: int = 0
     """Checks of modules that have what a known bug needs."""
+    compared: int = 0
+    """Checks in which an oracle compared what the pass has made of the module."""
+    silenced: Mapping[str, int] = field(default_factory=dict)
+    """By rule of silence: the checks in which it kept an oracle quiet."""
 
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(
@@ -155,9 +159,13 @@ class PassStats:
             self.seconds + other.seconds,
             self.avoided + other.avoided,
             self.changed + other.changed,
-            {
-                name: self.sampled.get(name, 0) + other.sampled.get(name, 0)
-                for name in {**self.sampled, **other.sampled}
-            },
+            added(self.sampled, other.sampled),
             self.triggered + other.triggered,
+            self.compared + other.compared,
+            added(self.silenced, other.silenced),
         )
+
+
+def added(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
+    """The sum of two counts."""
+    return {name: a.get(name, 0) + b.get(name, 0) for name in {**a, **b}}

@@ -25,8 +25,9 @@ from ...oracles.catalogue import catalogue, of_family
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
+from ...oracles.silence.log import Answer
 from ...oracles.tiers import ORACLES
-from ...oracles.violation import Answer, Violation
+from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..output.readable import sentence

@@ -10,7 +10,9 @@ from tvm.relax import ShapeType
 
 from ...generators.ops import table
 from ...generators.ops.undefined import INDEXED, Behaviour
-from ..errors import TooLarge, Undefined, Unsupported
+from ..errors import TooLarge, Undefined, Unpromised, Unsupported
+from ..silence import inventory
+from ..silence.log import is_loud
 from .frame import Frame
 from .poison import MAX_BYTES
 
@@ -48,9 +50,9 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
         raise Unsupported(f"operands that {name} is not defined for: {error}") from error
     if evaluator.perturb is None:
         why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
-        if why is Behaviour.OPEN:
-            raise Unsupported(f"operands that {name} is not defined for")
-        if why is not None:
+        if why is Behaviour.OPEN and not is_loud(inventory.OPEN):
+            raise Unpromised(f"operands that {name} is not defined for")
+        if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):
             raise Undefined(f"{why}: {name}")
     else:
         result = evaluator.perturb(result)

@@ -24,7 +24,8 @@ from ...generators.values import elements, static_product
 from .. import keys
 from ..errors import Unsupported
 from ..inspect import attr, nodes, prim_funcs, relax_functions
-from ..violation import Violation, omit
+from ..silence.log import omit
+from ..violation import Violation
 from . import kept, kernels
 from .fork import HANG, LATE, allow, in_fork
 from .linker import linker

@@ -22,11 +22,13 @@ from ..identity import FailureKind
 from ..inspect import attr, nodes, prim_funcs, relax_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
+from ..silence import inventory
+from ..silence.log import abstain, excused
 from ..structural.checkers import flaw, impossible_casts, may_be
 from ..text import messages
 from ..text.frames import Trace
 from ..text.halves import ran
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from .normal import NORMAL_FORMS
 
 
@@ -46,20 +48,30 @@ def tvmscript(runs: PassRuns) -> Violation | None:
         again = read_script(mod.script(show_meta=True))
     except Exception as error:
         if _has_blocks_of_no_dialect(runs.mod):
-            abstain("a PrimFunc has blocks and not the attribute s_tir: no script has that")
+            abstain(
+                inventory.NO_SCRIPT,
+                "a PrimFunc has blocks and not the attribute s_tir: no script has that",
+            )
             return None
         refused = _refusal(parser_message(error))
         casts = impossible_casts(after)
         if casts and _only_more_is_known(runs.mod, casts):
-            abstain("more is known of the value of a match_cast, which fails: no script has that")
+            abstain(
+                inventory.NO_SCRIPT,
+                "more is known of the value of a match_cast, which fails: no script has that",
+            )
             return None
         broken = bool(casts) or (0 <= refused < _reached(runs.mod) and _has_old_types(mod))
-        if refused >= 0 and not broken and _stale(runs.mod):
-            return None
         unread = unreadable(mod, error)
+        stale = refused >= 0 and not broken and _stale(runs.mod)
+        if stale and excused(inventory.UNSCRIPTABLE, unread.title):
+            return None
         return unread if broken else dataclasses.replace(unread, pass_name=TVMSCRIPT_ITSELF)
     found = difference(mod, again)
-    if found is None or (_IN_A_TYPE.match(found.key[-1]) and _stale(runs.mod)):
+    if found is None:
+        return None
+    stale = bool(_IN_A_TYPE.match(found.key[-1])) and _stale(runs.mod)
+    if stale and excused(inventory.UNSCRIPTABLE, found.title):
         return None
     return dataclasses.replace(found, pass_name=TVMSCRIPT_ITSELF)
 

@@ -31,6 +31,8 @@ from ..identity import FailureKind
 from ..inspect import attr, nodes
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
+from ..silence import inventory
+from ..silence.log import abstain
 from ..tensorir.threads.launch import tag
 from ..text.messages import anonymous, headline
 from ..text.short_value_checks import on_one_device
@@ -40,7 +42,7 @@ from ..values.comparison import difference, is_float, leaves
 from ..values.expectation import Expectation, Expectations
 from ..values.inputs import EXTREMES, Kind
 from ..values.sides import LOOSE, rule_of, sides, tolerance_of
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from .explained import explained
 
 REFUSALS = re.compile(
@@ -164,7 +166,10 @@ def _calls(kind: str, runs: PassRuns) -> dict[str, list[tuple[Expectation, Expec
         if e.differs(side.result, tolerance_of(runs)) is None:
             found[e.function].append((e, side))
     if not found:
-        abstain(f"no PrimFunc of the result that is code for {kind} and that can be evaluated")
+        abstain(
+            inventory.NO_PRIM_FUNC,
+            f"no PrimFunc of the result that is code for {kind} and that can be evaluated",
+        )
     return found
 
 
@@ -205,7 +210,7 @@ def _wrong(
         return
     if isinstance(values, Failure):
         if values.step == "lower":
-            abstain(headline(values.text))
+            abstain(inventory.LATER_PASS, headline(values.text))
             return
         at = values.plan if isinstance(values, Death) else 0
         e, side = calls[max(at, 0)]
@@ -220,7 +225,7 @@ def _wrong(
 def _is_refusal(value: Any) -> bool:
     if not isinstance(value, Failure) or not REFUSALS.search(value.text):
         return False
-    abstain(f"the device at hand does not take it: {headline(value.text)}")
+    abstain(inventory.BUILD_REFUSAL, f"the device at hand does not take it: {headline(value.text)}")
     return True
 
 

@@ -26,10 +26,12 @@ from ..identity import FailureKind
 from ..inspect import attr, prim_funcs
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
+from ..silence import inventory
+from ..silence.log import abstain
 from ..text.messages import headline
 from ..text.value_reproducer import functions_text
 from ..values.sides import sides, tolerance_of
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from .oracle import REFUSALS, build_of, by_headline, names_in, part_of, takes
 
 LEFT_OUT: Mapping[str, str] = {
@@ -115,7 +117,7 @@ def find(runs: PassRuns) -> Iterator[Found]:
         return
     for target, kind in _kinds(after):
         if tvm.get_global_func(f"target.build.{kind}", allow_missing=True) is None:
-            abstain(f"this build of TVM generates no code for {kind}")
+            abstain(inventory.NOT_AVAILABLE, f"this build of TVM generates no code for {kind}")
             continue
         for name in _right(target, runs):
             part = part_of(after, name)
@@ -124,7 +126,7 @@ def find(runs: PassRuns) -> Iterator[Found]:
             if failure is None:
                 continue
             if failure.step == "lower" or REFUSALS.search(failure.text):
-                abstain(headline(failure.text))
+                abstain(inventory.LATER_PASS, headline(failure.text))
                 continue
             yield Found(kind, name, part, failure)
 
@@ -151,7 +153,10 @@ def _right(kind: str, runs: PassRuns) -> list[str]:
             wrong.add(e.function)
     names = [name for name in right if name not in wrong]
     if not names:
-        abstain(f"no PrimFunc of the result that is code for {kind} and that can be evaluated")
+        abstain(
+            inventory.NO_PRIM_FUNC,
+            f"no PrimFunc of the result that is code for {kind} and that can be evaluated",
+        )
     return names
 
 
@@ -160,7 +165,7 @@ def _kinds(mod: tvm.IRModule) -> list[tuple[str, str]]:
     bound = (attr(func, "target") for _, func in prim_funcs(mod))
     kinds = {CPU if target is None else str(target.kind.name) for target in bound}
     for kind in kinds & LEFT_OUT.keys():
-        abstain(f"code for {kind} is left out: {LEFT_OUT[kind]}")
+        abstain(inventory.NOT_AVAILABLE, f"code for {kind} is left out: {LEFT_OUT[kind]}")
     return [(kind, KINDS[kind]) for kind in sorted(kinds & KINDS.keys())]
 
 

@@ -7,15 +7,18 @@ from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
+from ..silence import inventory
+from ..silence.log import excused
 from ..violation import Violation
 
 
 def check(runs: PassRuns) -> Violation | None:
     """Every exception is a problem, but a refusal that the contract lists."""
     error = runs.direct.error
-    if error is None or runs.rejected(error):
+    if error is None:
         return None
-    return keys.exception(error)
+    found = keys.exception(error)
+    return None if runs.rejected(error) and excused(inventory.REJECTION, found.title) else found
 
 
 ORACLE = Oracle(
@@ -24,6 +27,7 @@ ORACLE = Oracle(
     tier=1,
     grade=Grade.B,
     universal=True,
+    of_runs=True,
     promise="A pass gives a module for every well-formed one that meets its documented conditions.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'; "
     "docs/errors.rst: 'Internal check failures often indicate that TVM reached a state that the "

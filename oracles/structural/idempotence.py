@@ -14,8 +14,10 @@ from ..identity import FailureKind
 from ..inspect import bindings_of, public_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
+from ..silence import inventory
+from ..silence.log import abstain, excused
 from ..text.halves import alike, ran
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from . import checkers
 from .canonical import canonical, equivalent
 from .well_formed import complaint_text
@@ -35,13 +37,14 @@ def check(runs: PassRuns) -> Violation | None:
     if once is None:
         return None
     if (reason := runs.contract.requires(once)) is not None:
-        abstain(f"the pass does not apply to its result: {reason}")
+        abstain(inventory.INAPPLICABLE, f"the pass does not apply to its result: {reason}")
         return None
     again = runs.again
     if again.error is not None:
-        if runs.rejected(again.error, once):
+        raised = keys.exception(again.error)
+        if runs.rejected(again.error, once) and excused(inventory.REJECTION, raised.title):
             return None
-        return _of_second_run(RAISES, keys.exception(again.error))
+        return _of_second_run(RAISES, raised)
     assert again.mod is not None
     if again.mod.same_as(once) or again.mark == runs.direct.mark:
         return None

@@ -13,8 +13,10 @@ from ..inspect import local_functions
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
+from ..silence import inventory
+from ..silence.log import abstain
 from ..text import messages
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from .lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by, passed_over
 
 LEFT = "left"
@@ -24,7 +26,7 @@ LEFT = "left"
 def check(runs: PassRuns) -> tuple[Violation, ...]:
     """Each operator and reason once; nothing where the pass was asked to leave operators alone."""
     if not lowers(runs.contract, runs.call):
-        abstain("the pass is not to lower all operators")
+        abstain(inventory.NO_PROMISE, "the pass is not to lower all operators")
         return ()
     after = runs.result()
     if after is None:

@@ -86,6 +86,7 @@ ORACLE = Oracle(
     tier=1,
     grade=Grade.B,
     universal=True,
+    of_runs=True,
     promise="A pass leaves the module that it is given as it was.",
     source="src/ir/transform.cc, Pass::AssertImmutableModule and the PassContext option "
     "'testing.immutable_module'; include/tvm/ir/cow.h: nodes in use are copied on write",

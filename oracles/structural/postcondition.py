@@ -13,16 +13,18 @@ from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..oracle import TWINS, Oracle
 from ..pass_runs import PassRuns, attempt
+from ..silence import inventory
+from ..silence.log import abstain
 from ..text import messages
 from ..text.scripted import scripted
 from ..text.standalone import standalone
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 
 
 def check(runs: PassRuns) -> Violation | None:
     """Ask the contract; its text is the key."""
     if runs.contract.post is no_post:
-        abstain("the contract has no post-condition")
+        abstain(inventory.NO_PROMISE, "the contract has no post-condition")
         return None
     after = runs.result()
     if after is None:

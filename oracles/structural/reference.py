@@ -18,10 +18,12 @@ from ..identity import FailureKind
 from ..inspect import is_public
 from ..oracle import TWINS, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
+from ..silence import inventory
+from ..silence.log import abstain
 from ..text import messages
 from ..text.halves import alike, ran
 from ..text.standalone import nested_module, standalone
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from . import checkers
 from .canonical import canonical, equivalent
 
@@ -46,7 +48,7 @@ def check(runs: PassRuns) -> Violation | None:
     made = None if reference is None else reference.make(runs.call)
     if reference is None or made is None:
         of_these = "" if reference is None else " for these arguments"
-        abstain(f"the contract has no reference{of_these}")
+        abstain(inventory.NO_PROMISE, f"the contract has no reference{of_these}")
         return None
     error, actual = runs.direct.error, runs.direct.mod
     if error is not None and not runs.rejected(error):
@@ -108,7 +110,7 @@ def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
     before = runs.mod if runs.intact else runs.given.copy()
     outcome = runs.attempt("reference", runs.under(made), before)
     if isinstance(outcome.error, NoAnswer):
-        abstain("the reference has no answer for this module")
+        abstain(inventory.NO_ANSWER)
         return None
     if outcome.error is not None and runs.direct.error is not None:
         return None  # both refuse

@@ -23,10 +23,13 @@ from ..identity import FailureKind
 from ..inspect import relax_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
+from ..silence import inventory
+from ..silence.inventory import of_error
+from ..silence.log import abstain, excused, note
 from ..text.standalone import standalone
 from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, built_text, literal
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from . import blame
 from .comparison import difference
 from .evaluated import Verdict, vote
@@ -95,7 +98,7 @@ def check(runs: PassRuns) -> Violation | None:
     """The first difference that the VM confirms, or that it cannot see."""
     for found in _differences(runs):
         runs.step("ask the VM")
-        if _refuted(found, tolerance_of(runs)):
+        if _refuted(found, tolerance_of(runs)) and excused(inventory.REFUTED, found.what):
             continue
         named = found.function if found.function in OPERATORS else "a packed function"
         what = found.what if not found.function else f"{found.what}: {named}"
@@ -133,14 +136,15 @@ def _differences(runs: PassRuns) -> Iterator[Difference]:
     if after is None:
         return
     if not (_impure(runs.mod) or _impure(after)):
-        abstain("all functions are pure")
+        abstain(inventory.NO_EFFECTS)
         return
     tolerance = tolerance_of(runs)
     for e, side in sides(runs):
         try:
             before, now = Effects(e), Effects(side)
-        except (Unsupported, Mismatch, Undefined):
-            continue  # what that means is asked of the values
+        except (Unsupported, Mismatch, Undefined) as error:
+            note(of_error(error))  # its meaning is asked of the values
+            continue
         found = _compared(before, now, tolerance)
         if found is not None:
             yield Difference(before, now, *found)

@@ -32,13 +32,16 @@ from ..identity import FailureKind
 from ..inspect import nodes, prim_funcs
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
+from ..silence import inventory
+from ..silence.inventory import of_error
+from ..silence.log import excused, note, omit
 from ..structural.checkers import flaw
 from ..structural.inside import parts_alone
 from ..text import messages
 from ..text.short_value_checks import both_sides, by_evaluator, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import evaluated_text, executed_text
-from ..violation import Case, Violation, omit
+from ..violation import Case, Violation
 from . import blame
 from .expectation import Expectation
 from .relations import Rule
@@ -112,13 +115,18 @@ def evaluated(runs: PassRuns) -> Violation | None:
             if not difference.undefined:
                 return _blaming(runs, difference, tolerance)
             found = found or (difference, note)
-        if verdict is not Verdict.NONE or not _certain(difference, tolerance):
+            continue
+        if verdict is Verdict.OTHER and excused(inventory.REFUTED, difference.wrong):
             continue
         first = unconfirmed.setdefault(difference.what, difference)
         # A second set of arguments shows it.
-        if first is not difference or _shows_again(runs, difference, tolerance):
+        if _certain(difference, tolerance) and (
+            first is not difference or _shows_again(runs, difference, tolerance)
+        ):
             found = found or (first, note)
             break
+        if not excused(inventory.UNCONFIRMED_VALUE, difference.wrong):
+            found = found or (first, note)
     return None if found is None else _blaming(runs, found[0], tolerance, found[1])
 
 
@@ -236,17 +244,23 @@ def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) ->
     except Unsupported as error:
         if isinstance(error, TooLarge):
             omit("values in NumPy")
+        else:
+            note(of_error(error), f"of the result: {messages.headline(str(error))}")
         return None
     except Mismatch as error:
         return Difference(e, side, f"results (the result refuses its arguments): {error}")
     except Undefined as error:
-        return None if e.overflows else Difference(e, side, str(error), undefined=True)
+        if e.overflows and excused(inventory.OVERFLOW, str(error)):
+            return None
+        return Difference(e, side, str(error), undefined=True)
     except Exception:
         if flaw(side.mod) is not None:
             return None  # another oracle reports that
         raise
     wrong = e.differs(side.result, tolerance)
-    if wrong is None or _only_overflows(e, side, tolerance):
+    if wrong is None:
+        return None
+    if _only_overflows(e, side, tolerance) and excused(inventory.OVERFLOW, wrong):
         return None
     return Difference(e, side, wrong)
 

@@ -21,10 +21,14 @@ from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
+from ..silence import inventory
+from ..silence.log import abstain, excused, note
+from ..silence.rule import SilenceRule
+from ..text.messages import headline
 from ..text.short_value_checks import both_sides, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from . import blame
 from .expectation import Expectation
 from .sides import rule_of, tolerance_of
@@ -34,7 +38,7 @@ def executed(runs: PassRuns) -> Violation | None:
     """What the result computes in the VM is what the module meant before the pass."""
     expected, others = _calls(runs)
     if not expected:
-        abstain("no function that CPU builds run, or none that can be evaluated")
+        abstain(inventory.NOT_EXECUTED)
         return None
     after = runs.direct.mod
     assert after is not None
@@ -44,6 +48,7 @@ def executed(runs: PassRuns) -> Violation | None:
     if isinstance(actual, Death):
         return _died(runs, expected, others, actual)
     if not isinstance(actual, list):
+        note(*_no_values(actual, "result"))
         return None
     odd = [
         (e, side, value)
@@ -55,11 +60,13 @@ def executed(runs: PassRuns) -> Violation | None:
     runs.step("execute the module")
     reference = execute(runs.mod, [e.plan() for e, _, _ in odd])
     if not isinstance(reference, list):
+        note(*_no_values(reference, "module"))
         return None
     for (e, side, value), own in zip(odd, reference, strict=True):
-        if e.differs(own) is not None or not _agree(side, value, tolerance):
-            continue
         wrong = e.differs(value, tolerance)
+        agree = e.differs(own) is None and _agree(side, value, tolerance)
+        if not agree and excused(inventory.REFUTED, wrong or ""):
+            continue
         assert wrong is not None
         if isinstance(value, Failure):
             # Where the VM notices what is wrong is an accident.
@@ -72,6 +79,13 @@ def executed(runs: PassRuns) -> Violation | None:
         title = f"the result computes other {kind} than the module, starting with {where}"
         return Violation(title, f"{e.function}: {wrong}", key)
     return None
+
+
+def _no_values(outcome: Failure | None, side: str) -> tuple[SilenceRule, str]:
+    """The rule by which a side that the VM gives no values for is left out, and the reason."""
+    if outcome is None:
+        return inventory.TIMED_OUT, f"the {side} takes too long in the VM"
+    return inventory.LATER_PASS, f"the VM cannot build the {side}: {headline(outcome.text)}"
 
 
 def _calls(runs: PassRuns) -> tuple[list[Expectation], list[Expectation]]:

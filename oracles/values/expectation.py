@@ -22,12 +22,16 @@ from ..execute import Failure, Plan
 from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes
+from ..silence import inventory
+from ..silence.inventory import RULES, of_error
+from ..silence.log import Silence, excused, is_loud, note, omit
+from ..silence.rule import SilenceRule
 from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
 from ..tensorir.runtime import OTHER, PATTERN
 from ..tensorir.sanitizer.run import in_whole_numbers
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..text.messages import headline
-from ..violation import Journal, omit, silent
+from ..violation import Journal, silent
 from .comparison import difference, exact, finite, leaves, perturbed
 from .inputs import EXTREMES, TRIES, Kind, drawn, parameters_of
 from .relations import Rule
@@ -244,13 +248,18 @@ class Expectation:
         if isinstance(actual, Failure):
             return f"results (the VM raised {actual.error}): {actual.text}"
         # What is dear to know is asked only where something is to be explained.
-        if difference(self.result, actual, (), tolerance or TIGHT) is None:
+        close = difference(self.result, actual, (), tolerance or TIGHT)
+        if close is None:
             return None
         allowed, shaken = self.bounds(tolerance)
-        if shaken is None:
+        found = difference(self.result, actual, shaken or (), allowed)
+        if found is None or shaken is None:
+            return None if excused(inventory.ROUNDING, close) else close
+        if self.arbitrary and excused(inventory.ARBITRARY, found):
             return None
-        found = difference(self.result, actual, shaken, allowed)
-        return None if found is None or self.arbitrary or self.overflows else found
+        if self.overflows and excused(inventory.OVERFLOW, found):
+            return None
+        return found
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
@@ -277,8 +286,8 @@ class Expectations:
         self._mod = mod
         self._largest = largest
         self._known: dict[tuple[str, Kind], Expectation | None] = {}
-        self._why_not: dict[tuple[str, Kind], str] = {}
-        """What the evaluator says of calls that it does not know."""
+        self._why_not: dict[tuple[str, Kind], Silence] = {}
+        """The reason for each call that there is not."""
         self._too_large: set[tuple[str, Kind]] = set()
         self._reached: dict[str, frozenset[str]] = {}
         self._has_callees = has_callees(mod)
@@ -312,6 +321,8 @@ class Expectations:
                 yield made
             elif (name, kind) in self._too_large:
                 omit("values in NumPy")
+            elif (why := self._why_not.get((name, kind))) is not None:
+                note(RULES[why.rule], why.why)
 
     def all(
         self, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN, journal: Journal = silent
@@ -336,7 +347,8 @@ class Expectations:
 
     def why_not(self, name: str) -> str | None:
         """Why there are no calls of a function that was asked for; None: no reason is known."""
-        return next((why for (other, _), why in self._why_not.items() if other == name), None)
+        found = (why.why for (other, _), why in self._why_not.items() if other == name)
+        return next(found, None)
 
     def reached(self, name: str) -> frozenset[str]:
         """The functions that a function may call, itself included."""
@@ -393,17 +405,27 @@ class Expectations:
             evaluator = Evaluator(self._mod, watch)
             result = evaluator.run(name, copies(args))
         except (Unsupported, Mismatch, Undefined) as error:
-            self._why_not[name, kind] = f"{type(error).__name__}: {headline(str(error))}"
+            text = f"{type(error).__name__}: {headline(str(error))}"
+            self._why_not[name, kind] = Silence(of_error(error).name, why=text)
             if isinstance(error, TooLarge):
                 self._too_large.add((name, kind))
             return None
-        if evaluator.misused:
-            return None  # nothing is promised for it
-        if not (usual or nonfinite) or any(callable(leaf) for _, leaf in leaves(result)):
+        if evaluator.misused and self._excused(inventory.MISUSED, name, kind):
+            return None
+        if not (usual or nonfinite) and self._excused(inventory.NOT_FINITE, name, kind):
+            return None
+        if any(callable(leaf) for _, leaf in leaves(result)):
             return None
         made = Expectation(self._mod, name, args, result, kind)
         made.finite = usual
         return made
+
+    def _excused(self, rule: SilenceRule, name: str, kind: Kind) -> bool:
+        """The rule leaves out a call; each oracle that asks for it logs that."""
+        if is_loud(rule):
+            return False
+        self._why_not[name, kind] = Silence(rule.name, why=rule.excuses)
+        return True
 
     def _always_too_large(self, name: str) -> bool:
         """A PrimFunc of tensors of fixed sizes was too large: other elements change little."""

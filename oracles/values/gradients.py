@@ -29,8 +29,10 @@ from ..metamorphic.graph import Graph
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
+from ..silence import inventory
+from ..silence.log import abstain
 from ..text.value_reproducer import built_text, literal
-from ..violation import Case, Violation, abstain
+from ..violation import Case, Violation
 from .blame import alone
 from .comparison import finite
 from .inputs import Kind, drawn
@@ -71,7 +73,7 @@ class Slope:
 def gradients(runs: PassRuns) -> Violation | None:
     """The first parameter whose gradient is not the slope of the function."""
     if runs.contract.relation is not Relation.ADJOINT:
-        abstain("the pass makes no gradients")
+        abstain(inventory.NO_PROMISE, "the pass makes no gradients")
         return None
     after = runs.result()
     if after is None:

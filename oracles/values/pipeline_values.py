@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import tvm
@@ -31,11 +31,14 @@ from ..inspect import (
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, given
 from ..passcall import PassCall
+from ..silence import inventory
+from ..silence.log import abstain, excused, note
 from ..tensorir.sanitizer.runtime import UNWRITTEN
+from ..text.messages import headline
 from ..text.short_value_checks import against_numpy
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
-from ..violation import Case, Journal, Violation, abstain
+from ..violation import Case, Journal, Violation
 from . import sanitized
 from .blame import alone
 from .comparison import finite
@@ -76,20 +79,19 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
     if isinstance(actual, Failure):
         return _not_built(mod, actual)
     if actual is None:
-        return None  # it takes too long
+        note(inventory.TIMED_OUT)
+        return None
     left_to_chance = functools.cache(functools.partial(_left_to_chance, mod))
     for e, value, wrong in _wrong(mod, expected, actual, pipeline):
-        if e.kind is Kind.EMPTY and left_to_chance():
+        if e.kind is Kind.EMPTY and left_to_chance() and excused(inventory.LEFT_UNWRITTEN, wrong):
             continue
-        if _made_private(mod, pipeline, value):
+        if _made_private(mod, pipeline, value) and excused(inventory.EXEMPTION, wrong):
             continue
         culprit = _culprit(mod, e, pipeline)
         if isinstance(value, Failure):
             violation = _raised(e, value)
-        elif culprit is None and left_to_chance():
-            continue  # a branch may hinge on it
-        elif culprit is None and not (e.finite and all(map(finite, e.args))):
-            continue  # x - x is 0: rewrite_simplify.cc, 'do not preserve NaN/Inf' of the inputs
+        elif culprit is None and _is_accident(e, wrong, left_to_chance):
+            continue
         else:
             kind = wrong.split(":", 1)[0]
             circumstance = None if culprit else _circumstance(mod, e, pipeline)
@@ -101,12 +103,25 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
     return None
 
 
+def _is_accident(e: Expectation, wrong: str, left_to_chance: Callable[[], bool]) -> bool:
+    """A difference that no operator shows alone, and that the module itself does not rule out."""
+    # A branch may hinge on an output that is left unwritten.
+    if left_to_chance() and excused(inventory.LEFT_UNWRITTEN, wrong):
+        return True
+    # x - x is 0, for NaN and infinity as well.
+    all_finite = e.finite and all(map(finite, e.args))
+    return not all_finite and excused(inventory.NONFINITE_DIFFERENCE, wrong)
+
+
 def outcomes(
     mod: tvm.IRModule, pipeline: str, mode: str, journal: Journal
 ) -> tuple[list[Expectation], list[Any] | Failure | None]:
     """What calls must give, and what they give in the VM, found out once; see `execute`."""
     if any(is_bound_to_threads(func) for _, func in prim_funcs(mod)):
-        abstain("a PrimFunc is bound to the threads of a device: it is no code for the CPU")
+        abstain(
+            inventory.NOT_EXECUTED,
+            "a PrimFunc is bound to the threads of a device: it is not code for the CPU",
+        )
         return [], None
     known = given(mod)
     expected = known.expectations.all(kinds=tuple(Kind), journal=journal)
@@ -177,7 +192,10 @@ def _left_to_chance(mod: tvm.IRModule) -> bool:
 
 def _not_built(mod: tvm.IRModule, failure: Failure) -> Violation | None:
     """Code generation fails where every pass of the pipeline succeeds; passes have own checks."""
-    if failure.step == "lower" or REFUSALS.search(failure.text):
+    if failure.step == "lower":
+        note(inventory.LATER_PASS, headline(failure.text))  # a pass fails, which has own checks
+        return None
+    if REFUSALS.search(failure.text) and excused(inventory.BUILD_REFUSAL, headline(failure.text)):
         return None
     if not all(executes(f) for _, f in public_functions(mod)):
         return None

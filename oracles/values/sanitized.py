@@ -26,6 +26,8 @@ from ..identity import FailureKind
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
+from ..silence import inventory
+from ..silence.log import abstain, excused, omit
 from ..tensorir import SMALL, STEPS, Fault, has_callees, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
 from ..tensorir.sanitizer.runtime import (
@@ -41,7 +43,7 @@ from ..text.messages import headline
 from ..text.outside import accesses_outside, aliased_operands
 from ..text.standalone import standalone
 from ..text.value_reproducer import literal
-from ..violation import Case, Violation, abstain, omit
+from ..violation import Case, Violation
 from .expectation import Expectation, copies
 from .sides import sides
 
@@ -153,7 +155,7 @@ def _made(runs: PassRuns) -> Found | None:
     if after is None:
         return None
     if not (new := _new(runs.mod, after)):
-        abstain("the result has no new PrimFunc")
+        abstain(inventory.NO_PRIM_FUNC, "the result has no new PrimFunc")
         return None
     behind = runs.contract.synchronized
     placed = not runs.exempt("allocations")
@@ -167,8 +169,10 @@ def _made(runs: PassRuns) -> Found | None:
         again = watch.first(side, afresh=True)
         if again is None or again.fault != found.fault:
             continue
-        if found.fault.kind == UNINITIALISED and e.arbitrary:
-            continue  # an operator of the module reads it
+        # An operator of the module may read it.
+        by_module = found.fault.kind == UNINITIALISED and e.arbitrary
+        if by_module and excused(inventory.ARBITRARY, found.kind):
+            continue
         # What has barriers, or is split from the host, counts as synchronised, so it does before,
         # too: whoever splits it, or puts barriers for one kind of memory, need not put the others.
         alike = behind or (found.fault.kind == RACE and bool(found.synchronised))
@@ -176,7 +180,7 @@ def _made(runs: PassRuns) -> Found | None:
         if before.first(e, afresh=True) is not None:
             continue
         if before.refusal is not None:
-            abstain(before.refusal)
+            abstain(inventory.UNKNOWN, before.refusal)
             return None
         return found
     watch.conclude()
@@ -294,7 +298,7 @@ class _Watch:
     def conclude(self) -> None:
         """Abstain where the sanitizer has known none of the calls."""
         if not self._known and self.refusal is not None:
-            abstain(self.refusal)
+            abstain(inventory.UNKNOWN, self.refusal)
 
     def _note(self, error: Exception) -> None:
         self.refusal = self.refusal or f"{type(error).__name__}: {headline(str(error))}"

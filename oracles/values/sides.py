@@ -15,7 +15,8 @@ from ...generators.ops.record import Tolerance
 from ..contract import Relation
 from ..inspect import entries, is_public
 from ..pass_runs import PassRuns
-from ..violation import abstain
+from ..silence import inventory
+from ..silence.log import abstain, excused, is_loud
 from . import relations
 from .expectation import Expectation
 from .inputs import EXTREMES, Kind
@@ -38,12 +39,13 @@ def rule_of(runs: PassRuns, *, unchanged: bool = False) -> Rule | None:
     after = runs.result() if unchanged else runs.changed_result()
     if after is None:
         return None
-    if (exemption := runs.exemption("values")) is not None:
-        abstain(f"exempt: {exemption.reason}")
+    exemption = runs.exemption("values")
+    if exemption is not None and not is_loud(inventory.EXEMPTION):
+        abstain(inventory.EXEMPTION, f"exempt: {exemption.reason}")
         return None
     rule = relations.rule(runs.contract.relation, runs.mod, after, runs.call)
     if rule is None:
-        abstain("how the result is to be called is not known")
+        abstain(inventory.NOT_CALLED, "how the result is to be called is not known")
     return rule
 
 
@@ -80,7 +82,7 @@ def sides(runs: PassRuns, *, unchanged: bool = False) -> Iterator[tuple[Expectat
                 yield e, runs.other_sides[e]
         why = expected.why_not(name) or why
     if not found:
-        abstain(why)
+        abstain(inventory.NOT_CALLED, why)
 
 
 def _private_functions(mod: tvm.IRModule) -> set[str]:
@@ -104,9 +106,10 @@ def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectatio
 
 def _comparable(runs: PassRuns, e: Expectation) -> bool:
     """With less precision, NaN and infinities come and go, and extremes are rounded."""
-    return runs.contract.relation is not Relation.LOOSE or (
-        e.kind not in (Kind.SPECIAL, *EXTREMES) and e.finite
-    )
+    if runs.contract.relation is not Relation.LOOSE:
+        return True
+    plain = e.kind not in (Kind.SPECIAL, *EXTREMES) and e.finite
+    return plain or not excused(inventory.LESS_PRECISE, str(e.kind))
 
 
 def _in_result(after: tvm.IRModule, rule: Rule, e: Expectation) -> Expectation:

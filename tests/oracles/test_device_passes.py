@@ -22,9 +22,10 @@ from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall, parse
+from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.values.evaluated import differences
 from relaxfuzz.oracles.values.expectation import copies
-from relaxfuzz.oracles.violation import Case, answers
+from relaxfuzz.oracles.violation import Case
 from tests.oracles import device_faults
 from tests.oracles.device_faults import (
     FAULTS,

@@ -62,9 +62,10 @@ from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
 from relaxfuzz.oracles.identity import FailureKind, Identity
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence.log import Answer
 from relaxfuzz.oracles.text.exhibit import Exhibit
 from relaxfuzz.oracles.text.frames import Trace
-from relaxfuzz.oracles.violation import Answer, Raised, Violation
+from relaxfuzz.oracles.violation import Raised, Violation
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
 VIOLATION = Violation(

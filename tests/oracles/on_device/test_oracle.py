@@ -21,9 +21,10 @@ from relaxfuzz.oracles.identity import FailureKind
 from relaxfuzz.oracles.on_device import oracle as on_device
 from relaxfuzz.oracles.on_device.explained import explained
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.tiers import ORACLES, USUAL
 from relaxfuzz.oracles.values.expectation import Expectation
-from relaxfuzz.oracles.violation import Case, Violation, answers
+from relaxfuzz.oracles.violation import Case, Violation
 from tests.oracles.device_faults import Scheduled, Synchronized, forgets_a_barrier
 
 from ..snippets import load_faults, run_snippet

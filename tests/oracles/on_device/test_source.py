@@ -15,8 +15,9 @@ from relaxfuzz.generators.prim_funcs.kernels import KINDS, TARGETS
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.on_device import source
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.tiers import ORACLES
-from relaxfuzz.oracles.violation import Case, Violation, answers
+from relaxfuzz.oracles.violation import Case, Violation
 from tests.oracles.device_faults import Scheduled
 
 from ..snippets import load_faults, run_snippet

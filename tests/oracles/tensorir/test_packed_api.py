@@ -17,9 +17,10 @@ from relaxfuzz.generators.stages import Stage, advance
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.errors import Mismatch, Unsupported
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.tensorir.packed_api import parameters
 from relaxfuzz.oracles.values.inputs import Kind, drawn
-from relaxfuzz.oracles.violation import Case, answers
+from relaxfuzz.oracles.violation import Case
 from tests.oracles import packed_faults
 from tests.oracles.packed_faults import FAULTS, Plain, bound
 

@@ -1,0 +1,172 @@
+"""The log of one check: what each oracle compared, and which rules kept it quiet.
+
+`--loud` lifts rules for a whole process: `VARIABLE` holds their names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .inventory import EXCUSES, TOO_LARGE
+from .rule import SilenceKind, SilenceRule
+
+VARIABLE = "RELAXFUZZ_LOUD"
+"""The environment variable with the names of the rules that are lifted, or "all"."""
+
+ALL = "all"
+"""Stands for every excuse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A rule kept an oracle quiet."""
+
+    rule: str
+    """The name in the inventory."""
+    report: str = ""
+    """The report that it kept back, in one line; empty: that is not known."""
+    why: str = ""
+    """The reason in this case, in one line; empty: that of the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An oracle's part in one check, besides its violations."""
+
+    oracle: str
+    silent: str | None = None
+    """The reason for which it was not asked, or had nothing to compare; None: it compared
+    something."""
+    silences: tuple[Silence, ...] = ()
+    """Each once."""
+    omitted: tuple[str, ...] = ()
+    """The parts that would take too long to compare."""
+
+
+class _Answers:
+    def __init__(self, *, curious: bool) -> None:
+        self.by_oracle: dict[str, Answer] = {}
+        self.current = ""
+        self.curious = curious
+
+
+@contextlib.contextmanager
+def answers(*, curious: bool = False) -> Iterator[dict[str, Answer]]:
+    """The answers of the oracles, by name, in the order in which they are asked.
+
+    Args:
+        curious: oracles from which the pass is exempt are asked all the same, for the log.
+    """
+    made = _Answers(curious=curious)
+    token = _answers.set(made)
+    try:
+        yield made.by_oracle
+    finally:
+        _answers.reset(token)
+
+
+def asking(oracle: str) -> None:
+    """Log that an oracle is asked: the calls below are about it from here on."""
+    made = _answers.get()
+    if made is not None:
+        made.current = oracle
+        made.by_oracle.setdefault(oracle, Answer(oracle))
+
+
+def abstain(rule: SilenceRule, why: str = "") -> None:
+    """Log that the oracle compares nothing.
+
+    Args:
+        why: the reason in this case; empty: that of the rule.
+    """
+    _keep(Silence(rule.name, why=why), silent=why or rule.excuses)
+
+
+def excused(rule: SilenceRule, report: str = "") -> bool:
+    """Log that a rule keeps a report back; False where the rule is lifted.
+
+    Args:
+        report: in one line.
+    """
+    if is_loud(rule):
+        return False
+    keep(rule, report)
+    return True
+
+
+def keep(rule: SilenceRule, report: str) -> None:
+    """Log the report that a rule keeps back.
+
+    Args:
+        report: in one line.
+    """
+    _keep(Silence(rule.name, report))
+
+
+def note(rule: SilenceRule, why: str = "") -> None:
+    """Log that a rule leaves out a part of the comparison.
+
+    Args:
+        why: the reason in this case, in one line.
+    """
+    _keep(Silence(rule.name, why=why))
+
+
+def omit(what: str) -> None:
+    """Log a part that the oracle does not compare, since that would take too long."""
+
+    def with_this(answer: Answer) -> Answer:
+        omitted = dict.fromkeys((*answer.omitted, what))
+        silences = dict.fromkeys((*answer.silences, Silence(TOO_LARGE.name)))
+        return dataclasses.replace(answer, omitted=tuple(omitted), silences=tuple(silences))
+
+    _change(with_this)
+
+
+def is_loud(rule: SilenceRule) -> bool:
+    """The rule is lifted in this process."""
+    names = lifted()
+    return bool(names) and rule.kind is SilenceKind.EXCUSE and (rule.name in names or ALL in names)
+
+
+@functools.cache
+def lifted() -> frozenset[str]:
+    """The names of the rules that are lifted in this process."""
+    return frozenset(filter(None, os.environ.get(VARIABLE, "").split(",")))
+
+
+def is_curious() -> bool:
+    """The log wants to know what oracles would report from which the pass is exempt."""
+    made = _answers.get()
+    return made is not None and made.curious
+
+
+def variables(rules: tuple[str, ...]) -> dict[str, str]:
+    """The environment of a process in which these rules are lifted."""
+    return {VARIABLE: ",".join(rules)} if rules else {}
+
+
+def _keep(silence: Silence, *, silent: str | None = None) -> None:
+    def with_this(answer: Answer) -> Answer:
+        silences = dict.fromkeys((*answer.silences, silence))
+        return dataclasses.replace(answer, silent=answer.silent or silent, silences=tuple(silences))
+
+    _change(with_this)
+
+
+def _change(edit: Callable[[Answer], Answer]) -> None:
+    made = _answers.get()
+    if made is not None:
+        name = made.current
+        made.by_oracle[name] = edit(made.by_oracle.get(name) or Answer(name))
+
+
+_answers: contextvars.ContextVar[_Answers | None] = contextvars.ContextVar("answers", default=None)
+
+assert ALL not in EXCUSES, "a rule of silence is called like all of them"
