@@ -52,7 +52,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Find bugs in the passes of Apache TVM's Relax.\n\n"
     "Exit codes: 0 no new findings, 1 findings, 2 user error, 3 relaxfuzz itself or its workers "
-    "failed.",
+    "failed, 4 nothing was compared (run, check).",
 )
 
 

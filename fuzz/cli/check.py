@@ -15,6 +15,7 @@ from .options import (
     KnownFolders,
     KnownUpdate,
     Like,
+    Loud,
     Module,
     NoKnown,
     Oracles,
@@ -59,11 +60,18 @@ def check(
     known_update: KnownUpdate = False,
     like: Like = None,
     exempt: Exempt = None,
+    loud: Loud = None,
 ) -> int:
     """Check passes, or a pipeline, on a module of yours."""
     from ..process.local_pool import LocalPool
+    from ..system.environment import HERE
 
-    with LocalPool(workers or cores(), wait=False) as pool:
+    environment = HERE
+    if loud:
+        from ..session.silences import loud_environment, loud_rules
+
+        environment = loud_environment(loud_rules(tuple(loud)))
+    with LocalPool(workers or cores(), wait=False, environment=environment) as pool:
         # These take as long as the workers take to start.
         from ..findings.known import Choice
         from ..session.checking import check_module

@@ -98,6 +98,16 @@ FailOn = Annotated[
         show_default=False,
     ),
 ]
+Loud = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--loud",
+        metavar="RULE|all",
+        help="Report what this rule of silence keeps back (docs/silence.md lists them); may be "
+        "repeated. all: what every rule does.",
+        show_default=False,
+    ),
+]
 Stages = Annotated[
     list[str] | None,
     typer.Option(

@@ -24,6 +24,7 @@ from .options import (
     KnownFolders,
     KnownUpdate,
     Like,
+    Loud,
     NoKnown,
     Oracles,
     Out,
@@ -80,6 +81,7 @@ def run(
     stage: Stages = None,
     exempt: Exempt = None,
     fail_on: FailOn = None,
+    loud: Loud = None,
     seeds: Seeds = None,
     seed_share: SeedShare = SEED_SHARE,
     changed_since: Annotated[
@@ -114,6 +116,7 @@ def run(
     from ..session.fuzzing import Fuzzing
     from ..session.seeds import seeds as seeds_of
     from ..session.session import session
+    from ..session.silences import loud_rules
     from ..user_input.errors import UserError
     from ..user_input.options import CampaignOptions, Relaxations
     from ..user_input.targets import device_named, family_named, oracles_of, targets
@@ -147,6 +150,7 @@ def run(
         Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
         as_json=json,
         where=where,
+        loud=loud_rules(tuple(loud or ()), where),
         calls=[target.call for target in chosen if target.call is not None],
         campaign="relaxfuzz run",
     ) as made:
@@ -158,5 +162,9 @@ def run(
         named = tuple(target.name for target in chosen) if not everything else None
         finished = Fuzzing(config, made, command="run").run(named)
         return made.conclude(
-            finished.modules, finished.checks, finished.seconds, fail_on=fail_on or Grade.C
+            finished.modules,
+            finished.checks,
+            finished.seconds,
+            fail_on=fail_on or Grade.C,
+            compared=any(stats.compared for stats in finished.stats.values()),
         )

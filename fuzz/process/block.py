@@ -28,6 +28,8 @@ from ...oracles.inspect import ops_used
 from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Given, PassRuns, digest, given
 from ...oracles.passcall import PassCall
+from ...oracles.silence.log import answers, excuses
+from ...oracles.tiers import compared
 from ...oracles.violation import Case, Mark, Violation, mark_of, short_mark
 from ..campaign import schedule
 from ..campaign.draw import entropy, example
@@ -305,7 +307,10 @@ class _Run:
                 stats[item.name] += PassStats(checks=1)
                 continue
             watch = Watch(prepared.calls)
-            violations, changed, asked = self._check(item, mod, prepared, origin, ordinal, watch)
+            with answers() as given_by:
+                violations, changed, asked = self._check(
+                    item, mod, prepared, origin, ordinal, watch
+                )
             if violations:
                 intact = digest(mod) == pristine.mark
                 has: tuple[frozenset[str], frozenset[str] | None] = frozenset(), None
@@ -324,6 +329,8 @@ class _Run:
                 changed=int(changed),
                 sampled=dict.fromkeys(asked, 1),
                 triggered=int(triggered),
+                compared=int(compared(given_by.values())),
+                silenced=excuses(given_by.values()),
             )
         self._context.report(StageDone(index, stage, stats))
         return intact

@@ -26,7 +26,7 @@ from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
 from ...oracles.silence.log import Answer
-from ...oracles.tiers import ORACLES
+from ...oracles.tiers import ORACLES, compared
 from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
@@ -40,6 +40,7 @@ from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .session import Session, session
+from .silences import kept, print_kept
 
 VARIANTS = 6
 """How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
@@ -209,14 +210,16 @@ def _run(jobs: Sequence[Check], passed_over: Mapping[str, str], session: Session
     session.remember()
     for event in _events(asked, passed_over) if session.output.as_json else ():
         session.output.emit(event)
-    code = session.conclude(1, done, seconds)
+    answered = [answer for _, answer in asked]
+    code = session.conclude(1, done, seconds, compared=compared(answered))
     if not session.output.as_json:
-        _print_asked([answer for _, answer in asked], passed_over)
+        _print_asked(answered, passed_over)
+        print_kept(results(), kept(asked))
     return code
 
 
 def _events(
-    asked: Iterable[tuple[str, Answer]], passed_over: Mapping[str, str]
+    asked: Sequence[tuple[str, Answer]], passed_over: Mapping[str, str]
 ) -> Iterator[dict[str, object]]:
     """What each oracle did in each check, and which passes were not checked, for programs."""
     for label, answer in asked:
@@ -228,6 +231,7 @@ def _events(
             "reason": answer.silent,
             "omitted": list(answer.omitted),
         }
+    yield from (each.event for each in kept(asked))
     event = {"event": "asked", "silent": True, "omitted": []}
     for name, why in passed_over.items():
         yield {**event, "pass": name, "oracle": None, "reason": why}

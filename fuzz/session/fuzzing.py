@@ -19,6 +19,7 @@ from ..process.targets import item_has_contract, marked
 from .members import headcount, line, lines
 from .session import Session
 from .shares import shares
+from .silences import lines_on_uncompared, sentence_on_rules, silence_events
 from .unchanged import unchanged
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
@@ -113,6 +114,12 @@ class Fuzzing:
         idle = list(unchanged(runner.config.targets, finished.stats))
         for each in idle:
             session.output.line(each.sentence, each.event, "yellow")
+        if session.output.as_json:
+            for event in silence_events(finished.stats):
+                session.output.emit(event)
+        else:
+            for text in (sentence_on_rules(finished.stats), *lines_on_uncompared(finished.stats)):
+                session.output.line(text)
         runner.end(
             unchanged=[each.sentence for each in idle],
             interrupted=finished.stopped and not self._enough.is_set(),

@@ -52,6 +52,7 @@ from ..system.lock import alone
 from .interrupt import Interrupt
 from .members import Roster
 from .shares import Share
+from .silences import NOTHING_COMPARED, loud_environment
 
 MANY = 0.05
 """A pass is listed if at least this share of its checks ended in a known bug."""
@@ -254,12 +255,19 @@ class Session:
                 self.display.line(f"known from now on: {path}")
 
     def conclude(
-        self, modules: int, checks: int, seconds: float, *, fail_on: Grade = Grade.C
+        self,
+        modules: int,
+        checks: int,
+        seconds: float,
+        *,
+        fail_on: Grade = Grade.C,
+        compared: bool = True,
     ) -> int:
         """Print the table and the summary; the exit code.
 
         Args:
             fail_on: the least grade of findings that fail.
+            compared: an oracle compared what a pass has made of a module.
         """
         self.display.close()
         for text in self.triage.lacking:
@@ -308,7 +316,11 @@ class Session:
             remarks += [f", {len(apart)} of TVM itself"] if apart else []
             found += "".join((*remarks, ",")) if remarks else ""
             console.print(self._sentence(found, modules, checks, seconds))
-        return self.exit_code(new=any(gravest(each).reaches(fail_on) for each in own))
+        code = self.exit_code(new=any(gravest(each).reaches(fail_on) for each in own))
+        if code or compared or self.stopped:
+            return code
+        self.display.line("nothing was compared: this run says nothing of the passes", "yellow")
+        return NOTHING_COMPARED
 
     def exit_code(self, *, new: bool, earlier: Sequence[str] = ()) -> int:
         """The exit code: a check that could not be made, an error of the user, new findings, or a
@@ -411,6 +423,7 @@ def session(
     *,
     as_json: bool,
     where: Where | None = None,
+    loud: tuple[str, ...] = (),
     calls: Iterable[PassCall] = (),
     campaign: str | None = None,
     pool: LocalPool | None = None,
@@ -421,6 +434,7 @@ def session(
         campaign: the name of the campaign that runs in this session. It locks the folder, because
             its runs and pending findings are its own. None: other sessions may use the folder.
         where: the cluster that campaigns run on; None: they run here.
+        loud: the rules of silence that are lifted in the workers.
         calls: passes that the workers of a cluster must be able to import.
         pool: workers that are running already, and stay when the session ends.
 
@@ -447,7 +461,7 @@ def session(
         if campaign is not None:
             stack.enter_context(alone(out, campaign))
             sweep(out)
-        pool = pool or stack.enter_context(LocalPool(workers))
+        pool = pool or stack.enter_context(LocalPool(workers, environment=loud_environment(loud)))
         made = Session(store, pool, choice, expected, output)
         if off := made.available.off():
             output.line(made.available.sentence(), {"event": "drift", "off": off})

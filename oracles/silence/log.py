@@ -10,7 +10,7 @@ import contextvars
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from .inventory import EXCUSES, TOO_LARGE
@@ -139,6 +139,12 @@ def is_loud(rule: SilenceRule) -> bool:
 def lifted() -> frozenset[str]:
     """The names of the rules that are lifted in this process."""
     return frozenset(filter(None, os.environ.get(VARIABLE, "").split(",")))
+
+
+def excuses(given: Iterable[Answer]) -> dict[str, int]:
+    """The excuses that kept oracles quiet in one check, each counted once."""
+    names = {silence.rule for answer in given for silence in answer.silences}
+    return {name: 1 for name in EXCUSES if name in names}
 
 
 def is_curious() -> bool:
