@@ -32,7 +32,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find bench-silence build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -109,6 +109,10 @@ bench-versus: $(INSTALLED)
 # How soon two checkouts meet the known bugs, beside each other: FIND='--budget 300 --yield'
 bench-find: $(INSTALLED)
 	$(BIN)/python -m bench.find $(OLD) $(FIND)
+
+# The price of each rule of silence: true reports that it takes, false ones that it saves. An hour.
+bench-silence: $(INSTALLED)
+	$(BIN)/python -m bench.silence --write $(SILENCE)
 
 # MODULES=archive.tar.xz adds the largest modules of an archive of TVM JSON.
 bench-minimize: $(INSTALLED)

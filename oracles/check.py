@@ -17,7 +17,7 @@ from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
 from .silence import inventory
-from .silence.log import abstain, answers, asking, excused
+from .silence.log import abstain, answers, asking, excused, is_loud
 from .structural import idempotence
 from .structural.inside import REWRITER, is_of_rewriter
 from .tiers import EVALUATED, ORACLES, STRUCTURAL
@@ -203,7 +203,7 @@ def _asked(
     off = availability.current().oracles
     for oracle in oracles:
         asking(oracle.name)
-        if oracle.tier in explained:
+        if oracle.tier in explained and not is_loud(inventory.EXPLAINED):
             _abstain_for(explained[oracle.tier])
             continue
         if oracle.name in off:

@@ -45,6 +45,8 @@ class Answer:
     something."""
     silences: tuple[Silence, ...] = ()
     """Each once."""
+    lifted: tuple[str, ...] = ()
+    """The rules that would have kept it quiet, but are lifted."""
     omitted: tuple[str, ...] = ()
     """The parts that would take too long to compare."""
 
@@ -130,13 +132,21 @@ def omit(what: str) -> None:
 
 
 def is_loud(rule: SilenceRule) -> bool:
-    """The rule is lifted in this process."""
-    names = lifted()
-    return bool(names) and rule.kind is SilenceKind.EXCUSE and (rule.name in names or ALL in names)
+    """The rule is lifted in this process; the log says that it would have applied."""
+    names = _loud()
+    if rule.kind is not SilenceKind.EXCUSE or not (rule.name in names or ALL in names):
+        return False
+
+    def with_this(answer: Answer) -> Answer:
+        lifted = dict.fromkeys((*answer.lifted, rule.name))
+        return dataclasses.replace(answer, lifted=tuple(lifted))
+
+    _change(with_this)
+    return True
 
 
 @functools.cache
-def lifted() -> frozenset[str]:
+def _loud() -> frozenset[str]:
     """The names of the rules that are lifted in this process."""
     return frozenset(filter(None, os.environ.get(VARIABLE, "").split(",")))
 
