@@ -44,13 +44,15 @@ def check(
         ),
     ] = None,
     at: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--at",
             metavar="STAGE",
-            help="The stage that the module is at: which passes are at home there.",
+            help="The stage that the module is at: which passes are at home there. Default: found "
+            "from its functions, raw if it has Relax functions, and those of its PrimFuncs.",
+            show_default=False,
         ),
-    ] = "raw",
+    ] = None,
     workers: Workers = None,
     oracle: Oracles = None,
     out: Out = OUT,

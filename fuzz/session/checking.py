@@ -17,9 +17,9 @@ from rich.text import Text
 
 from ...compat import availability
 from ...compat.release import build_name
-from ...compat.serialization import load_json
+from ...compat.serialization import load_json, save_json
 from ...generators.choices import Choices
-from ...generators.families import family_of
+from ...generators.families import by_family
 from ...generators.stages import RELAX, Stage
 from ...oracles.catalogue import catalogue, of_family
 from ...oracles.composition import contract_of
@@ -38,6 +38,7 @@ from ..process.local_pool import LocalPool
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
+from ..user_input.stage import Part, parts_of
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .session import Session, session
 from .silences import kept, print_kept
@@ -67,7 +68,7 @@ def check_module(
     passes: tuple[str, ...],
     *,
     pipeline: str | None,
-    stage: str,
+    stage: str | None,
     oracles: tuple[str, ...] | None,
     own: Relaxations,
     pool: LocalPool,
@@ -79,6 +80,7 @@ def check_module(
 
     Args:
         passes: their spellings; none and no pipeline: all pipelines and all passes of the stage.
+        stage: of the module; None: found from its functions.
         own: the contract of passes of the user's.
         pool: may still be starting.
 
@@ -90,28 +92,35 @@ def check_module(
         raise UserError(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
     if pipeline is not None:
         refuse("pipeline", pipeline)
-    names, at = oracles_of(oracles), stage_of(stage)
+    names, at = oracles_of(oracles), None if stage is None else stage_of(stage)
     check_names(own)
     calls = calls_of(dict.fromkeys(passes, own.like))
     inspect(path)
     module = load(path, pool)
     mod = load_json(module)
+    parts = parts_of(mod) if at is None else (Part(mod, (at,)),)
     make = functools.partial(Check, module=module, oracles=names, pieces=True)
     jobs = [] if pipeline is None else [make(pipeline=pipeline)]
     found, passed_over = _named(make, calls, mod, own.exempt)
     jobs += found
     if not calls and pipeline is None:
         off = availability.current().pipelines
-        # The pipelines are of Relax.
-        jobs = [make(pipeline=name) for name in PIPELINES if name not in off and at in RELAX]
-        found, passed_over = _all(make, mod, at)
-        jobs += found
+        for part in parts:
+            text = module if part.mod is mod else save_json(part.mod)
+            found, not_there = _all(functools.partial(make, module=text), part)
+            # The pipelines are of Relax.
+            relax = RELAX.keys() & part.stages
+            jobs += [make(pipeline=name) for name in PIPELINES if name not in off and relax]
+            jobs += found
+            passed_over |= not_there
         passed_over |= {name: why for name, why in off.items() if name in PIPELINES}
     with session(out, pool.workers, knowns, as_json=as_json, pool=pool) as made:
         for spelling in calls:
             if spelling in passed_over:
                 why = passed_over[spelling]
                 made.display.line(f"{spelling} does not apply to this module: {why}")
+        if at is None and not calls and pipeline is None:
+            _print_stages(parts, made)
         return _run(jobs, passed_over, made)
 
 
@@ -140,23 +149,33 @@ def _named(
     return jobs, passed_over
 
 
-def _all(
-    make: Callable[..., Check], mod: tvm.IRModule, stage: Stage
-) -> tuple[list[Check], dict[str, str]]:
-    """The checks of all passes of the stage; why the others of its family do not apply."""
+def _all(make: Callable[..., Check], part: Part) -> tuple[list[Check], dict[str, str]]:
+    """The checks of all passes of the stages; why the others of their families do not apply."""
     off = availability.current().passes
     jobs: list[Check] = []
     passed_over: dict[str, str] = {}
-    for name, contract in of_family(family_of(stage).name).items():
+    for name, contract in of_family(*by_family(part.stages)).items():
         reason = off.get(name)
-        if reason is None and stage not in contract.stages:
-            reason = f"not at the stage {stage}: see --at"
-        reason = reason or contract.requires(mod)
-        variants = [] if reason is not None else _variants(name, mod)
+        if reason is None and not set(part.stages).intersection(contract.stages):
+            reason = f"not at the stage {', '.join(part.stages)}: see --at"
+        reason = reason or contract.requires(part.mod)
+        variants = [] if reason is not None else _variants(name, part.mod)
         if not variants:
             passed_over[name] = reason or contract.no_variants
         jobs += (make(calls=(variant,)) for variant in variants)
     return jobs, passed_over
+
+
+def _print_stages(parts: Sequence[Part], session: Session) -> None:
+    """Print which passes are asked, since the user named no stage."""
+    stages = [stage for part in parts for stage in part.stages]
+    if stages == [Stage.RAW]:
+        return
+    found = (f"{name} (stage {', '.join(at)})" for name, at in by_family(stages).items())
+    session.output.line(
+        f"passes to check, by the module's functions: {', '.join(found)}; --at STAGE: of another",
+        {"event": "stages", "stages": stages},
+    )
 
 
 def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
@@ -271,15 +290,17 @@ def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> Non
 
 def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
     """Checks that share a process: those of one pass of TVM's; each of the others has its own."""
-    together: list[Check] = []
+    by_module: dict[str, list[Check]] = {}
     alone: list[Check] = []
     for job in jobs:
         shares = len(job.calls) == 1 and job.calls[0].factory is None
-        (together if shares else alone).append(job)
-    count = min(len(together), SHARES * workers)
-    # Variants of one pass take about as long: each batch gets some of them.
-    batches = [together[first::count] for first in range(count)]
-    return [[job] for job in alone] + batches
+        (by_module.setdefault(job.module, []) if shares else alone).append(job)
+    batches = [[job] for job in alone]
+    for together in by_module.values():
+        count = min(len(together), SHARES * workers)
+        # Variants of one pass take about as long: each batch gets some of them.
+        batches += [together[first::count] for first in range(count)]
+    return batches
 
 
 _Answer: TypeAlias = tuple[Check, Checked | Exception]

@@ -138,9 +138,9 @@ catalogue: Mapping[str, PassContract] = {
 """What each pass promises, by its name; new passes come last, with what every pass promises."""
 
 
-def of_family(name: str) -> Mapping[str, PassContract]:
-    """What the passes of one family promise, by their names; some are of several."""
-    stages = frozenset(FAMILIES[name].stages)
+def of_family(*names: str) -> Mapping[str, PassContract]:
+    """What the passes of these families promise, by their names; some are of several."""
+    stages = frozenset(stage for name in names for stage in FAMILIES[name].stages)
     return {name: each for name, each in catalogue.items() if stages.intersection(each.stages)}
 
 

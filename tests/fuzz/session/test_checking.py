@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tvm
+from tvm import te
 
+from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign import triage
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
@@ -121,3 +124,31 @@ def test_a_check_that_could_not_be_made_is_exit_code_3(
     code, events = checked(f"{USER}:raises_always")
     assert (code, of(events, "finding")) == (3, [])
     assert "ZeroDivisionError" in of(events, "fault")[0]["text"]
+
+
+def test_a_module_of_prim_funcs_is_asked_of_the_passes_below_relax(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = te.placeholder((4,), name="A")
+    func = te.create_prim_func([a, te.compute((4,), lambda i: a[i] + 1.0, name="B")])
+    mod = tvm.IRModule({"kernel": func.with_attr("global_symbol", "kernel")})
+    path = tmp_path / "kernel.json"
+    path.write_text(save_json(mod))
+    code = check_module(
+        path,
+        (),
+        pipeline=None,
+        stage=None,
+        oracles=("crash", "evaluated"),
+        own=Relaxations(),
+        pool=pool,
+        out=tmp_path / "out",
+        knowns=Choice(shipped=False),
+        as_json=True,
+    )
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert code == 0
+    assert of(events, "stages") == [{"event": "stages", "stages": ["tensorir"]}]
+    asked = {each["pass"] for each in of(events, "asked") if each["oracle"] == "crash"}
+    assert "s_tir.transform.CanonicalizeLoop()" in asked
+    assert not asked & {"LegalizeOps()", "FuseOps()"}

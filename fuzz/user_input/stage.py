@@ -1,0 +1,145 @@
+"""The stages that a user's module is at, found from its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ...compat import ir
+from ...generators.families import family_of
+from ...generators.stages import Stage
+from ...oracles.inspect import attr, is_bound_to_threads, nodes, prim_funcs, relax_functions
+
+CALLED_BY_C = 1
+"""`calling_conv` of a function behind MakePackedAPI: include/tvm/ir/function.h, kCPackedFunc."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The functions of a module that the passes of these stages are for."""
+
+    mod: tvm.IRModule
+    stages: tuple[Stage, ...]
+
+
+def parts_of(mod: tvm.IRModule) -> tuple[Part, ...]:
+    """The module at the stage "raw" if it has Relax functions; its PrimFuncs at their own stages.
+
+    PrimFuncs beside Relax functions are taken as `relax.build` gives them to `tirx.build`.
+    """
+    if not any(True for _ in prim_funcs(mod)):
+        return (Part(mod, (Stage.RAW,)),)
+    if not any(True for _ in relax_functions(mod)):
+        return (Part(mod, _stages(mod)),)
+    kernels = _without_relax(mod)
+    return (Part(mod, (Stage.RAW,)), Part(kernels, _stages(kernels)))
+
+
+def _without_relax(mod: tvm.IRModule) -> tvm.IRModule:
+    """The PrimFuncs, with the global symbols that `relax.build` gives them."""
+    functions = {gvar: _public(gvar, func) for gvar, func in prim_funcs(mod)}
+    return tvm.IRModule(functions, attrs=mod.attrs)
+
+
+def _public(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> tirx.PrimFunc:
+    name = attr(func, "global_symbol") or gvar.name_hint
+    return func.with_attr("global_symbol", name)
+
+
+def _stages(mod: tvm.IRModule) -> tuple[Stage, ...]:
+    """The stage of each family that functions of the module are of: the earliest one of them."""
+    found: dict[str, list[Stage]] = {}
+    for _, func in prim_funcs(mod):
+        stage = _stage(func)
+        found.setdefault(family_of(stage).name, []).append(stage)
+    order = list(Stage)
+    return tuple(min(stages, key=order.index) for stages in found.values())
+
+
+def _stage(func: tirx.PrimFunc) -> Stage:
+    """The first stage whose functions look like this one."""
+    seen = nodes(func, ir.SBlock, ir.AttrStmt, ir.TensorLoad, ir.BufferStore)
+    on_device = _is_kernel(func, seen)
+    step = next(step for looks, step in _STEPS if looks(func, seen))
+    return _ON_DEVICE[step] if on_device else step
+
+
+def _is_kernel(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    """It is bound to the target of a device, or to its threads."""
+    target = attr(func, "target")
+    return (target is not None and "gpu" in target.keys) or _has_threads(func, seen)
+
+
+def _has_threads(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    keys = (str(stmt.attr_key) for stmt in seen if isinstance(stmt, ir.AttrStmt))
+    return is_bound_to_threads(func) or "thread_extent" in keys
+
+
+def _is_packed(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    return attr(func, "calling_conv") == CALLED_BY_C
+
+
+def _is_split(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    """Behind SplitHostDevice: a device function has a calling convention of its own."""
+    return attr(func, "calling_conv") is not None
+
+
+def _is_scheduled(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    return _has_blocks(func, seen) and _has_threads(func, seen)
+
+
+def _is_bound(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    return _has_blocks(func, seen) and attr(func, "target") is not None
+
+
+def _has_blocks(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    return any(isinstance(node, ir.SBlock) for node in seen)
+
+
+def _is_opaque(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    """All blocks below the root are opaque, and there is one."""
+    root = getattr(func.body, "block", None)
+    blocks = [node for node in seen if isinstance(node, ir.SBlock) and not node.same_as(root)]
+    return bool(blocks) and not any(block.iter_vars or block.init for block in blocks)
+
+
+def _is_entry(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    return bool(attr(func, "tirx.is_entry_func"))
+
+
+def _is_flat(func: tirx.PrimFunc, seen: list[Any]) -> bool:
+    accesses = (node for node in seen if isinstance(node, (ir.TensorLoad, ir.BufferStore)))
+    return all(len(access.indices) == 1 for access in accesses)
+
+
+_Looks = Callable[[tirx.PrimFunc, list[Any]], bool]
+
+_STEPS: tuple[tuple[_Looks, Stage], ...] = (
+    (_is_packed, Stage.PACKED),
+    (_is_split, Stage.SPLIT),
+    (_is_opaque, Stage.OPAQUE),
+    (_is_scheduled, Stage.INIT_LOWERED),
+    (_is_bound, Stage.BOUND),
+    (_has_blocks, Stage.TENSORIR),
+    (_is_entry, Stage.ANNOTATED_ENTRY),
+    (_is_flat, Stage.FLATTENED),
+    (lambda func, seen: True, Stage.BLOCKS_LOWERED),
+)
+"""How far a function has come; the first that holds."""
+
+_ON_DEVICE: Mapping[Stage, Stage] = {
+    Stage.TENSORIR: Stage.KERNELS,
+    Stage.BOUND: Stage.KERNELS,
+    Stage.INIT_LOWERED: Stage.SCHEDULED,
+    Stage.OPAQUE: Stage.THREADS_LIFTED,
+    Stage.BLOCKS_LOWERED: Stage.DEVICE_BLOCKS_LOWERED,
+    Stage.FLATTENED: Stage.DEVICE_FLATTENED,
+    Stage.ANNOTATED_ENTRY: Stage.DEVICE_ENTRY,
+    Stage.SPLIT: Stage.DEVICE_SPLIT,
+    Stage.PACKED: Stage.PACKED,
+}
+"""The stages of kernels that have come as far."""
