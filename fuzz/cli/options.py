@@ -122,7 +122,8 @@ Family = Annotated[
     typer.Option(
         metavar="NAME",
         help="The passes to fuzz where none is named, and the modules of your own pass: relax, "
-        "tensorir, dlight (GPU schedules), arith (TVM's arithmetic) or all. Default: relax.",
+        "tensorir, dlight (GPU schedules), arith (TVM's arithmetic) or all. Default: relax; "
+        "tensorir for your own pass if it is one over PrimFuncs.",
         show_default=False,
     ),
 ]

@@ -107,7 +107,6 @@ def run(
     import dataclasses
     import random
 
-    from ...generators.families import DEFAULT
     from ..affected.passes import affected
     from ..campaign.campaign import CampaignConfig
     from ..campaign.schedule import MODULES_IN_BLOCK
@@ -123,7 +122,7 @@ def run(
 
     own = Relaxations(like=like, stages=tuple(stage or ()), exempt=tuple(exempt or ()))
     where = asked(scheduler, cluster)
-    chosen = targets(passes or (), own, family=family_named(family or DEFAULT))
+    chosen = targets(passes or (), own, family=family and family_named(family))
     everything = not passes
     if changed_since is not None:
         change = affected(changed_since, tvm_source)

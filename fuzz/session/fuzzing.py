@@ -20,7 +20,7 @@ from .members import headcount, line, lines
 from .session import Session
 from .shares import shares
 from .silences import lines_on_uncompared, sentence_on_rules, silence_events
-from .unchanged import unchanged
+from .unchanged import own_families, unchanged
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
 """Confirming and reducing findings may take as long as the budget, within these bounds."""
@@ -158,6 +158,11 @@ class Fuzzing:
             f"relaxfuzz on {build_name(session.versions)}: {passes} {budget}, "
             f"seed {config.seed}, {workers}{resumed}"
         )
+        for name, family in own_families(config.targets).items():
+            session.output.line(
+                f"{name} is fuzzed on modules of the family {family}; --family NAME: of another",
+                {"event": "family", "pass": name, "family": family},
+            )
         labels = [target.label for target in config.targets]
         new = {
             NO_CONTRACT: [label for label in labels if not item_has_contract(label)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...generators.families import DEFAULT, FAMILIES, family_of
 from ..process.targets import PassStats, Target
 
 AT_LEAST = 50
@@ -36,6 +37,7 @@ class Unchanged:
             parts.append(f"relaxfuzz does not make {', '.join(named.unknown)}.")
         if not names and not named.unknown:
             parts.append("Its code names no operator.")
+        parts.append(_of_others(_family(self.target)))
         return " ".join(parts)
 
     @property
@@ -49,6 +51,23 @@ class Unchanged:
             "names": [*named.ops, *map(str, named.traits)],
             "not_made": list(named.unknown),
         }
+
+
+def _of_others(family: str) -> str:
+    """Which modules the pass was not given."""
+    others = ", ".join(f"--family {name}" for name in FAMILIES if name != family)
+    return f"It was given modules of the family {family} only; of others: {others}."
+
+
+def _family(target: Target) -> str:
+    return family_of(target.stages[0]).name if target.stages else DEFAULT
+
+
+def own_families(targets: Sequence[Target]) -> dict[str, str]:
+    """The families of the user's passes that are given other modules than those of Relax."""
+    own = (each for each in targets if each.call is not None and each.call.factory is not None)
+    found = {each.name: _family(each) for each in own}
+    return {name: family for name, family in found.items() if family != DEFAULT}
 
 
 def unchanged(targets: Sequence[Target], stats: Mapping[str, PassStats]) -> Iterator[Unchanged]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from json import dumps, loads  # bound before a user's file can replace them
 from pathlib import Path
 
-from ...oracles.passcall import BadPass, BadSpelling, parse
+from ...oracles.passcall import BadPass, BadSpelling, PassCall, parse
 from ...oracles.text.messages import text_of
 from ..output.readable import sentence
 from ..process.serialize import plain, typed
@@ -26,6 +26,7 @@ from ..system.orphans import kill_descendants
 from ..system.scratch import scratch
 from .errors import UserError
 from .named import names_of
+from .pass_type import Probed, family_by_type
 
 SECONDS = 120
 
@@ -36,8 +37,8 @@ LAST = 1000
 """Bytes at the end of its stderr that are looked at."""
 
 
-def probe(spellings: Sequence[str]) -> Mapping[str, Named]:
-    """Build each pass once, and read what its code names, by spelling.
+def probe(spellings: Sequence[str]) -> Mapping[str, Probed]:
+    """Build each pass once, and read what its code names and what its type says, by spelling.
 
     Raises:
         UserError: one cannot be built: its file cannot be loaded, its factory raises or returns no
@@ -71,26 +72,28 @@ def probe(spellings: Sequence[str]) -> Mapping[str, Named]:
     if problem is not None:
         raise UserError(str(problem))
     try:
-        found: Mapping[str, Named] = typed(names, Mapping[str, Named])
+        found: Mapping[str, Probed] = typed(names, Mapping[str, Probed])
     except ValueError as error:  # a file of the user's has written it
         raise UserError(f"building {', '.join(spellings)} gave no result: {error}") from None
     return found
 
 
-def _problem(spelling: str) -> str | None:
+def _tried(spelling: str) -> Probed | str:
+    """The pass, built once, or why it cannot be built."""
     try:
-        parse(spelling).build()
+        call = parse(spelling)
+        pass_ = call.build()
     except (BadPass, BadSpelling) as error:
         return str(error)
     except BaseException as error:  # also SystemExit of a user's file
         lines = text_of(error).strip().splitlines()
         return f"{spelling} raised {type(error).__name__}: {lines[0] if lines else ''}"
-    return None
+    return Probed(_named(call), family_by_type(pass_))
 
 
-def _names(spelling: str) -> Named:
+def _named(call: PassCall) -> Named:
     try:
-        return names_of(parse(spelling))
+        return names_of(call)
     except Exception:  # an object of the user's may refuse to be looked at
         return Named()
 
@@ -101,10 +104,16 @@ def main() -> None:
     die_with_parent()
     lower(resource.RLIMIT_FSIZE, OUTPUT)
     result, *spellings = sys.argv[1:]
-    problem = next((found for each in spellings if (found := _problem(each))), None)
+    problem: str | None = None
+    probed: dict[str, object] = {}
+    for spelling in spellings:
+        tried = _tried(spelling)
+        if isinstance(tried, str):
+            problem = tried
+            break
+        probed[spelling] = plain(tried)
     part = Path(result + ".part")
-    names = {each: plain(_names(each)) for each in spellings if problem is None}
-    part.write_text(dumps([problem, names]), encoding="utf-8")
+    part.write_text(dumps([problem, probed]), encoding="utf-8")
     os.replace(part, result)
     kill_descendants()
     os._exit(0)  # the file may have started threads that would go on

@@ -17,6 +17,7 @@ from ..process.targets import Named, Target, of_sought
 from .errors import UserError, near
 from .named import names_of
 from .options import Relaxations
+from .pass_type import Probed
 from .probe import probe
 
 VALUES = "values"
@@ -30,13 +31,13 @@ def targets(
     spellings: Sequence[str],
     relaxations: Relaxations,
     own: Mapping[str, Relaxations] = {},
-    family: str = DEFAULT,
+    family: str | None = None,
 ) -> tuple[Target, ...]:
     """The passes to fuzz; all of the family where none is named.
 
     Args:
         family: of `FAMILIES`, or all of them. It is that of the user's own passes, too, which name
-            no stages.
+            no stages. None: the default one, and of a user's own pass the one that its type says.
         relaxations: those of the user's own passes that `own` does not name.
         own: relaxations by spelling; spellings that are not fuzzed are ignored.
 
@@ -54,6 +55,7 @@ def targets(
                 "name it as path/to/file.py:factory"
             )
         off = availability.current().passes
+        family = family or DEFAULT
         chosen = catalogue if family == EVERY else of_family(family)
         found = tuple(
             Target(name, stages=_of_family(contract.stages, family), named=_sought(name))
@@ -90,7 +92,7 @@ def by_spelling(
     spellings: Sequence[str],
     relaxations: Relaxations,
     own: Mapping[str, Relaxations] = {},
-    family: str = DEFAULT,
+    family: str | None = None,
 ) -> Mapping[str, Target]:
     """The target of each spelling; several may have the same name, unlike in one campaign.
 
@@ -102,7 +104,7 @@ def by_spelling(
     promised = {spelling: own.get(spelling, relaxations) for spelling in spellings}
     likes = {spelling: each.like for spelling, each in promised.items()}
     found = {}
-    for spelling, (call, names) in _built(likes).items():
+    for spelling, (call, probed) in _built(likes).items():
         mine = call.factory is not None
         if not mine and spelling in own:
             raise UserError(
@@ -111,9 +113,9 @@ def by_spelling(
         found[spelling] = Target(
             call.name,
             None if _is_plain(call) else call,
-            _stages(promised[spelling], family) if mine else (),
+            _stages(promised[spelling], family or probed.family or DEFAULT) if mine else (),
             promised[spelling].exempt if mine else (),
-            names,
+            probed.named,
         )
     return found
 
@@ -163,8 +165,8 @@ def calls_of(likes: Mapping[str, str | None]) -> Mapping[str, PassCall]:
     return {spelling: call for spelling, (call, _) in _built(likes).items()}
 
 
-def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Named]]:
-    """The pass of each spelling, see `calls_of`, and what it names."""
+def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Probed]]:
+    """The pass of each spelling, see `calls_of`, and what is known of it."""
     for like in likes.values():
         if like is not None and like not in catalogue:
             raise UserError(f"no pass {like!r} in the catalogue{near(like, catalogue)}")
@@ -175,11 +177,11 @@ def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Name
     except BadSpelling as error:
         raise UserError(str(error)) from None
     doubtful = [s for s, call in calls.items() if not _is_plain(call) or call.name not in catalogue]
-    names = probe(doubtful) if doubtful else {}
+    probed = probe(doubtful) if doubtful else {}
     return {
         spelling: (
             dataclasses.replace(call, like=likes[spelling]) if call.factory else call,
-            names.get(spelling) or (names_of(call) if spelling in doubtful else _sought(call.name)),
+            probed.get(spelling) or Probed(_sought(call.name)),
         )
         for spelling, call in calls.items()
     }

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import tvm
+from tvm import relax, tirx
 
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import Fault, Finished
 from relaxfuzz.fuzz.process.block import regenerated
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Origin, Recipe, Target
+from relaxfuzz.fuzz.session.unchanged import own_families
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.fuzz.user_input.options import Relaxations
+from relaxfuzz.fuzz.user_input.pass_type import family_by_type
 from relaxfuzz.fuzz.user_input.targets import by_spelling, family_named, targets
 from relaxfuzz.generators.families import FAMILIES
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.inspect import prim_funcs, relax_functions
 from tests.oracles import tensorir_faults
 
+USER = Path(__file__).parents[1] / "user_passes.py"
 OWN = f"{tensorir_faults.__file__}:keeps_all"
 
 
@@ -79,9 +86,30 @@ def test_names_choose_a_family() -> None:
 def test_a_pass_of_ones_own_is_of_the_family_that_is_named() -> None:
     (target,) = by_spelling([OWN], Relaxations(), family="tensorir").values()
     assert target.stages == FAMILIES["tensorir"].stages
-    (target,) = by_spelling([OWN], Relaxations()).values()
+    (target,) = by_spelling([OWN], Relaxations(), family="relax").values()
     assert target.stages == ()
     (target,) = by_spelling([OWN], Relaxations(stages=("flattened",))).values()
     assert target.stages == (Stage.FLATTENED,)
     with pytest.raises(UserError, match="the stages raw, flattened are not all of one family"):
         by_spelling([OWN], Relaxations(stages=("raw", "flattened")))
+
+
+def test_the_type_of_a_pass_chooses_its_family() -> None:
+    (target,) = by_spelling([OWN], Relaxations()).values()
+    assert target.stages == FAMILIES["tensorir"].stages
+    assert own_families([target]) == {"keeps_all": "tensorir"}
+    (target,) = by_spelling([OWN], Relaxations(like="tirx.RemoveNoOp")).values()
+    assert target.stages == ()
+    (target,) = by_spelling([f"{USER}:correct"], Relaxations()).values()
+    assert target.stages == ()
+    assert own_families([target]) == {}
+
+
+def test_parts_of_a_sequential_choose_its_family() -> None:
+    on_prim_funcs = tirx.transform.RemoveNoOp()
+    on_relax = relax.transform.FoldConstant()
+    sequential = tvm.transform.Sequential
+    assert family_by_type(sequential([on_prim_funcs, sequential([on_prim_funcs])])) == "tensorir"
+    assert family_by_type(sequential([on_prim_funcs, on_relax])) is None
+    assert family_by_type(sequential([])) is None
+    assert family_by_type(relax.transform.LegalizeOps()) is None

@@ -139,7 +139,9 @@ def test_a_pass_that_changes_nothing_is_told() -> None:
     (found,) = unchanged([lost], {"own()": PassStats(checks=AT_LEAST)})
     assert found.sentence == (
         "own changed nothing in 50 checks: does it look for something that relaxfuzz does not "
-        "make? Its code names abs, if, which modules had. relaxfuzz does not make relax.softmax."
+        "make? Its code names abs, if, which modules had. relaxfuzz does not make relax.softmax. "
+        "It was given modules of the family relax only; of others: "
+        "--family tensorir, --family dlight, --family arith."
     )
     assert found.event["not_made"] == ["relax.softmax"]
     for stats in (PassStats(checks=AT_LEAST - 1), PassStats(checks=90, changed=1), PassStats()):

@@ -11,6 +11,7 @@ from tvm.relax.dpl import is_op, is_tuple, wildcard
 
 from relaxfuzz.fuzz.process.targets import Named
 from relaxfuzz.fuzz.user_input.named import names_in, names_of
+from relaxfuzz.fuzz.user_input.pass_type import Probed
 from relaxfuzz.fuzz.user_input.probe import probe
 from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 from relaxfuzz.generators.ops import table
@@ -142,7 +143,7 @@ def test_what_a_contract_looks_for_is_named_however_its_pass_is_chosen(
 def test_each_process_reads_the_same() -> None:
     names = ("fuse_matmul", "drop_rounding", "look_at_nodes", "keep_dims")
     found = probe([f"{DRAFTS}:{name}" for name in names])
-    assert found == {f"{DRAFTS}:{name}": of(name) for name in names}
+    assert found == {f"{DRAFTS}:{name}": Probed(of(name)) for name in names}
 
 
 SEVERAL = """\
