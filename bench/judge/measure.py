@@ -1,0 +1,179 @@
+"""Plant faults in forks, ask the oracles, and note what they say."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import tvm
+
+from relaxfuzz.compat.serialization import save_json
+from relaxfuzz.oracles.passcall import PassCall
+
+from ..forks import Report, in_fork
+from . import relax_structure, relax_values, tensorir
+from .mutation import Changes, Mutation, by_kind, drawn
+from .planted import planted, thorough, usual
+from .samples import REAL, Sample, samples
+from .silence import rule
+from .truth import EQUAL, UNKNOWN, truth
+
+MUTATIONS = by_kind([*relax_values.MUTATIONS, *relax_structure.MUTATIONS, *tensorir.MUTATIONS])
+
+FAMILIES = ("relax", REAL, "tensorir", "dlight")
+
+PASSES = 3
+"""Results of one module that are altered."""
+
+FAULTS = 6
+"""Faults that are planted in one result, each by itself."""
+
+SECONDS = 90
+"""After which a fault that the oracles are asked about is given up; that counts as a death."""
+
+DIED = "died"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One planted fault, and what became of it."""
+
+    family: str
+    index: int
+    call: str
+    kind: str
+    usual: tuple[str, ...] = ()
+    """The oracles that report it in the usual check."""
+    thorough: tuple[str, ...] = ()
+    """Those that do with all kinds of arguments; not asked where the usual ones report it."""
+    truth: str = ""
+    """What it changes, for a silent one; see `truth`."""
+    rule: str = ""
+    """Why the oracles keep quiet with all kinds of arguments."""
+    seconds: float = 0.0
+    folder: str = ""
+    titles: tuple[str, ...] = field(default=())
+
+    @property
+    def reported(self) -> bool:
+        """With all kinds of arguments."""
+        return bool(self.usual or self.thorough)
+
+    @property
+    def is_equal(self) -> bool:
+        """Nobody reports it, and nothing differs."""
+        return not self.reported and self.truth == EQUAL
+
+
+def faults(
+    family: str,
+    seed: int,
+    budget: float,
+    archive: Path | None = None,
+    keep: Path | None = None,
+    kinds: Mapping[str, Mutation] = MUTATIONS,
+    first: int = 0,
+) -> Iterator[Fault]:
+    """The faults of one family, module after module, until the budget of seconds is spent.
+
+    Rare kinds come first: those that have been planted least so far.
+
+    Args:
+        keep: the folder for silent ones.
+        first: number of the first module.
+    """
+    planted_so_far: Counter[str] = Counter()
+    end = time.monotonic() + budget
+    index = first
+    while time.monotonic() < end:
+        order = _order(kinds, planted_so_far, Random(f"{seed} {index}"))
+        given = (family, seed, index, archive, keep, [kinds[kind] for kind in order])
+        reported, _ = in_fork(_plant, *given)
+        for fault in _ended(reported):
+            planted_so_far[fault.kind] += 1
+            yield fault
+        index += 1
+
+
+def _order(kinds: Mapping[str, Mutation], done: Counter[str], random: Random) -> list[str]:
+    names = list(kinds)
+    random.shuffle(names)
+    return sorted(names, key=lambda kind: done[kind])
+
+
+def _ended(reported: list[Any]) -> Iterator[Fault]:
+    """The faults with what is known of them; the last may have killed the process."""
+    known: dict[int, Fault] = {}
+    for number, fields in reported:
+        known[number] = Fault(**fields)
+    for number, fault in known.items():
+        ended = [n for n, _ in reported].count(number) > 1
+        yield fault if ended else Fault(**{**asdict(fault), "usual": (DIED,)})
+
+
+def _plant(
+    report: Report,
+    family: str,
+    seed: int,
+    index: int,
+    archive: Path | None,
+    keep: Path | None,
+    order: list[Mutation],
+) -> None:
+    number = 0
+    for sample in samples(family, seed, index, PASSES, archive):
+        left = FAULTS
+        random = Random(f"{seed} {index} {sample.call}")
+        for mutation in order:
+            altered = drawn(mutation, sample.result, random) if left else None
+            if altered is None:
+                continue
+            signal.alarm(SECONDS)
+            left -= 1
+            number += 1
+            fault = Fault(family, index, str(sample.call), mutation.kind)
+            report((number, asdict(fault)))
+            report((number, asdict(judged(fault, sample, altered, keep))))
+
+
+def judged(fault: Fault, sample: Sample, altered: tvm.IRModule, keep: Path | None = None) -> Fault:
+    """The fault with what the oracles say."""
+    call = planted(sample.call, sample.mod, altered)
+    began = time.monotonic()
+    said = usual(call, sample.mod)
+    fields = {**asdict(fault), "usual": said.oracles, "seconds": time.monotonic() - began}
+    if not said.oracles:
+        said = thorough(call, sample.mod)
+        fields["thorough"] = said.oracles
+    fields["titles"] = said.titles
+    if not said.oracles:
+        changed = truth(sample.mod, call, sample.result, altered)
+        fields["truth"] = str(changed)
+        if changed != EQUAL:
+            fields["rule"] = rule(call, sample.mod, changed, said)
+    made = Fault(**fields)
+    if keep is not None and (not made.reported or not made.usual):
+        made = Fault(**{**fields, "folder": _kept(made, sample, altered, keep)})
+    return made
+
+
+def _kept(fault: Fault, sample: Sample, altered: tvm.IRModule, keep: Path) -> str:
+    """Write the modules before and after, and the unaltered result, for people to read."""
+    name = f"{fault.family}-{fault.index}-{sample.call.name}-{fault.kind}"
+    folder = keep / "".join(c if c.isalnum() or c in "-." else "_" for c in name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for what, mod in (("before", sample.mod), ("right", sample.result), ("after", altered)):
+        (folder / f"{what}.json").write_text(save_json(mod))
+        (folder / f"{what}.py").write_text(mod.script())
+    text = f"{sample.call}\n{fault.kind}\nchanges: {fault.truth}\nrule: {fault.rule}\n"
+    (folder / "reasons.txt").write_text(text + f"thorough: {fault.thorough} {fault.titles}\n")
+    return folder.name
+
+
+__all__ = ["FAMILIES", "MUTATIONS", "UNKNOWN", "Changes", "Fault", "PassCall", "faults", "judged"]

@@ -1,0 +1,85 @@
+"""The record of one kind of mutation, and how one mutant of a module is drawn."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TypeAlias
+
+import tvm
+
+from relaxfuzz.generators.rewrite.nodes import reachable, references
+from relaxfuzz.oracles.inspect import entries
+from relaxfuzz.oracles.pass_runs import digest
+
+Mutant: TypeAlias = Callable[[], tvm.IRModule | None]
+"""Makes the altered module; None, or an exception, where types do not allow it."""
+
+
+class Changes(enum.StrEnum):
+    """The promise that a mutation breaks, if it is not equal by construction."""
+
+    VALUE = "value"
+    TYPE = "type"
+    EFFECT = "effect"
+    FORM = "well-formedness"
+    ATTRIBUTE = "attribute"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One kind of fault."""
+
+    kind: str
+    changes: Changes
+    mutants: Callable[[tvm.IRModule], Iterator[Mutant]]
+    """One for each place in the module and each way to alter it."""
+
+
+TRIES = 12
+"""Places that are tried until one gives another module."""
+
+LISTED = 4000
+"""Places that are listed at most: a whole model has tens of thousands."""
+
+
+def drawn(mutation: Mutation, mod: tvm.IRModule, random: Random) -> tvm.IRModule | None:
+    """One mutant of the module; None where the mutation has no place in it."""
+    places: list[Mutant] = []
+    with contextlib.suppress(StopIteration):
+        found = mutation.mutants(mod)
+        while len(places) < LISTED:
+            places.append(next(found))
+    random.shuffle(places)
+    mark = digest(mod)
+    for mutant in places[:TRIES]:
+        made = _made(mutant)
+        if made is not None and digest(made) != mark:
+            return made
+    return None
+
+
+def _made(mutant: Mutant) -> tvm.IRModule | None:
+    try:
+        return mutant()
+    except Exception:  # TVM refuses to construct the nodes
+        return None
+
+
+def live(mod: tvm.IRModule) -> Iterator[tuple[str, tvm.ir.BaseFunc]]:
+    """The functions that can be called from outside, or that these may call: no other one shows a
+    fault."""
+    functions = {str(gvar.name_hint): func for gvar, func in mod.functions_items()}
+    calls = {name: references(func) for name, func in functions.items()}
+    reached = reachable(calls, [str(gvar.name_hint) for gvar, _ in entries(mod)])
+    return ((name, func) for name, func in functions.items() if name in reached)
+
+
+def by_kind(mutations: Sequence[Mutation]) -> dict[str, Mutation]:
+    """The mutations by their kinds, each of which is one."""
+    named = {each.kind: each for each in mutations}
+    assert len(named) == len(mutations), "two mutations bear the same name"
+    return named

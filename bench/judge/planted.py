@@ -1,0 +1,96 @@
+"""A pass of TVM whose result on one module is altered, and what the oracles say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+
+from relaxfuzz.fuzz.process.jobs import Check, violations_of
+from relaxfuzz.fuzz.process.journal import Journal
+from relaxfuzz.oracles.pass_runs import digest
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural import idempotence
+from relaxfuzz.oracles.tiers import ORACLES
+from relaxfuzz.oracles.violation import Answer, answers
+
+
+@dataclass(frozen=True, slots=True)
+class Planted(PassCall):
+    """The call of a pass that gives a certain module for another one.
+
+    It keeps the text of the original call, and with it the contract. A second run leaves the
+    altered result as it is, and any other module gets what the original gives.
+    """
+
+    given: tvm.IRModule | None = None
+    result: tvm.IRModule | None = None
+
+    def build(self) -> tvm.transform.Pass:
+        """The original pass but for the one module."""
+        original: Any = PassCall.build(self)
+        given, result = digest(self.given), digest(self.result)
+
+        def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+            match digest(mod):
+                case mark if mark == given:
+                    return self.result
+                case mark if mark == result:
+                    return mod
+            return original(mod)
+
+        info = original.info
+        return tvm.transform.module_pass(transform, opt_level=info.opt_level, name=info.name)
+
+
+def planted(call: PassCall, mod: tvm.IRModule, result: tvm.IRModule) -> Planted:
+    """The call that gives this result for this module."""
+    return Planted(call.expr, call.config, call.imports, given=mod, result=result)
+
+
+BY_ACCIDENT = frozenset({idempotence.ORACLE.name})
+"""Oracles that would see a planted result by comparing it with an unaltered one."""
+
+THOROUGH = tuple(
+    name
+    for name, oracle in ORACLES.items()
+    if oracle.tier != 2
+    and not oracle.of_pipelines
+    and not oracle.on_request
+    and name not in BY_ACCIDENT
+)
+"""The oracles of single results: twins of a module get the original's result, so that metamorphic
+oracles would see any fault, whatever it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a check says of a planted result."""
+
+    oracles: tuple[str, ...]
+    """Those that report it."""
+    titles: tuple[str, ...]
+    answers: dict[str, Answer]
+
+
+def usual(call: PassCall, mod: tvm.IRModule) -> Said:
+    """What `relaxfuzz check` says."""
+    return _said(Check(module="", calls=(call,)), mod)
+
+
+def thorough(call: PassCall, mod: tvm.IRModule) -> Said:
+    """What the oracles say with all kinds of arguments."""
+    return _said(Check(module="", calls=(call,), oracles=THOROUGH), mod)
+
+
+def _said(job: Check, mod: tvm.IRModule) -> Said:
+    journal = Journal(0)
+    journal.adopt(0)
+    try:
+        with answers() as given:
+            found = violations_of(job, mod, journal)
+    finally:
+        journal.close()
+    oracles = tuple(dict.fromkeys(each.oracle for each in found))
+    return Said(oracles, tuple(each.title for each in found), dict(given))

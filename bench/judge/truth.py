@@ -1,0 +1,98 @@
+"""The difference that a mutation makes, by itself: no contract, no vote and no tolerance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+import tvm_ffi
+
+from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
+from relaxfuzz.oracles.inspect import is_public
+from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural.checkers import flaw
+from relaxfuzz.oracles.values.comparison import difference
+from relaxfuzz.oracles.values.effects import Effects
+from relaxfuzz.oracles.values.expectation import TIGHT, Expectation
+from relaxfuzz.oracles.values.sides import drawn_again, sides
+
+from .mutation import Changes
+
+EQUAL = "equal on all kinds of arguments, twice"
+UNKNOWN = "not evaluated"
+
+_CALL = PassCall("Altered()", factory="altered:Altered")
+
+
+def truth(mod: tvm.IRModule, call: PassCall, result: tvm.IRModule, altered: tvm.IRModule) -> str:
+    """One of `Changes`, by which the altered result differs; else `EQUAL` or `UNKNOWN`.
+
+    Args:
+        mod: what the pass was given. Where the result is called in another way than can be known
+            of it alone, the values of both are compared.
+        call: the pass that gives the altered result.
+    """
+    if flaw(altered) is not None:
+        return Changes.FORM
+    if _interface(result) != _interface(altered) or not _same_types(result, altered):
+        return Changes.TYPE
+    contract = PassContract(name="Altered", variants=lambda choices, mod: _CALL)
+    found = _values(PassRuns(result, (_CALL,), contract, thorough=True, seen=Outcome(altered)))
+    if found == UNKNOWN:
+        runs = PassRuns(mod, (call,), contract_of(call), thorough=True, seen=Outcome(altered))
+        found = _values(runs)
+    if found in (EQUAL, UNKNOWN) and not _same_attributes(result, altered):
+        return Changes.ATTRIBUTE
+    return found
+
+
+def _values(runs: PassRuns) -> str:
+    found = UNKNOWN
+    for e, side in sides(runs):
+        again = drawn_again(runs, e)
+        for pair in ((e, side), *([] if again is None else [again])):
+            try:
+                if (what := _differ(*pair)) is not None:
+                    return what
+                found = EQUAL
+            except Unsupported:
+                continue
+    return found
+
+
+def _differ(e: Expectation, side: Expectation) -> Changes | None:
+    """The two sides of a call differ, whatever excuses it."""
+    try:
+        value = side.value()
+        effects = Effects(e), Effects(side)
+    except (Mismatch, Undefined):
+        return Changes.VALUE
+    if difference(e.result, value, (), TIGHT) is not None:
+        return Changes.VALUE
+    names = [[each.function for each in of.all] for of in effects]
+    if names[0] != names[1]:
+        return Changes.EFFECT
+    values = difference(effects[0].result, effects[1].result, (), TIGHT)
+    return None if values is None else Changes.EFFECT
+
+
+def _interface(mod: tvm.IRModule) -> set[str]:
+    return {str(gvar.name_hint) for gvar, func in mod.functions_items() if is_public(func)}
+
+
+def _same_types(a: tvm.IRModule, b: tvm.IRModule) -> bool:
+    return all(_same(a[name].ty, b[name].ty) for name in _interface(a))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(tvm_ffi.structural_equal(a, b, map_free_vars=True))
+
+
+def _same_attributes(a: tvm.IRModule, b: tvm.IRModule) -> bool:
+    names = {str(gvar.name_hint) for gvar in a.functions}
+    if names != {str(gvar.name_hint) for gvar in b.functions} or not _same(a.attrs, b.attrs):
+        return False
+    return all(_same(a[name].attrs, b[name].attrs) for name in names)
