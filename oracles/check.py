@@ -20,7 +20,7 @@ from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud
 from .structural import idempotence
 from .structural.inside import REWRITER, is_of_rewriter
-from .tiers import EVALUATED, ORACLES, STRUCTURAL
+from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, exec_modes, executed, pipeline_values
 from .violation import Case, Journal, Violation, silent
 
@@ -32,6 +32,9 @@ VALUES = tuple(oracle.name for oracle in EVALUATED)
 
 BUILDS = (pipeline_values.ORACLE.name, exec_modes.ORACLE.name)
 """The oracles of values of whole builds that need no second module."""
+
+NAMED = tuple(name for name in USUAL if ORACLES[name].tier > 1 and not ORACLES[name].of_pipelines)
+"""The oracles besides those of tier 1 that are asked of a pass that a user has named."""
 
 OF_PIPELINES = frozenset(oracle.name for oracle in ORACLES.values() if oracle.of_pipelines)
 """The oracles of whole builds, which are not asked of a single pass."""
@@ -73,6 +76,7 @@ def check(
     journal: Journal = silent,
     contract: PassContract | None = None,
     watch: Callable[[PassRuns], None] | None = None,
+    all_kinds: bool = False,
 ) -> list[Violation]:
     """What is wrong, in the order of the oracles; nothing where the case does not apply.
 
@@ -85,6 +89,7 @@ def check(
         journal: receives each step before it is taken.
         contract: what the pass promises; None: what the catalogue promises, else everything.
         watch: given the runs of a pass, when the oracles have been asked.
+        all_kinds: compare values on all kinds of arguments, not on a sample.
 
     Raises:
         UnknownOracle: there is no such oracle.
@@ -102,8 +107,11 @@ def check(
     if known.flaw is not None:
         return []
     if len(case.calls) == 1:
-        thorough = oracles is not None and any(oracle.thorough for oracle in chosen)
-        return _one(case, known, chosen, later, journal, contract, watch, thorough=thorough)
+        return _one(
+            *(case, known, chosen, later, journal, contract, watch),
+            thorough=oracles is not None and any(oracle.thorough for oracle in chosen),
+            all_kinds=all_kinds,
+        )
     off = availability.current().oracles
     asked = tuple(oracle for oracle in (*chosen, *later) if oracle.name not in off)
     return [each for each in _composed(case, asked, journal) if ORACLES[each.oracle] in asked]
@@ -148,6 +156,7 @@ def _one(
     watch: Callable[[PassRuns], None] | None,
     *,
     thorough: bool,
+    all_kinds: bool,
 ) -> list[Violation]:
     (call,) = case.calls
     contract = composition.contract_of(call) if contract is None else validated(contract)
@@ -159,13 +168,14 @@ def _one(
         contract,
         journal=journal,
         thorough=thorough,
+        all_kinds=all_kinds,
         skips=composition.documented(call),
         known=known,
     )
     explained: dict[int, str] = {}
     violations = list(_asked(chosen, runs, explained))
     violations += _asked([each for each in later if _worthwhile(each, runs)], runs, explained)
-    if evaluated.ORACLE in later and _brings_code(runs):
+    if evaluated.ORACLE in later and executed.ORACLE not in later and _brings_code(runs):
         violations += _asked((executed.ORACLE,), runs, explained)
     if watch is not None:
         watch(runs)

@@ -147,7 +147,12 @@ def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
     for call in runs.contract.steps(runs.call):
         contract = contract_of(call)
         runs.step(call.name)
-        alone = PassRuns(mod, (call,), contract, alone=True, thorough=runs.thorough)
+        alone = PassRuns(
+            *(mod, (call,), contract),
+            alone=True,
+            thorough=runs.thorough,
+            all_kinds=runs.all_kinds,
+        )
         # The pipeline runs the pass on what does not meet its conditions, too.
         if contract.requires(mod) is None and oracle.promised(alone):
             found = oracle.violations(alone)

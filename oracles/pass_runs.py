@@ -19,6 +19,7 @@ from .catalogue.uncovered import missing_arguments
 from .contract import Exemption, PassContract
 from .errors import NoAnswer
 from .passcall import OPT_LEVEL, PassCall, bare_call, cpu, pass_context
+from .pipelines import seen_running
 from .silence import inventory
 from .silence.log import abstain
 from .structural import checkers
@@ -207,6 +208,7 @@ class PassRuns:
         config: Mapping[str, Any] | None = None,
         alone: bool = False,
         thorough: bool = False,
+        all_kinds: bool = False,
         skips: bool = True,
         known: Given | None = None,
         seen: Outcome | None = None,
@@ -218,6 +220,7 @@ class PassRuns:
             config: PassContext options; None: those of the calls.
             alone: only the direct run is wanted.
             thorough: compare the deep content, whether or not it is in the sample.
+            all_kinds: compare values on all kinds of arguments, as thorough runs do.
             skips: Sequential's skipping of passes above the default opt_level is expected, as it is
                 where the calls have a level of their own.
         """
@@ -226,6 +229,7 @@ class PassRuns:
         self.contract = contract
         self.alone = alone
         self.thorough = thorough
+        self.all_kinds = thorough or all_kinds
         self.given = given(mod) if known is None else known
         if not alone:
             self.given.note()
@@ -424,6 +428,15 @@ class PassRuns:
         (pass_,) = self.passes
         outcome = self.attempt("watched", self.under(pass_, instruments=[Watch()]), mod)
         return running[::-1] if outcome.error is not None else []
+
+    def inner_passes(self) -> frozenset[str]:
+        """The names of the passes that run when the module goes through the pass, its own too."""
+
+        def run(instrument: Any) -> None:
+            for pass_ in self.passes:
+                self.attempt("watched", self.under(pass_, instruments=[instrument]), self.mod)
+
+        return seen_running(run)
 
     def exempt(self, oracle: str) -> bool:
         """The contract does not promise what this oracle checks."""

@@ -27,6 +27,9 @@ PIPELINES: Mapping[str, Callable[[], tvm.transform.Pass]] = {
 """Each pipeline by its name, as the users of TVM get it; `default` is what `relax.build` runs."""
 
 
+BUILT = "default"
+"""The pipeline of `relax.build`."""
+
 LIFTS = PassCall("LambdaLift()")
 """No pipeline brings it, but what has local functions can only be built after it."""
 
@@ -139,6 +142,33 @@ def observe(
     context = pass_context(config or {}, instruments=[Observer()])
     with context, tvm.target.Target("llvm"):
         return pipeline(mod)
+
+
+def run_by_builds() -> frozenset[str]:
+    """The names of the passes that `relax.build` runs, those inside of others too."""
+    return seen_running(functools.partial(_run_built, _tiny_module()))
+
+
+def _run_built(mod: tvm.IRModule, instrument: Any) -> None:
+    with pass_context({}, instruments=[instrument]), tvm.target.Target("llvm"):
+        _pipeline(BUILT)(mod)
+
+
+def seen_running(run: Callable[[Any], object]) -> frozenset[str]:
+    """The names of all passes that run meanwhile; groups of passes are none.
+
+    Args:
+        run: given the pass instrument under which passes are seen.
+    """
+    names: set[str] = set()
+
+    @pass_instrument
+    class Names:
+        def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            names.add(str(info.name))
+
+    run(Names())
+    return frozenset(name for name in names if not _is_group(name))
 
 
 def _is_group(name: str) -> bool:

@@ -23,7 +23,7 @@ from ...generators.stages import Stage
 from ...oracles import catalogue, composition
 from ...oracles import check as oracle_check
 from ...oracles import explain as oracle_explain
-from ...oracles.check import BUILDS, VALUES
+from ...oracles.check import BUILDS, NAMED, VALUES
 from ...oracles.contract import Exemption, PassContract
 from ...oracles.explain.trouble import Explanation
 from ...oracles.pass_runs import PassRuns, digest
@@ -99,6 +99,8 @@ class Check(Job[Checked]):
     oracles: tuple[str, ...] | None = None
     """Only these; None: the usual ones."""
     exempt: tuple[str, ...] = ()
+    named: bool = False
+    """The user has named the passes: those that cost more are usual, too."""
     pieces: bool = False
     """Compare values on small pieces of the module, where its own take too long."""
 
@@ -136,11 +138,15 @@ class CheckEach(Job[Checked]):
     calls: tuple[PassCall, ...] = ()
     oracles: tuple[str, ...] | None = None
     """Only these; None: the usual ones."""
+    named: bool = False
+    """See `Check`."""
 
 
 def check_each(job: CheckEach, context: Context[Checked]) -> None:
     """Report what each check gives; a fault in place of what cannot be found out."""
-    make = functools.partial(Check, module=job.module, oracles=job.oracles, pieces=True)
+    make = functools.partial(
+        Check, module=job.module, oracles=job.oracles, named=job.named, pieces=True
+    )
     checks = [make(pipeline=name) for name in job.pipelines]
     checks += [make(calls=(call,)) for call in job.calls]
     small = _Pieces(job.module)
@@ -216,10 +222,17 @@ def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Viola
     contract = None
     if job.exempt:
         contract = contract_of(Target(job.calls[0].name, job.calls[0], (), job.exempt))
-    besides: tuple[str, ...] = ()
-    if job.oracles is None:
-        besides = VALUES if job.pipeline is None else BUILDS
-    return checked(Case(mod, job.calls, job.pipeline), journal, job.oracles, contract, besides)
+    case, besides = Case(mod, job.calls, job.pipeline), _besides(job)
+    return checked(case, journal, job.oracles, contract, besides, all_kinds=True)
+
+
+def _besides(job: Check) -> tuple[str, ...]:
+    """The usual oracles besides those of tier 1."""
+    if job.oracles is not None:
+        return ()
+    if job.pipeline is not None:
+        return BUILDS
+    return NAMED if job.named else VALUES
 
 
 def checked(
@@ -229,6 +242,8 @@ def checked(
     contract: PassContract | None,
     besides: tuple[str, ...] = (),
     watch: Callable[[PassRuns], None] | None = None,
+    *,
+    all_kinds: bool = False,
 ) -> list[Violation]:
     """As `oracles.check`, with text that any terminal, file and database takes.
 
@@ -242,6 +257,7 @@ def checked(
         journal=journal.step,
         contract=contract,
         watch=watch,
+        all_kinds=all_kinds,
     )
     for violation in violations:
         if "MemoryError" in violation.key or _REFUSAL.search(violation.detail):

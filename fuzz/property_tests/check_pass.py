@@ -132,7 +132,11 @@ def _in_process(
     try:
         besides = oracle_layer.VALUES if oracles is None else ()
         case = Case(mod, (call,))
-        return list(oracle_layer.check(case, oracles=oracles, besides=besides, contract=contract))
+        return list(
+            oracle_layer.check(
+                case, oracles=oracles, besides=besides, contract=contract, all_kinds=True
+            )
+        )
     finally:
         path.unlink(missing_ok=True)
 

@@ -22,9 +22,10 @@ from ...generators.choices import Choices
 from ...generators.families import by_family
 from ...generators.stages import RELAX, Stage
 from ...oracles.catalogue import catalogue, of_family
+from ...oracles.check import BUILDS
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
-from ...oracles.pipelines import PIPELINES
+from ...oracles.pipelines import BUILT, PIPELINES, steps
 from ...oracles.silence.log import Answer
 from ...oracles.tiers import ORACLES, compared
 from ...oracles.violation import Violation
@@ -102,7 +103,7 @@ def check_module(
     make = functools.partial(Check, module=module, oracles=names, pieces=True)
     jobs = [] if pipeline is None else [make(pipeline=pipeline)]
     found, passed_over = _named(make, calls, mod, own.exempt)
-    jobs += found
+    jobs += [*found, *_of_builds(make, calls, names)]
     if not calls and pipeline is None:
         off = availability.current().pipelines
         for part in parts:
@@ -145,8 +146,24 @@ def _named(
             passed_over[spelling] = reason
             continue
         own = exempt if call.factory is not None else ()
-        jobs += (make(calls=(each,), exempt=own) for each in variants)
+        jobs += (make(calls=(each,), exempt=own, named=True) for each in variants)
     return jobs, passed_over
+
+
+def _of_builds(
+    make: Callable[..., Check], calls: Mapping[str, PassCall], names: tuple[str, ...] | None
+) -> list[Check]:
+    """The check of the build that runs one of the passes that the user named.
+
+    It shows the values that the pass gives an operator, and the code after it.
+    """
+    asked = tuple(name for name in BUILDS if names is None or name in names)
+    named = {call.name for call in calls.values() if call.factory is None}
+    off = availability.current().pipelines
+    if not asked or not named or BUILT in off:
+        return []
+    runs = any(call.name in named for call in steps(BUILT))
+    return [make(pipeline=BUILT, oracles=asked)] if runs else []
 
 
 def _all(make: Callable[..., Check], part: Part) -> tuple[list[Check], dict[str, str]]:
@@ -319,6 +336,7 @@ def _answer(batch: Sequence[Check], pool: LocalPool, report: Callable[[_Answer],
                 pipelines=tuple(each.pipeline for each in batch if each.pipeline is not None),
                 calls=tuple(call for each in batch for call in each.calls),
                 oracles=first.oracles,
+                named=first.named,
             )
             answers = check_each(pool, job)
         for answer in answers:

@@ -37,6 +37,7 @@ def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, P
                 alone=True,
                 known=runs.given,
                 thorough=runs.thorough,
+                all_kinds=runs.all_kinds,
             )
             yield name, alone
 

@@ -119,12 +119,12 @@ def _in_result(after: tvm.IRModule, rule: Rule, e: Expectation) -> Expectation:
 
 
 def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
-    """All kinds of arguments; in the many checks of a campaign two of them, by module.
+    """All kinds of arguments; in the many checks of a campaign two of them, chosen by the module.
 
     All passes that are checked on a module get the same: its own values are evaluated once.
     """
     kinds = list(Kind)
-    if runs.thorough:
+    if runs.all_kinds:
         return kinds, None
     turn = zlib.crc32(runs.entropy_of_module.encode()) % len(kinds)
     return kinds[turn:] + kinds[:turn], 2

@@ -67,8 +67,27 @@ def test_each_oracle_says_what_it_compared(checked: Callable[..., tuple[int, Eve
     assert asked["LegalizeOps()", "well-formed"] is None
     assert asked["LegalizeOps()", "gradient"] == "the pass makes no gradients"
     assert "num_input" in (asked["LiftTransformParams", None] or "")
-    assert "asked only with --oracle" in asked[None, "renaming"]
+    assert "asked only with --oracle" in asked[None, "executed-on-cuda"]
     assert all(each["silent"] == (each["reason"] is not None) for each in of(events, "asked"))
+
+
+def test_the_build_that_runs_a_named_pass_is_asked(
+    checked: Callable[..., tuple[int, Events]],
+) -> None:
+    asked = of(checked("LegalizeOps")[1], "asked")
+    of_build = {each["oracle"]: each["reason"] for each in asked if each["pass"] == "default"}
+    assert of_build == {"executed-by-pipeline": None, "exec-modes": None}
+    asked = of(checked("Normalize")[1], "asked")
+    assert "default" not in {each["pass"] for each in asked}
+
+
+def test_a_named_pass_is_asked_what_costs_more(
+    checked: Callable[..., tuple[int, Events]],
+) -> None:
+    asked = of(checked("LegalizeOps")[1], "asked")
+    reasons = {each["oracle"]: each["reason"] for each in asked if each["pass"] == "LegalizeOps()"}
+    assert reasons["executed"] is None
+    assert reasons["renaming"] is None
 
 
 def test_who_is_named_is_asked(checked: Callable[..., tuple[int, Events]]) -> None:
