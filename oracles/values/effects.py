@@ -30,9 +30,9 @@ from ..text.standalone import standalone
 from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, built_text, literal
 from ..violation import Case, Violation
+from ..vote import Verdict, vote
 from . import blame
 from .comparison import difference
-from .evaluated import Verdict, vote
 from .expectation import Expectation
 from .sides import rule_of, sides, tolerance_of
 

@@ -10,23 +10,20 @@ gives. Of that only what the VM makes of the module counts: compiled code hides 
 
 from __future__ import annotations
 
-import enum
+import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import tvm
 
 from ...compat import ir
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
-from ...generators.stages import TENSORIR, pass_of
 from ..arithmetic.parts import Part, smallest_wrong
 from ..catalogue import COMMON_PARTS, parts
 from ..composition import contract_of, documented
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..execute import Death, Failure, execute
 from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import nodes, prim_funcs
@@ -42,6 +39,7 @@ from ..text.short_value_checks import both_sides, by_evaluator, refused
 from ..text.value_comments import called
 from ..text.value_reproducer import evaluated_text, executed_text
 from ..violation import Case, Violation
+from ..vote import REFUSED, Verdict, hidden, is_run_by_builds, vote
 from . import blame
 from .expectation import Expectation
 from .relations import Rule
@@ -54,22 +52,8 @@ FAR = 100
 """Times the tolerance: no rounding explains it."""
 
 
-class Verdict(enum.Enum):
-    """Whether the VM confirms a difference."""
-
-    SAME = enum.auto()
-    """It computes on both sides what the evaluator does, and so the sides differ."""
-    OTHER = enum.auto()
-    """It computes something else on one side: the evaluator or code generation is wrong."""
-    NONE = enum.auto()
-    """It can build or run one of the sides not at all."""
-
-
 REFUSES = "the result refuses arguments that the module takes"
 """The beginning of a key."""
-
-REFUSED = object()
-"""The result of a side that cannot be carried out, in the evaluator's opinion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +87,14 @@ def evaluated(runs: PassRuns) -> Violation | None:
     tolerance = tolerance_of(runs)
     unconfirmed: dict[str, Difference] = {}
     found: tuple[Difference, str] | None = None
+    builds = functools.partial(is_run_by_builds, runs)
     for difference in differences(runs):
         before, after = difference.before, difference.after
         runs.step("ask the VM")
         if difference.undefined:
             verdict, note = hidden(before, after, tolerance)
         else:
-            verdict, reason = vote(before, after, tolerance, builds=runs.call.name in _OF_BUILDS)
+            verdict, reason = vote(before, after, tolerance, builds=builds)
             note = f"The VM cannot confirm it: {reason}"
         if verdict is Verdict.SAME:
             if not difference.undefined:
@@ -148,74 +133,6 @@ def _blaming(
         part = smallest_wrong(difference.before, runs.call)
     found = _violation(difference, culprit or runs.call.name, tolerance, *notes, part=part)
     return replace(found, pass_name=culprit or "")
-
-
-_OF_BUILDS = frozenset(pass_of(name) for steps in TENSORIR.values() for name in steps)
-"""The passes that a build for a CPU runs on each module: those of TensorIR."""
-
-
-def vote(
-    before: Expectation,
-    after: Expectation,
-    tolerance: Tolerance | None,
-    *,
-    builds: bool = False,
-) -> tuple[Verdict, str]:
-    """The verdict, and for NONE the reason.
-
-    Args:
-        before: what the evaluator says of the module.
-        after: the same of the pass's result; `REFUSED` may be its result.
-        tolerance: by which the sides differ; None: the usual one.
-        builds: the VM's build may run the pass itself, so that it cannot confirm the module.
-    """
-    for side, e, bounds in (("result", after, tolerance), ("module", before, None)):
-        value, reason = _run(e, side)
-        if reason:
-            return Verdict.NONE, reason
-        if not _confirms(e, value, bounds):
-            ran = not isinstance(value, Failure)
-            if builds and ran and side == "module" and after.differs(value, tolerance) is None:
-                return Verdict.NONE, "it makes of the module what the pass does"
-            return Verdict.OTHER, ""
-        if side == "result" and before.differs(value, tolerance) is None:
-            return Verdict.OTHER, ""
-    return Verdict.SAME, ""
-
-
-def hidden(
-    before: Expectation, after: Expectation, tolerance: Tolerance | None
-) -> tuple[Verdict, str]:
-    """Whether the VM confirms that the module is defined, where its result is not, and what it
-    makes of the result."""
-    value, reason = _run(after, "result")
-    if not reason:
-        same = before.differs(value, tolerance) is None
-        reason = f"it gives {'the same' if same else 'something else'} for the result"
-    note = f"Compiled code hides it or not, by accident; in the VM: {reason}"
-    value, reason = _run(before, "module")
-    if reason:
-        return Verdict.NONE, note
-    return (Verdict.SAME if _confirms(before, value, None) else Verdict.OTHER), note
-
-
-def _run(e: Expectation, side: str) -> tuple[Any, str]:
-    """What the VM gives, and why it gives nothing."""
-    ran = execute(e.mod, [e.plan()], record=e.record)
-    if ran is None:
-        return None, f"running the {side} takes too long, or it is for another device"
-    if isinstance(ran, Death):
-        return None, f"the process of the {side} dies ({ran.step}): {ran.error}"
-    if isinstance(ran, Failure):
-        return None, f"it cannot build the {side} ({ran.error}: {messages.headline(ran.text)})"
-    (value,) = ran
-    return value, ""
-
-
-def _confirms(e: Expectation, value: Any, tolerance: Tolerance | None) -> bool:
-    if isinstance(value, Failure) or e.result is REFUSED:
-        return isinstance(value, Failure) and e.result is REFUSED
-    return e.differs(value, tolerance) is None
 
 
 def _inside(runs: PassRuns) -> str | None:

@@ -28,7 +28,7 @@ from ..silence.log import Silence, excused, is_loud, note, omit
 from ..silence.rule import SilenceRule
 from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
 from ..tensorir.runtime import OTHER, PATTERN
-from ..tensorir.sanitizer.run import in_whole_numbers
+from ..tensorir.sanitizer.run import in_whole_numbers, wrapped_around
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..text.messages import headline
 from ..violation import Journal, silent
@@ -191,9 +191,23 @@ class Expectation:
         Raises:
             Unsupported, Mismatch, Undefined: it is not known, or there is none.
         """
+        return self._computed(in_whole_numbers)
 
+    @functools.cached_property
+    def wrapped_around(self) -> Any:
+        """The result if every int32 and int64 of its PrimFuncs wraps around, as in compiled code.
+
+        Otherwise numbers that are no elements of tensors, such as parameters, only do when they are
+        stored.
+
+        Raises:
+            Unsupported, Mismatch, Undefined: it is not known, or there is none.
+        """
+        return self._computed(wrapped_around)
+
+    def _computed(self, run: Callable[[tirx.PrimFunc, list[Any], int], list[Any]]) -> Any:
         def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> None:
-            for arg, new in zip(args, in_whole_numbers(func, args, SMALL), strict=True):
+            for arg, new in zip(args, run(func, args, SMALL), strict=True):
                 if isinstance(arg, np.ndarray):
                     arg[...] = new
 

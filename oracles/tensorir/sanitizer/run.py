@@ -105,6 +105,19 @@ def in_whole_numbers(func: tirx.PrimFunc, args: Sequence[Any], budget: int = STE
     return own
 
 
+def wrapped_around(func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS) -> list[Any]:
+    """The arguments as the PrimFunc leaves them if every int32 and int64 wraps around at once.
+
+    Raises:
+        Mismatch, TooLarge, Unsupported: see `sanitize`.
+        Undefined: there is a fault.
+    """
+    fault, own = checked_run(func, args, budget, overflow=Overflow.WRAPS)
+    if fault is not None:
+        raise Undefined(str(fault))
+    return own
+
+
 def checked_run(
     func: tirx.PrimFunc,
     args: Sequence[Any],

@@ -33,6 +33,8 @@ class Overflow(enum.Enum):
     """It is a fault everywhere."""
     NONE = enum.auto()
     """They do not: they are whole numbers."""
+    WRAPS = enum.auto()
+    """They wrap around everywhere, as compiled code lets them."""
 
 
 class Sited(Statements):
@@ -48,7 +50,7 @@ class Sited(Statements):
         self._statement: Any = None
         self._operation: Any = None
         self._overflow = overflow
-        self._wide = overflow is not Overflow.OF_INDICES
+        self._wide = overflow in (Overflow.OF_VALUES, Overflow.NONE)
         """Elements are read as Python's integers, which do not wrap around."""
 
     def site(self, buffer: str = "", expr: Any = None) -> int:
@@ -78,7 +80,15 @@ class Sited(Statements):
 
     def shifted(self, expr: Any, symbol: str) -> Value:
         with self.within(expr):
-            return super().shifted(expr, symbol)
+            value = super().shifted(expr, symbol)
+        return self._wrapping(value) if self._overflow is Overflow.WRAPS else value
+
+    def _wrapping(self, value: Value) -> Value:
+        """The integer as its dtype holds it."""
+        text = self.held(value)
+        if text == value.text:
+            return value
+        return dataclasses.replace(value, text=text, low=None, high=None)
 
     def converted(self, value: Value, dtype: str) -> Value:
         if is_float(value.dtype) and dtype.startswith(("int", "uint")):
@@ -99,6 +109,8 @@ class Sited(Statements):
 
     def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
         value = super().arithmetic(expr, symbol, operation)
+        if self._overflow is Overflow.WRAPS:
+            return self._wrapping(value)
         if not self._wide or value.dtype not in INDEX or self._overflow is Overflow.NONE:
             return value
         if value.low is not None and (value.high is None or fits(value, value.dtype)):

@@ -36,9 +36,9 @@ from relaxfuzz.oracles.execute import (
 )
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence.log import answers
-from relaxfuzz.oracles.values.evaluated import Verdict, vote
 from relaxfuzz.oracles.values.expectation import Expectation
 from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.vote import Verdict, vote
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 EXPECTED = (np.square(X + 1), (X + 1).T)

@@ -17,6 +17,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.generators.ops import table
+from relaxfuzz.oracles import vote
 from relaxfuzz.oracles.catalogue import parts
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.composition import contract_of
@@ -29,7 +30,7 @@ from relaxfuzz.oracles.inspect import calls_of
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.inside import parts_alone
-from relaxfuzz.oracles.values import evaluated, pipeline_values
+from relaxfuzz.oracles.values import pipeline_values
 from relaxfuzz.oracles.values.expectation import Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import sides
@@ -273,7 +274,7 @@ def test_without_a_vote_of_the_vm_only_certain_violations_are_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     unbuilt = Failure("build", "InternalError", "no code", Violation.titled("no code"))
-    monkeypatch.setattr(evaluated, "execute", lambda mod, plans, **_: unbuilt)
+    monkeypatch.setattr(vote, "execute", lambda mod, plans, **_: unbuilt)
     (violation,) = check(case("truncates"), oracles=["evaluated"])
     assert "The VM cannot confirm it: it cannot build the result" in violation.detail
     with pytest.raises(AssertionError):
@@ -283,7 +284,7 @@ def test_without_a_vote_of_the_vm_only_certain_violations_are_reported(
 
 def test_what_the_vm_computes_otherwise_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     zero = (np.zeros((3, 3), "float32"),) * 2
-    monkeypatch.setattr(evaluated, "execute", lambda mod, plans, **_: [zero])
+    monkeypatch.setattr(vote, "execute", lambda mod, plans, **_: [zero])
     assert check(case("truncates"), oracles=["evaluated"]) == []
 
 
