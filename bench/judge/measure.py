@@ -156,7 +156,7 @@ def judged(fault: Fault, sample: Sample, altered: tvm.IRModule, keep: Path | Non
         changed = truth(sample.mod, call, sample.result, altered)
         fields["truth"] = str(changed)
         if changed != EQUAL:
-            fields["rule"] = rule(call, sample.mod, changed, said)
+            fields["rule"] = rule(changed, said.answers)
     made = Fault(**fields)
     if keep is not None and (not made.reported or not made.usual):
         made = Fault(**{**fields, "folder": _kept(made, sample, altered, keep)})

@@ -11,9 +11,9 @@ from relaxfuzz.fuzz.process.jobs import Check, violations_of
 from relaxfuzz.fuzz.process.journal import Journal
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence.log import Answer, answers
 from relaxfuzz.oracles.structural import idempotence
 from relaxfuzz.oracles.tiers import ORACLES
-from relaxfuzz.oracles.violation import Answer, answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _said(job: Check, mod: tvm.IRModule) -> Said:
     journal = Journal(0)
     journal.adopt(0)
     try:
-        with answers() as given:
+        with answers(curious=True) as given:
             found = violations_of(job, mod, journal)
     finally:
         journal.close()

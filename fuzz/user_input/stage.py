@@ -71,7 +71,8 @@ def _stage(func: tirx.PrimFunc) -> Stage:
 def _is_kernel(func: tirx.PrimFunc, seen: list[Any]) -> bool:
     """It is bound to the target of a device, or to its threads."""
     target = attr(func, "target")
-    return (target is not None and "gpu" in target.keys) or _has_threads(func, seen)
+    on_gpu = target is not None and bool("gpu" in target.keys)
+    return on_gpu or _has_threads(func, seen)
 
 
 def _has_threads(func: tirx.PrimFunc, seen: list[Any]) -> bool:
