@@ -28,6 +28,7 @@ from ..reproducer.description import promised
 from . import plots
 from .data import LEFT_OUT, Entry, Report, State, detail
 from .matrix import RARE, matrix, shares
+from .silences import silences
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -106,6 +107,7 @@ def html(report: Report) -> str:
         versions=_versions(report),
         matrix=matrix(report),
         shares=shares(report),
+        silences=silences(report.stats),
         progress=plots.progress(report.runs),
         bugs=plots.bugs_by_run(report.runs, bugs_of_runs),
         bugs_of_runs=bugs_of_runs,

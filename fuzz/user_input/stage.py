@@ -71,13 +71,13 @@ def _stage(func: tirx.PrimFunc) -> Stage:
 def _is_kernel(func: tirx.PrimFunc, seen: list[Any]) -> bool:
     """It is bound to the target of a device, or to its threads."""
     target = attr(func, "target")
-    on_gpu = target is not None and bool("gpu" in target.keys)
+    on_gpu = bool(target is not None and "gpu" in target.keys)
     return on_gpu or _has_threads(func, seen)
 
 
 def _has_threads(func: tirx.PrimFunc, seen: list[Any]) -> bool:
     keys = (str(stmt.attr_key) for stmt in seen if isinstance(stmt, ir.AttrStmt))
-    return is_bound_to_threads(func) or "thread_extent" in keys
+    return bool(is_bound_to_threads(func) or "thread_extent" in keys)
 
 
 def _is_packed(func: tirx.PrimFunc, seen: list[Any]) -> bool:

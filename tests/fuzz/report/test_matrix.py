@@ -9,6 +9,7 @@ import pytest
 from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.report.data import Report
 from relaxfuzz.fuzz.report.matrix import Cell, Matrix, in_order, matrix, shares
+from relaxfuzz.fuzz.report.silences import silences
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +86,14 @@ def test_shares(report: Report) -> None:
     assert (fuse.avoided, fuse.rate, fuse.bugs) == (40, 200.0, 2)
     assert mine.changed == 0
     assert pipeline.changed is None
+
+
+def test_rules_of_silence_come_with_their_passes(report: Report) -> None:
+    stats = {
+        "FuseOps": PassStats(checks=9, silenced={"overflow": 2, "undefined": 5}),
+        "FuseTIR": PassStats(checks=9, silenced={"overflow": 4}),
+    }
+    first, second = silences(stats)
+    assert (first.rule.name, first.checks) == ("overflow", 6)
+    assert first.passes == (("FuseTIR", 4), ("FuseOps", 2))
+    assert (second.rule.name, second.others) == ("undefined", 0)

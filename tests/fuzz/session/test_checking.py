@@ -171,3 +171,10 @@ def test_a_module_of_prim_funcs_is_asked_of_the_passes_below_relax(
     asked = {each["pass"] for each in of(events, "asked") if each["oracle"] == "crash"}
     assert "s_tir.transform.CanonicalizeLoop()" in asked
     assert not asked & {"LegalizeOps()", "FuseOps()"}
+
+
+def test_a_check_that_compares_nothing_has_a_code_of_its_own(
+    checked: Callable[..., tuple[int, Events]],
+) -> None:
+    code, _ = checked("ExpandTupleArguments")
+    assert code == 4
