@@ -13,6 +13,7 @@ from . import composition, keys, pipelines
 from .catalogue import catalogue
 from .contract import PARTIAL, PassContract
 from .identity import FailureKind
+from .metamorphic import laws
 from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
@@ -30,7 +31,11 @@ __all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
 VALUES = tuple(oracle.name for oracle in EVALUATED)
 """The oracles of values that are cheap enough for every check."""
 
-BUILDS = (pipeline_values.ORACLE.name, exec_modes.ORACLE.name)
+BUILDS = (
+    pipeline_values.ORACLE.name,
+    exec_modes.ORACLE.name,
+    laws.LAWS_OF_BUILDS.name,
+)
 """The oracles of values of whole builds that need no second module."""
 
 NAMED = tuple(name for name in USUAL if ORACLES[name].tier > 1 and not ORACLES[name].of_pipelines)
@@ -141,6 +146,9 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[
     if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
         asking(exec_modes.ORACLE.name)
         found = exec_modes.check(case.mod, case.pipeline, journal)
+    if found is None and case.pipeline is not None and laws.LAWS_OF_BUILDS in chosen:
+        asking(laws.LAWS_OF_BUILDS.name)
+        found = laws.of_pipeline(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None:
         found = pairs.check(case.mod, case.pipeline, chosen, journal)
     return [] if found is None else [found]
@@ -213,7 +221,8 @@ def _asked(
     off = availability.current().oracles
     for oracle in oracles:
         asking(oracle.name)
-        if oracle.tier in explained and not is_loud(inventory.EXPLAINED):
+        explained_away = oracle.tier in explained and not oracle.of_operators
+        if explained_away and not is_loud(inventory.EXPLAINED):
             _abstain_for(explained[oracle.tier])
             continue
         if oracle.name in off:

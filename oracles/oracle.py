@@ -97,6 +97,9 @@ class Oracle:
     of_runs: bool = False
     """It is about the run itself: on a module that the pass leaves as it is, it compares
     nothing."""
+    of_operators: bool = False
+    """It judges operators by themselves, in modules of its own: no other violation explains what it
+    finds."""
     universal: bool = False
     """Every pass keeps the promise, whatever it is for: asked of passes without a contract, too."""
     explains: frozenset[int] = ALL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .metamorphic import fresh_process, history, oracles, refused
+from .metamorphic import fresh_process, history, laws, oracles, refused
 from .metamorphic.pairs import oracles as pairs
 from .on_device import oracle as on_device
 from .on_device import source
@@ -64,6 +64,7 @@ EVALUATED: tuple[Oracle, ...] = (
     # Values that differ may be what is printed.
     effects.ORACLE,
     gradients.ORACLE,
+    laws.LAWS,
 )
 """Tier 3: asked in nearly every check."""
 
@@ -73,6 +74,7 @@ EXECUTED: tuple[Oracle, ...] = (
     builds.ORACLE,
     pipeline_values.ORACLE,
     exec_modes.ORACLE,
+    laws.LAWS_OF_BUILDS,
     *pairs.ORACLES,
     source.ORACLE,
     # Behind all others: whether one of them is drawn changes nothing that is drawn before.

@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Value
-from . import batching, undefined
+from . import batching, laws, undefined
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
 from .variation import RARE
@@ -38,29 +38,30 @@ class Row(NamedTuple):
     nonfinite: bool = True
     rule: undefined.Rule | None = None
     arithmetic: tuple[int, ...] = ()
+    commutes: bool = False
 
 
 ROWS = (
-    Row("add", np.add, arithmetic=(0, 1)),
-    Row("multiply", np.multiply, arithmetic=(0, 1)),
+    Row("add", np.add, arithmetic=(0, 1), commutes=True),
+    Row("multiply", np.multiply, arithmetic=(0, 1), commutes=True),
     Row("subtract", np.subtract, arithmetic=(0, 1)),
-    Row("maximum", _maximum, nonfinite=False),
-    Row("minimum", _minimum, nonfinite=False),
+    Row("maximum", _maximum, nonfinite=False, commutes=True),
+    Row("minimum", _minimum, nonfinite=False, commutes=True),
     Row("power", np.power, FLOATS, rule=undefined.pole),
     Row("atan2", np.arctan2, (*WIDE, *BRAIN), rule=undefined.angle_of_signed_zero),
-    Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False),
-    Row("equal", np.equal),
-    Row("not_equal", np.not_equal),
+    Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False, commutes=True),
+    Row("equal", np.equal, commutes=True),
+    Row("not_equal", np.not_equal, commutes=True),
     Row("less", np.less),
     Row("less_equal", np.less_equal),
     Row("greater", np.greater),
     Row("greater_equal", np.greater_equal),
-    Row("logical_and", np.logical_and, ("bool",)),
-    Row("logical_or", np.logical_or, ("bool",)),
-    Row("logical_xor", np.logical_xor, ("bool",)),
-    Row("bitwise_and", np.bitwise_and, (*INTEGERS, "bool")),
-    Row("bitwise_or", np.bitwise_or, (*INTEGERS, "bool")),
-    Row("bitwise_xor", np.bitwise_xor, (*INTEGERS, "bool")),
+    Row("logical_and", np.logical_and, ("bool",), commutes=True),
+    Row("logical_or", np.logical_or, ("bool",), commutes=True),
+    Row("logical_xor", np.logical_xor, ("bool",), commutes=True),
+    Row("bitwise_and", np.bitwise_and, (*INTEGERS, "bool"), commutes=True),
+    Row("bitwise_or", np.bitwise_or, (*INTEGERS, "bool"), commutes=True),
+    Row("bitwise_xor", np.bitwise_xor, (*INTEGERS, "bool"), commutes=True),
 )
 
 
@@ -75,6 +76,7 @@ def _op(row: Row) -> Op:
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, row.rule),
         arithmetic=row.arithmetic,
+        laws=(laws.ELEMENTWISE, *((laws.COMMUTATIVE,) if row.commutes else ())),
     )
 
 
@@ -124,6 +126,7 @@ def _division(
         dtypes=dtypes,
         nonfinite=nonfinite,
         batching=batching.elementwise,
+        laws=(laws.ELEMENTWISE,),
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.division),
     )

@@ -13,7 +13,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching
+from . import batching, laws
 from .convolution import SPATIAL, any_layout, dims_by_letter, from_layout, to_layout
 from .operands import some_dim
 from .record import FLOATS, WIDE, Op, Tolerance
@@ -229,6 +229,12 @@ def _rounded(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return not np.can_cast(x.dtype, result.dtype) or (result.dtype.kind in "iub" and not exact)
 
 
+def _between(attrs: Any) -> str | None:
+    """Cubic interpolation overshoots; outside of the image there is another number."""
+    inside = str(attrs.coordinate_transformation_mode) != "tf_crop_and_resize"
+    return "result" if inside and str(attrs.method) != "cubic" else None
+
+
 def _resize_op(n: int) -> Op:
     return Op(
         name=f"image.resize{n}d",
@@ -238,6 +244,7 @@ def _resize_op(n: int) -> Op:
         tolerance=SINGLE,
         batching=batching.images,
         undefined=_rounded,
+        laws=(laws.within(view=_between),),
     )
 
 

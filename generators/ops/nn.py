@@ -13,7 +13,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, undefined, variation
+from . import batching, laws, undefined, variation
 from .operands import any_axes, build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 from .unary import erf
@@ -67,6 +67,7 @@ def _activation(row: Row) -> Op:
         reference=quiet(in_single(evaluate)),
         dtypes=row.dtypes,
         batching=batching.elementwise,
+        laws=(laws.ELEMENTWISE,),
     )
 
 
@@ -136,6 +137,7 @@ def _softmax(name: str, log: bool) -> Op:
         reference=quiet(in_single(evaluate)),
         dtypes=FLOATS,
         batching=batching.along_axis("axis"),
+        laws=(laws.equivariant(lambda attrs, rank: [int(attrs.axis)]),),
     )
 
 
@@ -478,6 +480,10 @@ def _pixel_shuffle(args: Sequence[Any], attrs: Any) -> Any:
     return parts.reshape(*batch, ch // (r * r), h * r, w * r)
 
 
+def _normalized_axes(attrs: Any, rank: int) -> Sequence[int]:
+    return [int(axis) for axis in attrs.axes]
+
+
 OPS = (
     *map(_activation, ACTIVATIONS),
     _softmax("softmax", log=False),
@@ -488,6 +494,7 @@ OPS = (
         reference=quiet(in_single(_leakyrelu)),
         dtypes=FLOATS,
         batching=batching.elementwise,
+        laws=(laws.ELEMENTWISE,),
     ),
     Op(
         name="nn.softplus",
@@ -495,6 +502,7 @@ OPS = (
         reference=quiet(in_single(_softplus)),
         dtypes=FLOATS,
         batching=batching.elementwise,
+        laws=(laws.ELEMENTWISE,),
         undefined=undefined.softplus_overflow,
     ),
     Op(
@@ -519,6 +527,7 @@ OPS = (
         reference=quiet(in_single(_layer_norm)),
         dtypes=NARROW,
         batching=batching.along_axis("axes"),
+        laws=(laws.equivariant(_normalized_axes),),
         undefined=undefined.cancelling,
     ),
     Op(
@@ -527,6 +536,7 @@ OPS = (
         reference=quiet(in_single(_rms_norm)),
         dtypes=FLOATS,
         batching=batching.along_axis("axes"),
+        laws=(laws.equivariant(_normalized_axes),),
         undefined=undefined.average,
     ),
     Op(

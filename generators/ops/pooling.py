@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, undefined
+from . import batching, laws, undefined
 from .convolution import (
     SHORT,
     SPATIAL,
@@ -130,6 +130,7 @@ def _pool(n: int, kind: str) -> Op:
         dtypes=dtypes,
         batching=batching.images,
         undefined=undefined.average if kind == "avg" else None,
+        laws=(laws.MIRRORED, laws.within(ends=kind == "max")),
     )
 
 
@@ -179,6 +180,7 @@ def _adaptive(n: int) -> Op:
         dtypes=FLOATS,
         batching=batching.images,
         undefined=undefined.average,
+        laws=(laws.MIRRORED, laws.within()),
     )
 
 

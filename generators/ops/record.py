@@ -15,6 +15,7 @@ from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
 from .batching import Rule as Batching
+from .laws import Law
 from .undefined import Behaviour, arrays, is_float, overflowed
 from .undefined import Rule as Undefined
 from .variation import BYTES, Variations, varied
@@ -94,6 +95,9 @@ class Op:
 
     batching: Batching | None = None
     """How a batch passes through the operator; see `batching.py`. None: nothing is known."""
+
+    laws: tuple[Law, ...] = ()
+    """Relations between its results, those that are undefined among them; see `laws.py`."""
 
     legalizes: bool = True
     """False where the operator has no FLegalize."""

@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching, undefined
+from . import batching, laws, undefined
 from .operands import in_single, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 
@@ -30,6 +30,26 @@ def _axis(attrs: Any) -> tuple[int, ...] | None:
     return None if attrs.axis is None else tuple(int(axis) for axis in attrs.axis)
 
 
+def _reduced(attrs: Any, rank: int) -> Sequence[int]:
+    """The axes of a reduction of an operand of this rank."""
+    axis = attrs.axis
+    if axis is None:
+        return range(rank)
+    return [int(each) for each in (axis if hasattr(axis, "__len__") else [axis])]
+
+
+def _found(attrs: Any, rank: int) -> str:
+    """The element that the result points to."""
+    if attrs.axis is None:
+        return "np.take(args[0], result)"
+    axis = int(attrs.axis)
+    places = "result" if attrs.keepdims else f"np.expand_dims(result, {axis})"
+    return f"np.take_along_axis(args[0], {places}, {axis})"
+
+
+SYMMETRIC = laws.symmetric(_reduced)
+
+
 def _reduce(
     name: str,
     reference: Callable[..., Any],
@@ -39,6 +59,7 @@ def _reduce(
     nonfinite: bool = False,
     rule: undefined.Rule | None = None,
     arithmetic: tuple[int, ...] = (),
+    bounds: tuple[laws.Law, ...] = (),
 ) -> Op:
     """One reduction.
 
@@ -47,6 +68,7 @@ def _reduce(
         nonfinite: a NaN is never passed over, and infinities have one sum in every order.
         rule: for which operands it is undefined.
         arithmetic: as in the record.
+        bounds: its laws besides that of the order.
     """
     call = getattr(relax_op, name)
 
@@ -71,6 +93,7 @@ def _reduce(
         batching=batching.reduced,
         undefined=rule,
         arithmetic=arithmetic,
+        laws=(SYMMETRIC, *bounds),
     )
 
 
@@ -102,7 +125,14 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
         result = reference(args[0], axis=axis, keepdims=bool(attrs.keepdims))
         return np.asarray(result).astype("int64")
 
-    return Op(name=name, build=build, reference=evaluate, dtypes=NUMBERS, batching=batching.reduced)
+    return Op(
+        name=name,
+        build=build,
+        reference=evaluate,
+        dtypes=NUMBERS,
+        batching=batching.reduced,
+        laws=(laws.symmetric(_reduced, _found),),
+    )
 
 
 OPS = (
@@ -115,9 +145,16 @@ OPS = (
         rule=undefined.sum_overflow,
         arithmetic=(0,),
     ),
-    _reduce("mean", _of_floats(np.mean), (*FLOATS, *BRAIN), nonfinite=True, rule=undefined.average),
-    _reduce("max", np.max, (*NUMBERS, *BRAIN)),
-    _reduce("min", np.min, (*NUMBERS, *BRAIN)),
+    _reduce(
+        "mean",
+        _of_floats(np.mean),
+        (*FLOATS, *BRAIN),
+        nonfinite=True,
+        rule=undefined.average,
+        bounds=(laws.within(),),
+    ),
+    _reduce("max", np.max, (*NUMBERS, *BRAIN), bounds=(laws.within(ends=True),)),
+    _reduce("min", np.min, (*NUMBERS, *BRAIN), bounds=(laws.within(ends=True),)),
     _reduce(
         "prod",
         _wrapping(np.prod),

@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching, undefined
+from . import batching, laws, undefined
 from .operands import dtype_of_result, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, Op
 
@@ -203,6 +203,34 @@ def _unique(args: Sequence[Any], attrs: Any) -> Any:
     return tuple(wanted) if len(wanted) > 1 else wanted[0]
 
 
+def _along(attrs: Any, rank: int) -> Sequence[int]:
+    return [int(attrs.axis)] if rank else []
+
+
+def _topk_view(attrs: Any, rank: int) -> str:
+    """The elements that are found, by their places too."""
+    named = "np.take_along_axis(args[0], {}, " + f"{int(attrs.axis)})"
+    views = {
+        "both": f"(result[0], {named.format('result[1].astype(int)')})",
+        "values": "result",
+        "indices": named.format("result.astype(int)"),
+    }
+    return views[str(attrs.ret_type)]
+
+
+def _argsort_view(attrs: Any, rank: int) -> str:
+    return f"np.take_along_axis(args[0], result.astype(int), {int(attrs.axis)})"
+
+
+def _median_axes(attrs: Any, rank: int) -> Sequence[int]:
+    return range(rank) if attrs.axis is None else [int(axis) for axis in attrs.axis]
+
+
+def _median_view(attrs: Any, rank: int) -> str:
+    """Along one axis the result has indices, too."""
+    return "result[0]" if attrs.axis is not None and len(attrs.axis) == 1 else "result"
+
+
 OPS = (
     _scan("cumsum", np.cumsum, 0),
     _scan("cumprod", np.cumprod, 1),
@@ -214,6 +242,7 @@ OPS = (
         legalizes=False,
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
+        laws=(laws.symmetric(_along),),
     ),
     Op(
         name="argsort",
@@ -223,6 +252,7 @@ OPS = (
         legalizes=False,
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
+        laws=(laws.symmetric(_along, _argsort_view),),
     ),
     Op(
         name="topk",
@@ -232,8 +262,15 @@ OPS = (
         legalizes=False,
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
+        laws=(laws.symmetric(_along, _topk_view),),
     ),
-    Op(name="median", build=_build_median, reference=_median, dtypes=DTYPES),
+    Op(
+        name="median",
+        build=_build_median,
+        reference=_median,
+        dtypes=DTYPES,
+        laws=(laws.symmetric(_median_axes, _median_view),),
+    ),
     Op(
         name="bucketize",
         build=_build_bucketize,

@@ -13,7 +13,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching, undefined
+from . import batching, laws, undefined
 from .operands import build_unary, dtype_of_result, in_single, quiet
 from .record import ALL, BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
@@ -91,6 +91,7 @@ def _op(row: Row) -> Op:
         domain=(row.low, row.high),
         nonfinite=row.nonfinite,
         batching=batching.elementwise,
+        laws=(laws.ELEMENTWISE,),
         undefined=row.rule,
         arithmetic=row.arithmetic,
     )
@@ -160,6 +161,7 @@ OPS = (
         reference=quiet(in_single(_clip_reference)),
         dtypes=(*NUMBERS, *BRAIN),
         batching=batching.elementwise,
+        laws=(laws.ELEMENTWISE,),
     ),
     Op(
         name="wrap_param",
