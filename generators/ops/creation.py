@@ -158,8 +158,7 @@ def _build_one_hot(c: Choices, s: Scope) -> relax.Expr:
 def _one_hot(args: Sequence[Any], attrs: Any) -> Any:
     indices, on, off = args
     depth, axis = int(attrs.depth), int(attrs.axis)
-    dtype = "float64" if isinstance(on, float) else "int64"
-    hot = np.where(indices[..., None] == np.arange(depth), on, off).astype(dtype)
+    hot = np.where(indices[..., None] == np.arange(depth), on, off).astype(np.asarray(on).dtype)
     return np.moveaxis(hot, -1, axis)
 
 
@@ -201,5 +200,11 @@ OPS = (
         reference=_hamming_window,
         dtypes=FLOATS,
     ),
-    Op(name="one_hot", build=_build_one_hot, reference=_one_hot, dtypes=("int64", "int32")),
+    Op(
+        name="one_hot",
+        build=_build_one_hot,
+        reference=_one_hot,
+        dtypes=("int64", "int32"),
+        numbers=True,  # the result has the dtype of the number, e.g. float32
+    ),
 )

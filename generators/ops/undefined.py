@@ -122,6 +122,10 @@ def division(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     return False
 
 
+NEAR_POLE = 0.07
+"""Cosine of about 1.5."""
+
+
 def zero_operand(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """The sign of the infinity is that of the zero, which is not defined."""
     return bool((args[0] == 0).any())
@@ -130,6 +134,12 @@ def zero_operand(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 def pole(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     x, y = args[:2]
     return bool(((x == 0) & (y < 0)).any())
+
+
+def near_pole_of_tangent(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """The distance from the pole is rounded, and the tangent is the inverse of it."""
+    x = args[0].astype("float64")
+    return bool((np.abs(np.cos(x[np.isfinite(x)])) < NEAR_POLE).any())
 
 
 def angle_of_signed_zero(args: Sequence[Any], attrs: Any, result: Any) -> bool:
@@ -201,13 +211,17 @@ def _updates(attrs: Any) -> bool:
     return attrs is None or str(attrs.reduction) in ("update", "mean")
 
 
-def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
-    indices = args[1]
-    if _negative(indices):
-        return Behaviour.INDEX
+def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """Negative indices count from the end, as ONNX's, after which the operator is modelled."""
+    x, indices = args[:2]
     axes = range(indices.ndim) if attrs is None else (int(attrs.axis),)
-    again = any((np.diff(np.sort(indices, axis=axis), axis=axis) == 0).any() for axis in axes)
-    return _updates(attrs) and again
+    return _updates(attrs) and any(_again(indices, axis, x.shape[axis]) for axis in axes)
+
+
+def _again(indices: Any, axis: int, size: int) -> bool:
+    """An index stands twice along the axis, once perhaps as a negative one."""
+    places = np.sort(np.where(indices < 0, indices + size, indices), axis=axis)
+    return bool((np.diff(places, axis=axis) == 0).any())
 
 
 def repeated_row(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:

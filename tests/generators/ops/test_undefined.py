@@ -42,6 +42,8 @@ CASES: tuple[tuple[str, tuple[Any, ...], dict[str, Any] | None, bool], ...] = (
     ("right_shift", (ints(1, dtype="int8"), ints(8, dtype="int8")), None, True),
     ("right_shift", (ints(1), ints(8)), None, False),
     ("tan", (floats(1.57),), None, True),
+    ("tan", (floats(2.2),), None, False),
+    ("tan", (floats(4.71),), None, True),
     ("take", (floats(1, 2), ints(-1)), {"mode": "fast", "axis": 0}, True),
     ("take", (floats(1, 2), ints(-1)), {"mode": "wrap", "axis": 0}, False),
     ("scatter_elements", (ints(1, 2), ints(0, 0), ints(-1, -2)), None, True),
@@ -56,6 +58,18 @@ CASES: tuple[tuple[str, tuple[Any, ...], dict[str, Any] | None, bool], ...] = (
         (ints(1, 2), ints(0, 1), ints(-1, -2)),
         {"axis": 0, "reduction": "update"},
         False,
+    ),
+    (
+        "scatter_elements",
+        (ints(1, 2), ints(0, -1), ints(-1, -2)),
+        {"axis": 0, "reduction": "update"},
+        False,
+    ),
+    (
+        "scatter_elements",
+        (ints(1, 2), ints(1, -1), ints(-1, -2)),
+        {"axis": 0, "reduction": "update"},
+        True,
     ),
     (
         "scatter_elements",

@@ -227,3 +227,28 @@ def test_repeated_calls_end() -> None:
     args = [np.zeros(2, "float32"), np.array(MAX_DEPTH - 5, "int32")]
     with pytest.raises(TooLarge, match=f"more than {MAX_CALLS} calls"):
         Evaluator(Doubling).run("main", args)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
+def test_one_hot_has_the_dtype_of_its_number(dtype: str) -> None:
+    x = relax.Var("x", R.Tensor((2,), "int64"))
+    on, off = (relax.prim_value(tvm.tirx.const(number, dtype)) for number in (1, 0))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.one_hot(x, on, off, 2)))
+    found = Evaluator(builder.get()).run("main", [np.array([1, 0])])
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, [[0, 1], [1, 0]])
+
+
+def test_negative_indices_of_scatter_elements_count_from_the_end() -> None:
+    x, updates = (relax.Var(name, R.Tensor((3,), "float32")) for name in ("x", "updates"))
+    indices = relax.Var("indices", R.Tensor((3,), "int64"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, indices, updates]):
+        builder.emit_func_output(builder.emit(relax.op.scatter_elements(x, indices, updates)))
+    args = [np.zeros(3, "float32"), np.array([0, -1, 1]), np.arange(3, dtype="float32")]
+    np.testing.assert_array_equal(Evaluator(builder.get()).run("main", args), [0, 2, 1])
+    args[1] = np.array([0, -4, 1])
+    with pytest.raises(Undefined, match="index outside"):
+        Evaluator(builder.get()).run("main", args)
