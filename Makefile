@@ -32,7 +32,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find bench-silence build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find bench-silence bench-onnx build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -113,6 +113,10 @@ bench-find: $(INSTALLED)
 # The price of each rule of silence: true reports that it takes, false ones that it saves. An hour.
 bench-silence: $(INSTALLED)
 	$(BIN)/python -m bench.silence --write $(SILENCE)
+
+# ONNX's node tests: evaluator and build beside the expected values. ONNX=resize: only these.
+bench-onnx: $(INSTALLED)
+	$(BIN)/python -m bench.onnx $(ONNX)
 
 # MODULES=archive.tar.xz adds the largest modules of an archive of TVM JSON.
 bench-minimize: $(INSTALLED)
