@@ -426,6 +426,9 @@ class Expressions:
             return Value(text, a.dtype, lanes=a.lanes or b.lanes or c.lanes)
         if short in EXTERNAL:
             return self._external(str(args[0].value), list(args)[1:], dtype_of(expr.ty))
+        if short == "undef":
+            dtype = dtype_of(expr.ty)
+            return Value(f"undefined({dtype})", dtype, weak=dtype in INDEX)
         if short == "large_uint_imm":
             number = int(args[0].value) | int(args[1].value) << 32
             return Value(str(number), dtype_of(expr.ty), weak=True)

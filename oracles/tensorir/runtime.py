@@ -16,6 +16,7 @@ from ..errors import Mismatch, TooLarge, Undefined
 from .intrinsics import NAMES as INTRINSICS
 from .intrinsics import greater, lesser
 from .packed import NAMES as PACKED
+from .values import INDEX
 
 PATTERN = ContextVar("PATTERN", default=0x7F)
 """Every byte of memory that nothing has been written to: huge floats and integers, and NaN in
@@ -23,6 +24,9 @@ float16, so that a read shows."""
 
 OTHER = 0x11
 """Another pattern: results that differ with it depend on what nobody has written."""
+
+ZERO, NEGATIVE = 0x00, 0xF1
+"""Further ones: what is compared with unwritten memory may be the same for two large numbers."""
 
 CHUNK = 1 << 19
 """Lanes that run at once; more of them take turns, so that memory is bounded."""
@@ -97,15 +101,24 @@ def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """What stands for a value that nobody has computed: another one where `PATTERN` is `OTHER`."""
-    other = PATTERN.get() == OTHER
+    """What stands for a value that nobody has computed: another one for each `PATTERN`."""
+    pattern = PATTERN.get()
     if dtype.kind == "b":
-        return not other
+        return pattern not in (OTHER, ZERO)
     if dtype.kind in "iu":
-        return np.iinfo(dtype).max // (5 if other else 3)
-    if other:
-        return 3.0
-    return ml_dtypes.finfo(dtype).max if dtype.name == "float8_e4m3fn" else np.nan
+        info = np.iinfo(dtype)
+        numbers = {OTHER: info.max // 5, ZERO: 0, NEGATIVE: info.min // 7}
+        return numbers.get(pattern, info.max // 3)
+    floats = {OTHER: 3.0, ZERO: 0.0, NEGATIVE: -5.0}
+    usual = ml_dtypes.finfo(dtype).max if dtype.name == "float8_e4m3fn" else np.nan
+    return floats.get(pattern, usual)
+
+
+def undefined(dtype: Any) -> Any:
+    """The value of `T.undef()`, as scalars of the dtype are held."""
+    kind = np.dtype(dtype)
+    value = poison(kind)
+    return value if kind.name in INDEX else np.asarray(value, kind)[()]
 
 
 def region(
@@ -357,7 +370,7 @@ NAMES: Mapping[str, Any] = {
         function.__name__: function
         for function in (
             *(dims, shaped, mismatch, failed, too_large, alloc, region, offset, view),
-            *(span, chunks, own, put, fold_product),
+            *(span, chunks, own, put, fold_product, undefined),
         )
     },
 }

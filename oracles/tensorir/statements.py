@@ -484,8 +484,7 @@ VISIT: Mapping[type, Callable[[Any, Any], None]] = {
     ir.While: lambda t, s: t.while_(s),
     ir.IfThenElse: lambda t, s: t.condition(s),
     ir.SBlockRealize: lambda t, s: t.realize(s),
-    # Of all values, an element may keep its own.
-    ir.BufferStore: lambda t, s: None if is_undefined(s.value) else t.store(s),
+    ir.BufferStore: lambda t, s: t.store(s),
     ir.Bind: lambda t, s: t.bind(s.var, t.value(s.value)),
     ir.AllocBuffer: lambda t, s: t.allocate(s.buffer),
     ir.DeclBuffer: lambda t, s: t.declare_buffer(s),

@@ -27,17 +27,20 @@ from ..silence.inventory import RULES, of_error
 from ..silence.log import Silence, excused, is_loud, note, omit
 from ..silence.rule import SilenceRule
 from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
-from ..tensorir.runtime import OTHER, PATTERN
+from ..tensorir.runtime import NEGATIVE, OTHER, PATTERN, ZERO
 from ..tensorir.sanitizer.run import in_whole_numbers, wrapped_around
 from ..tensorir.sanitizer.runtime import OVERFLOW
 from ..text.messages import headline
 from ..violation import Journal, silent
-from .comparison import difference, exact, finite, leaves, perturbed
+from .comparison import difference, exact, finite, leaves, perturbed, where_same
 from .inputs import EXTREMES, TRIES, Kind, drawn, parameters_of
 from .relations import Rule
 
 PHASES = (0, 1, 2)
 """Ways to perturb: several, since one may happen to move nothing; each number goes up and down."""
+
+OTHERS = (OTHER, ZERO, NEGATIVE)
+"""Contents of unwritten memory; a defined element is the same for all of them."""
 
 TIGHT = Tolerance(
     float16=5e-3, float32=2e-5, float64=1e-10, reason="no operator on the way had to round"
@@ -136,14 +139,26 @@ class Expectation:
         over nothing writes the value that it begins with."""
         if self.kind is Kind.EMPTY and self._reduces:
             return True
-        token = PATTERN.set(OTHER)
+        again = self._over(OTHER)
+        return again is None or difference(self.result, again[0], (), TIGHT) is not None
+
+    @functools.cached_property
+    def _others(self) -> list[Any] | None:
+        """What the call gives with other memory; None where it is not known."""
+        if self.kind is Kind.EMPTY and self._reduces:
+            return None
+        found = [again for pattern in OTHERS if (again := self._over(pattern)) is not None]
+        return [result for (result,) in found] if len(found) == len(OTHERS) else None
+
+    def _over(self, pattern: int) -> tuple[Any] | None:
+        """What the call gives where memory that nothing has been written to holds this pattern."""
+        token = PATTERN.set(pattern)
         try:
-            again = self.evaluate()
+            return (self.evaluate(),)
         except (Unsupported, Mismatch, Undefined):
-            return True
+            return None
         finally:
             PATTERN.reset(token)
-        return difference(self.result, again, (), TIGHT) is not None
 
     @property
     def _reduces(self) -> bool:
@@ -254,7 +269,7 @@ class Expectation:
     def differs(self, actual: Any, tolerance: Tolerance | None = None) -> str | None:
         """What the first difference is: "values: expected ... but got ..."; or None.
 
-        A result that is arbitrary differs from none, and so does that of a module that overflows.
+        An arbitrary element differs from none, and so does the result of a module that overflows.
 
         Args:
             tolerance: see `bounds`.
@@ -269,11 +284,19 @@ class Expectation:
         found = difference(self.result, actual, shaken or (), allowed)
         if found is None or shaken is None:
             return None if excused(inventory.ROUNDING, close) else close
-        if self.arbitrary and excused(inventory.ARBITRARY, found):
+        if self.arbitrary and (found := self._of_defined(found, actual, allowed)) is None:
             return None
         if self.overflows and excused(inventory.OVERFLOW, found):
             return None
         return found
+
+    def _of_defined(self, found: str, actual: Any, allowed: Tolerance) -> str | None:
+        """The difference in the elements that do not depend on unwritten memory."""
+        defined = None
+        if self._others is not None:
+            same = where_same(self.result, self._others, actual)
+            defined = difference(self.result, same, self.shaken or (), allowed)
+        return None if defined is None and excused(inventory.ARBITRARY, found) else defined or found
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]

@@ -50,6 +50,23 @@ def test_what_nobody_has_written_differs_from_nothing(function: str, arbitrary: 
     assert e.arbitrary == arbitrary
     assert (e.differs(np.array([3, 5])) is None) == arbitrary
     assert e.differs(e.evaluate()) is None
+    assert e.differs(np.array([2, 4])) is not None  # the first element is written by both
+    assert e.differs(np.array([3, 4, 5])) is not None
+
+
+def test_what_is_compared_with_undefined_values_is_arbitrary_too() -> None:
+    @T.prim_func
+    def kernel(x: T.Buffer((2,), "int32"), y: T.Buffer((3,), "int32")):
+        v: T.let[T.int32] = T.undef()
+        y[0] = x[0]
+        y[1] = T.if_then_else(v > 0, 1, 2)
+        y[2] = v
+
+    e = Expectation(tvm.IRModule({"kernel": kernel}), "kernel", [np.array([3, 4], "int32")], None)
+    e.args.append(np.zeros(3, "int32"))
+    e.result = e.evaluate()
+    assert e.differs((e.result[0], np.array([3, 9, 9], "int32"))) is None
+    assert e.differs((e.result[0], np.array([4, 9, 9], "int32"))) is not None
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
