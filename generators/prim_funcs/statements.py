@@ -198,8 +198,14 @@ def _asserted(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> N
 
 def _undefined(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
     """An element that may be anything, until it is written: so are those that pad a buffer."""
-    if not task.output:
-        builder.buffer_store(task.target, tirx.call_intrin(task.dtype, "tirx.undef"), at)
+    value = tirx.call_intrin(task.dtype, "tirx.undef")
+    if c.flag(0.3):
+        value = builder.Bind(value)
+    elif c.flag(0.2):
+        held = own_buffer(c, task, (1,), name="held")
+        builder.buffer_store(held, value, [0])
+        value = held[0]
+    builder.buffer_store(task.target, value, at)
     _store(c, task, axes, at)
 
 

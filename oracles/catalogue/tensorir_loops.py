@@ -28,6 +28,7 @@ from .tensorir_common import (
     under,
     without_blocks,
 )
+from .tensorir_undefined import no_undefined_store
 
 
 def _ssa(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -205,7 +206,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=has(ir.AssertStmt),
         cost=0.1,
     ),
-    PassContract(name="s_tir.RemoveStoreUndef", stages=ANYWHERE, cost=0.1),
+    PassContract(
+        name="s_tir.RemoveStoreUndef",
+        stages=ANYWHERE,
+        looks_for=has(tvm.ir.Call, calls("tirx.undef")),
+        post=no_undefined_store,
+        cost=0.1,
+    ),
     PassContract(
         name="tirx.InlinePrivateFunctions",
         stages=ANYWHERE,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import textwrap
 from collections.abc import Iterator
 
 import pytest
 import tvm
+import tvm_ffi
 from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
@@ -112,6 +114,7 @@ NEEDS_MORE = (
     *("s_tir.ConvertSSA", "tirx.ConvertSSA", "s_tir.CompactBufferAllocation"),
     *("s_tir.LowerThreadAllreduce", "s_tir.MergeSharedMemoryAllocations"),
     *("tirx.SkipAssert", "tirx.AnnotateEntryFunc", "tirx.FP8ComputeLegalize"),
+    "s_tir.RemoveStoreUndef",
     *(contract.name for contract in tensorir_rare.CONTRACTS),
 )
 """What no generated module breaks by itself."""
@@ -419,3 +422,58 @@ def test_what_is_computed_in_bfloat16_is_legalized_before_its_storage(value: obj
     requires = CONTRACTS["tirx.BF16StorageLegalize"].requires
     assert "comes first" in requires(stores(value))
     assert requires(tirx.transform.BF16ComputeLegalize()(stores(value))) is None
+
+
+def stored(value: str) -> tvm.IRModule:
+    """A module that stores an undefined value, or nearly one, to an output."""
+    text = f"""
+        @I.ir_module(s_tir=True)
+        class Module:
+            @T.prim_func(s_tir=True)
+            def main(A: T.Buffer((2,), "int32")):
+                T.func_attr({{"global_symbol": "main"}})
+                u: T.let[T.int32] = T.undef()
+                held: T.int32 = T.undef()
+                row = T.alloc_buffer((4,), "int32")
+                row[1] = held
+                mixed = T.alloc_buffer((2,), "int32")
+                mixed[0] = u
+                mixed[1] = 5
+                A[0] = {value}
+                A[1] = 3
+    """
+    return tvm.script.from_source(textwrap.dedent(text), extra_vars={"I": I, "T": T})
+
+
+UNDEFINED = ("T.undef()", "u", "held", "row[2]", 'T.Cast("int32", T.Cast("int64", held))')
+
+
+@pytest.mark.parametrize("value", UNDEFINED)
+def test_no_store_of_an_undefined_value_is_left(value: str) -> None:
+    post = CONTRACTS["s_tir.RemoveStoreUndef"].post
+    call = PassCall("s_tir.transform.RemoveStoreUndef()")
+    mod = stored(value)
+    assert post(mod, mod, call) == "a store of an undefined value is left"
+    assert post(mod, without_undefined(mod), call) is None
+
+
+@pytest.mark.parametrize("value", ["mixed[1]", "1 + A[1]", "T.if_then_else(A[1] > 0, u, 2)"])
+def test_a_store_of_another_value_stays(value: str) -> None:
+    post = CONTRACTS["s_tir.RemoveStoreUndef"].post
+    mod = without_undefined(stored(value), only=("row", "held", "mixed"))
+    assert post(stored(value), mod, PassCall("s_tir.transform.RemoveStoreUndef()")) is None
+
+
+def without_undefined(
+    mod: tvm.IRModule, only: tuple[str, ...] = ("row", "held", "mixed", "A")
+) -> tvm.IRModule:
+    """The module without the stores of undefined values, as people would leave them out."""
+
+    def rewrite(store: tirx.BufferStore) -> tirx.Stmt:
+        name, index = str(store.buffer.name), int(store.indices[0])
+        if name not in only or (name, index) in (("mixed", 1), ("A", 1)):
+            return store
+        return tirx.Evaluate(tirx.IntImm("int32", 0))
+
+    body = tvm_ffi.structural_map(mod["main"].body, (tirx.BufferStore, rewrite), order="post")
+    return tvm.IRModule({"main": mod["main"].with_body(body)})
