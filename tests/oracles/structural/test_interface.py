@@ -9,6 +9,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
@@ -101,3 +102,30 @@ def test_only_kernels_that_the_host_launches_may_be_added() -> None:
     found = interface.functions(runs)
     assert found is not None
     assert "a public one is added" in found.title
+
+
+@I.ir_module
+class Two:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), w: R.Tensor((3,), "float32")):
+        R.func_attr({"num_input": 1})
+        return R.add(x, w)
+
+    @R.function
+    def other(x: R.Tensor((3,), "float32")):
+        return R.negative(x)
+
+
+def test_a_pass_that_takes_parameters_away_leaves_other_functions() -> None:
+    call = PassCall("BindParams('main', {'w': np.ones(3, 'float32')})")
+    contract = catalogue["BindParams"]
+    right = call.run(Two)
+    assert interface.signature(PassRuns(Two, (call,), contract, seen=Outcome(right))) is None
+    other = right["other"]
+    wrong = right.clone()
+    wrong["other"] = relax.Function(
+        other.params, other.body, relax.TensorType((3,), "int32"), other.is_pure, other.attrs
+    )
+    found = interface.signature(PassRuns(Two, (call,), contract, seen=Outcome(wrong)))
+    assert found is not None
+    assert "other" in found.detail
