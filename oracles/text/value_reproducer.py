@@ -18,7 +18,7 @@ from ..execute.lowering import DONE
 from ..execute.vectors import vectors_of, with_vectors
 from ..inspect import local_functions, nodes, ops_used, relax_functions
 from ..pipelines import steps
-from ..values.comparison import SENSITIVITY, leaves
+from ..values.comparison import leaves, sensitivity
 from ..values.expectation import Expectation
 from ..values.recipes import LARGE, is_large, recipe
 from .standalone import standalone
@@ -125,7 +125,7 @@ def bounds_of(
         shaken: see `Expectation.bounds`, which gives the last two arguments.
     """
     relative = max(_relative(x, tolerance) for x in [*_arrays(result), np.zeros(())])
-    return relative, relative + SENSITIVITY * _moved(result, shaken or ())
+    return relative, relative + _moved(result, shaken or ())
 
 
 def built_text(
@@ -296,10 +296,10 @@ def _relative(array: Any, tolerance: Tolerance) -> float:
 
 
 def _moved(result: Any, shaken: Sequence[Any]) -> float:
-    """How far a result moves with the smallest perturbation of its operators."""
+    """How far rounding may move a result, as its perturbed forms show."""
     return max(
         (
-            float(np.abs(a.astype("float64") - b.astype("float64")).max())
+            sensitivity(a) * float(np.abs(a.astype("float64") - b.astype("float64")).max())
             for one in shaken
             for a, b in zip(_arrays(result), _arrays(one), strict=False)
             if a.size and a.shape == b.shape and np.isfinite(a.astype("float64")).all()

@@ -14,6 +14,10 @@ from ..errors import Unsupported
 SENSITIVITY = 16
 """How many times the effect of the smallest perturbation is still rounding."""
 
+SENSITIVITY_OF_SHORT = 2
+"""The same of floats shorter than float32. A perturbation moves a bfloat16 by 3 %: 16 times as much
+is half of the value, so that 3 would pass for 2."""
+
 
 def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     """Floats moved by a few units in the last place, some up, some down; the rest as it is.
@@ -136,11 +140,17 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
         return bool(np.array_equal(want[firm], got[firm]))
     a, b = want.astype("float64"), got.astype("float64")
     allowed = getattr(bounds, str(want.dtype), bounds.float16) * (1 + np.abs(a))
+    times = sensitivity(want)
     with np.errstate(invalid="ignore"):
         for other in moved:
-            allowed = np.fmax(allowed, SENSITIVITY * np.abs(a - other.astype("float64")))
+            allowed = np.fmax(allowed, times * np.abs(a - other.astype("float64")))
         near = np.isfinite(a) & (np.abs(a - b) <= allowed)
         return bool((near | (np.isnan(a) & np.isnan(b)) | (a == b)).all())
+
+
+def sensitivity(array: Any) -> int:
+    """How many times the effect of the smallest perturbation on this array is still rounding."""
+    return SENSITIVITY if array.dtype.itemsize >= 4 else SENSITIVITY_OF_SHORT
 
 
 def bits(array: Any) -> Any:

@@ -73,6 +73,13 @@ def test_bfloat16_is_a_float() -> None:
     assert difference(one, array(2.0, dtype=ml_dtypes.bfloat16)) is not None
 
 
+def test_the_leeway_of_short_floats_is_not_half_of_their_value() -> None:
+    two = array(2.0, dtype=ml_dtypes.bfloat16)
+    shaken = [perturbed(two, phase) for phase in PHASES]
+    assert difference(two, array(3.0, dtype=ml_dtypes.bfloat16), shaken) is not None
+    assert difference(two, array(2.0625, dtype=ml_dtypes.bfloat16), shaken) is None
+
+
 def test_perturbed_moves_floats_by_a_few_units_and_nothing_else() -> None:
     value = (array(1.0, -2.0), array(3, dtype="int32"), (2, 3))
     floats, ints, shape = perturbed(value)
