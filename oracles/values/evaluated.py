@@ -41,6 +41,7 @@ from ..text.value_reproducer import evaluated_text, executed_text
 from ..violation import Case, Violation
 from ..vote import REFUSED, Verdict, hidden, is_run_by_builds, vote
 from . import blame
+from .comparison import difference as compared
 from .expectation import Expectation
 from .relations import Rule
 from .sides import drawn_again, rule_of, sides, tolerance_of
@@ -216,6 +217,9 @@ def _certain(difference: Difference, tolerance: Tolerance | None) -> bool:
         float32=FAR * bounds.float32,
         float64=FAR * bounds.float64,
     )
+    if tolerance is None and e.coarsely_shaken is None and e.shaken is not None:
+        # The numbers are beyond those of float16: the leeway of their own precision is known.
+        return compared(e.result, result, e.shaken, far) is not None
     return e.differs(result, far) is not None
 
 
