@@ -49,7 +49,8 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
         and (np.abs(moved[np.isfinite(moved)]) > float(ml_dtypes.finfo(np.float16).max)).any()
     ):
         raise Unsupported("numbers beyond those of float16")
-    return moved.astype(value.dtype)
+    # Of a tensor of rank 0 arithmetic makes a number, which no parameter takes.
+    return np.asarray(moved, value.dtype)
 
 
 def finite(value: Any) -> bool:

@@ -89,6 +89,13 @@ def test_perturbed_moves_floats_by_a_few_units_and_nothing_else() -> None:
     assert shape == (2, 3)
 
 
+def test_perturbed_leaves_a_tensor_of_rank_0_a_tensor() -> None:
+    moved = perturbed(np.array(16777215.0, "float32"))
+    assert isinstance(moved, np.ndarray)
+    assert moved.shape == ()
+    assert moved != 16777215.0
+
+
 def test_each_number_is_moved_up_and_down() -> None:
     """Else what float16 rounds up to 1 is no whole number for a floor behind it."""
     value = np.full((8, 2), 0.9998, "float32")
