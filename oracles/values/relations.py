@@ -14,6 +14,7 @@ import tvm
 from tvm import relax
 from tvm.ir import PrimType
 
+from ...generators.rewrite.nodes import reachable, references
 from ..catalogue.common import argument
 from ..contract import Relation
 from ..dtypes import dtype_of
@@ -155,13 +156,12 @@ def _bundled(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     return Rule(lambda name: name in after, otherwise)
 
 
-def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
-    """`main(x)` is `main(x, w)` with w bound; no rule where others call the function."""
+def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
+    """`main(x)` is `main(x, w)` with w bound; no rule for functions that call it."""
     target, table = ast.parse(call.expr, mode="eval").body.args  # type: ignore[attr-defined]
     bound: dict[str, Any] = eval(ast.unparse(table), {"np": np})
     function: str = ast.literal_eval(target)
-    if any(gvar.name_hint == function for gvar in global_vars(before)):
-        return None
+    calls = {str(gvar.name_hint): references(func) for gvar, func in before.functions_items()}
 
     def places(name: str) -> dict[int, Any]:
         if name != function:
@@ -180,7 +180,7 @@ def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | 
         return [place for place in range(len(before[name].params)) if place not in gone]
 
     return Rule(
-        applies=lambda name: name in after,
+        applies=lambda name: name in after and function not in reachable(calls, calls[name]),
         arguments=arguments,
         otherwise=lambda name: f"actual = run({name!r}, [args[i] for i in {left(name)}])",
     )

@@ -1,0 +1,35 @@
+"""Relations: the functions of a result that must give what those of the module gave."""
+
+from __future__ import annotations
+
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.oracles.contract import Relation
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values.relations import rule
+
+
+@I.ir_module
+class Called:
+    @R.function(private=True)
+    def inner(x: R.Tensor((3,), "float32"), w: R.Tensor((3,), "float32")):
+        return R.add(x, w)
+
+    @R.function
+    def outer(x: R.Tensor((3,), "float32")):
+        cls = Called
+        return cls.inner(x, x)
+
+    @R.function
+    def other(x: R.Tensor((3,), "float32")):
+        return R.negative(x)
+
+
+def test_only_who_calls_a_function_is_concerned_by_its_bound_parameters() -> None:
+    call = PassCall("BindParams('inner', {'w': np.ones(3, 'float32')})")
+    found = rule(Relation.BOUND_PARAMS, Called, Called, call)
+    assert found is not None
+    assert [found.applies(name) for name in ("other", "inner", "outer")] == [True, True, False]
+    assert found.text("other") == "actual = run('other', [args[i] for i in [0]])"
+    assert found.text("inner") == "actual = run('inner', [args[i] for i in [0]])"
