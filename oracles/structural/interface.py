@@ -75,7 +75,11 @@ def signature(runs: PassRuns) -> Violation | None:
 
 
 def attributes(runs: PassRuns) -> Violation | None:
-    """Attributes of public functions and of the module stay, as do its global infos."""
+    """Attributes of public functions and of the module stay, as do its global infos.
+
+    So do those of private functions that are otherwise the same: a pass that makes another function
+    may use its name.
+    """
     after = runs.changed_result()
     if after is None:
         return None
@@ -93,7 +97,38 @@ def attributes(runs: PassRuns) -> Violation | None:
         if wrong is not None:
             whose = f"an attribute of a public {type(old).__name__}"
             return _kind_of_loss(wrong, whose, name, after)
+    for name, old, new in _kept_privately(mod, after):
+        kind = type(old).__name__
+        wrong = _lost(_attrs(old), _attrs(new), f"attribute of a private {kind}")
+        if wrong is not None:
+            return _kind_of_loss(wrong, f"an attribute of a private {kind}", name, after)
     return None
+
+
+def _kept_privately(mod: tvm.IRModule, after: tvm.IRModule) -> Iterator[tuple[str, Any, Any]]:
+    """Private functions on both sides that differ in attributes alone."""
+    new = {str(gvar.name_hint): func for gvar, func in after.functions_items()}
+    for gvar, func in mod.functions_items():
+        name = str(gvar.name_hint)
+        other = new.get(name)
+        if is_public(func) or other is None or func.same_as(other) or not _attrs(func):
+            continue
+        if _same_but_attributes(func, other):
+            yield name, func, other
+
+
+def _same_but_attributes(old: Any, new: Any) -> bool:
+    if type(old) is not type(new) or not isinstance(old, relax.Function | tirx.PrimFunc):
+        return False
+    if tvm_ffi.structural_equal(old.attrs, new.attrs):
+        return False
+    return bool(tvm_ffi.structural_equal(_bare(old), _bare(new)))
+
+
+def _bare(func: Any) -> Any:
+    for name in _attrs(func):
+        func = func.without_attr(name)
+    return func
 
 
 def _replaced(name: str, after: tvm.IRModule) -> bool:
@@ -308,7 +343,8 @@ def _brief_signature(case: Case, violation: Violation) -> Iterator[str]:
 
 
 _ATTRIBUTE = re.compile(
-    r"the (?P<whose>module attribute|global info|attribute of a public \w+) (?P<key>\S+) "
+    r"the (?P<whose>module attribute|global info|attribute of a (?:public|private) \w+) "
+    r"(?P<key>\S+) "
     r"is (?P<what>lost|changed)"
 )
 
@@ -389,8 +425,15 @@ result = apply(mod)
 pairs = [(mod, result)]
 names = {gvar.name_hint: func for gvar, func in result.functions_items()}
 for gvar, func in mod.functions_items():
-    if func.attrs is not None and "global_symbol" in func.attrs and gvar.name_hint in names:
-        pairs.append((func, names[gvar.name_hint]))
+    new = names.get(gvar.name_hint)
+    if func.attrs is None or new is None:
+        continue
+    bare = [func, new]
+    for i, each in enumerate(bare):
+        for key in each.attrs.keys() if each.attrs is not None else ():
+            bare[i] = bare[i].without_attr(key)
+    if "global_symbol" in func.attrs or tvm.ir.structural_equal(*bare):
+        pairs.append((func, new))
 for old, new in pairs:
     kept = dict(new.attrs.items()) if new.attrs is not None else {}
     for key, value in old.attrs.items() if old.attrs is not None else ():

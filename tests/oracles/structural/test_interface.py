@@ -129,3 +129,34 @@ def test_a_pass_that_takes_parameters_away_leaves_other_functions() -> None:
     found = interface.signature(PassRuns(Two, (call,), contract, seen=Outcome(wrong)))
     assert found is not None
     assert "other" in found.detail
+
+
+def private(noalias: bool, *, twice: bool) -> tvm.IRModule:
+    """A private PrimFunc that may promise that its buffers do not alias."""
+
+    @T.prim_func(s_tir=True, private=True)
+    def kernel(A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+        for i in range(3):
+            B[i] = A[i] * T.float32(2)
+
+    @T.prim_func(s_tir=True, private=True)
+    def changed(A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+        for i in range(3):
+            B[i] = A[i] + A[i]
+
+    func = changed if twice else kernel
+    return tvm.IRModule({"kernel": func.with_attr("tirx.noalias", True) if noalias else func})
+
+
+@pytest.mark.parametrize(("twice", "reported"), [(False, True), (True, False)])
+def test_a_private_function_that_stays_keeps_its_attributes(twice: bool, reported: bool) -> None:
+    """A pass that makes another function may give it other attributes."""
+    runs = PassRuns(
+        private(True, twice=False),
+        (PassCall("ToNonDataflow()"),),
+        PassContract(name="loses"),
+        seen=Outcome(private(False, twice=twice)),
+    )
+    found = interface.attributes(runs)
+    assert (found is not None) == reported
+    assert found is None or found.key == ("an attribute of a private PrimFunc is lost",)
