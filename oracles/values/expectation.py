@@ -296,7 +296,9 @@ class Expectation:
         if self._others is not None:
             same = where_same(self.result, self._others, actual)
             defined = difference(self.result, same, self.shaken or (), allowed)
-        return None if defined is None and excused(inventory.ARBITRARY, found) else defined or found
+        if defined is None and excused(inventory.ARBITRARY, found):
+            return None
+        return defined or found
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
