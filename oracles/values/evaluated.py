@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import tvm
@@ -29,6 +29,7 @@ from ..identity import FailureKind
 from ..inspect import nodes, prim_funcs
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
+from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.inventory import of_error
 from ..silence.log import excused, note, omit
@@ -67,6 +68,8 @@ class Difference:
     """"values: expected ... but got ...", in general what kind of difference and which."""
     undefined: bool = False
     """The result has undefined behaviour, which compiled code would hide."""
+    overflows: bool = False
+    """In whole numbers both sides are the same."""
 
     @property
     def kind(self) -> str:
@@ -95,7 +98,7 @@ def evaluated(runs: PassRuns) -> Violation | None:
         if difference.undefined:
             verdict, note = hidden(before, after, tolerance)
         else:
-            verdict, reason = vote(before, after, tolerance, builds=builds)
+            verdict, reason = _voted(difference, tolerance, builds)
             note = f"The VM cannot confirm it: {reason}"
         if verdict is Verdict.SAME:
             if not difference.undefined:
@@ -116,12 +119,23 @@ def evaluated(runs: PassRuns) -> Violation | None:
     return None if found is None else _blaming(runs, found[0], tolerance, found[1])
 
 
+def _voted(
+    difference: Difference,
+    tolerance: Tolerance | None,
+    builds: Callable[[], bool] = lambda: False,
+) -> tuple[Verdict, str]:
+    before, after = difference.before, difference.after
+    return vote(before, after, tolerance, builds=builds, overflows=difference.overflows)
+
+
 def _shows_again(runs: PassRuns, difference: Difference, tolerance: Tolerance | None) -> bool:
     """Other numbers of the same kind show it, too: what a reduction over negative numbers alone
     gets wrong, no other kind shows."""
     other = drawn_again(runs, difference.before)
     again = None if other is None else _compared(*other, tolerance)
-    return again is not None and again.what == difference.what and _certain(again, tolerance)
+    if again is None or _is_of_simplifier(runs, again):
+        return False
+    return again.what == difference.what and _certain(again, tolerance)
 
 
 def _blaming(
@@ -151,8 +165,11 @@ def differences(runs: PassRuns) -> Iterator[Difference]:
     tolerance = tolerance_of(runs)
     for e, side in sides(runs):
         difference = _compared(e, side, tolerance)
-        if difference is not None:
-            yield difference
+        if difference is None:
+            continue
+        if _is_of_simplifier(runs, difference) and excused(inventory.OVERFLOW, difference.wrong):
+            continue
+        yield difference
 
 
 def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> Difference | None:
@@ -175,21 +192,16 @@ def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) ->
         if flaw(side.mod) is not None:
             return None  # another oracle reports that
         raise
-    wrong = e.differs(side.result, tolerance)
+    wrong = e.differs(side.result, tolerance) or _wraps(e, side, tolerance)
     if wrong is None:
         return None
-    if _only_overflows(e, side, tolerance) and excused(inventory.OVERFLOW, wrong):
-        return None
-    return Difference(e, side, wrong)
+    return Difference(e, side, wrong, overflows=_only_overflows(e, side, tolerance))
 
 
 def _only_overflows(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> bool:
     """The PrimFuncs of the result compute the same whole numbers, in types that may overflow.
 
-    TVM's simplifier takes for granted that what it makes of int32 and int64 stays in range, as
-    where `x - max(x, y)` becomes `min(0, x - y)` (src/arith/rewrite_simplify.cc:
-    'signed-overflow-is-UB lets those rules assume no wraparound'). A type that a pass has made
-    narrower must still be wide enough.
+    A type that a pass has made narrower must still be wide enough.
     """
     if _added(side.mod) - _added(e.mod):
         return False
@@ -197,6 +209,47 @@ def _only_overflows(e: Expectation, side: Expectation, tolerance: Tolerance | No
         return e.differs(side.in_whole_numbers, tolerance) is None
     except (Unsupported, Mismatch, Undefined):
         return False
+
+
+def _wraps(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> str | None:
+    """A difference that shows where numbers that are parameters wrap around in the result."""
+    if not any(isinstance(arg, int) and not isinstance(arg, bool) for arg in e.args):
+        return None
+    try:
+        value = side.wrapped_around
+    except (Unsupported, Mismatch, Undefined):
+        return None
+    wrong = e.differs(value, tolerance)
+    if wrong is not None:
+        side.result = value
+    return wrong
+
+
+def _is_of_simplifier(runs: PassRuns, difference: Difference) -> bool:
+    """TVM's simplifier may bring the overflow.
+
+    It takes for granted that what it makes of int32 and int64 stays in range, as where
+    `x - max(x, y)` becomes `min(0, x - y)` (src/arith/rewrite_simplify.cc: 'signed-overflow-is-UB
+    lets those rules assume no wraparound').
+    """
+    if not difference.overflows:
+        return False
+    if runs.contract.expressions:
+        return True
+    try:
+        return _is_simplified(difference.before, difference.after)
+    except (Unsupported, Mismatch, Undefined):
+        return False
+
+
+SIMPLIFIER = PassCall("tirx.transform.StmtSimplify()")
+
+
+def _is_simplified(e: Expectation, side: Expectation) -> bool:
+    """The simplifier alone makes the elements wrong that are wrong in the result."""
+    mod = SIMPLIFIER.run(e.mod)
+    alone = Expectation(mod, e.function, e.args, None, e.kind, wraps=True).wrapped_around
+    return compared(e.result, side.result, (alone,)) is None
 
 
 def _added(mod: tvm.IRModule) -> set[str]:
@@ -299,7 +352,7 @@ def _shown(case: Case) -> _Shown | None:
     rule = rule_of(runs)
     assert rule is not None, f"{call} has no rule for {runs.contract.relation}"
     tolerance = tolerance_of(runs)
-    seen = [d for d in found if vote(d.before, d.after, tolerance)[0] is Verdict.SAME]
+    seen = [d for d in found if _voted(d, tolerance)[0] is Verdict.SAME]
     return _Shown(seen or found, bool(seen), rule, tolerance, runs.direct.mod)
 
 

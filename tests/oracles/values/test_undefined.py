@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tvm
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
@@ -106,3 +107,42 @@ def test_a_narrower_type_must_be_wide_enough() -> None:
     )
     runs = PassRuns(faults.Products, (call,), contract_of(call), thorough=True)
     assert next(differences(runs)).kind == "values"
+
+
+def _of_quotients(factory: str, function: str) -> list[str]:
+    """The violations on the module with this function alone."""
+    mod = tvm.IRModule({function: faults.Quotients[function]})
+    call = PassCall(f"{factory}()", factory=f"{FILE}:{factory}")
+    return [each.key[0] for each in check(Case(mod, (call,)), oracles=["evaluated"])]
+
+
+@pytest.mark.parametrize("function", ["of_elements", "of_a_parameter"])
+def test_an_overflow_of_the_result_alone_is_no_excuse(function: str) -> None:
+    """In whole numbers it is right, and no simplifier has made it."""
+    assert _of_quotients("shifts_too_far", function) == ["values"]
+
+
+@pytest.mark.parametrize("function", ["of_elements", "of_a_parameter"])
+@pytest.mark.parametrize("factory", ["subtracts_and_adds", "multiplies_both"])
+def test_an_overflow_that_does_no_harm_is_left_alone(factory: str, function: str) -> None:
+    assert _of_quotients(factory, function) == []
+
+
+@I.ir_module
+class Distances:
+    @T.prim_func
+    def distances(
+        A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((8,), "int32")
+    ):
+        for i in range(4):
+            C[i] = A[i] - T.max(A[i], B[i])
+            C[i + 4] = T.floordiv(A[i], 7)
+
+
+def test_the_simplifier_is_no_excuse_for_another_overflow() -> None:
+    """It makes `min(0, A[i] - B[i])` of the difference; the pass changes the quotient."""
+    call = PassCall("shifts_too_far()", factory=f"{FILE}:shifts_too_far")
+    (violation,) = check(Case(Distances, (call,)), oracles=["evaluated"])
+    assert violation.key[0] == "values"
+    simplifies = PassCall("tirx.transform.StmtSimplify()")
+    assert check(Case(Distances, (simplifies,)), oracles=["evaluated"]) == []

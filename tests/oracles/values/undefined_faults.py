@@ -225,6 +225,61 @@ def narrows_products() -> Pass:
     return tvm.transform.module_pass(transform, opt_level=0, name="NarrowsProducts")
 
 
+@I.ir_module
+class Quotients:
+    @T.prim_func
+    def of_elements(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+        for i in range(6):
+            B[i] = T.floordiv(A[i], 7)
+
+    @T.prim_func
+    def of_a_parameter(n: T.int64, B: T.Buffer((1,), "int64")):
+        B[0] = T.floordiv(n, T.int64(7))
+
+
+def _of_quotients(name: str, change: Callable[[Any], Any]) -> Pass:
+    def transform(func: tirx.PrimFunc, mod: tvm.IRModule, context: Any) -> tirx.PrimFunc:
+        return func.with_body(tvm_ffi.structural_map(func.body, (tirx.FloorDiv, change)))
+
+    return tirx.transform.prim_func_pass(transform, opt_level=0, name=name)
+
+
+def _times(expr: Any, number: int) -> Any:
+    return tirx.Mul(expr, tirx.const(number, str(expr.ty.dtype)))
+
+
+def multiplies_both() -> Pass:
+    """x / 7 becomes (x * c) / (7 * c), of which code generation makes x / 7 again."""
+
+    def change(expr: Any) -> Any:
+        factor = 2 ** (27 if str(expr.ty.dtype) == "int32" else 59)
+        return tirx.FloorDiv(_times(expr.a, factor), _times(expr.b, factor))
+
+    return _of_quotients("MultipliesBoth", change)
+
+
+def shifts_too_far() -> Pass:
+    """x / 7 becomes a quotient that is cut off, of x + 7 * c: right until the sum overflows."""
+
+    def change(expr: Any) -> Any:
+        dtype = str(expr.ty.dtype)
+        shift = (2 ** (31 if dtype == "int32" else 63) - 1) // 7 - 2
+        total = tirx.Add(expr.a, tirx.const(7 * shift, dtype))
+        return tirx.Sub(tirx.Div(total, expr.b), tirx.const(shift, dtype))
+
+    return _of_quotients("ShiftsTooFar", change)
+
+
+def subtracts_and_adds() -> Pass:
+    """x / 7 becomes ((x - c) + c) / 7: what overflows comes back."""
+
+    def change(expr: Any) -> Any:
+        shift = tirx.const(2**30, str(expr.ty.dtype))
+        return tirx.FloorDiv(tirx.Add(tirx.Sub(expr.a, shift), shift), expr.b)
+
+    return _of_quotients("SubtractsAndAdds", change)
+
+
 FAULTS = {
     divides_by_what_may_be_zero: "division of an integer by zero",
     takes_what_may_be_outside: "index outside",
