@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from ...compat import ir
 from ...generators.ops import table
@@ -302,8 +303,8 @@ class Expectation:
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
         shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
-        # Of extremes even one sum may cancel out, and its rounding depends on the order.
-        moves = coarse or self.kind in EXTREMES
+        # Of these even one sum may cancel out, and its rounding depends on the order.
+        moves = coarse or self.kind in (*EXTREMES, Kind.DISTANT)
         try:
             return tuple(
                 self.evaluate([shake(arg) for arg in self.args] if moves else None, perturb=shake)
@@ -414,11 +415,14 @@ class Expectations:
             self._too_large.add((name, kind))
             return None
         first = list(Kind).index(kind)
-        for turn in range(TRIES if kind in EXTREMES else 1):
+        tries = TRIES if kind in EXTREMES else 2 if _has_numbers(self._mod[name]) else 1
+        for turn in range(tries):
             journal("evaluate")
             made = self._drawn(name, rule, kind, first + turn * len(Kind))
             if made is not None:
                 return made
+            if (name, kind) in self._too_large:
+                break
         if (name, kind) in self._too_large:
             gc.collect()  # a local function and its variables are a cycle that holds the tensors
         return None
@@ -435,7 +439,7 @@ class Expectations:
             usual = usual and (callable(value) or finite(value))
 
         try:
-            if kind is Kind.EMPTY and not _has_symbolic_sizes(func):
+            if kind is Kind.EMPTY and not (_has_symbolic_sizes(func) or _has_numbers(func)):
                 return None
             sizes = rule.sizes(name) if rule and rule.sizes else None
             args = drawn(func, kind, seed, sizes)
@@ -510,6 +514,12 @@ def _has_symbolic_sizes(func: relax.Function | tirx.PrimFunc) -> bool:
         shapes = [ty.shape for ty in types if isinstance(ty, tirx.BufferType)]
         return any(nodes(dim, tirx.Var) for shape in shapes for dim in shape)
     return bool(relax.analysis.defined_symbolic_vars(func))
+
+
+def _has_numbers(func: relax.Function | tirx.PrimFunc) -> bool:
+    """A parameter is an integer."""
+    types = (param.ty for param in func.params)
+    return any(isinstance(ty, PrimType) and "int" in str(ty.dtype) for ty in types)
 
 
 def executes(func: relax.Function | tirx.PrimFunc) -> bool:

@@ -1,7 +1,7 @@
 """Arguments for a function's parameters, in several kinds; the same for the same draw.
 
-All floats but the special values are small multiples of 1/8, so that sums and products of them are
-exact and no rounding hides or causes a difference.
+Most floats are small multiples of 1/8, so that sums and products of them are exact and no rounding
+hides or causes a difference.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Kind(enum.StrEnum):
     ENDS = "ends of the dtypes"  # the largest and least integers; floats next to 0
     PRECISION = "integers that floats round"  # those from which on a float does not hold them all
     NEGATIVE = "negative numbers"  # in [-3, -1], of which a 0 that fills up is the maximum
+    DISTANT = "a large mean and a small spread"  # differences and variances cancel out
 
 
 EXTREMES = (Kind.ENDS, Kind.PRECISION)
@@ -124,7 +125,7 @@ class _Drawing:
         if isinstance(param.ty, PrimType):
             dtype = dtype_of(str(param.ty.dtype))
             if dtype.kind in "iu":
-                return self._size(param)
+                return self._number(param, dtype)
             return self._numbers((), dtype, None).item()
         return self._draw(self._casts.get(param, param.ty), self._bounds.get(param))
 
@@ -148,6 +149,37 @@ class _Drawing:
         if isinstance(ty, relax.AnyType):
             return self._numbers((self._any_size(),), dtype_of("float32"), bound)
         raise Unsupported(f"parameter of type {type(ty).__name__}")
+
+    def _number(self, param: relax.Var, dtype: Any) -> int:
+        """An integer that is a parameter; every second draw it suits as a size."""
+        suits = self._kind in (Kind.WHOLE, Kind.POSITIVE) or self._seed // len(Kind) % 2 == 1
+        if suits or param in self._dims or any(param.same_as(dim) for dim in self._of_types):
+            return self._size(param)
+        counts = any(param.same_as(each) for each in self._counts)
+        info = np.iinfo(dtype)
+        few = _numbers_of(self._kind, 8 * dtype.itemsize, counts=counts)
+        among = [x for x in few if int(info.min) <= x <= int(info.max)]
+        if not among:
+            return self._size(param)
+        self._dims[param] = among[int(self._rng.integers(len(among)))]
+        return self._dims[param]
+
+    @functools.cached_property
+    def _of_types(self) -> list[Any]:
+        """The variables in the types of the parameters, which are sizes of tensors."""
+        return [var for param in self._func.params for var in nodes(param.ty, tirx.Var)]
+
+    @functools.cached_property
+    def _counts(self) -> list[Any]:
+        """The variables of which it depends how much is computed."""
+        if isinstance(self._func, relax.Function):
+            return list(nodes(self._func, tirx.Var))
+        blocks, names = nodes(self._func, ir.SBlock), nodes(self._func, tirx.Var)
+        types = [var.ty for var in names if isinstance(var.ty, tirx.BufferType)]
+        sizes = [loop.extent for loop in nodes(self._func, ir.For)]
+        sizes += [var.dom.extent for block in blocks for var in block.iter_vars]
+        sizes += [dim for ty in types for dim in ty.shape]
+        return [var for size in sizes for var in nodes(size, tirx.Var)]
 
     # Sizes
 
@@ -209,6 +241,10 @@ class _Drawing:
                 info = ml_dtypes.finfo(dtype)
                 least = [float(info.smallest_subnormal), float(info.tiny), float(info.eps), 0.0, 1]
                 return f"rng.choice({[*least, *(-x for x in least)]}, shape)"
+            case Kind.DISTANT:
+                digits = ml_dtypes.finfo(dtype).nmant
+                mean, unit = 2 ** (digits // 2 - 1), 2.0 ** (digits // 2 - digits + 6)
+                return f"({mean} + {unit} * rng.integers(-3, 4, shape))"
             case Kind.PRECISION:
                 # Of one sign: where large numbers cancel out, rounding decides on the result.
                 last = 2 ** (ml_dtypes.finfo(dtype).nmant + 1)
@@ -247,6 +283,8 @@ class _Drawing:
                 return "rng.integers(1, 4, shape)"
             case Kind.NEGATIVE if signed:
                 return "rng.integers(-3, 0, shape)"
+            case Kind.DISTANT:
+                return f"({100 if dtype.itemsize == 1 else 1000} + rng.integers(0, 4, shape))"
             case Kind.FRACTION if dtype.itemsize == 8:
                 # Neighbours that are equal in float32.
                 signs = "rng.choice([-1, 1], shape) * " if signed else ""
@@ -262,6 +300,32 @@ class _Drawing:
                     few += [int(info.min), int(info.max)]
                 return f"rng.choice({few}, shape)"
         return f"rng.integers({-3 if signed else 0}, 4, shape)"
+
+
+def _numbers_of(kind: Kind, bits: int, *, counts: bool) -> list[int]:
+    """Integers for a parameter that is one.
+
+    Args:
+        bits: of its dtype.
+        counts: as many iterations or elements may come of it.
+    """
+    match kind:
+        case Kind.EMPTY:
+            return [0]
+        case Kind.BOUNDARY:
+            return [0, 1, -1]
+        case Kind.NEGATIVE:
+            return [-1, -2, -3, -9]
+        case Kind.ENDS | Kind.PRECISION if counts:
+            return []
+        case Kind.ENDS:
+            return [end + x for end in (-(1 << bits - 1), (1 << bits - 1) - 2) for x in (0, 1)]
+        case Kind.PRECISION:
+            powers = [1 << power for power in (8, 11, 16, 24, 30, 31, 53, 62)]
+            return [sign * power + x for power in powers for sign in (1, -1) for x in (-1, 0, 1)]
+        case Kind.FRACTION:
+            return [5, 6, 7, 9, 10, 12] if counts else [-100, -57, 24, 57, 99, 100]
+    return [power + x for power in (4, 8, 16, 32) for x in (-1, 0, 1)]
 
 
 ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {

@@ -105,10 +105,10 @@ def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectatio
 
 
 def _comparable(runs: PassRuns, e: Expectation) -> bool:
-    """With less precision, NaN and infinities come and go, and extremes are rounded."""
+    """With less precision, NaN and infinities come and go; extremes and small spreads are rounded."""
     if runs.contract.relation is not Relation.LOOSE:
         return True
-    plain = e.kind not in (Kind.SPECIAL, *EXTREMES) and e.finite
+    plain = e.kind not in (Kind.SPECIAL, Kind.DISTANT, *EXTREMES) and e.finite
     return plain or not excused(inventory.LESS_PRECISE, str(e.kind))
 
 

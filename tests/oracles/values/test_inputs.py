@@ -10,6 +10,7 @@ import tvm
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.oracles.errors import TooLarge, Unsupported
 from relaxfuzz.oracles.values import inputs
@@ -151,6 +152,57 @@ def test_indices_are_in_range(kind: Kind) -> None:
     _, indices, number = draw("indexed", kind)
     assert 0 <= indices.min() <= indices.max() < 5
     assert isinstance(number, int)
+
+
+def test_small_differences_of_large_numbers() -> None:
+    (x,) = draw("floats", Kind.DISTANT)
+    assert abs(x.mean(dtype="float64") - 1024) < 0.1
+    assert 0 < x.std(dtype="float64") < 0.1
+    in_one_go = (x * x).mean(dtype="float32") - x.mean(dtype="float32") ** 2
+    assert abs(in_one_go / x.var(dtype="float64") - 1) > 0.5
+    _, y, z = draw("whole", Kind.DISTANT)
+    assert set(y) == set(z) == {100, 101, 102, 103}
+
+
+@I.ir_module
+class Numbers:
+    @T.prim_func
+    def counts(n: T.int32, A: T.Buffer((8,), "float32")):
+        for i in range(n):
+            A[i % 8] = T.float32(0)
+
+    @T.prim_func
+    def values(n: T.int32, A: T.Buffer((1,), "int32")):
+        A[0] = n
+
+    @T.prim_func
+    def sizes(n: T.int32, A: T.handle):
+        B = T.match_buffer(A, (n,), "float32")
+        B[0] = T.float32(0)
+
+
+def numbers(name: str, kind: Kind) -> set[int]:
+    return {drawn(Numbers[name], kind, draw * 2 * len(Kind))[0] for draw in range(30)}
+
+
+def test_numbers_that_are_parameters_are_of_all_kinds() -> None:
+    assert numbers("values", Kind.BOUNDARY) == numbers("counts", Kind.BOUNDARY) == {0, 1, -1}
+    assert numbers("values", Kind.EMPTY) == {0}
+    assert max(numbers("values", Kind.NEGATIVE)) < 0
+    assert numbers("values", Kind.ENDS) == {-(2**31), -(2**31) + 1, 2**31 - 2, 2**31 - 1}
+    near = numbers("values", Kind.PRECISION)
+    assert {2**16 - 1, 2**16 + 1, -(2**24)} & near
+
+
+def test_numbers_of_iterations_and_sizes_stay_small() -> None:
+    for kind in Kind:
+        assert max(numbers("counts", kind)) <= 33
+        assert {0, 1, 2, 3, 4} >= numbers("sizes", kind)
+
+
+def test_every_second_draw_suits_as_a_size() -> None:
+    for kind in Kind:
+        assert 0 <= drawn(Numbers["values"], kind, len(Kind))[0] <= 4
 
 
 def test_an_unknown_dtype_is_that_of_the_other_tensors() -> None:
