@@ -21,7 +21,7 @@ from . import relax_structure, relax_values, tensorir
 from .mutation import Changes, Mutation, by_kind, drawn
 from .planted import planted, thorough, usual
 from .samples import REAL, Sample, samples
-from .silence import rule
+from .silence import reasons, rule
 from .truth import EQUAL, UNKNOWN, truth
 
 MUTATIONS = by_kind([*relax_values.MUTATIONS, *relax_structure.MUTATIONS, *tensorir.MUTATIONS])
@@ -156,10 +156,12 @@ def judged(fault: Fault, sample: Sample, altered: tvm.IRModule, keep: Path | Non
         changed = truth(sample.mod, call, sample.result, altered)
         fields["truth"] = str(changed)
         if changed != EQUAL:
-            fields["rule"] = rule(changed, said.answers)
+            fields["rule"] = rule(str(changed), said)
     made = Fault(**fields)
     if keep is not None and (not made.reported or not made.usual):
-        made = Fault(**{**fields, "folder": _kept(made, sample, altered, keep)})
+        folder = _kept(made, sample, altered, keep)
+        (keep / folder / "silences.txt").write_text("\n".join(reasons(said)))
+        made = Fault(**{**fields, "folder": folder})
     return made
 
 

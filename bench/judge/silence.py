@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
 
-from relaxfuzz.oracles.silence.inventory import EXCUSES
-from relaxfuzz.oracles.silence.log import Answer
+from relaxfuzz.oracles.silence.log import Silence
 
 from .mutation import Changes
+from .planted import Said
+
+VALUES = ("evaluated", "sanitized", "executed")
 
 ASKED = {
     Changes.TYPE: ("functions", "signature"),
     Changes.FORM: ("well-formed",),
     Changes.ATTRIBUTE: ("attributes",),
-    Changes.EFFECT: ("effects",),
+    Changes.EFFECT: ("effects", *VALUES),
 }
-"""The oracles that are to see such a change."""
+"""The oracles that are to see such a change; `VALUES` see all others."""
 
-OF_VALUES = ("evaluated", "sanitized", "executed")
-"""Those that are to see any other."""
+NO_RULE = "no rule: compared, and found the same"
+NOT_ASKED = "no oracle is asked"
 
 
-def rule(changed: str, answers: Mapping[str, Answer]) -> str:
-    """The rule, by its name or in the oracle's own words."""
-    asked = ASKED[Changes(changed)] if changed in ASKED else OF_VALUES
-    mine = [answers[name] for name in asked if name in answers]
-    kept = Counter(
-        silence.rule
-        for answer in mine
-        for silence in answer.silences
-        if silence.report or silence.rule in EXCUSES
-    )
-    if kept:
-        return ", ".join(kept)
-    reasons = [f"{answer.oracle}: {answer.silent}" for answer in mine if answer.silent]
-    return "; ".join(reasons) or "no arguments that the module accepts show it"
+def rule(changed: str, said: Said) -> str:
+    """The name of the rule by which the oracle that is to see the change keeps quiet about it.
+
+    A rule that has kept a report back comes first, then one that has left something out.
+    """
+    names = ASKED.get(Changes(changed), VALUES) if changed in set(Changes) else VALUES
+    answers = [said.answers[name] for name in names if name in said.answers]
+    silences = [each for answer in answers for each in answer.silences]
+    held_back = [each.rule for each in silences if each.report]
+    left_out = [each.rule for each in silences]
+    return next(iter((*held_back, *left_out)), NO_RULE if answers else NOT_ASKED)
+
+
+def reasons(said: Said) -> Iterator[str]:
+    """A line for each silence of each oracle."""
+    for answer in said.answers.values():
+        for silence in answer.silences:
+            yield f"{answer.oracle}: {_text(silence)}"
+
+
+def _text(silence: Silence) -> str:
+    return ": ".join(filter(None, (silence.rule, silence.report, silence.why)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import tvm
 import tvm_ffi
+from tvm import tirx
 
 from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.contract import PassContract
@@ -84,7 +85,14 @@ def _interface(mod: tvm.IRModule) -> set[str]:
 
 
 def _same_types(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    return all(_same(a[name].ty, b[name].ty) for name in _interface(a))
+    return all(_same(_type(a[name]), _type(b[name])) for name in _interface(a))
+
+
+def _type(func: tvm.ir.BaseFunc) -> list[Any]:
+    """The types of parameters and result: a PrimFunc's own type may be an old one."""
+    if isinstance(func, tirx.PrimFunc):
+        return [param.ty for param in func.params]
+    return [func.ty]
 
 
 def _same(a: Any, b: Any) -> bool:

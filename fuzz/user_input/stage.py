@@ -81,7 +81,7 @@ def _has_threads(func: tirx.PrimFunc, seen: list[Any]) -> bool:
 
 
 def _is_packed(func: tirx.PrimFunc, seen: list[Any]) -> bool:
-    return attr(func, "calling_conv") == CALLED_BY_C
+    return bool(attr(func, "calling_conv") == CALLED_BY_C)
 
 
 def _is_split(func: tirx.PrimFunc, seen: list[Any]) -> bool:

@@ -105,7 +105,7 @@ def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectatio
 
 
 def _comparable(runs: PassRuns, e: Expectation) -> bool:
-    """With less precision, NaN and infinities come and go; extremes and small spreads are rounded."""
+    """With less precision, NaN and infinities come and go, extremes and small spreads go lost."""
     if runs.contract.relation is not Relation.LOOSE:
         return True
     plain = e.kind not in (Kind.SPECIAL, Kind.DISTANT, *EXTREMES) and e.finite
