@@ -68,11 +68,12 @@ def check(
     from ..process.local_pool import LocalPool
     from ..system.environment import HERE
 
-    environment = HERE
+    environment, everything = HERE, False
     if loud:
-        from ..session.silences import loud_environment, loud_rules
+        from ..session.silences import lifts_known, loud_environment, loud_rules
 
         environment = loud_environment(loud_rules(tuple(loud)))
+        everything = lifts_known(loud)
     with LocalPool(workers or cores(), wait=False, environment=environment) as pool:
         # These take as long as the workers take to start.
         from ..findings.known import Choice
@@ -88,6 +89,10 @@ def check(
             own=Relaxations(like=like, exempt=tuple(exempt or ())),
             pool=pool,
             out=out,
-            knowns=Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
+            knowns=Choice(
+                folders=tuple(known or ()),
+                shipped=not (no_known or everything),
+                update=known_update,
+            ),
             as_json=json,
         )

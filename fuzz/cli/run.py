@@ -115,7 +115,7 @@ def run(
     from ..session.fuzzing import Fuzzing
     from ..session.seeds import seeds as seeds_of
     from ..session.session import session
-    from ..session.silences import loud_rules
+    from ..session.silences import lifts_known, loud_rules
     from ..user_input.errors import UserError
     from ..user_input.options import CampaignOptions, Relaxations
     from ..user_input.targets import device_named, family_named, oracles_of, targets
@@ -146,7 +146,11 @@ def run(
     with session(
         out,
         workers or cores(),
-        Choice(folders=tuple(known or ()), shipped=not no_known, update=known_update),
+        Choice(
+            folders=tuple(known or ()),
+            shipped=not (no_known or lifts_known(loud)),
+            update=known_update,
+        ),
         as_json=json,
         where=where,
         loud=loud_rules(tuple(loud or ()), where),

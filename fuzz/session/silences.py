@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from ...oracles.silence.inventory import EXCUSES, EXEMPTION, REJECTION, RULES
+from ...oracles.silence.inventory import EXCUSES, EXEMPTION, KNOWN, REJECTION, RULES
 from ...oracles.silence.log import ALL, Answer, Silence, variables
 from ..output.readable import sentence
 from ..output.terminal import columns, counted
@@ -94,6 +94,11 @@ def loud_rules(names: tuple[str, ...], where: object | None = None) -> tuple[str
     if names and where is not None:
         raise UserError("--loud lifts rules in the workers of this machine, not in those of Dask")
     return names
+
+
+def lifts_known(names: Iterable[str] | None) -> bool:
+    """The records of TVM's known bugs are not to be used."""
+    return not {KNOWN.name, ALL}.isdisjoint(names or ())
 
 
 def loud_environment(rules: tuple[str, ...]) -> Environment:

@@ -233,8 +233,27 @@ UNSTABLE = SilenceRule(
     "the oracle `json` reports that",
 )
 
+KNOWN = SilenceRule(
+    "known",
+    SilenceKind.EXCUSE,
+    "a finding has the identity of a known bug",
+    "docs/known.md; the bug is counted and named instead",
+)
+
 # Not looked at
 
+SAMPLED = SilenceRule(
+    "sampled",
+    SilenceKind.BUDGET,
+    "a campaign asks the dearer oracles, and most kinds of arguments, in a sample of its checks",
+    "`cost` and `worth` in the records of the oracles; `relaxfuzz check` samples nothing",
+)
+NOT_REPEATED = SilenceRule(
+    "not-repeated",
+    SilenceKind.BUDGET,
+    "a report does not fail again in a fresh process",
+    "the summary counts such reports: nobody could reproduce them",
+)
 TOO_LARGE = SilenceRule(
     "too-large",
     SilenceKind.BUDGET,

@@ -9,6 +9,7 @@ from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..silence import inventory
 from ..silence.log import excused
+from ..text import messages
 from ..violation import Violation
 
 
@@ -17,8 +18,9 @@ def check(runs: PassRuns) -> Violation | None:
     error = runs.direct.error
     if error is None:
         return None
-    found = keys.exception(error)
-    return None if runs.rejected(error) and excused(inventory.REJECTION, found.title) else found
+    if runs.rejected(error) and excused(inventory.REJECTION, messages.headline(str(error))):
+        return None
+    return keys.exception(error)
 
 
 ORACLE = Oracle(
