@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tvm.script import ir as I
@@ -26,6 +27,14 @@ def test_each_rule_says_what_it_excuses_and_why(rule: inventory.SilenceRule) -> 
     assert rule.excuses
     assert rule.source
     assert rule.name == rule.name.lower().replace("_", "-").replace(" ", "-")
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "silence.md"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_each_rule_stands_in_the_documentation(rule: inventory.SilenceRule) -> None:
+    assert f"| `{rule.name}` | {rule.excuses} | {rule.source} |" in PAGE.read_text()
 
 
 def test_the_log_has_the_report_that_a_rule_kept_back() -> None:
