@@ -6,6 +6,8 @@ import dataclasses
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+import tvm
+
 from ..compat import availability
 from ..compat.drift import Drift, drift_of
 from ..generators.near import did_you_mean
@@ -19,7 +21,8 @@ from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud
-from .structural import idempotence
+from .structural import idempotence, well_formed
+from .structural.checkers import INFERENCE, inferred_flaw
 from .structural.inside import REWRITER, is_of_rewriter
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, exec_modes, executed, pipeline_values
@@ -110,7 +113,7 @@ def check(
     journal("given")
     known = given(case.mod)
     if known.flaw is not None:
-        return []
+        return _of_inference(case.mod, chosen, later)
     if len(case.calls) == 1:
         return _one(
             *(case, known, chosen, later, journal, contract, watch),
@@ -120,6 +123,19 @@ def check(
     off = availability.current().oracles
     asked = tuple(oracle for oracle in (*chosen, *later) if oracle.name not in off)
     return [each for each in _composed(case, asked, journal) if ORACLES[each.oracle] in asked]
+
+
+def _of_inference(
+    mod: tvm.IRModule, chosen: Sequence[Oracle], later: Sequence[Oracle]
+) -> list[Violation]:
+    """What makes the module ill-formed, where TVM's type inference does: nothing else is asked."""
+    own = well_formed.ORACLE
+    found = inferred_flaw(mod) if own in chosen else None
+    if found is None:
+        return []
+    asking(own.name)
+    _pass_over([oracle for oracle in (*chosen, *later) if oracle is not own], own.name)
+    return [found.blame(own.name, INFERENCE)]
 
 
 def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:

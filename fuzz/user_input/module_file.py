@@ -29,7 +29,7 @@ from ...compat.release import is_installed, tvm_version
 from ...compat.script import quick_frames
 from ...compat.serialization import load_json, save_json, upgraded_json
 from ...generators.seeds import pieces_of, whole_of
-from ...oracles.structural.checkers import flaw
+from ...oracles.structural.checkers import flaw, inferred_flaw
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
 from .errors import UserError
@@ -231,7 +231,9 @@ def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bo
     except BadGraph as error:
         raise BadModule(f"the module of '{sentence(origin)}' cannot be used: {error}") from None
     try:
-        _check(load_json(text), origin, well_formed)
+        mod = load_json(text)
+        # What TVM itself makes ill-formed is a finding of any check.
+        _check(mod, origin, well_formed and inferred_flaw(mod) is None)
     except (BadModule, MemoryError):
         raise
     except Exception as error:

@@ -14,8 +14,6 @@ from tvm.ir import Op
 
 from ...compat import ir
 from ...compat.script import read_script
-from ...generators.rewrite.nodes import same_functions
-from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from .. import keys
 from ..grades.grade import Grade
 from ..identity import FailureKind
@@ -24,7 +22,7 @@ from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..silence import inventory
 from ..silence.log import abstain, excused
-from ..structural.checkers import flaw, impossible_casts, may_be
+from ..structural.checkers import flaw, has_old_types, impossible_casts, may_be
 from ..text import messages
 from ..text.frames import Trace
 from ..text.halves import ran
@@ -61,7 +59,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
                 "more is known of the value of a match_cast, which fails: no script has that",
             )
             return None
-        broken = bool(casts) or (0 <= refused < _reached(runs.mod) and _has_old_types(mod))
+        broken = bool(casts) or (0 <= refused < _reached(runs.mod) and has_old_types(mod))
         unread = unreadable(mod, error)
         stale = refused >= 0 and not broken and _stale(runs.mod)
         if stale and excused(inventory.UNSCRIPTABLE, unread.title):
@@ -168,18 +166,6 @@ def _stale(mod: tvm.IRModule) -> bool:
         and not tvm_ffi.structural_equal(gvar.ty, func.ty, map_free_vars=True)
         for gvar, func in relax_functions(mod)
     )
-
-
-class _Inferred(Rewriter):
-    infers_all = True
-
-
-def _has_old_types(mod: tvm.IRModule) -> bool:
-    """A type says something else than what is inferred, or nothing can be inferred."""
-    try:
-        return not same_functions(mod, _Inferred(mod).rewritten())
-    except CannotRewrite:
-        return True
 
 
 TVMSCRIPT_ITSELF = "TVMScript"

@@ -9,10 +9,12 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import relax
-from tvm.ir import GlobalVar
+from tvm.ir import GlobalVar, PrimType
 from tvm.relax.analysis import BaseCheckResult, type_base_check
 
 from ...compat import ir
+from ...generators.rewrite.nodes import same_functions, without_undefined_dims
+from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ..inspect import attr, calls_of, global_vars, nodes, prim_funcs, relax_functions, tensor_types
 from ..text import frames, messages
 from ..text.frames import Trace
@@ -54,6 +56,56 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
     except Exception as error:
         return complaint(RELAX, error, mod)
     raise AssertionError("TVM's two forms of the checker disagree: only one refuses the module")
+
+
+INFERENCE = "type inference"
+"""Who is blamed for an ill-formed module of which nobody but TVM has written the types."""
+
+
+def inferred_flaw(mod: tvm.IRModule) -> Violation | None:
+    """What Relax's checker reports of a type that TVM itself infers.
+
+    The module says of its values what TVM infers of them, and is well-formed where it says less.
+    Whoever writes such calls, e.g. an importer, has no other module to write.
+    """
+    found = relax_flaw(mod)
+    if found is None:
+        return None
+    try:
+        written = has_old_types(mod) or flaw(_Weaker(mod).rewritten()) is not None
+    except MemoryError:
+        raise
+    except Exception:  # an ill-formed module may lack whatever a rewriter relies on
+        return None
+    return None if written else found
+
+
+def has_old_types(mod: tvm.IRModule) -> bool:
+    """A type says something else than what is inferred, or nothing can be inferred."""
+    try:
+        return not same_functions(mod, _Inferred(mod).rewritten())
+    except CannotRewrite:
+        return True
+
+
+class _Inferred(Rewriter):
+    infers_all = True
+
+
+class _Weaker(Rewriter):
+    """The types of calls and of bound variables without sizes that depend on a variable."""
+
+    def expr(self, expr: Any) -> Any:
+        """See `Rewriter`."""
+        made = super().expr(expr)
+        if not isinstance(made, relax.Call) or isinstance(made.ty, PrimType):
+            return made
+        weaker = without_undefined_dims(made.ty, [])
+        return relax.Call(made.op, made.args, made.attrs, made.ty_args, ret_ty=weaker)
+
+    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
+        """See `Rewriter`."""
+        return without_undefined_dims(super().annotation(owner, old, before, now), [])
 
 
 def tensor_ir_flaw(mod: tvm.IRModule) -> Violation | None:

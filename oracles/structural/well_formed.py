@@ -15,6 +15,7 @@ from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
 from .checkers import (
+    INFERENCE,
     OPERANDS,
     RELAX,
     TENSOR_IR,
@@ -106,6 +107,11 @@ for func in result.functions.values():
         assert functions.get(gvar.name_hint, result).same_as(gvar), f"{gvar} is no function"
 """
 
+
+def _ill_formed(violation: Violation) -> str:
+    return "mod" if violation.pass_name == INFERENCE else "the_pass(mod)"
+
+
 ORACLE = Oracle(
     name="well-formed",
     failure=FailureKind.ILL_FORMED,
@@ -135,5 +141,5 @@ for gvar, func in result.functions_items():
         defined = functions.get(other.name_hint)
         assert defined is not None and defined.same_as(other), f"{gvar} uses {other}, no function"
 """,
-    brief=lambda case, violation: complaint_text("the_pass(mod)", violation.key[0]),
+    brief=lambda case, violation: complaint_text(_ill_formed(violation), violation.key[0]),
 )

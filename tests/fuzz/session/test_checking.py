@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import tvm
-from tvm import te
+from tvm import relax, te
+from tvm.script import relax as R
 
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign import triage
@@ -178,3 +179,35 @@ def test_a_check_that_compares_nothing_has_a_code_of_its_own(
 ) -> None:
     code, _ = checked("ExpandTupleArguments")
     assert code == 4
+
+
+def test_what_tvms_type_inference_makes_ill_formed_is_a_finding(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, dims = (relax.Var(name, R.Tensor((1,), "int64")) for name in ("x", "dims"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, dims]):
+        with builder.dataflow():
+            shape = builder.emit(relax.op.tensor_to_shape(dims))
+            result = builder.emit_output(relax.op.broadcast_to(x, shape))
+        builder.emit_func_output(result)
+    path = tmp_path / "model.json"
+    path.write_text(save_json(builder.get()))
+    code = check_module(
+        path,
+        ("LegalizeOps",),
+        pipeline=None,
+        stage="raw",
+        oracles=None,
+        own=Relaxations(),
+        pool=pool,
+        out=tmp_path / "out",
+        knowns=Choice(shipped=False),
+        as_json=True,
+    )
+    assert code == 1
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (found,) = of(events, "finding")
+    assert found["pass"] == "type inference"
+    reproducer = (tmp_path / "out" / "reproducers").glob("*.py")
+    assert "relax.analysis.well_formed(Module)" in next(reproducer).read_text()
