@@ -19,7 +19,7 @@ from tvm.ir import PrimType
 
 from ...compat import ir
 from ...generators.values import elements
-from ..dtypes import dtype_of
+from ..dtypes import dtype_of, is_short_integer
 from ..errors import TooLarge, Unsupported
 from ..inspect import calls_of, nodes
 from ..tensorir.packed_api import is_packed, parameters
@@ -216,6 +216,8 @@ class _Drawing:
     # Numbers
 
     def _numbers(self, shape: tuple[int, ...], dtype: Any, bound: Any) -> Any:
+        if is_short_integer(dtype):
+            raise Unsupported(f"a parameter of {dtype}, of which a byte holds several")
         self._left -= math.prod(shape)
         if self._left < 0:
             raise TooLarge(f"arguments of more than {MOST} elements")

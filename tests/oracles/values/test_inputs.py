@@ -245,3 +245,11 @@ def test_an_axis_that_is_not_there_bounds_nothing() -> None:
         scattered = relax.op.scatter_elements(data, indices, data, axis=5)
         builder.emit_func_output(builder.emit(scattered))
     assert drawn(builder.get()["main"], Kind.WHOLE)[1].shape == (2, 3)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_an_integer_of_less_than_a_byte_is_refused_in_words(dtype: str) -> None:
+    x = relax.Var("x", relax.TensorType((3,), dtype))
+    func = relax.Function([x], relax.SeqExpr([], x), x.ty)
+    with pytest.raises(Unsupported, match=f"a parameter of {dtype}"):
+        drawn(func, Kind.WHOLE)
