@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import logging
 import re
@@ -59,10 +60,7 @@ class Imported:
 
 def node_tests(pattern: str = "") -> Iterator[NodeTest]:
     """The tests whose names match, in both forms; only one form where there is one input."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the references overflow on purpose
-        cases = collect_testcases(None)
-    for case in cases:
+    for case in _cases():
         if case.model is None or not case.data_sets or not re.search(pattern, case.name):
             continue
         inputs, outputs = (tuple(map(_value, values)) for values in case.data_sets[0])
@@ -70,6 +68,13 @@ def node_tests(pattern: str = "") -> Iterator[NodeTest]:
             model = case.model if form == "parameters" else _with_constants(case.model, inputs)
             if model is not None:
                 yield NodeTest(case.name, form, model, inputs, outputs, case.rtol, case.atol)
+
+
+@functools.cache
+def _cases() -> list[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the references overflow on purpose
+        return list(collect_testcases(None))
 
 
 def _value(value: Any) -> Any:
