@@ -55,12 +55,22 @@ def no_post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> None:
 
 
 PARTIAL: Mapping[str, str] = {
-    "fixpoint": "a second run may change the result, but neither raise nor break it",
     "chance": "each run may give another result",
     "values": "the result may compute other values",
     "allocations": "a buffer that parallel iterations share may become one of each of them later",
 }
 """What an exemption may name besides an oracle."""
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """A promise that the pass has nothing left to do on its own result."""
+
+    source: str
+    """Where it is promised: a docstring, a test of TVM, or the nature of the pass (it eliminates,
+    legalizes, simplifies, or does what its arguments ask for)."""
+    when: Callable[[tvm.IRModule, PassCall], bool] | None = None
+    """Only for these modules and arguments; None: always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +157,8 @@ class PassContract:
     sometimes: unlike `requires`, this takes no promise back. None: nearly every module has it."""
     relation: Relation = Relation.SAME
     post: Post = no_post
+    normal_form: NormalForm | None = None
+    """None: a second run may change the result, but neither raise nor break it."""
     reference: Reference | None = None
     lowers: bool = False
     """It is to leave nothing that neither the virtual machine's code generator nor a later pass of
@@ -189,6 +201,11 @@ class PassContract:
     def rejects(self, error: Exception, mod: tvm.IRModule) -> bool:
         """Whether the exception is a clean refusal of the module."""
         return any(each.covers(error, mod) for each in self.rejections)
+
+    def promises_normal_form(self, mod: tvm.IRModule, call: PassCall) -> bool:
+        """Whether a second run must give the result of the first one."""
+        form = self.normal_form
+        return form is not None and (form.when is None or form.when(mod, call))
 
     def exemption(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> Exemption | None:
         """Why what this oracle checks is not promised for the module and arguments."""

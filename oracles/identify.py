@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ..generators.ops import table
 from .catalogue import catalogue, parts
 from .catalogue.common import REWRITER
+from .grades.rule import decides
 from .identity import TYPES, FailureKind, Identity
 from .ingredients import ELEMENTWISE, INTERCHANGEABLE, of_family
 from .keys import computes
@@ -170,7 +171,8 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
     """A pass of the user's is blamed by its file and its name.
 
     Nothing is known of its code, so a wrong result is one class: ill-formed, of other types or
-    values, or refused by TVM on the way. An exception of its own has its function and line.
+    values, or refused by TVM on the way. An exception of its own has its function and line. A hint
+    is apart: it says nothing of what is wrong.
     """
     failure, site = failure_of(violation)
     condition, raised = violation.trace.condition, violation.raised
@@ -180,7 +182,7 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
     own = raised is not None and violation.trace.functions[-1:] == (raised.own,)
     if failure is FailureKind.RAISES and own:
         site = site[-1:]
-    elif failure in _RESULT:
+    elif failure in _RESULT and decides(violation.full_key):
         failure, site, condition = FailureKind.VALUES, (), ""
     return Identity(
         failure=failure,

@@ -76,6 +76,9 @@ class Oracle:
     """
     grade_of: Mapping[str, Grade] = field(default_factory=dict)
     """The grade of violations that are of another one, by the first part of their keys."""
+    hints: frozenset[str] = frozenset()
+    """First parts of the keys of violations that break no promise: they are reported, and decide no
+    exit code unless the oracle is asked by name."""
     cost: float = 0.0
     """Milliseconds of one check, roughly, as `make bench` measures it; the dearer, the rarer a
     campaign asks it."""

@@ -125,7 +125,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         what="Loops come twice, and so do the variables that they define, until these are renewed.",
         models="s_tir.transform.LoopPartition",
         stages=FLAT,
-        exempt=("fixpoint",),
     ),
     Specimen(
         make=renews_loops,

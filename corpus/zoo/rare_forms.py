@@ -471,7 +471,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         what="Moves a permute_dims behind concat, but does not permute an axis that is negative.",
         models="apache/tvm#19588: Normalize negative concat axis in ReorderPermuteDimsAfterConcat",
         needs=("concat along a negative axis", "permute_dims of every operand"),
-        exempt=("fixpoint",),  # what is behind one concat may stand before another
     ),
     Specimen(
         make=removes_arguments_of_impure_calls,

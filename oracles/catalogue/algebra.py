@@ -10,7 +10,7 @@ from tvm import relax
 
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Relation, Sought
+from ..contract import NormalForm, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
 from ..passcall import PassCall
 from .common import REWRITER, REWRITING, all_of, any_of, one_of
@@ -66,18 +66,11 @@ def _no_redundant_reshape(before: tvm.IRModule, after: tvm.IRModule, call: PassC
     return None
 
 
-MORE_TO_REWRITE = Exemption(
-    "fixpoint",
-    "what one run makes can match the pattern again, with operands that it made",
-    "docstrings: each names one rewriting, none promises that nothing is left to rewrite",
-)
-
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="AdjustMatmulOrder",
         stages=OPERATORS,
         looks_for=Sought(_several_matmuls, ("matmul",), (("matmul", "matmul"),)),
-        exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
         shares=REWRITER,
         cost=0.5,
@@ -86,7 +79,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="ExpandMatmulOfSum",
         stages=OPERATORS,
         looks_for=all_of("relax.add", "relax.matmul"),
-        exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
         shares=REWRITER,
         cost=0.3,
@@ -118,7 +110,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=OPERATORS,
         looks_for=Sought(_parallel_matmuls, ("matmul",)),
         post=_filtered,
-        exemptions=(MORE_TO_REWRITE,),
         inside=REWRITING,
         shares=REWRITER,
         cost=0.3,
@@ -128,6 +119,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=OPERATORS,
         looks_for=any_of("relax.reshape"),
         post=_no_redundant_reshape,
+        normal_form=NormalForm("docstring: 'remove redundant reshape operator'"),
         inside=REWRITING,
         shares=REWRITER,
         cost=0.3,
@@ -146,6 +138,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=any_of(*SLOW),
         relation=Relation.LOOSE,
         post=_made_fast,
+        normal_form=NormalForm(
+            "docstring: 'convert the expensive non linear functions to their fast but approximate "
+            "counterparts'"
+        ),
         cost=0.5,
     ),
 )

@@ -21,7 +21,7 @@ from ..inspect import (
 )
 from ..passcall import PassCall
 from ..reference.merge_composite_functions import merge_composite_functions
-from .common import DEAD_CODE, argument, kind, named_functions, spelled, without_dataflow
+from .common import argument, kind, named_functions, spelled, without_dataflow
 from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
@@ -384,7 +384,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: produces the runtime::Module with an annotated codegen",
                 lambda mod, call: bool(_of_codegens(mod)),
             ),
-            DEAD_CODE,
         ),
         inside=("DeadCodeElimination",),
         cost=0.5,
@@ -405,12 +404,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "an external function is called as the PrimFunc was, in its source text too",
                 "docstring: what matched is replaced with an ExternFunc call, which needs a name",
                 when=lambda mod, call: FIRST_MATCHED in call.expr,
-            ),
-            Exemption(
-                "fixpoint",
-                "the rest of a PrimFunc can match a pattern again",
-                "docstring: 'Split a PrimFunc into 2 parts', what matched and 'the rest of the "
-                "original PrimFunc'",
             ),
         ),
         cost=0.5,

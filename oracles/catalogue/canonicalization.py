@@ -12,7 +12,7 @@ from ...generators.choices import Choices
 from ...generators.rewrite.dims import Resized
 from ...generators.rewrite.nodes import reachable, references
 from ...generators.rewrite.rewriter import CannotRewrite
-from ..contract import Exemption, PassContract, Rejection
+from ..contract import PassContract, Rejection
 from ..inspect import bindings_of, blocks_of, is_public, nodes, relax_functions
 from ..passcall import PassCall
 from ..text import messages
@@ -197,15 +197,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 outside=True,
             ),
         ),
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "a constant is put into uses only once its variable is a dataflow variable, which "
-                "the first run makes it",
-                "docstring: uses of y and z are replaced in 'y = x and z = y', match casts and "
-                "tuple indices are simplified (see the post-condition); constants are no part",
-            ),
-        ),
         cost=0.2,
     ),
     PassContract(
@@ -214,13 +205,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_dead_code_elimination,
         stages=PURE,
         post=_no_dead_code,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "the post-condition reports what the first run left",
-                "docstring: 'Unused local VarBindings' and 'Unused Relax functions' go",
-            ),
-        ),
         cost=0.2,
     ),
     PassContract(
@@ -229,15 +213,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("EliminateCommonSubexpr()", "EliminateCommonSubexpr(call_only=True)"),
         stages=PURE,
         post=_no_common_calls,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "two aliases of one variable are common subexpressions too: the second becomes an "
-                "alias of the first",
-                "docstring: 'Eliminate common subexpressions'; nothing is promised of the aliases "
-                "that it leaves",
-            ),
-        ),
         cost=0.2,
     ),
     PassContract(
@@ -250,14 +225,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=PURE,
         post=_converted,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "it runs CanonicalizeBindings inside, which has none",
-                "docstring: 'converts consecutive dataflow operations inside binding blocks into "
-                "dataflow blocks' (see the post-condition)",
-            ),
-        ),
         inside=("CanonicalizeBindings",),
         cost=0.2,
     ),
@@ -268,14 +235,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE,
         requires=without_dataflow,
         post=_only_sorted,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "bindings that neither order nor direction ranks may come in any order",
-                'docstring: order is "depth-first" or "breadth-first", direction "from-inputs" or '
-                '"from-outputs"; nothing more is promised of the order',
-            ),
-        ),
         cost=0.2,
     ),
 )

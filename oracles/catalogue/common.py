@@ -14,7 +14,7 @@ from tvm import relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, Sought, Variants
+from ..contract import Sought, Variants
 from ..inspect import has_dataflow, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
@@ -30,12 +30,6 @@ REWRITING = ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeEliminat
 
 REWRITER = "PatternMatchingRewriter"
 """Rewriting by patterns, which renews the types of a function in which no pattern matches, too."""
-
-DEAD_CODE = Exemption(
-    "fixpoint",
-    "it runs DeadCodeElimination inside, one run of which can leave what the next one removes",
-    "the pass's source; such runs are reported under DeadCodeElimination itself",
-)
 
 
 def one_of(*expressions: str) -> Variants:

@@ -9,7 +9,7 @@ from ...compat import ir
 from ...compat.structural import structural_equal
 from ...generators.choices import Choices
 from ...generators.stages import DEVICE, Stage, expression
-from ..contract import Exemption, PassContract, Rejection
+from ..contract import Exemption, NormalForm, PassContract, Rejection
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
@@ -244,6 +244,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.LowerCrossThreadReduction",
         stages=(Stage.SCHEDULED,),
         looks_for=has(ir.For, _is_bound),
+        normal_form=NormalForm(
+            "docstring: 'Lower cross-thread reduction from thread bindings to intrinsic function "
+            "calls'"
+        ),
         rejections=(
             Rejection(
                 "requires all the reduction-related loops to be the deepest",
@@ -270,6 +274,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.UnifyThreadBinding",
         stages=(Stage.THREADS_LIFTED, Stage.THREADS_UNIFIED),
         looks_for=has(ir.For, _is_bound),
+        normal_form=NormalForm("docstring: 'Unify all the thread bindings'"),
         cost=0.2,
     ),
     PassContract(
@@ -286,15 +291,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=(Stage.DEVICE_LOOPS_LOWERED, Stage.DEVICE_ENTRY, Stage.SYNCHRONIZED),
         synchronizes=_scope,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "barriers of a warp that are there are not seen: a second run puts more",
-                "src/s_tir/transform/storage_access.cc takes down a tvm_storage_sync unless its "
-                "scope is warp",
-                lambda mod, call: _scope(call) == "warp",
-            ),
-        ),
         rejections=(
             Rejection(
                 "Cannot insert syncs inside condition",
@@ -310,6 +306,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.SYNCHRONIZED,),
         synchronized=True,
         post=_allreduced,
+        normal_form=NormalForm("docstring: 'Lower cross thread allreduce'"),
         cost=0.3,
     ),
     PassContract(
@@ -326,6 +323,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=with_target,
         stages=(Stage.DEVICE_SPLIT,),
         synchronized=True,
+        normal_form=NormalForm(
+            "docstring: 'Lower warp memory access to low-level device related function calls'"
+        ),
         cost=0.2,
     ),
 )

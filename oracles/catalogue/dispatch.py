@@ -13,11 +13,11 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Post, Reference, Rejection, Sought
+from ..contract import Exemption, NormalForm, PassContract, Post, Reference, Rejection, Sought
 from ..inspect import attr, calls_of, is_public, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
-from .common import DEAD_CODE, any_of, one_of
+from .common import any_of, one_of
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -183,6 +183,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=any_of("relax.hint_on_device", "relax.to_vdevice", traits=[Trait.VDEVICES]),
         post=_hints_realized,
         reference=Reference(_documented_devices, unique=True),
+        normal_form=NormalForm(
+            "docstring: 'Propagate virtual device information': hints become types"
+        ),
         rejections=(
             Rejection(
                 r"The target VDevice in the GlobalInfos was not found"
@@ -213,6 +216,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             lambda mod: bool(mod.global_infos.get("vdevice")), traits=(Trait.VDEVICES,)
         ),
         post=_vdevice_updated,
+        normal_form=NormalForm("docstring: 'Update virtual device': to the one that is asked for"),
         exemptions=(
             Exemption("attributes", "replaces a device", "docstring: 'Update virtual device.'"),
             Exemption("signature", "replaces a device", "docstring: 'Update virtual device.'"),
@@ -230,6 +234,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of(*SORT_AND_SCAN),
         post=_dispatched(*SORT_AND_SCAN),
+        normal_form=NormalForm(
+            "docstring: 'dispatch scan and sort operators to platform dependent implementation'"
+        ),
         rejections=(UNKNOWN_SHAPE,),
         cost=1.0,
     ),
@@ -239,6 +246,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of("relax.multinomial_from_uniform"),
         post=_dispatched("relax.multinomial_from_uniform"),
+        normal_form=NormalForm(
+            "docstring: operators are dispatched 'to platform dependent implementation'"
+        ),
         rejections=(
             UNKNOWN_SHAPE,
             Rejection(
@@ -253,7 +263,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_free_buffers,
-        exemptions=(DEAD_CODE,),
         inside=("DeadCodeElimination",),
         cost=0.7,
     ),
@@ -271,7 +280,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         exemptions=(
-            DEAD_CODE,
             Exemption(
                 "functions",
                 "the parts of a public PrimFunc are public too",
@@ -287,6 +295,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_scopes_agree,
+        normal_form=NormalForm(
+            "docstring: 'updates the var_buffer mapping of PrimFunctions from the call_tir info', "
+            "after which the two agree"
+        ),
         cost=0.7,
     ),
     PassContract(
@@ -295,13 +307,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_attach_extern_modules,
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_attached,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "attaches the modules once more",
-                "the name: it attaches what it is given",
-            ),
-        ),
         cost=0.1,
     ),
 )

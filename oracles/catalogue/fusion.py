@@ -10,7 +10,7 @@ from tvm import relax, tirx
 from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Sought
+from ..contract import Exemption, NormalForm, PassContract, Rejection, Sought
 from ..inspect import (
     attr,
     calls_of,
@@ -24,7 +24,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
-from .common import DEAD_CODE, all_of, spelled
+from .common import all_of, spelled
 
 MAX_DEPTH = "relax.FuseOps.max_depth"
 MAX_FUSED_OPS = 256
@@ -141,15 +141,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_fuse_ops,
         stages=(Stage.ANNOTATED, Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_grouped,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "once dead code is gone, or a group has become one call, more calls fit together",
-                "fuse_ops.cc warns: 'There are dead codes in the current IRModule, please run the "
-                "DeadCodeElimination Pass before FuseOps'; docs/arch/fusion.rst promises no "
-                "greatest groups",
-            ),
-        ),
         cost=0.4,
     ),
     PassContract(
@@ -158,7 +149,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
         post=_groups_lowered,
         exemptions=(
-            DEAD_CODE,
             Exemption(
                 "functions",
                 "a group that is public becomes a private PrimFunc",
@@ -203,6 +193,9 @@ CONTRACTS: tuple[PassContract, ...] = (
             ("reshape", "flatten", "expand_dims", "squeeze"),
         ),
         post=_reshapes,
+        normal_form=NormalForm(
+            "docstring: 'Convert all reshape-like call_tir to VM reshape operator call'"
+        ),
         cost=0.2,
     ),
     PassContract(

@@ -166,8 +166,6 @@ _LOWERED = _by_steps(
     "functions",
     "signature",
     "attributes",
-    "idempotent",
-    "fixpoint",
     "renaming",
     "isolation",
     "builds",

@@ -13,7 +13,7 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Rejection, Sought
+from ..contract import Exemption, NormalForm, PassContract, Rejection, Sought
 from ..inspect import attr, calls_of, ops_used, prim_funcs
 from ..passcall import PassCall
 from .common import REWRITER, REWRITING, any_of, definition
@@ -201,6 +201,16 @@ def _with_one_output(mod: tvm.IRModule) -> list[tuple[str, list[str]]]:
     return found
 
 
+def _replaced(mod: tvm.IRModule) -> str | None:
+    """Docstring, op_buffer_transforms: layouts of the buffers of the PrimFunc that is replaced.
+
+    What replaces it has its operator_name too, and bears the name that alter_op_impl.cc gives it.
+    """
+    if any("_replacement" in str(gvar.name_hint) for gvar, _ in prim_funcs(mod)):
+        return "a PrimFunc that has replaced another one: its buffers have the new layouts already"
+    return None
+
+
 def _gives_one_tensor(call: relax.Call) -> bool:
     return isinstance(call.ty_args[0], relax.TensorType)
 
@@ -211,6 +221,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_convert_layout,
         stages=(Stage.RAW,),
         looks_for=any_of(*LAYOUTS),
+        normal_form=NormalForm(
+            "docstring, desired_layouts: 'a map from the name of the op to the desired layout', "
+            "which is asked for"
+        ),
         rejections=(
             Rejection(
                 "Unsupported initial layout|Only support (?:static|known) ", "the message itself"
@@ -230,16 +244,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_alter_op_impl,
         no_variants="it has no PrimFunc whose operator_name or shape allows another implementation",
         stages=(Stage.RAW, Stage.LEGALIZED),
+        requires=_replaced,
         looks_for=Sought(
             lambda mod: any(_replaceable(mod)) or bool(_with_one_output(mod)),
             traits=(Trait.CALL_TIR,),
-        ),
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "the replacement has the operator_name too, and takes another layout",
-                "docstring: replaces all PrimFuncs with a matching operator_name",
-            ),
         ),
         cost=0.6,
     ),
@@ -247,6 +255,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="OptimizeLayoutTransform",
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of("relax.layout_transform"),
+        normal_form=NormalForm("docstring: 'remove redundant transform layout operators'"),
         inside=REWRITING,
         shares=REWRITER,
         cost=0.3,

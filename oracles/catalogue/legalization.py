@@ -16,7 +16,7 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.rewrite.nodes import used_vars
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Post, Rejection, Sought, Variants
+from ..contract import Exemption, NormalForm, PassContract, Post, Rejection, Sought, Variants
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..inspect import (
@@ -36,7 +36,7 @@ from ..inspect import (
 from ..passcall import PassCall
 from ..tensorir import SMALL, sanitize, translate
 from ..values.inputs import Kind, drawn
-from .common import DEAD_CODE, any_of, argument, named_functions, spelled
+from .common import any_of, argument, named_functions, spelled
 
 APPLY = "relax.transform.apply_legalize_ops"
 
@@ -329,6 +329,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(_has_legalizable),
         post=_legalized,
         lowers=True,
+        normal_form=NormalForm(
+            "docstring: 'Legalize high-level operator calls in Relax functions to call_tir'"
+        ),
         exemptions=(FALSE_BOUNDS,),
         rejections=(
             REFUSED_OPERANDS,
@@ -350,6 +353,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.ANNOTATED, Stage.TIR_FUSED),
         looks_for=Sought(_has_no_op_pattern),
         post=_annotated,
+        normal_form=NormalForm(
+            "tvm/relax/transform.h: annotates PrimFuncs that have no op_pattern yet"
+        ),
         cost=0.2,
     ),
     PassContract(
@@ -358,6 +364,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW,),
         looks_for=any_of(*DECOMPOSED),
         post=_decomposed(*DECOMPOSED),
+        normal_form=NormalForm("docstring: 'Decompose composite operators'"),
         exemptions=(
             Exemption(
                 "values",
@@ -374,6 +381,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW,),
         looks_for=any_of(*DECOMPOSED_FOR_TRAINING),
         post=_decomposed(*DECOMPOSED_FOR_TRAINING),
+        normal_form=NormalForm("docstring: 'Decompose composite operators'"),
         exemptions=(
             Exemption(
                 "values",
@@ -389,7 +397,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_folded,
         exemptions=(
-            DEAD_CODE,
             FALSE_BOUNDS,
             Exemption(
                 "chance",

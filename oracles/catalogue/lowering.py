@@ -11,7 +11,7 @@ from tvm import relax, tirx
 from ...compat import ir
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
+from ..contract import Exemption, NormalForm, PassContract, Reference, Rejection, Relation, Sought
 from ..inspect import (
     attr,
     bindings_of,
@@ -206,6 +206,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(*DATAFLOW, Stage.IMPERATIVE),
         post=_no_dataflow,
+        normal_form=NormalForm(
+            "docstring: 'Transform all dataflow structure to non-dataflow version'"
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -215,6 +218,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Docstring: "Should be used after ToNonDataflow()".
         requires=_after_to_non_dataflow,
         post=_forced_pure,
+        normal_form=NormalForm(
+            "docstring: 'unwrap all pure override ops into the normal versions'"
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -222,6 +228,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(Stage.IMPERATIVE, Stage.REWRITTEN),
         post=_tensors_allocated,
+        normal_form=NormalForm(
+            "docstring: 'Perform explicit tensor allocation for call_tir and call_dps_packed'"
+        ),
         cost=0.2,
     ),
     PassContract(
@@ -230,6 +239,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.KILLED, Stage.BUILTINS_LOWERED),
         relation=Relation.LOWERED,
         post=_vm_intrinsics,
+        normal_form=NormalForm("docstring: 'Lowering generic intrinsic to VM intrinsics'"),
         rejections=(
             Rejection(
                 r"should have been lowered earlier using the 'relax\.transform\.LowerAllocTensor'",
@@ -244,6 +254,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
         looks_for=Sought(_has_numbers, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
         post=_prim_values_computed,
+        normal_form=NormalForm("docstring: 'Compute all R.prim_value instances'"),
         cost=0.1,
     ),
     PassContract(
@@ -260,12 +271,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "python/tvm/relax/backend/cpu_generic/pipeline.py: operators are dispatched and "
                 "legalized before",
                 when=lambda mod, call: any(map(computes, ops_used(mod))),
-            ),
-            Exemption(
-                "idempotent",
-                "each run puts the checks of the parameters' types at the head of the functions",
-                "tests/python/relax/test_backend_transform_shape_lower.py: every function's body "
-                "starts with the checks of its parameters",
             ),
             Exemption(
                 "renaming",
@@ -290,12 +295,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_symbols_attached,
         reference=Reference(_right_symbols, unique=True),
         exemptions=(
-            Exemption(
-                "idempotent",
-                "each run puts the module's system_lib_prefix before the names of PrimFuncs",
-                "tvm/ir/module.h, kSystemLibPrefix: passes put it before the names",
-                when=lambda mod, call: bool(mod.attrs and mod.attrs.get("system_lib_prefix")),
-            ),
             Exemption(
                 "functions",
                 "makes private functions public, and puts the system_lib_prefix before names",

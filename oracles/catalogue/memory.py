@@ -14,7 +14,7 @@ from tvm import relax, tirx
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Relation, Sought
+from ..contract import Exemption, NormalForm, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, nodes, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
@@ -282,6 +282,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(Stage.PLANNED, Stage.REWRITTEN, Stage.ALLOCATED),
         post=_alloc_lowered,
+        normal_form=NormalForm(
+            "docstring: 'If no `R.builtin.alloc_tensor` are present, this pass has no effect', "
+            "and it lowers all"
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -289,14 +293,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(Stage.ALLOCATED, Stage.PLANNED, Stage.KILLED),
         post=_all_killed,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "it runs CanonicalizeBindings inside, which has none",
-                "docstring: 'Drop all tensor/storage objects after last use' (see the "
-                "post-condition)",
-            ),
-        ),
         inside=("CanonicalizeBindings",),
         cost=0.3,
     ),
@@ -308,12 +304,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LOWERED,
         post=_graphs,
         exemptions=(
-            Exemption(
-                "idempotent",
-                "a region that was lifted is a function that has such regions again",
-                "docstring: lifts the regions into new functions",
-                when=lambda mod, call: bool(call.config.get(CUDA_GRAPH)),
-            ),
             Exemption(
                 "function-order",
                 "numbers the regions of all functions as it meets them",

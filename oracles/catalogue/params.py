@@ -14,7 +14,7 @@ from ...generators.choices import Choices
 from ...generators.rewrite.nodes import defined_symbolic_vars
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Reference, Rejection, Relation, Sought
+from ..contract import Exemption, NormalForm, PassContract, Reference, Rejection, Relation, Sought
 from ..inspect import (
     attr,
     complete,
@@ -30,7 +30,6 @@ from ..reference.grouping import IN_PLACE
 from ..reference.lift_transform_params import lift_transform_params
 from .common import (
     CLEANUP,
-    DEAD_CODE,
     PURE,
     argument,
     named_functions,
@@ -509,17 +508,14 @@ CONTRACTS: tuple[PassContract, ...] = (
             _lift,
             unique=False,
         ),
+        normal_form=NormalForm(
+            "tests/python/relax/test_transform_lift_transform_params.py, "
+            "test_lift_transform_is_idempotent; with consume_params each run resets the items of "
+            "the tuple once more",
+            when=lambda mod, call: not call.config.get(CONSUME),
+        ),
         rejections=(
             Rejection("MatchCast is not supported in global lifting", "the message itself"),
-        ),
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "with consume_params each run resets the items of the tuple once more",
-                "the option relax.lift_transform_params.consume_params resets them; "
-                "test_lift_transform_is_idempotent promises a fixpoint without it",
-                when=lambda mod, call: bool(call.config.get(CONSUME)),
-            ),
         ),
         inside=CLEANUP,
         cost=0.8,
@@ -536,14 +532,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_weights,
         relation=Relation.BUNDLED_PARAMS,
         post=_bundled,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "the tuple is itself a parameter after the first num_input ones",
-                "docstring: run-time parameters are the first num_input ones, the remainder are "
-                "weights",
-            ),
-        ),
         cost=0.2,
     ),
     PassContract(
@@ -553,13 +541,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_impossible_inputs,
         relation=Relation.LAZY_INPUT,
         post=_gets_lazily,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "each application adds a callback",
-                "docstring: the function accepts a callback argument",
-            ),
-        ),
         inside=("EliminateCommonSubexpr", "DeadCodeElimination"),
         cost=0.4,
     ),
@@ -570,13 +551,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_impossible_inputs,
         relation=Relation.LAZY_OUTPUT,
         post=_sets_lazily,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "each application adds a callback",
-                "docstring: the function accepts an additional callback argument",
-            ),
-        ),
         cost=0.2,
     ),
     PassContract(
@@ -592,11 +566,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LAZY_PARAMS,
         post=_transforms_lazily,
         exemptions=(
-            Exemption(
-                "idempotent",
-                "a lazy function no longer makes a tuple from a tuple",
-                "docstring: converts transform_params functions",
-            ),
             Exemption(
                 "attributes",
                 "relax.force_pure goes, since a function that calls get_item is impure",
@@ -616,14 +585,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.BOUND_PARAMS,
         post=_params_bound,
         rejections=CONTRADICTIONS,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "the parameters are bound already",
-                'the message "Function does not have parameter with name"',
-            ),
-            CLAIMS,
-        ),
+        exemptions=(CLAIMS,),
         cost=0.2,
     ),
     PassContract(
@@ -635,14 +597,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.BOUND_SIZES,
         post=_vars_bound,
         rejections=CONTRADICTIONS,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "the variables are bound already",
-                'the message "Function does not use symbolic var with name"',
-            ),
-            CLAIMS,
-        ),
+        exemptions=(CLAIMS,),
         cost=0.2,
     ),
     PassContract(
@@ -650,6 +605,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         variants=one_of("UpdateParamType(lambda var: var.ty)", "UpdateParamType(lambda var: None)"),
         stages=PURE,
+        normal_form=NormalForm("docstring: 'Update parameter types': to those that are asked for"),
         cost=0.3,
     ),
     PassContract(
@@ -658,7 +614,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_expanded,
-        exemptions=(DEAD_CODE,),
         inside=CLEANUP,
         cost=0.3,
     ),
@@ -668,7 +623,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_parameters,
-        exemptions=(DEAD_CODE,),
         inside=("DeadCodeElimination",),
         cost=0.2,
     ),
@@ -678,7 +632,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_outputs,
-        exemptions=(DEAD_CODE,),
         inside=CLEANUP,
         cost=0.3,
     ),

@@ -10,7 +10,7 @@ from tvm import relax
 
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import PassContract, Rejection, Sought
+from ..contract import NormalForm, PassContract, Rejection, Sought
 from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
 from .common import CLEANUP
@@ -68,6 +68,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=EVERY_FORM,
         post=_normal,
+        normal_form=NormalForm("docstring: 'Transforming Relax IR to normal form'"),
         cost=0.1,
     ),
     PassContract(
@@ -75,6 +76,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_names_agree,
+        normal_form=NormalForm(
+            "docstring: renames 'to ensure these properties', of which each is one of the result"
+        ),
         cost=0.05,
     ),
     PassContract(
@@ -83,6 +87,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=EVERY_FORM,
         looks_for=Sought(lambda mod: bool(local_functions(mod)), traits=(Trait.CLOSURES,)),
         post=_lifted,
+        normal_form=NormalForm("docstring: 'lifts local functions into global': it leaves none"),
         cost=0.2,
     ),
     PassContract(
@@ -90,6 +95,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
         post=_inlined,
+        normal_form=NormalForm("docstring: 'Inline all private relax functions'"),
         rejections=(
             Rejection(
                 r"requires the input tensor to have \w+ dtype\. However, the given input dtype is",

@@ -11,7 +11,7 @@ from tvm import tirx
 from ...compat import ir
 from ...generators.prim_funcs.rare.nests import STAGE
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract
+from ..contract import Exemption, NormalForm, PassContract
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import ANYWHERE, accesses, between, has, meet, nodes_of, outgrown
@@ -119,6 +119,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=ANYWHERE,
         looks_for=has(ir.For, lambda loop: not _is_canonical(loop)),
         post=_canonical,
+        normal_form=NormalForm(
+            "docstring: 'Canonicalize the loop to start from zero and use trivial step'"
+        ),
         cost=0.1,
     ),
     PassContract(
@@ -126,6 +129,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=between(Stage.TENSORIR, Stage.INIT_LOWERED),
         looks_for=has(ir.SBlock, lambda block: block.init is not None),
         post=_init_lowered,
+        normal_form=NormalForm("docstring: 'Lower block init stmt into IfThenElse statements'"),
         cost=0.1,
     ),
     PassContract(
@@ -133,6 +137,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Opaque blocks no longer show over which loops values are kept.
         stages=between(Stage.INIT_LOWERED, Stage.ALLOCATIONS_PLACED),
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
+        normal_form=NormalForm("docstring: 'Locate the buffer allocation to the exact position'"),
         cost=0.2,
     ),
     PassContract(
@@ -140,6 +145,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=AFTER_INIT,
         looks_for=has(ir.SBlock),
         post=_opaque,
+        normal_form=NormalForm("docstring: 'convert the blocks into opaque ones'"),
         cost=0.1,
     ),
     PassContract(
@@ -151,14 +157,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=OPAQUE,
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         post=_compacted,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "a second run derives the regions anew from what the first one has made",
-                "docstring: 'narrowing the buffer shape and adjust the access region if "
-                "necessary'; src/s_tir/transform/compact_buffer_region.cc simplifies their bounds",
-            ),
-        ),
         cost=0.4,
     ),
     PassContract(
@@ -166,6 +164,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=AFTER_INIT,
         looks_for=has(ir.SBlock, lambda block: len(block.match_buffers) > 0),
         post=_matches_lowered,
+        normal_form=NormalForm("docstring: 'Remove match buffers inside the block'"),
         cost=0.1,
     ),
     PassContract(
@@ -189,6 +188,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=between(Stage.MATCHES_LOWERED, Stage.MATCHES_LOWERED),
         looks_for=has(ir.SBlock),
         post=_blocks_lowered,
+        normal_form=NormalForm("docstring: 'Remove the block'"),
         cost=0.2,
     ),
     PassContract(
@@ -201,6 +201,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=has(
             ir.SBlock, lambda block: "meta_schedule.layout_rewrite_preproc" in block.annotations
         ),
+        normal_form=NormalForm("docstring: 'Remove weight layout rewrite block'"),
         exemptions=(
             Exemption(
                 "values",

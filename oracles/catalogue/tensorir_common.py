@@ -14,7 +14,7 @@ from ...compat import ir
 from ...generators import stages
 from ...generators.choices import Choices
 from ...generators.stages import Stage
-from ..contract import Exemption, Requires, Sought, Variants
+from ..contract import Requires, Sought, Variants
 from ..inspect import attr, nodes, prim_funcs
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import conflicts
@@ -53,21 +53,6 @@ RAW = between(Stage.TENSORIR, Stage.BOUND)
 `tvm/tirx/compilation_pipeline.py`, which has no CanonicalizeLoop."""
 
 WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
-
-
-SIMPLIFIES = Exemption(
-    "fixpoint",
-    "a second run simplifies what the first one has made",
-    "the docstring promises no normal form; the pipeline of tvm/s_tir/pipeline.py runs "
-    "StmtSimplify several times",
-)
-
-ENDS_WITH_SIMPLIFY = Exemption(
-    "fixpoint",
-    "it ends with StmtSimplify, which simplifies more the second time",
-    "src/s_tir/transform/hoist_expression.cc: a Sequential that ends with StmtSimplify and "
-    "RemoveNoOp",
-)
 
 
 def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ import tvm
 from ...compat import ir
 from ...generators.prim_funcs.expressions import FLOATS8
 from ...generators.stages import Stage
-from ..contract import Exemption, PassContract, Rejection, Relation, Sought
+from ..contract import Exemption, NormalForm, PassContract, Rejection, Relation, Sought
 from ..inspect import attr, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
@@ -72,6 +72,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=ANYWHERE,
         post=_bound,
+        normal_form=NormalForm(
+            "docstring: 'Annotate a PrimFunc with a given target', which is asked for"
+        ),
         exemptions=(
             Exemption(
                 "attributes",
@@ -110,6 +113,9 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.ForceNarrowIndexToInt32",
         stages=WITHOUT_BLOCKS,
+        normal_form=NormalForm(
+            "docstring: 'Force narrow down indexing expressions and integer buffers to int32 dtype'"
+        ),
         exemptions=(
             Exemption(
                 "signature",
@@ -139,6 +145,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="tirx.LowerIntrin",
         requires=with_target,
+        normal_form=NormalForm("docstring: 'Lower target specific intrinsic calls'"),
         rejections=(
             Rejection(r"Unsupported type in Metal", "the message names what has no such type"),
         ),
@@ -174,6 +181,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(lambda mod: _stores(mod, "float8"), dtypes=FLOATS8),
         stages=BEHIND,
         relation=Relation.LOWERED,
+        normal_form=NormalForm("docstring: 'Legalize fp8 storage types to u8'"),
         cost=0.2,
     ),
     PassContract(
@@ -182,7 +190,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(lambda mod: _stores(mod, "bfloat16"), dtypes=("bfloat16",)),
         stages=BEHIND,
         relation=Relation.LOWERED,
+        normal_form=NormalForm("docstring: 'Legalize bf16 storage types to u16'"),
         cost=0.2,
     ),
-    PassContract(name="tirx.LowerTVMBuiltin", stages=BEHIND, relation=Relation.LOWERED, cost=0.3),
+    PassContract(
+        name="tirx.LowerTVMBuiltin",
+        stages=BEHIND,
+        relation=Relation.LOWERED,
+        normal_form=NormalForm("docstring: 'Lower tvm builtin intrinsics'"),
+        cost=0.3,
+    ),
 )

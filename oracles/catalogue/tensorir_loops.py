@@ -7,16 +7,14 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.prim_funcs.expressions import FLOATS8
-from ..contract import Exemption, PassContract, Post, Rejection, Relation, Sought
+from ..contract import Exemption, NormalForm, PassContract, Post, Rejection, Relation, Sought
 from ..inspect import is_public, nodes, prim_funcs
 from ..passcall import PassCall
 from .common import one_of
 from .tensorir_common import (
     ANYWHERE,
-    ENDS_WITH_SIMPLIFY,
     FLAT,
     RAW,
-    SIMPLIFIES,
     WITHOUT_BLOCKS,
     accesses,
     calls,
@@ -166,24 +164,35 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="s_tir.StmtSimplify",
         variants=under("s_tir.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
-        exemptions=(SIMPLIFIES,),
         cost=0.3,
     ),
     PassContract(
         name="tirx.StmtSimplify",
         variants=under("tirx.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
-        exemptions=(SIMPLIFIES,),
         cost=0.3,
     ),
-    PassContract(name="s_tir.ConvertSSA", stages=ANYWHERE, post=_ssa, cost=0.1),
-    PassContract(name="tirx.ConvertSSA", stages=WITHOUT_BLOCKS, post=_ssa, cost=0.1),
+    PassContract(
+        name="s_tir.ConvertSSA",
+        stages=ANYWHERE,
+        post=_ssa,
+        normal_form=NormalForm("docstring: 'De-duplicate definitions'"),
+        cost=0.1,
+    ),
+    PassContract(
+        name="tirx.ConvertSSA",
+        stages=WITHOUT_BLOCKS,
+        post=_ssa,
+        normal_form=NormalForm("docstring: 'Convert an IRModule to be SSA form'"),
+        cost=0.1,
+    ),
     PassContract(
         name="tirx.RemoveNoOp",
         variants=under(
             "tirx.transform.RemoveNoOp()", "tirx.RemoveNoOp", {"ignore_profiler_call": True}
         ),
         stages=ANYWHERE,
+        normal_form=NormalForm("docstring: 'Remove No Op from the Stmt'"),
         cost=0.3,
     ),
     PassContract(
@@ -191,12 +200,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=ANYWHERE,
         looks_for=has(tvm.ir.Call, calls("tirx.assume")),
         post=_no_assume,
+        normal_form=NormalForm("docstring: 'Remove all instances of builtin::assume'"),
         cost=0.2,
     ),
     PassContract(
         name="s_tir.UseAssumeToReduceBranches",
         stages=ANYWHERE,
         looks_for=has(tvm.ir.Call, calls("tirx.assume")),
+        normal_form=NormalForm("docstring: 'Eliminate layout specific pad branch'"),
         cost=0.3,
     ),
     PassContract(
@@ -204,6 +215,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=ANYWHERE,
         post=_no_assertion,
         looks_for=has(ir.AssertStmt),
+        normal_form=NormalForm("docstring: 'Skip assert stmt'"),
         cost=0.1,
     ),
     PassContract(
@@ -211,12 +223,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=ANYWHERE,
         looks_for=has(tvm.ir.Call, calls("tirx.undef")),
         post=no_undefined_store,
+        normal_form=NormalForm("docstring: 'Remove stores of undefined values from the Stmt'"),
         cost=0.1,
     ),
     PassContract(
         name="tirx.InlinePrivateFunctions",
         stages=ANYWHERE,
         looks_for=Sought(_has_private),
+        normal_form=NormalForm("docstring: 'Inline calls to private functions'"),
         cost=0.1,
     ),
     PassContract(
@@ -224,15 +238,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         # Docstring: "for the TIR not contains opaque block".
         stages=WITHOUT_BLOCKS,
         post=_flat,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "shapes and indices are simplified, and may be written in another way the second "
-                "time",
-                "the docstring promises accesses of one dimension, and no form of their indices; "
-                "src/tirx/transform/flatten_buffer.cc: canonical_simplify",
-            ),
-        ),
         cost=0.2,
     ),
     PassContract(
@@ -240,14 +245,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("tirx.transform.NarrowDataType(32)", "tirx.transform.NarrowDataType(64)"),
         # Docstring: "Run this pass after FlattenBuffer".
         stages=FLAT,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "what it builds anew is folded, and the constant that is left is narrow",
-                "src/tirx/transform/narrow_datatype.cc: operators with rewritten operands are "
-                "built by functions that fold constants, such as 0 * n",
-            ),
-        ),
         cost=0.3,
     ),
     PassContract(
@@ -272,6 +269,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=(*RAW, *FLAT),
         requires=_flattened,
+        normal_form=NormalForm("docstring: 'Lower vectorization loops'"),
         rejections=(
             Rejection(
                 "A while loop inside a vectorized loop not supported",
@@ -305,14 +303,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=FLAT,
         requires=_with_plain_loops,
         looks_for=has(ir.AllocBuffer),
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "allocations that the first run has moved outwards may share space in the second",
-                "docstring: 'Trying to share space between allocations to make a static "
-                "allocation plan when possible'",
-            ),
-        ),
         cost=0.3,
     ),
     PassContract(
@@ -332,12 +322,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=FLAT,
         looks_for=has(ir.IfThenElse),
-        exemptions=(ENDS_WITH_SIMPLIFY,),
         cost=0.3,
     ),
-    PassContract(
-        name="s_tir.HoistExpression", stages=FLAT, exemptions=(ENDS_WITH_SIMPLIFY,), cost=0.3
-    ),
+    PassContract(name="s_tir.HoistExpression", stages=FLAT, cost=0.3),
     PassContract(
         name="tirx.UnrollLoop",
         variants=under(
@@ -349,20 +336,34 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=(*RAW, *WITHOUT_BLOCKS),
         requires=without_blocks,
-        exemptions=(
-            Exemption(
-                "fixpoint",
-                "each run unrolls the innermost loops, up to the depth and size that it is given",
-                "tirx.UnrollLoop.auto_max_depth: the maximum nested level of loops that can be "
-                "automatically unrolled",
-                when=lambda mod, call: bool(call.config),
-            ),
+        normal_form=NormalForm(
+            "docstring: 'Unroll the constant loop marked by unroll'; with its option each run "
+            "unrolls the innermost loops, up to the depth and size that it is given",
+            when=lambda mod, call: not call.config,
         ),
         cost=0.3,
     ),
-    PassContract(name="s_tir.RenormalizeSplitPattern", stages=FLAT, cost=0.2),
-    PassContract(name="s_tir.RewriteUnsafeSelect", stages=FLAT, looks_for=has(ir.Select), cost=0.1),
-    PassContract(name="tirx.CommonSubexprElim", stages=WITHOUT_BLOCKS, cost=0.4),
+    PassContract(
+        name="s_tir.RenormalizeSplitPattern",
+        stages=FLAT,
+        normal_form=NormalForm("docstring: 'Renormalize the split pattern'"),
+        cost=0.2,
+    ),
+    PassContract(
+        name="s_tir.RewriteUnsafeSelect",
+        stages=FLAT,
+        looks_for=has(ir.Select),
+        normal_form=NormalForm(
+            "docstring: 'Detect and rewrite unsafe select', after which there is none"
+        ),
+        cost=0.1,
+    ),
+    PassContract(
+        name="tirx.CommonSubexprElim",
+        stages=WITHOUT_BLOCKS,
+        normal_form=NormalForm("docstring: 'Replace redundant computations by new variables'"),
+        cost=0.4,
+    ),
     PassContract(
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,
@@ -370,6 +371,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         # It computes in float32, and rounds where it stores.
         relation=Relation.LOOSE,
         post=_legalized("bfloat16"),
+        normal_form=NormalForm("docstring: 'Legalize bf16 compute Ops'"),
         cost=0.2,
     ),
     PassContract(
@@ -381,6 +383,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(lambda mod: computes_in(mod, "float8"), dtypes=FLOATS8),
         relation=Relation.LOOSE,
         post=_legalized("float8"),
+        normal_form=NormalForm("docstring: 'Legalize fp8 compute Ops'"),
         cost=0.2,
     ),
 )

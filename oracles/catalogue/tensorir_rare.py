@@ -10,7 +10,7 @@ import tvm
 from ...compat import ir
 from ...compat.structural import structural_equal
 from ...generators.stages import Stage, made
-from ..contract import PassContract, Post, Sought
+from ..contract import NormalForm, PassContract, Post, Sought
 from ..passcall import PassCall
 from .tensorir_blocks import OPAQUE
 from .tensorir_common import (
@@ -64,9 +64,21 @@ def _unchanged_without(word: str) -> Post:
     return post
 
 
-def _rare(name: str, stages: tuple[Stage, ...], sought: Sought, word: str) -> PassContract:
-    post = _unchanged_without(word)
-    return PassContract(name=name, stages=stages, looks_for=sought, post=post, cost=0.1)
+def _rare(
+    name: str, stages: tuple[Stage, ...], sought: Sought, word: str, lowers: str = ""
+) -> PassContract:
+    """
+    Args:
+        lowers: the sentence of the docstring that says that all of it is lowered.
+    """
+    return PassContract(
+        name=name,
+        stages=stages,
+        looks_for=sought,
+        post=_unchanged_without(word),
+        normal_form=NormalForm(f"docstring: {lowers!r}") if lowers else None,
+        cost=0.1,
+    )
 
 
 _QUEUE = "async_commit_queue_scope"
@@ -78,17 +90,30 @@ CONTRACTS: tuple[PassContract, ...] = (
     _rare("s_tir.InjectPermutedLayout", OPAQUE, _annotated("permuted_layout"), "permuted_layout"),
     _rare("s_tir.TransformMmaBufferLayout", OPAQUE, _in_scope("m16n8k8."), "m16n8k8."),
     _rare("s_tir.VerifyVTCMLimit", LOWERED, _in_scope("global.vtcm"), "global.vtcm"),
-    _rare("s_tir.LowerVtcmAlloc", LOWERED, _in_scope("global.vtcm"), "global.vtcm"),
-    _rare("s_tir.LowerAsyncDMA", LOWERED, _attributed(_QUEUE), _QUEUE),
+    _rare(
+        "s_tir.LowerVtcmAlloc",
+        LOWERED,
+        _in_scope("global.vtcm"),
+        "global.vtcm",
+        "Lower vtcm allocation",
+    ),
+    _rare("s_tir.LowerAsyncDMA", LOWERED, _attributed(_QUEUE), _QUEUE, "Lower async DMA to DMA"),
     _rare("s_tir.InferFragment", LOWERED, has(tvm.ir.Call, calls(_LOAD)), _LOAD),
     _rare("s_tir.InjectPTXAsyncCopy", LOWERED, _attributed("async_scope"), "async_scope"),
-    _rare("tirx.TilePrimitiveDispatch", WITHOUT_BLOCKS, has(ir.node(_TILE)), _TILE),
+    _rare(
+        "tirx.TilePrimitiveDispatch",
+        WITHOUT_BLOCKS,
+        has(ir.node(_TILE)),
+        _TILE,
+        "Lower TIRx tile primitive calls",
+    ),
     PassContract(
         # Unit loops and loops that are bound to threads become what they mean.
         name="tirx.LowerTIRxOpaque",
         # The default pipeline of `tvm/tirx/compilation_pipeline.py` gives it loops as they are.
         stages=(*RAW, *between(Stage.BLOCKS_LOWERED, Stage.BLOCKS_LOWERED)),
         requires=without_blocks,
+        normal_form=NormalForm("docstring: 'Lower opaque constructs in TIRX programs'"),
         cost=0.2,
     ),
 )

@@ -175,7 +175,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LOOSE,
         post=_inputs_converted,
         exemptions=(
-            Exemption("idempotent", "its result is not fp32 only", FLOAT32_ONLY),
             Exemption(
                 "signature",
                 "the parameters that are named become float16",
@@ -197,13 +196,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         relation=Relation.ADJOINT,
         post=_adjoint_added,
-        exemptions=(
-            Exemption(
-                "idempotent",
-                "each application adds a function",
-                "docstring: it generates a new function",
-            ),
-        ),
         rejections=(
             Rejection(
                 r"[Nn]ow (only support|does not support)|only support \w+ \w+ layout"

@@ -54,6 +54,17 @@ def grade(key: Sequence[str], rare: Collection[str]) -> Grade:
     return min(lowered, Grade.B) if _dies(key) else lowered
 
 
+def decides(key: Sequence[str], named: Collection[str] = ()) -> bool:
+    """Exit codes and tests may follow from a finding: it breaks a promise, or its oracle was asked.
+
+    Args:
+        key: see `promise`.
+        named: the oracles that the user has asked by their names.
+    """
+    oracle = ORACLES.get(key[0])
+    return oracle is None or key[0] in named or oracle.hints.isdisjoint(key[2:3])
+
+
 def _dies(key: Sequence[str]) -> bool:
     """The process died, or one that an oracle has made for that."""
     return key[0] not in ORACLES or not set(key[2:]).isdisjoint(signal.Signals.__members__)

@@ -102,6 +102,13 @@ EXEMPTION = SilenceRule(
     "the contract of the pass does not make the promise",
     "an `Exemption` of the contract, with the document that says so",
 )
+NO_NORMAL_FORM = SilenceRule(
+    "no-normal-form",
+    SilenceKind.EXCUSE,
+    "a second run of a pass of TVM changes the result, and nobody promises a normal form",
+    "the contract has no `normal_form`: neither documentation nor the nature of the pass promises "
+    "one",
+)
 REJECTION = SilenceRule(
     "rejection",
     SilenceKind.EXCUSE,

@@ -1,4 +1,4 @@
-"""Idempotent: a pass has nothing left to do on its own result."""
+"""Idempotent: a pass can be applied to its own result, and keeps a normal form that it promises."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import tvm
 
 from ...compat.serialization import load_json, save_json
 from .. import keys
+from ..catalogue import catalogue
+from ..contract import Relation
 from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import bindings_of, public_functions
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
+from ..passcall import PassCall
 from ..silence import inventory
-from ..silence.log import abstain, excused
+from ..silence.log import abstain, excused, is_curious, is_loud
 from ..text.halves import alike, ran
 from ..violation import Case, Violation
 from . import checkers
@@ -23,18 +26,31 @@ from .canonical import canonical, equivalent
 from .well_formed import complaint_text
 
 WHAT = "a second run changes the result"
+UNPROMISED = f"no normal form: {WHAT}"
+"""Of a pass of the user's, which nobody says to have one."""
 RAISES = "a second run raises"
 BROKEN = "the result of a second run"
 
+CALLED_AS_BEFORE = frozenset(
+    {Relation.SAME, Relation.LOOSE, Relation.ADJOINT, Relation.LOWERED, Relation.WORKSPACE}
+)
+"""Elsewhere arguments may name parameters that the first run has taken away, or each run adds what
+the docstring says."""
+
 
 def check(runs: PassRuns) -> Violation | None:
-    """p(p(m)) == p(m) up to names of private functions; and the second run does not break.
+    """The second run neither raises nor breaks the module; and p(p(m)) == p(m), up to names of
+    private functions, where the contract promises a normal form.
 
-    A pass that promises no normal form is exempt from "fixpoint": only that its second run neither
-    raises nor breaks the module is asked of it.
+    The contracts of TVM's passes name all such promises. What a second run of another pass
+    changes is a hint for its author.
     """
     once = runs.changed_result()
     if once is None:
+        return None
+    promised = runs.contract.promises_normal_form(runs.mod, runs.call)
+    if not promised and runs.contract.relation not in CALLED_AS_BEFORE:
+        abstain(inventory.INAPPLICABLE, "the result is called in another way: it is run once")
         return None
     if (reason := runs.contract.requires(once)) is not None:
         abstain(inventory.INAPPLICABLE, f"the pass does not apply to its result: {reason}")
@@ -51,30 +67,44 @@ def check(runs: PassRuns) -> Violation | None:
     broken = checkers.flaw(again.mod)
     if broken is not None:
         return _of_second_run(BROKEN, broken)
-    if runs.exempt("fixpoint"):
-        return None
+    if promised or not _is_described(runs.call):
+        return _change(once, again.mod, WHAT if promised else UNPROMISED)
+    if is_curious() or is_loud(inventory.NO_NORMAL_FORM):  # else the comparison is too dear
+        found = _change(once, again.mod, UNPROMISED)
+        if found is None or not excused(inventory.NO_NORMAL_FORM, found.title):
+            return found
+    abstain(inventory.NO_NORMAL_FORM)
+    return None
+
+
+def _change(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | None:
     # Renaming and merging of private functions, which is dear to undo, leaves public ones as long.
-    if _lengths(once) != _lengths(again.mod):
-        return _difference(once, again.mod)
-    if equivalent(once, again.mod):
+    if _lengths(once) != _lengths(twice):
+        return _difference(once, twice, what)
+    if equivalent(once, twice):
         return None
-    return _difference(canonical(once), canonical(again.mod))
+    return _difference(canonical(once), canonical(twice), what)
+
+
+def _is_described(call: PassCall) -> bool:
+    """The catalogue says what the pass promises: it is one of TVM's, or like one."""
+    return call.like is not None or (call.factory is None and call.name in catalogue)
 
 
 def _lengths(mod: tvm.IRModule) -> dict[str, int]:
     return {str(gvar.name_hint): len(bindings_of(func)) for gvar, func in public_functions(mod)}
 
 
-def _difference(once: tvm.IRModule, twice: tvm.IRModule) -> Violation | None:
+def _difference(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | None:
     """What the second run does: where its result first differs follows from that, by accident."""
-    found = keys.mismatch(once, twice, WHAT)
+    found = keys.mismatch(once, twice, what)
     if found is None:
         return None
     functions = len(twice.functions) - len(once.functions)
     bindings = len(bindings_of(twice)) - len(bindings_of(once))
     for name, count in (("functions", functions), ("bindings", bindings)):
         if count:
-            title = f"{WHAT}: {'more' if count > 0 else 'fewer'} {name}"
+            title = f"{what}: {'more' if count > 0 else 'fewer'} {name}"
             return dataclasses.replace(found, title=title)
     return found
 
@@ -112,9 +142,12 @@ ORACLE = Oracle(
     grade=Grade.C,
     grade_of={RAISES: Grade.B, BROKEN: Grade.B},
     failure_of={BROKEN: FailureKind.ILL_FORMED},
-    promise="A pass that is applied to its own result gives it back.",
-    source="the strict contract: a pass that has done what its docstring says has nothing left to "
-    "do; passes that say otherwise are exempt",
+    hints=frozenset({UNPROMISED}),
+    promise="A pass can be applied to its own result, and gives it back if that is a normal form.",
+    source="the contract of the pass names where a normal form is promised: its docstring, its "
+    "documentation, or its nature (it simplifies, eliminates or legalizes); that any pass takes a "
+    "well-formed module, docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module "
+    "manner'",
     check=check,
     snippet="""\
 once = apply(mod)

@@ -7,7 +7,7 @@ import pytest
 from relaxfuzz.fuzz.process.protocol import Death
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.grades.grade import Grade
-from relaxfuzz.oracles.grades.rule import grade, out_of_order, promise
+from relaxfuzz.oracles.grades.rule import decides, grade, out_of_order, promise
 from relaxfuzz.oracles.tiers import ORACLES
 
 A, B, C = Grade
@@ -31,6 +31,14 @@ A, B, C = Grade
 )
 def test_the_promise(key: tuple[str, ...], expected: Grade) -> None:
     assert promise(key) is expected
+
+
+def test_a_hint_decides_only_where_its_oracle_is_named() -> None:
+    hint = ("idempotent", "mine", "no normal form: a second run changes the result")
+    assert [decides(hint), decides(hint, ["idempotent"]), decides(hint, ["crash"])] == [0, 1, 0]
+    assert decides(("idempotent", "mine", "a second run changes the result"))
+    assert decides(("segfault", "mine"))
+    assert promise(hint) is C
 
 
 def test_every_death_is_of_the_gravest_grade() -> None:

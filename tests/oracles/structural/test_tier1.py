@@ -18,7 +18,9 @@ from relaxfuzz.compat import ir
 from relaxfuzz.compat.drift import Drift
 from relaxfuzz.oracles import composition, pass_runs
 from relaxfuzz.oracles.check import UnknownOracle, check, narrow
-from relaxfuzz.oracles.contract import Exemption, PassContract, Rejection, Relation
+from relaxfuzz.oracles.contract import Exemption, NormalForm, PassContract, Rejection, Relation
+from relaxfuzz.oracles.grades.grade import Grade
+from relaxfuzz.oracles.grades.rule import decides, promise
 from relaxfuzz.oracles.pass_runs import PassRuns, given
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.pipelines import PIPELINES, UnknownPipeline
@@ -114,16 +116,49 @@ def test_an_exempt_oracle_is_silent_where_the_exemption_holds() -> None:
     assert violation.oracle == "idempotent"
 
 
-def test_without_a_fixpoint_a_second_run_may_change_the_result_but_not_raise() -> None:
-    lax = (Exemption("fixpoint", "no normal form", "a test"),)
-    call, contract = with_contract("grows_with_every_run")
+def promised(holds: bool) -> NormalForm:
+    return NormalForm("a test", when=lambda mod, call: holds)
+
+
+@pytest.mark.parametrize(
+    ("form", "title", "fails"),
+    [
+        (NormalForm("a test"), "a second run changes the result", True),
+        (promised(True), "a second run changes the result", True),
+        (promised(False), "no normal form: a second run changes the result", False),
+        (None, "no normal form: a second run changes the result", False),
+    ],
+)
+def test_a_second_run_of_a_users_pass_is_a_hint_unless_a_normal_form_is_promised(
+    form: NormalForm | None, title: str, fails: bool
+) -> None:
+    call, contract = with_contract("grows_with_every_run", normal_form=form)
     (violation,) = check(Case(module(), (call,)), contract=contract)
-    assert violation.oracle == "idempotent"
-    call, contract = with_contract("grows_with_every_run", exemptions=lax)
-    assert check(Case(module(), (call,)), contract=contract) == []
-    call, contract = with_contract("raises_the_second_time", exemptions=lax)
-    (violation,) = check(Case(module(), (call,)), contract=contract)
-    assert violation.oracle == "idempotent"
+    assert (violation.oracle, violation.key) == ("idempotent", (title,))
+    assert decides(violation.full_key) is fails
+    assert decides(violation.full_key, named=["idempotent"]), "it is what the user has asked for"
+    assert promise(violation.full_key) is Grade.C
+
+
+def test_a_second_run_must_not_raise_whatever_is_promised() -> None:
+    (violation,) = check(Case(module(), (user("raises_the_second_time"),)))
+    assert (violation.oracle, promise(violation.full_key)) == ("idempotent", Grade.B)
+    assert decides(violation.full_key)
+
+
+@pytest.mark.parametrize(("like", "found"), [("AdjustMatmulOrder", 0), ("Normalize", 1)])
+def test_the_catalogue_names_the_normal_forms_of_tvms_passes(like: str, found: int) -> None:
+    call = dataclasses.replace(user("grows_with_every_run"), like=like)
+    violations = check(Case(module(), (call,)), oracles=["idempotent"])
+    assert [each.key for each in violations] == [("a second run changes the result",)] * found
+
+
+def test_what_changes_how_the_result_is_called_is_run_once() -> None:
+    call, contract = with_contract("raises_the_second_time", relation=Relation.BOUND_PARAMS)
+    found = check(Case(module(), (call,)), oracles=["idempotent"], contract=contract)
+    assert found == []
+    contract = dataclasses.replace(contract, normal_form=NormalForm("a test"))
+    assert check(Case(module(), (call,)), oracles=["idempotent"], contract=contract) != []
 
 
 def test_what_a_second_run_undoes_is_a_wrong_value_all_the_same() -> None:
@@ -131,7 +166,7 @@ def test_what_a_second_run_undoes_is_a_wrong_value_all_the_same() -> None:
     found = check(Case(module(), (call,)), besides=("evaluated",))
     assert [violation.oracle for violation in found] == ["idempotent", "evaluated"]
     # Where a second result differs first is an accident of the module.
-    assert found[0].key == ("a second run changes the result",)
+    assert found[0].key == ("no normal form: a second run changes the result",)
 
 
 def test_a_new_signature_is_the_purpose_of_some_passes() -> None:
