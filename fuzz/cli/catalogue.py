@@ -81,6 +81,7 @@ def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, obje
         "families": list(by_family(contract.stages)),
         "stages": [str(stage) for stage in contract.stages],
         "relation": str(contract.relation),
+        "normal_form": contract.normal_form and contract.normal_form.source,
         "variants": list(variants),
         "exemptions": [
             {"oracle": e.oracle, "reason": e.reason, "source": e.source, "always": e.when is None}

@@ -170,4 +170,5 @@ def run(
             finished.seconds,
             fail_on=fail_on or Grade.C,
             compared=any(stats.compared for stats in finished.stats.values()),
+            named=oracle or (),
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ...oracles.grades.grade import Grade
+from ...oracles.grades.rule import decides
 from ...oracles.structural import crash, idempotence, well_formed
 from ...oracles.tiers import ORACLES, STRUCTURAL
 from .finding import Finding
@@ -52,6 +53,19 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
 def similar_to(row: Iterable[Finding]) -> str:
     """The known bug that a row is similar to, if its first finding is; or nothing."""
     return next((finding.similar for finding in row), "")
+
+
+def fails(row: Iterable[Finding], least: Grade, named: Collection[str] = ()) -> bool:
+    """The row decides the exit code, or the result of a test.
+
+    Args:
+        least: the least grade of findings that do.
+        named: the oracles that the user has asked by their names.
+    """
+    return any(
+        finding.grade.reaches(least) and decides(finding.violation.full_key, named)
+        for finding in row
+    )
 
 
 def gravest(row: Iterable[Finding]) -> Grade:

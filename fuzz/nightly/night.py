@@ -15,6 +15,7 @@ from ...compat.release import BUILD
 from ..bisect.bisect import Bisection, portable
 from ..campaign.campaign import CampaignConfig
 from ..campaign.schedule import MODULES_IN_BLOCK
+from ..findings.dedup import fails
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..findings.runs import Run
@@ -234,6 +235,7 @@ class _Phases:
                 command=COMMAND,
                 resume=before is not None,
                 stop_at_first=settings.fail_on if settings.until_first else None,
+                named=settings.oracles,
             ).run(())  # the reproducers of known bugs ran in the phase before
         if made.stopped:
             return
@@ -368,8 +370,9 @@ class _Phases:
                 console.print()
             console.print(self._sentence(new, seen, run, report), soft_wrap=True)
         least = self._plan.settings.fail_on
-        fails = any(entry.grade.reaches(least) for entry in new)
-        return made.exit_code(new=fails or bool(self._night.back), earlier=run.faults)
+        named = self._plan.settings.oracles
+        failing = any(fails(entry.findings, least, named) for entry in new)
+        return made.exit_code(new=failing or bool(self._night.back), earlier=run.faults)
 
     def _cells(self, entry: Entry) -> Cells:
         shown = entry.evidence[0]

@@ -17,6 +17,7 @@ from ...compat.serialization import save_json
 from ...oracles import check as oracle_layer
 from ...oracles.composition import contract_of
 from ...oracles.contract import Exemption, PassContract
+from ...oracles.grades.rule import decides
 from ...oracles.passcall import PassCall, as_pass, parse
 from ...oracles.violation import Case, Violation
 from ..findings.finding import Finding
@@ -85,15 +86,16 @@ def check_pass(
             silent += _exempt(contract)
             job = Check(module=module, calls=(call,), oracles=chosen, exempt=silent)
             violations = check(pool(), job)
-    if violations:
+    broken = [each for each in violations if decides(each.full_key, oracles or ())]
+    if broken:
         finding = Finding(
-            violation=violations[0],
+            violation=broken[0],
             module=module,
             versions=versions(),
             calls=(call,),
             exempt=silent,
         )
-        fail(PassViolation(finding, brief=searching()), violations[0])
+        fail(PassViolation(finding, brief=searching()), broken[0])
 
 
 def called(pass_: tvm.transform.Pass | PatternMatchingRewriter | PassCall | str) -> PassCall:
@@ -182,7 +184,7 @@ def _exempt(contract: PassContract | None) -> tuple[str, ...]:
     defaults = {field.name: field.default for field in dataclasses.fields(PassContract)}
     own = [
         name
-        for name in ("requires", "relation", "post", "rejections")
+        for name in ("requires", "relation", "post", "normal_form", "rejections")
         if getattr(contract, name) != defaults[name]
     ]
     own += [e.oracle for e in contract.exemptions if e.when is not None]

@@ -22,6 +22,7 @@ from ..campaign.events import Event, Progress
 from ..campaign.runner import CampaignRunner
 from ..campaign.seeds import Seeds
 from ..campaign.triage import Triage
+from ..findings.dedup import fails
 from ..findings.finding import Finding, id_of
 from ..findings.known import Choice
 from ..findings.store import Store
@@ -130,7 +131,7 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
         failed.add(finding.oracle)
         item.user_properties.extend(results.junit_properties(finding, resources.store))
         with subtests.test(finding.oracle):
-            if not finding.grade.reaches(settings.fail_on):
+            if not fails([finding], settings.fail_on):
                 pytest.xfail(results.below(finding, settings.fail_on))
             text = results.text(finding, resources.store, claim, resources.claims, settings.seeds)
             raise Failure(text)

@@ -118,11 +118,11 @@ def junit_properties(finding: Finding, store: Store) -> Sequence[tuple[str, str]
 
 
 def below(finding: Finding, least: Grade) -> str:
-    """Why a finding does not fail: its grade."""
-    return (
-        f"grade {finding.grade}, below --relaxfuzz-fail-on {least}: "
-        f"{finding.label}: {finding.title} ({finding.id})"
-    )
+    """Why a finding does not fail: its grade, or that it breaks no promise."""
+    why = f"grade {finding.grade}, below --relaxfuzz-fail-on {least}"
+    if finding.grade.reaches(least):
+        why = "a hint, which breaks no promise"
+    return f"{why}: {finding.label}: {finding.title} ({finding.id})"
 
 
 def reason(known: Known) -> str:

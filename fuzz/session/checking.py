@@ -7,7 +7,7 @@ import queue
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
@@ -122,7 +122,7 @@ def check_module(
                 made.display.line(f"{spelling} does not apply to this module: {why}")
         if at is None and not calls and pipeline is None:
             _print_stages(parts, made)
-        return _run(jobs, passed_over, made)
+        return _run(jobs, passed_over, made, named=oracles or ())
 
 
 def _named(
@@ -203,7 +203,13 @@ def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
     return list({str(call): call for call in calls if call is not None}.values())
 
 
-def _run(jobs: Sequence[Check], passed_over: Mapping[str, str], session: Session) -> int:
+def _run(
+    jobs: Sequence[Check],
+    passed_over: Mapping[str, str],
+    session: Session,
+    *,
+    named: Collection[str],
+) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
@@ -247,7 +253,7 @@ def _run(jobs: Sequence[Check], passed_over: Mapping[str, str], session: Session
     for event in _events(asked, passed_over) if session.output.as_json else ():
         session.output.emit(event)
     answered = [answer for _, answer in asked]
-    code = session.conclude(1, done, seconds, compared=compared(answered))
+    code = session.conclude(1, done, seconds, compared=compared(answered), named=named)
     if not session.output.as_json:
         _print_asked(answered, passed_over)
         print_kept(results(), kept(asked))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ...compat.release import build_name
 from ...generators.ops import new_ops
@@ -13,6 +13,7 @@ from ...oracles.grades.grade import Grade
 from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Fault, Finished, Lacks, Progress
 from ..campaign.runner import CampaignRunner
+from ..findings.dedup import fails
 from ..findings.finding import Finding
 from ..output.terminal import counted, duration
 from ..process.targets import item_has_contract, marked
@@ -42,6 +43,7 @@ class Fuzzing:
         command: str,
         resume: bool = False,
         stop_at_first: Grade | None = None,
+        named: Collection[str] = (),
     ) -> None:
         """
         Args:
@@ -50,10 +52,12 @@ class Fuzzing:
                 settings.
             stop_at_first: end as soon as a bug of this grade, or a graver one, is reported that no
                 other run has reported.
+            named: the oracles that the user has asked by their names.
         """
         self._session = session
         self._stop = threading.Event()
         self._stop_at_first = stop_at_first
+        self._named = named
         self._enough = threading.Event()
         """A bug was reported that no other run has reported, and the first one ends the run."""
         triage = session.triage
@@ -175,7 +179,7 @@ class Fuzzing:
 
     def _published(self, finding: Finding) -> None:
         least = self._stop_at_first
-        if least is not None and finding.grade.reaches(least) and self._is_new(finding):
+        if least is not None and fails([finding], least, self._named) and self._is_new(finding):
             self._enough.set()
 
     def _is_new(self, finding: Finding) -> bool:

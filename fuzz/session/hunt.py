@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...compat.serialization import load_json
 from ...corpus.zoo import Family, Specimen
+from ...oracles.grades.rule import decides
 from ...oracles.inspect import bindings_of, relax_functions
 from ...oracles.tiers import USUAL
 from ..campaign.campaign import CampaignConfig
@@ -172,6 +173,8 @@ class _Hunt:
 
     def _accept(self, finding: Finding) -> bool:
         if finding.pass_name != self.specimen.name or self.end.is_set():
+            return False
+        if not decides(finding.violation.full_key):  # a hint may be of a correct pass
             return False
         assert finding.index is not None, "a campaign found it"
         self.index = finding.index

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,13 +16,14 @@ from ...compat import availability
 from ...compat.release import versions
 from ...corpus.knowns import fields_of
 from ...oracles.grades.grade import Grade
+from ...oracles.grades.rule import decides
 from ...oracles.identity import FORMAT
 from ...oracles.passcall import PassCall
 from ..campaign.triage import Triage
 from ..cluster.code import Code
 from ..cluster.connection import connect
 from ..cluster.where import Where
-from ..findings.dedup import by_row, gravest, similar_to
+from ..findings.dedup import by_row, fails, gravest, similar_to
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import (
     NO_LONGER,
@@ -262,12 +263,14 @@ class Session:
         *,
         fail_on: Grade = Grade.C,
         compared: bool = True,
+        named: Collection[str] = (),
     ) -> int:
         """Print the table and the summary; the exit code.
 
         Args:
             fail_on: the least grade of findings that fail.
             compared: an oracle compared what a pass has made of a module.
+            named: the oracles that the user has asked by their names.
         """
         self.display.close()
         for text in self.triage.lacking:
@@ -316,7 +319,7 @@ class Session:
             remarks += [f", {len(apart)} of TVM itself"] if apart else []
             found += "".join((*remarks, ",")) if remarks else ""
             console.print(self._sentence(found, modules, checks, seconds))
-        code = self.exit_code(new=any(gravest(each).reaches(fail_on) for each in own))
+        code = self.exit_code(new=any(fails(each, fail_on, named) for each in own))
         if code or compared or self.stopped:
             return code
         self.display.line("nothing was compared: this run says nothing of the passes", "yellow")
@@ -406,6 +409,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "oracle": finding.oracle,
         "title": finding.title,
         "grade": finding.grade,
+        "hint": not decides(finding.violation.full_key),
         "rare": finding.rare,
         "reproducer": None if reproducer is None else str(reproducer),
         "module": str(store.module(finding)),

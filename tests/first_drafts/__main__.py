@@ -61,7 +61,7 @@ def campaign(specimen: Specimen, seconds: float, seed: int, out: Path) -> Outcom
             for event in events(process.stdout):
                 if event["event"] != "finding" or not event["confirmed"] or found.oracle:
                     continue
-                if blamed(event["pass"], specimen):
+                if blamed(event["pass"], specimen) and not event["hint"]:
                     found = Outcome(event["oracle"], time.monotonic() - began)
         if process.returncode >= FAILED or process.returncode < 0:
             stderr.seek(0)

@@ -30,6 +30,7 @@ passes = ["mine.py:marks"]
 modules = 3
 workers = 1
 fail-on = "C"
+oracles = ["idempotent"]
 corpus = ["bugs"]
 bisect = ["bare"]
 [promises."mine.py:marks"]
@@ -133,7 +134,11 @@ def test_the_next_night_makes_other_modules_and_has_no_news(first: Night, reposi
 def test_what_is_of_a_lower_grade_does_not_fail(first: Night, tmp_path: Path) -> None:
     modules = int(str(first.summary["modules"]))
     (tmp_path / "mine.py").write_text(USER.read_text())
-    settings = SETTINGS.partition("[report]")[0].replace('fail-on = "C"\ncorpus = ["bugs"]', "")
+    settings = (
+        SETTINGS.partition("[report]")[0]
+        .replace('fail-on = "C"', "")
+        .replace('corpus = ["bugs"]', "")
+    )
     (tmp_path / "nightly.toml").write_text(settings.replace('bisect = ["bare"]', ""))
     once = night(tmp_path, "--modules", str(modules), "--seed", "0")
     assert (once.code, list(once.summary["grades"].values())) == (0, ["C"])

@@ -15,7 +15,7 @@ from tvm import relax
 
 import relaxfuzz
 from relaxfuzz import PassContract, PassViolation, check_pass
-from relaxfuzz.oracles.contract import Exemption
+from relaxfuzz.oracles.contract import Exemption, NormalForm
 from relaxfuzz.oracles.passcall import BadSpelling
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -125,16 +125,25 @@ def test_what_a_pass_mutates_is_shown_as_it_was() -> None:
 def test_a_contract_exempts(isolated: bool) -> None:
     pass_ = f"{USER}:marks" if isolated else user_passes.marks()
     with pytest.raises(PassViolation, match="idempotent"):
-        check_pass(pass_, chain("exp"))
-    check_pass(pass_, chain("exp"), contract=NOT_IDEMPOTENT)
+        check_pass(pass_, chain("exp"), oracles=["idempotent"])
+    check_pass(pass_, chain("exp"), oracles=["idempotent"], contract=NOT_IDEMPOTENT)
+
+
+def test_a_second_run_that_changes_the_result_fails_where_a_normal_form_is_promised() -> None:
+    check_pass(user_passes.marks(), chain("exp"))
+    contract = PassContract(name="marks", normal_form=NormalForm("its docstring"))
+    with pytest.raises(PassViolation, match="a second run changes the result"):
+        check_pass(user_passes.marks(), chain("exp"), contract=contract)
+    with pytest.raises(ValueError, match="has normal_form of its own"):
+        check_pass(f"{USER}:marks", chain("exp"), contract=contract)
 
 
 @pytest.mark.parametrize("isolated", [False, True])
 def test_a_promise_that_the_pass_does_not_make(isolated: bool) -> None:
     pass_ = f"{USER}:marks" if isolated else user_passes.marks()
-    check_pass(pass_, chain("abs"), exempt=["idempotent"])
+    check_pass(pass_, chain("abs"), oracles=["idempotent"], exempt=["idempotent"])
     with pytest.raises(PassViolation):
-        check_pass(pass_, chain("abs"), exempt=["values"])
+        check_pass(pass_, chain("abs"), oracles=["idempotent"], exempt=["values"])
     with pytest.raises(ValueError, match="but got 'idempotence'"):
         check_pass(pass_, chain("abs"), exempt=["idempotence"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.session.session import Session, event_of, session
 from relaxfuzz.oracles.grades.grade import Grade
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural import idempotence
 from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Violation
 
@@ -93,6 +95,15 @@ def test_what_is_met_of_tvm_while_a_users_pass_is_checked_does_not_fail(
 def test_findings_of_a_lesser_grade_do_not_fail_where_that_is_asked_for(made: Session) -> None:
     made.triage.published.append(NEW)
     assert [made.conclude(1, 1, 1.0, fail_on=each) for each in Grade] == [0, 1, 1]
+
+
+def test_a_hint_does_not_fail_unless_its_oracle_was_named(made: Session) -> None:
+    hint = Violation.titled(idempotence.UNPROMISED).blame("idempotent", "mine")
+    made.triage.published.append(dataclasses.replace(OF_MINE, violation=hint))
+    assert made.conclude(1, 1, 1.0) == 0
+    assert made.conclude(1, 1, 1.0, named=["idempotent"]) == 1
+    made.triage.published.append(OF_MINE)
+    assert made.conclude(1, 1, 1.0) == 1
 
 
 def test_the_table_tells_apart_what_is_new_similar_and_of_tvm(
