@@ -30,6 +30,17 @@ from .result_types import inferred_wrongly, says_as_much, since
 SAME_SIGNATURE = (Relation.SAME, Relation.LOOSE, Relation.ADJOINT)
 SAME_FUNCTIONS = (Relation.SAME, Relation.LOOSE)
 
+SAME_RESULT = (
+    Relation.BOUND_PARAMS,
+    Relation.BOUND_SIZES,
+    Relation.BUNDLED_PARAMS,
+    Relation.LAZY_INPUT,
+    Relation.WORKSPACE,
+)
+"""Relations in which parameters change, and nothing else of what callers see."""
+
+IMPURE = "a pure public function becomes impure"
+
 LESS_KNOWN = "less is known of the result of a public function"
 
 
@@ -59,14 +70,17 @@ def signature(runs: PassRuns) -> Violation | None:
     """Public functions keep the names and types of parameters and the types of results.
 
     More may be known of a result. A pass that changes parameters by purpose leaves those functions
-    whose parameters are the same.
+    whose parameters are the same, and of others the purity and the result.
     """
     after = runs.changed_result()
     if after is None:
         return None
     keeps = runs.contract.relation in SAME_SIGNATURE
     for name, old, new in _pairs(runs):
-        wrong = _signature(old, new) if keeps or _same_params(old, new) else None
+        if keeps or _same_params(old, new):
+            wrong = _signature(old, new)
+        else:
+            wrong = _beside_params(old, new, runs.contract.relation)
         if wrong is not None:
             heads = f"{name}\nbefore: {_head(old)}\nafter:  {_head(new)}"
             found = _violation(wrong, heads, after)
@@ -171,10 +185,24 @@ def _signature(old: Any, new: Any) -> str | None:
     return _types(old, new) or _names(old, new)
 
 
+def _beside_params(old: Any, new: Any, relation: Relation) -> str | None:
+    """The error in the rest of a function of Relax whose parameters change by purpose."""
+    if relation not in SAME_RESULT or not _are_relax(old, new):
+        return None
+    if old.is_pure and not new.is_pure:
+        return IMPURE
+    # Less may be known of dimensions that came from parameters.
+    wrong = contradiction(old, new)
+    return None if wrong == LESS_KNOWN else wrong
+
+
+def _are_relax(*functions: Any) -> bool:
+    return all(isinstance(each, relax.Function) for each in functions)
+
+
 def _same_params(old: Any, new: Any) -> bool:
     """Functions of Relax with the same names and types of parameters."""
-    both = isinstance(old, relax.Function) and isinstance(new, relax.Function)
-    return both and _names(old, new) is None and _same_param_types(old, new)
+    return _are_relax(old, new) and _names(old, new) is None and _same_param_types(old, new)
 
 
 def _same_param_types(old: relax.Function, new: relax.Function) -> bool:
@@ -213,7 +241,7 @@ def _types(old: relax.Function, new: relax.Function) -> str | None:
     if not _same_param_types(old, new):
         return "a parameter of a public function has another type"
     if old.is_pure and not new.is_pure:
-        return "a pure public function becomes impure"
+        return IMPURE
     declared_more = int(type_base_check(old.ret_ty, old.body.ty)) != 3
     if declared_more and excused(inventory.OVERSTATED):
         return None

@@ -131,6 +131,29 @@ def test_a_pass_that_takes_parameters_away_leaves_other_functions() -> None:
     assert "other" in found.detail
 
 
+@pytest.mark.parametrize(
+    ("pure", "dtype", "wrong"),
+    [
+        (True, "float32", None),
+        (False, "float32", interface.IMPURE),
+        (True, "int32", "the result of a public function has another type"),
+    ],
+)
+def test_a_pass_that_takes_parameters_away_leaves_the_rest(
+    pure: bool, dtype: str, wrong: str | None
+) -> None:
+    call = PassCall("BindParams('main', {'w': np.ones(3, 'float32')})")
+    after = call.run(Two)
+    main = after["main"]
+    after["main"] = relax.Function(
+        main.params, main.body, relax.TensorType((3,), dtype), pure, main.attrs
+    )
+    found = interface.signature(
+        PassRuns(Two, (call,), catalogue["BindParams"], seen=Outcome(after))
+    )
+    assert (None if found is None else found.key[0]) == wrong
+
+
 def private(noalias: bool, *, twice: bool) -> tvm.IRModule:
     """A private PrimFunc that may promise that its buffers do not alias."""
 
