@@ -79,6 +79,9 @@ def _is_impure(binding: Any) -> bool:
     value = binding.value
     if not isinstance(value, relax.Call):
         return False
+    called = value.args[0] if getattr(value.op, "name", "") == "relax.call_packed" else value.op
+    if str(getattr(called, "global_symbol", "")).startswith("vm.builtin"):
+        return False  # it checks and copies what the caller gives, as the compiler likes
     if isinstance(value.op, Op):
         purity = value.op.get_attr("FPurity")
         return purity is not None and not bool(purity)

@@ -41,22 +41,23 @@ def truth(mod: tvm.IRModule, call: PassCall, result: tvm.IRModule, altered: tvm.
     if _interface(result) != _interface(altered) or not _same_types(result, altered):
         return Changes.TYPE
     contract = PassContract(name="Altered", variants=lambda choices, mod: _CALL)
-    found = _values(PassRuns(result, (_CALL,), contract, thorough=True, seen=Outcome(altered)))
+    seen = Outcome(altered)
+    found = _values(PassRuns(result, (_CALL,), contract, thorough=True, seen=seen), effects=True)
     if found == UNKNOWN:
-        runs = PassRuns(mod, (call,), contract_of(call), thorough=True, seen=Outcome(altered))
-        found = _values(runs)
+        runs = PassRuns(mod, (call,), contract_of(call), thorough=True, seen=seen)
+        found = _values(runs, effects=False)
     if found in (EQUAL, UNKNOWN) and not _same_attributes(result, altered):
         return Changes.ATTRIBUTE
     return found
 
 
-def _values(runs: PassRuns) -> str:
+def _values(runs: PassRuns, *, effects: bool) -> str:
     found = UNKNOWN
     for e, side in sides(runs):
         again = drawn_again(runs, e)
         for pair in ((e, side), *([] if again is None else [again])):
             try:
-                if (what := _differ(*pair)) is not None:
+                if (what := _differ(*pair, effects)) is not None:
                     return what
                 found = EQUAL
             except Unsupported:
@@ -64,20 +65,20 @@ def _values(runs: PassRuns) -> str:
     return found
 
 
-def _differ(e: Expectation, side: Expectation) -> Changes | None:
+def _differ(e: Expectation, side: Expectation, effects: bool) -> Changes | None:
     """The two sides of a call differ, whatever excuses it."""
     try:
         value = side.value()
-        effects = Effects(e), Effects(side)
+        if difference(e.result, value, (), TIGHT) is not None:
+            return Changes.VALUE
+        return Changes.EFFECT if effects and _other_effects(Effects(e), Effects(side)) else None
     except (Mismatch, Undefined):
         return Changes.VALUE
-    if difference(e.result, value, (), TIGHT) is not None:
-        return Changes.VALUE
-    names = [[each.function for each in of.all] for of in effects]
-    if names[0] != names[1]:
-        return Changes.EFFECT
-    values = difference(effects[0].result, effects[1].result, (), TIGHT)
-    return None if values is None else Changes.EFFECT
+
+
+def _other_effects(before: Effects, after: Effects) -> bool:
+    names = [[each.function for each in of.all] for of in (before, after)]
+    return names[0] != names[1] or difference(before.result, after.result, (), TIGHT) is not None
 
 
 def _interface(mod: tvm.IRModule) -> set[str]:
