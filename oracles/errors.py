@@ -17,6 +17,13 @@ class Unpromised(Unsupported):
     """Operands for which the record of an operator promises no result."""
 
 
+class NoValue(Unpromised):
+    """An operator has no value for its operands; what it does to memory is promised all the same.
+
+    The maximum of no elements is an example.
+    """
+
+
 class Mismatch(Exception):
     """Values do not fit a match_cast or the type of a parameter."""
 

@@ -9,8 +9,8 @@ from tvm.ir import Call, PrimType, Type
 from tvm.relax import ShapeType
 
 from ...generators.ops import table
-from ...generators.ops.undefined import INDEXED, Behaviour
-from ..errors import TooLarge, Undefined, Unpromised, Unsupported
+from ...generators.ops.undefined import INDEXED, Behaviour, arrays
+from ..errors import NoValue, TooLarge, Undefined, Unpromised, Unsupported
 from ..silence import inventory
 from ..silence.log import is_loud
 from .frame import Frame
@@ -25,6 +25,7 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
 
     Raises:
         Unsupported: no such operator, or operands for which nothing is promised.
+        NoValue: operands for which it has no value, elements of which there are none among them.
         TooLarge: an operand has more than `MAX_BYTES`.
         Undefined: operands for which compiled code has undefined behaviour.
     """
@@ -47,11 +48,12 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     except Exception as error:
         if isinstance(error, IndexError) and record.undefined in INDEXED:
             raise Undefined(f"{Behaviour.INDEX}: {name}: {error}") from error
-        raise Unsupported(f"operands that {name} is not defined for: {error}") from error
+        raise NoValue(f"operands that {name} is not defined for: {error}") from error
     if evaluator.perturb is None:
         why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
         if why is Behaviour.OPEN and not is_loud(inventory.OPEN):
-            raise Unpromised(f"operands that {name} is not defined for")
+            empty = any(array.size == 0 for array in arrays(args))
+            raise (NoValue if empty else Unpromised)(f"operands that {name} is not defined for")
         if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):
             raise Undefined(f"{why}: {name}")
     else:

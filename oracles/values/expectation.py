@@ -17,7 +17,7 @@ from tvm.ir import PrimType
 from ...compat import ir
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
-from ..errors import Mismatch, TooLarge, Undefined, Unsupported
+from ..errors import Mismatch, NoValue, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Failure, Plan
 from ..execute.kernels import iterations_of
@@ -56,6 +56,8 @@ class Expectation:
 
     record: Sequence[str] = ()
     """In the VM, calls of these packed functions are what it gives; see `execute`."""
+    valued: bool = True
+    """There is something that it must give; otherwise only what it does to memory counts."""
     finite: bool = True
     """No NaN and no infinity comes up on the way."""
 
@@ -328,6 +330,7 @@ class Expectations:
         self._known: dict[tuple[str, Kind], Expectation | None] = {}
         self._why_not: dict[tuple[str, Kind], Silence] = {}
         """The reason for each call that there is not."""
+        self._valueless: dict[tuple[str, Kind], Expectation] = {}
         self._too_large: set[tuple[str, Kind]] = set()
         self._reached: dict[str, frozenset[str]] = {}
         self._has_callees = has_callees(mod)
@@ -384,6 +387,11 @@ class Expectations:
     def again(self, name: str, rule: Rule, kind: Kind) -> Expectation | None:
         """A call with other numbers of a kind than `of` gives; None where it is not defined."""
         return self._drawn(name, rule, kind, list(Kind).index(kind) + TRIES * len(Kind))
+
+    def valueless(self, name: str, kinds: Sequence[Kind] = tuple(Kind)) -> list[Expectation]:
+        """The calls among those that were asked for, of which a reference knows no value."""
+        found = (self._valueless.get((name, kind)) for kind in kinds)
+        return [e for e in found if e is not None]
 
     def why_not(self, name: str) -> str | None:
         """Why there are no calls of a function that was asked for; None: no reason is known."""
@@ -447,6 +455,11 @@ class Expectations:
                 args = rule.arguments(name, args)
             evaluator = Evaluator(self._mod, watch)
             result = evaluator.run(name, copies(args))
+        except NoValue as error:
+            self._why_not[name, kind] = Silence(of_error(error).name, why=headline(str(error)))
+            self._valueless[name, kind] = e = Expectation(self._mod, name, args, None, kind)
+            e.valued = False
+            return None
         except (Unsupported, Mismatch, Undefined) as error:
             text = f"{type(error).__name__}: {headline(str(error))}"
             self._why_not[name, kind] = Silence(of_error(error).name, why=text)

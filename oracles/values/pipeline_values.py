@@ -5,6 +5,7 @@ The operator is blamed, for its legalization, its code or its description, never
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import re
@@ -23,6 +24,7 @@ from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import (
     bindings_of,
+    entries,
     is_bound_to_threads,
     op_name,
     prim_funcs,
@@ -33,7 +35,7 @@ from ..pass_runs import PassRuns, given
 from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.log import abstain, excused, note
-from ..tensorir.sanitizer.runtime import UNWRITTEN
+from ..tensorir.sanitizer.runtime import UNINITIALISED, UNWRITTEN
 from ..text.messages import headline
 from ..text.short_value_checks import against_numpy
 from ..text.value_comments import called
@@ -71,6 +73,10 @@ REFUSALS = re.compile(
 
 def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
     """What is wrong with the values that a module computes after a whole pipeline, or None."""
+    return _of_values(mod, pipeline, journal) or _of_memory(mod, journal)
+
+
+def _of_values(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
     expected, actual = outcomes(mod, pipeline, "bytecode", journal)
     if not expected:
         return None
@@ -81,7 +87,7 @@ def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | Non
     if actual is None:
         note(inventory.TIMED_OUT)
         return None
-    left_to_chance = functools.cache(functools.partial(_left_to_chance, mod))
+    left_to_chance = functools.cache(lambda: _unwritten(mod) is not None)
     for e, value, wrong in _wrong(mod, expected, actual, pipeline):
         if e.kind is Kind.EMPTY and left_to_chance() and excused(inventory.LEFT_UNWRITTEN, wrong):
             continue
@@ -183,11 +189,44 @@ def _made_private(mod: tvm.IRModule, pipeline: str, value: Any) -> bool:
     return any(contract_of(call).exemption("functions", mod, call) for call in fusing)
 
 
-def _left_to_chance(mod: tvm.IRModule) -> bool:
-    """Legalized code leaves an output unwritten, which no reproducer could rely on."""
-    call = PassCall("LegalizeOps()")
-    found = sanitized.find(PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True))
-    return found is not None and found.fault.kind == UNWRITTEN
+def _of_memory(mod: tvm.IRModule, journal: Journal) -> Violation | None:
+    """Legalized code that leaves an output unwritten, where there are no elements.
+
+    The values are left to chance, so that they may be right, and no reproducer could rely on them.
+    """
+    if not _has_empty_tensors(mod):
+        return None
+    journal("sanitize")
+    found = _unwritten(mod)
+    if found is None:
+        return None
+    violation = sanitized.violation_of(found, _legalized(mod))
+    return violation.blame(ORACLE.name, LEGALIZES.name)
+
+
+def _has_empty_tensors(mod: tvm.IRModule) -> bool:
+    """A call has an argument without elements, or operands for which no value is known."""
+    known = given(mod).expectations
+    names = [str(gvar.name_hint) for gvar, _ in entries(mod)]
+    empty = any(
+        getattr(arg, "size", 1) == 0 for e in known.all(kinds=tuple(Kind)) for arg in e.args
+    )
+    return empty or any(known.valueless(name) for name in names)
+
+
+LEGALIZES = PassCall("LegalizeOps()")
+
+
+def _legalized(mod: tvm.IRModule) -> PassRuns:
+    return PassRuns(mod, (LEGALIZES,), contract_of(LEGALIZES), alone=True, thorough=True)
+
+
+def _unwritten(mod: tvm.IRModule) -> sanitized.Found | None:
+    """Legalized code that leaves an output, or what it is computed from, unwritten."""
+    found = sanitized.find(_legalized(mod))
+    if found is None or found.fault.kind not in (UNWRITTEN, UNINITIALISED):
+        return None
+    return found
 
 
 def _not_built(mod: tvm.IRModule, failure: Failure) -> Violation | None:
@@ -258,6 +297,9 @@ def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expe
 def _snippet(case: Case) -> str:
     assert case.pipeline is not None
     expected = [e for e, _ in _shown(case)]
+    if not expected and _unwritten(case.mod) is not None:
+        text = sanitized.snippet(dataclasses.replace(case, calls=(LEGALIZES,), pipeline=None))
+        return text.replace("apply(mod)", "tvm.relax.transform.LegalizeOps()(mod)")
     texts = [f"actual = run({e.function!r}, args)" for e in expected]
     return executed_text(expected, texts, pipeline=case.pipeline, after=case.mod)
 
@@ -287,7 +329,10 @@ def _shown(case: Case) -> list[tuple[Expectation, Any]]:
     actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
     if not isinstance(actual, list):
         return [(e, actual) for e in expected]
-    return [(e, value) for e, value, _ in _differing(expected, actual)][:MOST]
+    wrong = [(e, value) for e, value, _ in _differing(expected, actual)]
+    if _unwritten(case.mod) is not None:
+        wrong = [(e, value) for e, value in wrong if e.kind is not Kind.EMPTY]
+    return wrong[:MOST]
 
 
 ORACLE = Oracle(

@@ -77,7 +77,7 @@ class Found:
     @property
     def kind(self) -> str:
         """What is wrong, in words that are the same for the same bug."""
-        if self.fault.kind == UNWRITTEN and self._reduces_nothing():
+        if self.fault.kind in (UNWRITTEN, UNINITIALISED) and self._reduces_nothing():
             return "output left unwritten by a reduction over nothing"
         return self.fault.kind
 
@@ -90,8 +90,11 @@ class Found:
 def sanitized(runs: PassRuns) -> Violation | None:
     """The first fault of a new PrimFunc, if the module before has none in any."""
     found = find(runs)
-    if found is None:
-        return None
+    return None if found is None else violation_of(found, runs)
+
+
+def violation_of(found: Found, runs: PassRuns) -> Violation:
+    """The violation by the pass that has made the PrimFunc."""
     fault = found.fault
     what = found.kind
     if found.left:
@@ -162,7 +165,7 @@ def _made(runs: PassRuns) -> Found | None:
     watch = _Watch(
         new, synchronised=behind or None, barriers=_synchronised(runs.mod), placed=placed
     )
-    for e, side in sides(runs):
+    for e, side in sides(runs, valueless=True):
         found = watch.first(side)
         if found is None:
             continue
@@ -170,7 +173,7 @@ def _made(runs: PassRuns) -> Found | None:
         if again is None or again.fault != found.fault:
             continue
         # An operator of the module may read it.
-        by_module = found.fault.kind == UNINITIALISED and e.arbitrary
+        by_module = found.fault.kind == UNINITIALISED and e.valued and e.arbitrary
         if by_module and excused(inventory.ARBITRARY, found.kind):
             continue
         # What has barriers, or is split from the host, counts as synchronised, so it does before,
@@ -179,7 +182,7 @@ def _made(runs: PassRuns) -> Found | None:
         before = _Watch(_all(runs.mod), synchronised=alike or None, budget=STEPS)
         if before.first(e, afresh=True) is not None:
             continue
-        if before.refusal is not None:
+        if before.refusal is not None and e.valued:
             abstain(inventory.UNKNOWN, before.refusal)
             return None
         return found
@@ -363,7 +366,7 @@ def _depends(meaning: int, func: tirx.PrimFunc) -> bool:
     return _dependent[meaning]
 
 
-def _snippet(case: Case) -> str:
+def snippet(case: Case) -> str:
     """The accesses of the PrimFunc on arguments of the shapes that it met, with TVM alone.
 
     What no walk over indices shows (a race, a read of what nobody wrote, an index that is loaded)
@@ -414,6 +417,6 @@ ORACLE = Oracle(
     source="docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; "
     "docstring of tirx.Buffer: 'Symbolic data buffer'",
     check=sanitized,
-    snippet=_snippet,
+    snippet=snippet,
     thorough=True,
 )

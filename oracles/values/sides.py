@@ -49,13 +49,16 @@ def rule_of(runs: PassRuns, *, unchanged: bool = False) -> Rule | None:
     return rule
 
 
-def sides(runs: PassRuns, *, unchanged: bool = False) -> Iterator[tuple[Expectation, Expectation]]:
+def sides(
+    runs: PassRuns, *, unchanged: bool = False, valueless: bool = False
+) -> Iterator[tuple[Expectation, Expectation]]:
     """Calls of the functions that the pass has changed, or whose callees it has, on both sides.
 
     All oracles get the same: what the calls of the result give is evaluated by the first that asks.
 
     Args:
         unchanged: of all functions.
+        valueless: calls of which no value is known, too.
     """
     rule = rule_of(runs, unchanged=unchanged)
     if rule is None:
@@ -80,6 +83,9 @@ def sides(runs: PassRuns, *, unchanged: bool = False) -> Iterator[tuple[Expectat
                 if e not in runs.other_sides:
                     runs.other_sides[e] = _in_result(after, rule, e)
                 yield e, runs.other_sides[e]
+        for e in expected.valueless(name, kinds[:most]) if valueless else ():
+            found = True
+            yield e, _in_result(after, rule, e)
         why = expected.why_not(name) or why
     if not found:
         abstain(inventory.NOT_CALLED, why)

@@ -52,7 +52,7 @@ def found(
     whole = case(factory, mod)
     runs = PassRuns(whole.mod, whole.calls, contract_of(whole.calls[0]))
 
-    def sides(runs: PassRuns) -> Iterator[tuple[Expectation, Expectation]]:
+    def sides(runs: PassRuns, *, valueless: bool) -> Iterator[tuple[Expectation, Expectation]]:
         after = runs.direct.mod
         assert after is not None
         for args in calls:
