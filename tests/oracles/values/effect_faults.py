@@ -84,6 +84,19 @@ def loses_a_pure_value() -> Any:
     return _changing("LosesAPureValue", change)
 
 
+def takes_for_pure() -> Any:
+    """The packed call is still made, and the module says that it does nothing else."""
+
+    def change(bindings: Bindings) -> Bindings:
+        place = _place(bindings, "copied")
+        call = bindings[place].value
+        pure = relax.op.call_pure_packed(call.op, *call.args, ty_args=list(call.ty_args))
+        bindings[place] = relax.VarBinding(bindings[place].var, pure)
+        return bindings
+
+    return _changing("TakesForPure", change)
+
+
 def prints_twice() -> Any:
     def change(bindings: Bindings) -> Bindings:
         place = _place(bindings, "first")
@@ -175,6 +188,7 @@ FAULTS = {
     loses_a_print: f"an effect is lost: {PRINT}",
     loses_an_assertion: f"an effect is lost: {ASSERT}",
     loses_a_packed_call: "an effect is lost: a packed function",
+    takes_for_pure: "a call that has an effect is taken for pure: a packed function",
     prints_twice: f"an effect is added: {PRINT}",
     swaps_prints: "effects are in another order",
     prints_something_else: f"an effect has other arguments: {PRINT}",
@@ -182,7 +196,7 @@ FAULTS = {
 }
 """With the key of the violation."""
 
-OURS = (loses_a_packed_call, outlines_as_pure)
+OURS = (loses_a_packed_call, takes_for_pure, outlines_as_pure)
 """What compiled code does not show."""
 
 CORRECT = (

@@ -77,3 +77,21 @@ def test_the_evaluator_notes_effects_in_order_with_what_they_are_given() -> None
     assert [call[-1] for call in calls] == [False] * 4 + [True]
     assert effects[1].args[0] == "a is {}"
     np.testing.assert_array_equal(effects[1].args[1], [2, 4])
+
+
+@I.ir_module
+class Closure:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        @R.function(pure=False)
+        def shown(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            _ = R.print(y, format="y is {}")
+            return R.add(x, y)
+
+        return shown(x)
+
+
+def test_a_lifted_closure_that_prints_is_not_pure() -> None:
+    """The VM prints all the same, which says nothing of later passes."""
+    (violation,) = check(Case(Closure, (PassCall("LambdaLift()"),)), oracles=["effects"])
+    assert violation.key == (f"a call that has an effect is taken for pure: {faults.PRINT}",)
