@@ -34,12 +34,21 @@ from relaxfuzz.fuzz.session.silences import loud_environment
 from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.fuzz.user_input.read_module import load
 from relaxfuzz.generators.families import family_of
-from relaxfuzz.oracles.silence.inventory import EXCUSES
+from relaxfuzz.oracles.silence.inventory import EXCUSES, RULES
 from relaxfuzz.oracles.silence.log import ALL
+from relaxfuzz.oracles.silence.rule import SilenceKind
 from relaxfuzz.oracles.violation import Violation
 
 PAGE = Path(__file__).parents[1] / "docs" / "silence.md"
-BEGIN, END = "<!-- prices -->", "<!-- end of prices -->"
+PRICES, END_OF_PRICES = "<!-- prices -->", "<!-- end of prices -->"
+INVENTORY, END_OF_INVENTORY = "<!-- rules -->", "<!-- end of rules -->"
+
+HEADINGS = {
+    SilenceKind.EXCUSE: "An excuse keeps back something that would be reported without it. "
+    "`--loud` lifts these:",
+    SilenceKind.NOTHING: "Here is nothing to compare:",
+    SilenceKind.BUDGET: "This is not looked at:",
+}
 
 DEAR = 1 / 20
 """A rule that takes more true reports for a false one that it saves is too blunt."""
@@ -173,11 +182,22 @@ def page(found: Mapping[str, Price], what: str) -> str:
     return "\n".join(lines)
 
 
-def write(text: str) -> None:
-    """Put the table into the page."""
+def rules() -> str:
+    """The inventory for the documentation, by kind."""
+    parts = []
+    for kind, heading in HEADINGS.items():
+        parts.append(f"{heading}\n\n| rule | excuses | source |\n|---|---|---|")
+        mine = [rule for rule in RULES.values() if rule.kind is kind]
+        parts += [f"| `{rule.name}` | {rule.excuses} | {rule.source} |" for rule in mine]
+        parts.append("")
+    return "\n".join(parts).strip()
+
+
+def write(text: str, begin: str, end: str) -> None:
+    """Put a text between two comments of the page."""
     whole = PAGE.read_text()
-    begin, end = whole.index(BEGIN) + len(BEGIN), whole.index(END)
-    PAGE.write_text(f"{whole[:begin]}\n\n{text}\n\n{whole[end:]}")
+    first, last = whole.index(begin) + len(begin), whole.index(end)
+    PAGE.write_text(f"{whole[:first]}\n\n{text}\n\n{whole[last:]}")
 
 
 def main() -> None:
@@ -191,7 +211,11 @@ def main() -> None:
     parser.add_argument("--rules", nargs="*", default=[ALL], help="lift only these")
     parser.add_argument("--json", action="store_true", help="one JSON object for each report")
     parser.add_argument("--write", action="store_true", help="into docs/silence.md")
+    parser.add_argument("--inventory", action="store_true", help="only write the rules there")
     options = parser.parse_args()
+    if options.inventory:
+        write(rules(), INVENTORY, END_OF_INVENTORY)
+        return
     environment = loud_environment(tuple(options.rules))
     with (
         LocalPool(options.workers) as quiet,
@@ -213,7 +237,8 @@ def main() -> None:
         Console().print(shown)
     if options.write:
         bugs, correct = sum(c.is_bug for c in cases), sum(not c.is_bug for c in cases)
-        write(page(found, f"On {bugs} checks of reproducers and {correct} of correct passes:"))
+        what = f"On {bugs} checks of reproducers and {correct} of correct passes:"
+        write(page(found, what), PRICES, END_OF_PRICES)
 
 
 if __name__ == "__main__":
