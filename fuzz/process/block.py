@@ -28,7 +28,7 @@ from ...oracles.inspect import ops_used
 from ...oracles.oracle import Oracle
 from ...oracles.pass_runs import Given, PassRuns, digest, given
 from ...oracles.passcall import PassCall
-from ...oracles.silence.log import answers, excuses
+from ...oracles.silence.log import answers, counted
 from ...oracles.tiers import compared
 from ...oracles.violation import Case, Mark, Violation, mark_of, short_mark
 from ..campaign import schedule
@@ -330,7 +330,7 @@ class _Run:
                 sampled=dict.fromkeys(asked, 1),
                 triggered=int(triggered),
                 compared=int(compared(given_by.values())),
-                silenced=excuses(given_by.values()),
+                silenced=counted(given_by.values()),
             )
         self._context.report(StageDone(index, stage, stats))
         return intact

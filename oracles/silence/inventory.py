@@ -94,6 +94,13 @@ NO_SCRIPT = SilenceRule(
     "the parser refuses it, whatever the pass does",
 )
 
+MISMATCH = SilenceRule(
+    "mismatch",
+    SilenceKind.NOTHING,
+    "the module refuses the arguments",
+    "docstring of relax.MatchCast: 'insert equality assertions'",
+)
+
 # Excuses
 
 EXEMPTION = SilenceRule(
@@ -135,18 +142,6 @@ OPEN = SilenceRule(
     "the record of an operator promises no result for the operands",
     "`undefined` and `dtypes` in the records of the operators",
 )
-UNKNOWN = SilenceRule(
-    "unknown",
-    SilenceKind.EXCUSE,
-    "the evaluator does not know an operator or a node of the module",
-    "the evaluator never guesses",
-)
-MISMATCH = SilenceRule(
-    "mismatch",
-    SilenceKind.EXCUSE,
-    "the module refuses the arguments",
-    "docstring of relax.MatchCast: 'insert equality assertions'",
-)
 NOT_FINITE = SilenceRule(
     "not-finite",
     SilenceKind.EXCUSE,
@@ -170,7 +165,7 @@ ARBITRARY = SilenceRule(
     "arbitrary",
     SilenceKind.EXCUSE,
     "the result of the module depends on memory that nobody has written to",
-    "docs of tirx.Buffer: what an allocated buffer holds is not defined",
+    "LangRef of LLVM, alloca: 'loading from uninitialized memory produces an undefined value'",
 )
 ROUNDING = SilenceRule(
     "rounding",
@@ -225,7 +220,8 @@ OVERSTATED = SilenceRule(
     "overstated",
     SilenceKind.EXCUSE,
     "the declared type of a result said more than the body proves",
-    "a pass may infer the type anew: docs/deep_dive/relax/learning.rst",
+    "a pass that builds the call again gets the type that its operator infers: "
+    "relax.BlockBuilder.normalize",
 )
 UNSCRIPTABLE = SilenceRule(
     "unscriptable",
@@ -249,6 +245,12 @@ KNOWN = SilenceRule(
 
 # Not looked at
 
+UNKNOWN = SilenceRule(
+    "unknown",
+    SilenceKind.BUDGET,
+    "the evaluator does not know an operator or a node of the module",
+    "the evaluator never guesses",
+)
 SAMPLED = SilenceRule(
     "sampled",
     SilenceKind.BUDGET,
@@ -280,6 +282,9 @@ RULES: Mapping[str, SilenceRule] = {rule.name: rule for rule in _ALL}
 """By name, in that order."""
 
 assert len(RULES) == len(_ALL), "two rules of silence bear the same name"
+
+COUNTED = tuple(rule.name for rule in _ALL if rule.kind is not SilenceKind.NOTHING)
+"""The names of those that campaigns count."""
 
 EXCUSES = tuple(rule.name for rule in _ALL if rule.kind is SilenceKind.EXCUSE)
 """The names of those that `--loud` can lift."""

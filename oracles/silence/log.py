@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from .inventory import EXCUSES, TOO_LARGE
+from .inventory import COUNTED, EXCUSES, TOO_LARGE
 from .rule import SilenceKind, SilenceRule
 
 VARIABLE = "RELAXFUZZ_LOUD"
@@ -151,10 +151,10 @@ def _loud() -> frozenset[str]:
     return frozenset(filter(None, os.environ.get(VARIABLE, "").split(",")))
 
 
-def excuses(given: Iterable[Answer]) -> dict[str, int]:
-    """The excuses that kept oracles quiet in one check, each counted once."""
+def counted(given: Iterable[Answer]) -> dict[str, int]:
+    """The rules, other than "nothing to compare", that kept oracles quiet in one check: 1 each."""
     names = {silence.rule for answer in given for silence in answer.silences}
-    return {name: 1 for name in EXCUSES if name in names}
+    return {name: 1 for name in COUNTED if name in names}
 
 
 def is_curious() -> bool:

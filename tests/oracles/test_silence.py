@@ -48,7 +48,7 @@ def test_the_log_has_the_report_that_a_rule_kept_back() -> None:
     assert given["evaluated"].silences == (kept,), "each once"
     assert given["evaluated"].silent is None, "it compared something else"
     assert given["effects"].silent == inventory.NO_EFFECTS.excuses
-    assert log.excuses(given.values()) == {"overflow": 1}
+    assert log.counted(given.values()) == {"overflow": 1}
 
 
 def test_without_a_check_there_is_no_log() -> None:
