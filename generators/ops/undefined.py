@@ -25,7 +25,7 @@ class Behaviour(enum.StrEnum):
     they do not overflow (rewrite_simplify.cc: `IsIndexType`). So a module whose own sums overflow
     has no result that a pass must keep. Yet sums may be taken in another order, and they do wrap
     around when they run: an overflow that a pass brings is wrong only if the values differ, and in
-    PrimFuncs only if they would without it, too.
+    PrimFuncs only if it is not one that the simplifier brings.
     """
 
     OPEN = "nothing is promised"
