@@ -85,6 +85,8 @@ class Evaluator:
             module has it, where SplitHostDevice has taken its kernels out of it.
         effects: receives the calls of packed functions that may have an effect, in order.
         wraps: sums and products of integers may wrap around; see `Behaviour`.
+        promised: where nothing is promised for the operands of an operator, there is no result;
+            otherwise it is what the reference of the operator gives.
     """
 
     def __init__(
@@ -95,7 +97,9 @@ class Evaluator:
         prim: Callable[[tirx.PrimFunc, list[Any], list[int], tirx.PrimFunc], Any] | None = None,
         effects: list[Effect] | None = None,
         wraps: bool = False,
+        promised: bool = True,
     ) -> None:
+        self.promised = promised
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """Whether tensors may change after they are made."""
         self.watch = watch

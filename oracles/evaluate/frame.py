@@ -27,6 +27,8 @@ class Host(Protocol):
     """Changes the result of every operator."""
     wraps: bool
     """Whether sums and products of integers may wrap around."""
+    promised: bool
+    """Operands for which an operator promises nothing have no result."""
     written: list[Any]
     """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
     effects: list[Effect] | None

@@ -51,7 +51,7 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
         raise NoValue(f"operands that {name} is not defined for: {error}") from error
     if evaluator.perturb is None:
         why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
-        if why is Behaviour.OPEN and not is_loud(inventory.OPEN):
+        if why is Behaviour.OPEN and evaluator.promised and not is_loud(inventory.OPEN):
             empty = any(array.size == 0 for array in arrays(args))
             raise (NoValue if empty else Unpromised)(f"operands that {name} is not defined for")
         if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):

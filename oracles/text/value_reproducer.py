@@ -96,6 +96,9 @@ def _compared(
 ) -> str:
     parts = [prepared]
     for e, call in zip(expected, calls, strict=True):
+        if not e.promised:
+            parts.append(f"args = {literal(e.args)}\n{call}")
+            continue
         relative, absolute = bounds_of(e.result, *e.bounds(tolerance))
         result, made = literal_or_evaluated(e)
         parts.append(

@@ -50,6 +50,9 @@ TIGHT = Tolerance(
 PLAIN = (Kind.WHOLE, Kind.POSITIVE)
 """Draws that are enough where every one costs a run in the VM and lines in a reproducer."""
 
+_PLAIN = [(number, kind) for number, kind in enumerate(Kind) if kind in PLAIN]
+"""With their seeds."""
+
 
 class Expectation:
     """One call of one function, and what it must give."""
@@ -60,6 +63,9 @@ class Expectation:
     """There is something that it must give; otherwise only what it does to memory counts."""
     finite: bool = True
     """No NaN and no infinity comes up on the way."""
+    promised: bool = True
+    """False where the record of an operator promises no result for its operands: what comes is not
+    compared, but something must come."""
 
     def __init__(
         self,
@@ -105,7 +111,8 @@ class Expectation:
         Raises:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
         """
-        return self.plan(args)(Evaluator(self.mod, wraps=self.wraps, **options).run)
+        evaluator = Evaluator(self.mod, wraps=self.wraps, promised=self.promised, **options)
+        return self.plan(args)(evaluator.run)
 
     def run(
         self,
@@ -279,6 +286,8 @@ class Expectation:
         """
         if isinstance(actual, Failure):
             return f"results (the VM raised {actual.error}): {actual.text}"
+        if not self.promised:
+            return None
         # What is dear to know is asked only where something is to be explained.
         close = difference(self.result, actual, (), tolerance or TIGHT)
         if close is None:
@@ -384,6 +393,19 @@ class Expectations:
             for expectation in self.of(str(gvar.name_hint), rule, kinds, journal)
         ]
 
+    def unpromised(self, journal: Journal = silent) -> list[Expectation]:
+        """Calls of the other functions that CPU builds are expected to run, as far as all that
+        stands against a result is that the record of an operator does not promise it."""
+        found = []
+        for gvar, func in entries(self._mod):
+            name = str(gvar.name_hint)
+            why = [self._why_not.get((name, kind)) for kind in PLAIN]
+            if executes(func) and all(each and each.rule == inventory.OPEN.name for each in why):
+                journal("evaluate")
+                drawn = (self._drawn(name, None, kind, i, promised=False) for i, kind in _PLAIN)
+                found += [made for made in drawn if made is not None]
+        return found
+
     def again(self, name: str, rule: Rule, kind: Kind) -> Expectation | None:
         """A call with other numbers of a kind than `of` gives; None where it is not defined."""
         return self._drawn(name, rule, kind, list(Kind).index(kind) + TRIES * len(Kind))
@@ -435,7 +457,9 @@ class Expectations:
             gc.collect()  # a local function and its variables are a cycle that holds the tensors
         return None
 
-    def _drawn(self, name: str, rule: Rule | None, kind: Kind, seed: int) -> Expectation | None:
+    def _drawn(
+        self, name: str, rule: Rule | None, kind: Kind, seed: int, *, promised: bool = True
+    ) -> Expectation | None:
         func = self._mod[name]
         nonfinite = self._all_nonfinite(name)
         if kind is Kind.SPECIAL and not nonfinite:
@@ -453,7 +477,7 @@ class Expectations:
             args = drawn(func, kind, seed, sizes)
             if rule is not None and rule.arguments is not None:
                 args = rule.arguments(name, args)
-            evaluator = Evaluator(self._mod, watch)
+            evaluator = Evaluator(self._mod, watch, promised=promised)
             result = evaluator.run(name, copies(args))
         except NoValue as error:
             self._why_not[name, kind] = Silence(of_error(error).name, why=headline(str(error)))
@@ -474,6 +498,7 @@ class Expectations:
             return None
         made = Expectation(self._mod, name, args, result, kind)
         made.finite = usual
+        made.promised = promised
         return made
 
     def _excused(self, rule: SilenceRule, name: str, kind: Kind) -> bool:
