@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import tvm
 
 from ..composition import documented, first_fault
+from ..errors import Mismatch, NoValue, Undefined, Unsupported
 from ..execute import Death, Failure, execute
 from ..grades.grade import Grade
 from ..identity import FailureKind
@@ -22,6 +23,7 @@ from ..silence.log import excused
 from ..structural.checkers import flaw
 from ..text.value_reproducer import remaining_text
 from ..violation import Case, Violation
+from .sides import sides
 
 NO_LONGER = "the result builds no longer"
 
@@ -30,7 +32,8 @@ def check(runs: PassRuns) -> Violation | None:
     """The error of the result's build, where the module has none.
 
     A later pass that breaks its own contract on the result of one of TVM's passes is to blame
-    itself, and is where it is checked; unless that result says less of types than the module.
+    itself, and is where it is checked; unless that result says less of types than the module, or
+    gives an operator operands that its reference refuses.
     """
     after = runs.changed_result()
     if after is None:
@@ -48,8 +51,21 @@ def check(runs: PassRuns) -> Violation | None:
         and not isinstance(failure, Death)
         and _incomplete(after) <= _incomplete(runs.mod)
         and first_fault(after, steps("default"), runs.step) is not None
+        and not _misapplies(runs)
     )
     return None if later and excused(inventory.LATER_PASS, found.title) else found
+
+
+def _misapplies(runs: PassRuns) -> bool:
+    """The evaluator, too, fails at an operator of the result, where the module has values."""
+    for _, side in sides(runs):
+        try:
+            side.value()
+        except NoValue:
+            return True
+        except (Unsupported, Mismatch, Undefined):
+            return False
+    return False
 
 
 def _incomplete(mod: tvm.IRModule) -> int:

@@ -10,8 +10,11 @@ import tvm
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values import builds
 from relaxfuzz.oracles.violation import Case
 
 from ..snippets import load_faults, run_snippet
@@ -52,3 +55,27 @@ def test_a_module_that_does_not_build_promises_nothing() -> None:
             return b
 
     assert check(case(faults.forgets_a_shape, Vague), oracles=["builds"]) == []
+
+
+@I.ir_module
+class Summed:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        return R.cumsum(x, axis=0)
+
+
+@I.ir_module
+class SummedBeside:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        return R.cumsum(x, axis=1)
+
+
+def test_the_pass_that_gives_an_operator_an_axis_that_is_not_there_is_to_blame() -> None:
+    """Not LegalizeOps, which fails on it."""
+    call = PassCall("ToNonDataflow()")
+    runs = PassRuns(Summed, (call,), catalogue[call.name], seen=Outcome(SummedBeside))
+    found = builds.check(runs)
+    assert found is not None
+    assert found.key[0] == "the result builds no longer"
+    assert check(Case(Summed, (call,)), oracles=["builds"]) == []
