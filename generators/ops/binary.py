@@ -39,6 +39,7 @@ class Row(NamedTuple):
     rule: undefined.Rule | None = None
     arithmetic: tuple[int, ...] = ()
     commutes: bool = False
+    kinds: str = ""
 
 
 ROWS = (
@@ -50,8 +51,8 @@ ROWS = (
     Row("power", np.power, FLOATS, rule=undefined.pole),
     Row("atan2", np.arctan2, (*WIDE, *BRAIN), rule=undefined.angle_of_signed_zero),
     Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False, commutes=True),
-    Row("equal", np.equal, commutes=True),
-    Row("not_equal", np.not_equal, commutes=True),
+    Row("equal", np.equal, commutes=True, kinds="b"),
+    Row("not_equal", np.not_equal, commutes=True, kinds="b"),
     Row("less", np.less),
     Row("less_equal", np.less_equal),
     Row("greater", np.greater),
@@ -71,6 +72,7 @@ def _op(row: Row) -> Op:
         build=build_binary(getattr(relax_op, row.name), row.dtypes),
         reference=quiet(in_single(lambda args, attrs: row.reference(args[0], args[1]))),
         dtypes=row.dtypes,
+        kinds=row.kinds,
         nonfinite=row.nonfinite,
         batching=batching.elementwise,
         numbers=True,

@@ -72,8 +72,12 @@ class Op:
     """Dtypes that `build` may give to the data operands.
 
     For other kinds of numbers (floats, signed and unsigned integers, bool) a call is made rarely,
-    if type inference accepts them, and the result counts as undefined.
+    if type inference accepts them, and the result counts as undefined. It must be built and run
+    nevertheless.
     """
+
+    kinds: str = ""
+    """NumPy's letters for further kinds of numbers ("u", "b") for which the reference holds."""
 
     domain: tuple[float, float] = (-math.inf, math.inf)
     """Operand values on which TVM and the reference agree by definition (`tan`: between poles)."""
@@ -141,7 +145,8 @@ class Op:
             wraps: sums and products of integers wrap around, as they do when they run.
         """
         tensors = arrays(args)
-        if tensors and _kind(tensors[0].dtype) not in _kinds(self.dtypes):
+        known = _kinds(self.dtypes).union(self.kinds)
+        if tensors and _kind(tensors[0].dtype) not in known:
             return Behaviour.OPEN
         found = self.undefined is not None and self.undefined(args, attrs, result)
         if found:

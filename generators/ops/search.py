@@ -18,7 +18,8 @@ from .record import ALL, Op
 __all__ = ["OPS"]
 
 DTYPES = ("float32", "int32", "float64", "int64", "float16")
-"""What TVM's sorting kernels take on the CPU and DispatchSortScan lowers."""
+"""What TVM's sorting kernels take on the CPU and DispatchSortScan lowers. An order is defined for
+unsigned integers, too."""
 
 SCANNED = (*DTYPES, "int8", "int16", "uint8")
 
@@ -239,6 +240,7 @@ OPS = (
         build=_build_sort,
         reference=_sort,
         dtypes=DTYPES,
+        kinds="u",
         legalizes=False,
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
@@ -249,6 +251,7 @@ OPS = (
         build=_build_argsort,
         reference=_argsort,
         dtypes=DTYPES,
+        kinds="u",
         legalizes=False,
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
@@ -259,6 +262,7 @@ OPS = (
         build=_build_topk,
         reference=_topk,
         dtypes=DTYPES,
+        kinds="u",
         legalizes=False,
         lowered_by="DispatchSortScan",
         batching=batching.along_axis("axis"),
@@ -269,6 +273,7 @@ OPS = (
         build=_build_median,
         reference=_median,
         dtypes=DTYPES,
+        kinds="u",
         laws=(laws.symmetric(_median_axes, _median_view),),
     ),
     Op(
@@ -299,6 +304,7 @@ OPS = (
         build=_build_unique,
         reference=_unique,
         dtypes=DTYPES,
+        kinds="u",
         legalizes=False,
     ),
 )

@@ -195,15 +195,17 @@ def negative_take(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behavi
     return negative_index(args, attrs, result)
 
 
-def negative_class(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def negative_class(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     targets = args[1]
-    return _negative(targets if attrs is None else targets[targets != int(attrs.ignore_index)])
+    counted = targets if attrs is None else targets[targets != int(attrs.ignore_index)]
+    return _negative(counted) and Behaviour.INDEX
 
 
-def length_out_of_range(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def length_out_of_range(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
+    """An element is read that is as far outside."""
     x, lengths = args[:2]
     size = min(x.shape) if attrs is None else x.shape[int(attrs.seq_axis)]
-    return bool(((lengths < 0) | (lengths > size)).any())
+    return bool(((lengths < 0) | (lengths > size)).any()) and Behaviour.INDEX
 
 
 def _updates(attrs: Any) -> bool:
@@ -269,18 +271,18 @@ def two_dtypes(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     return len({tensor.dtype for tensor in arrays(args[:2])}) > 1
 
 
-def no_distribution(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+def no_distribution(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     """Rows of probabilities add up to 1; uniform samples are in [0, 1); each is for such a row."""
     prob, sample = (arg.astype("float64") for arg in args[:2])
     rows = args[2]
+    if bool(((rows < 0) | (rows >= len(prob))).any()):
+        return Behaviour.INDEX
     sums = prob.sum(axis=-1)
     return not bool(
         (prob >= 0).all()
         and (np.abs(sums - 1) < 1e-3).all()
         and (sample >= 0).all()
         and (sample < 1).all()
-        and (rows >= 0).all()
-        and (rows < len(prob)).all()
     )
 
 

@@ -206,3 +206,29 @@ def test_a_product_in_a_dtype_that_does_not_hold_the_operands_is_undefined() -> 
     attrs = SimpleNamespace()
     assert table["matmul"].undefined_for(operands, ints(1, dtype="uint32"), attrs)
     assert not table["matmul"].undefined_for(operands, floats(-1, dtype="float64"), attrs)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "attrs"),
+    [
+        ("nn.nll_loss", [np.zeros((2, 3), "float32"), np.array([0, -1])], {"ignore_index": -100}),
+        ("reverse_sequence", [np.zeros((2, 3), "float32"), np.array([4, 1])], {"seq_axis": 1}),
+        (
+            "multinomial_from_uniform",
+            [np.full((1, 2), 0.5, "float32"), np.zeros((1, 1), "float32"), np.array([[1]])],
+            {},
+        ),
+    ],
+)
+def test_places_outside_are_undefined_behaviour(
+    name: str, args: list[Any], attrs: dict[str, int]
+) -> None:
+    found = table[name].undefined_for(args, args[0], SimpleNamespace(**attrs))
+    assert found is Behaviour.INDEX
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("sort", "uint16"), ("equal", "bool")])
+def test_further_kinds_of_numbers_have_a_result(name: str, dtype: str) -> None:
+    x = np.zeros(3, dtype)
+    assert table[name].undefined_for([x, x], x) is None
+    assert table["topk"].undefined_for([x.astype(bool)], x) is Behaviour.OPEN
