@@ -154,20 +154,26 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[
                 assert case.pipeline is not None
                 wrong = composition.check_pipeline(case.mod, case.pipeline, journal)
         if wrong:
-            _pass_over([each for each in chosen if each.of_pipelines], wrong[-1].oracle)
-            return wrong
+            others = [each for each in chosen if each.of_pipelines and not each.of_operators]
+            _pass_over(others, wrong[-1].oracle)
+            return [*wrong, *_lawless(case, chosen, journal)]
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
         asking(pipeline_values.ORACLE.name)
         found = pipeline_values.check(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
         asking(exec_modes.ORACLE.name)
         found = exec_modes.check(case.mod, case.pipeline, journal)
-    if found is None and case.pipeline is not None and laws.LAWS_OF_BUILDS in chosen:
-        asking(laws.LAWS_OF_BUILDS.name)
-        found = laws.of_pipeline(case.mod, case.pipeline, journal)
     if found is None and case.pipeline is not None:
         found = pairs.check(case.mod, case.pipeline, chosen, journal)
-    return [] if found is None else [found]
+    return [*([] if found is None else [found]), *_lawless(case, chosen, journal)]
+
+
+def _lawless(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> tuple[Violation, ...]:
+    """The laws of operators that a build breaks, whatever else is wrong with it."""
+    if case.pipeline is None or laws.LAWS_OF_BUILDS not in chosen:
+        return ()
+    asking(laws.LAWS_OF_BUILDS.name)
+    return laws.of_pipeline(case.mod, case.pipeline, journal)
 
 
 def _one(

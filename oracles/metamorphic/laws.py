@@ -336,22 +336,25 @@ def _violation(question: Question, results: Any) -> Violation | None:
 # Whole builds
 
 
-def of_pipeline(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
-    """The first law that a build by the pipeline breaks, or None."""
+def of_pipeline(mod: tvm.IRModule, pipeline: str, journal: Journal) -> tuple[Violation, ...]:
+    """The laws that a build by the pipeline breaks."""
     journal("execute operators")
     asked = list(subjects(mod))
     if not asked:
         abstain(inventory.NO_PROMISE, "no operator of the module has laws")
+        return ()
     functions = {name: func for each in asked for name, func in _named(each.mod)}
     questions = [question for each in asked for question in each.questions]
-    together = execute(tvm.IRModule(functions), _plans(questions), pipeline) if asked else []
+    together = execute(tvm.IRModule(functions), _plans(questions), pipeline)
     if isinstance(together, list):
-        return _first(questions, together)
+        return _of_results(questions, together)
+    found: dict[tuple[str, ...], Violation] = {}
     for each in asked:  # one of them is not built
         results = execute(each.mod, _plans(each.questions), pipeline)
-        if isinstance(results, list) and (found := _first(each.questions, results)):
-            return found
-    return None
+        if isinstance(results, list):
+            for violation in _of_results(each.questions, results):
+                found.setdefault((violation.pass_name, *violation.key), violation)
+    return tuple(found.values())
 
 
 def _named(mod: tvm.IRModule) -> list[tuple[str, Any]]:
@@ -362,13 +365,16 @@ def _plans(questions: Sequence[Question]) -> list[Plan]:
     return [plan for question in questions for plan in question.plans()]
 
 
-def _first(questions: Sequence[Question], results: Sequence[Any]) -> Violation | None:
+def _of_results(questions: Sequence[Question], results: Sequence[Any]) -> tuple[Violation, ...]:
+    found: dict[tuple[str, ...], Violation] = {}
     left = iter(results)
     for question in questions:
         own = list(itertools.islice(left, len(question.functions)))
-        if (found := _violation(question, own)) is not None:
-            return found.blame(LAWS_OF_BUILDS.name, question.op)
-    return None
+        violation = _violation(question, own)
+        if violation is not None:
+            blamed = violation.blame(LAWS_OF_BUILDS.name, question.op)
+            found.setdefault((question.op, question.broken), blamed)
+    return tuple(found.values())
 
 
 # Reproducers
@@ -384,35 +390,41 @@ def run(name, args):
 """
 
 
-def _shown_question(case: Case) -> tuple[Subject, Question] | None:
-    """The first question whose answers break the law."""
+def _shown(case: Case, broken: str | None = None) -> tuple[Subject, Question] | None:
+    """The first question whose answers break the law.
+
+    Args:
+        broken: in this way; None: in any.
+    """
     for subject in subjects(case.mod):
-        if case.pipeline is not None:
-            after, pipeline = subject.mod, case.pipeline
-        else:
-            contract = contract_of(case.calls[0])
-            lowered = _lowered(PassRuns(case.mod, case.calls, contract, alone=True), subject.mod)
+        after, pipeline = subject.mod, case.pipeline or "default"
+        if case.calls:
+            runs = PassRuns(case.mod, case.calls, contract_of(case.calls[0]), alone=True)
+            lowered = _lowered(runs, subject.mod)
             if lowered is None:
                 continue
-            after, pipeline = lowered, "default"
+            after = lowered
         for question in subject.questions:
-            results = execute(after, question.plans(), pipeline)
-            if _violation(question, results) is not None:
-                return subject, question
+            if broken in (None, question.broken):
+                results = execute(after, question.plans(), pipeline)
+                if _violation(question, results) is not None:
+                    return subject, question
     return None
 
 
-def _snippet(case: Case) -> str:
-    shown = _shown_question(case)
-    if shown is None:
-        return "apply(mod)" if case.calls else ""
+def _text(case: Case, shown: tuple[Subject, Question], lowered: str) -> str:
+    """Statements that build the operator and fail where it breaks the law.
+
+    Args:
+        lowered: an expression for what is built.
+    """
     subject, question = shown
     trial = question.trial
     pipeline = PIPELINE_TEXTS[case.pipeline or "default"]
     parts = [
         standalone(from_numpy, to_numpy, assert_close),
         f"# A call of {question.op}, by itself.\n{nested_module('operator', subject.mod)}",
-        _RUN.format(mod="apply(operator())" if case.calls else "operator()", pipeline=pipeline),
+        _RUN.format(mod=lowered, pipeline=pipeline),
     ]
     calls = zip(question.functions, trial.calls, trial.views, strict=True)
     for number, (name, args, view) in enumerate(calls):
@@ -420,12 +432,27 @@ def _snippet(case: Case) -> str:
         parts.append(
             f"args = {literal(given)}\nresult = run({name!r}, args)\nseen{number} = {view}"
         )
-        if trial.bounds is not None:
-            low, high = map(literal, map(np.asarray, trial.bounds))
-            parts.append(f"assert (seen0 >= {low}).all() and (seen0 <= {high}).all(), seen0")
-        elif number:
+        if number:
             parts.append(f"assert_close(seen{number}, seen0, rtol=1e-3, atol=1e-3)")
+    if trial.bounds is not None:
+        low, high = (repr(bound).replace("inf", "np.inf") for bound in trial.bounds)
+        verdict = "assert (seen0 >= low).all() and (seen0 <= high).all(), seen0"
+        parts.append(f"low, high = {low}, {high}\n{verdict}")
     return "\n\n".join(parts)
+
+
+def _snippet(case: Case) -> str:
+    shown = _shown(case)
+    if shown is None:
+        return "apply(mod)" if case.calls else ""
+    return _text(case, shown, "apply(operator())" if case.calls else "operator()")
+
+
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """The law that is broken, where others are broken, too."""
+    shown = _shown(case, violation.key[0])
+    if shown is not None:
+        yield _text(case, shown, "the_pass(operator())" if case.calls else "operator()")
 
 
 _SOURCE = (
@@ -447,6 +474,7 @@ LAWS = Oracle(
     source=_SOURCE,
     check=check,
     snippet=_snippet,
+    brief=_brief,
     of_operators=True,
 )
 
@@ -461,5 +489,7 @@ LAWS_OF_BUILDS = Oracle(
     "one element alone, within the bounds of its operands.",
     source=_SOURCE,
     snippet=_snippet,
+    brief=_brief,
     of_pipelines=True,
+    of_operators=True,
 )

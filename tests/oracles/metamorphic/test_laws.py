@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tvm
 from tvm import relax
 
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.metamorphic.laws import WITH_NAN
+from relaxfuzz.oracles.metamorphic.laws import LAWS_OF_BUILDS, WITH_NAN
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case, Violation
 
@@ -82,6 +83,7 @@ def test_a_users_pass_is_blamed_for_its_code(factory: str, key: str) -> None:
         (module(average, (1, 1, 6, 6), dtype="uint8"), [BEYOND]),
         (module(lambda x: nn.adaptive_avg_pool1d(x, 1), (1, 1, 6), dtype="int8"), [BEYOND]),
         (module(relax.op.mean, (6, 6), dtype="int8"), [BEYOND]),
+        (module(relax.op.mean, (6, 6), dtype="float16"), [BEYOND]),
     ],
 )  # fmt: skip
 def test_legalizations_that_break_a_law(mod: tvm.IRModule, keys: list[str]) -> None:
@@ -129,6 +131,29 @@ def test_a_build_that_breaks_a_law(make: Any, blamed: str) -> None:
     assert (violation.pass_name, violation.key) == (blamed, (ORDER + WITH_NAN,))
     with pytest.raises(AssertionError):
         run_snippet(PIPELINE, built)
+
+
+def test_a_build_shows_all_laws_that_it_breaks() -> None:
+    def make(x: relax.Var) -> relax.Expr:
+        return relax.op.maximum(x, relax.op.max(x))
+
+    found = check(Case(module(make, (5,)), pipeline="default"), oracles=[PIPELINE])
+    assert sorted((each.pass_name, *each.key) for each in found) == [
+        ("relax.max", ORDER + WITH_NAN),
+        ("relax.max", BEYOND),
+        ("relax.maximum", OPERANDS + WITH_NAN),
+    ]
+
+
+def test_each_violation_has_a_text_of_its_own() -> None:
+    built = Case(maximum(), pipeline="default")
+    order, beyond = check(built, oracles=[PIPELINE])
+    (one,), (other,) = (list(LAWS_OF_BUILDS.brief(built, each)) for each in (order, beyond))
+    assert "low, high" not in one
+    assert "low, high = -np.inf, -np.inf" in other
+    for text in (one, other):
+        with pytest.raises(AssertionError):
+            exec(text, {"mod": maximum(), "tvm": tvm, "relax": relax, "np": np})
 
 
 @pytest.mark.parametrize(
