@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-
-import tvm
+from typing import TypeAlias
 
 from ..compat import availability
 from ..compat.drift import Drift, drift_of
@@ -22,7 +22,7 @@ from .pass_runs import Given, PassRuns, given
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud
 from .structural import idempotence, well_formed
-from .structural.checkers import INFERENCE, inferred_flaw
+from .structural.checkers import INFERENCE, inferred_flaw, sound_form
 from .structural.inside import REWRITER, is_of_rewriter
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, exec_modes, executed, pipeline_values
@@ -71,6 +71,8 @@ for _contract in catalogue.values():
     validated(_contract)
 
 
+_Again: TypeAlias = Callable[[Case], list[Violation]]
+
 UNCHANGED = 8
 """On a module that the pass leaves as it is, a sampled oracle of tier 2 is asked in one check of so
 many."""
@@ -88,7 +90,8 @@ def check(
 ) -> list[Violation]:
     """What is wrong, in the order of the oracles; nothing where the case does not apply.
 
-    The passes get the very module of the case: one that mutates its input has mutated it.
+    The passes get the very module of the case: one that mutates its input has mutated it. Of a
+    module that TVM's type inference makes ill-formed they get another form, see `sound_form`.
 
     Args:
         oracles: only these, by name, and without sampling; None: all of tier 1.
@@ -113,7 +116,15 @@ def check(
     journal("given")
     known = given(case.mod)
     if known.flaw is not None:
-        return _of_inference(case.mod, chosen, later)
+        again = functools.partial(
+            check,
+            oracles=oracles,
+            besides=besides,
+            journal=journal,
+            contract=contract,
+            watch=watch,
+        )
+        return _ill_formed(case, chosen, again)
     if len(case.calls) == 1:
         return _one(
             *(case, known, chosen, later, journal, contract, watch),
@@ -125,17 +136,21 @@ def check(
     return [each for each in _composed(case, asked, journal) if ORACLES[each.oracle] in asked]
 
 
-def _of_inference(
-    mod: tvm.IRModule, chosen: Sequence[Oracle], later: Sequence[Oracle]
-) -> list[Violation]:
-    """What makes the module ill-formed, where TVM's type inference does: nothing else is asked."""
-    own = well_formed.ORACLE
-    found = inferred_flaw(mod) if own in chosen else None
+def _ill_formed(case: Case, chosen: Sequence[Oracle], again: _Again) -> list[Violation]:
+    """What TVM's type inference makes ill-formed, and what is wrong with what the module means.
+
+    Nothing is promised for a module that its author has made ill-formed.
+    """
+    found = inferred_flaw(case.mod)
     if found is None:
         return []
+    sound = sound_form(case.mod)
+    wrong = [] if sound is None else again(dataclasses.replace(case, mod=sound))
+    own = well_formed.ORACLE
+    if own not in chosen:
+        return wrong
     asking(own.name)
-    _pass_over([oracle for oracle in (*chosen, *later) if oracle is not own], own.name)
-    return [found.blame(own.name, INFERENCE)]
+    return [found.blame(own.name, INFERENCE), *wrong]
 
 
 def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:

@@ -80,6 +80,19 @@ def inferred_flaw(mod: tvm.IRModule) -> Violation | None:
     return None if written else found
 
 
+def sound_form(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """A well-formed module that means what this one does, whose types make it ill-formed, or None.
+
+    Types may name variables outside of dataflow blocks. Where that is not the reason, less is said.
+    """
+    forms = (relax.transform.ToNonDataflow(), lambda mod: _Weaker(mod).rewritten())
+    for form in forms:
+        made = form(mod)
+        if flaw(made) is None:
+            return made
+    return None
+
+
 def has_old_types(mod: tvm.IRModule) -> bool:
     """A type says something else than what is inferred, or nothing can be inferred."""
     try:

@@ -207,7 +207,6 @@ def test_what_tvms_type_inference_makes_ill_formed_is_a_finding(
     )
     assert code == 1
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (found,) = of(events, "finding")
-    assert found["pass"] == "type inference"
-    reproducer = (tmp_path / "out" / "reproducers").glob("*.py")
+    assert "type inference" in {each["pass"] for each in of(events, "finding")}
+    reproducer = (tmp_path / "out" / "reproducers").glob("type_inference-*.py")
     assert "relax.analysis.well_formed(Module)" in next(reproducer).read_text()

@@ -11,7 +11,7 @@ from tvm.script import relax as R
 
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.structural.checkers import INFERENCE, flaw, inferred_flaw
+from relaxfuzz.oracles.structural.checkers import INFERENCE, flaw, inferred_flaw, sound_form
 from relaxfuzz.oracles.violation import Case
 
 X = R.Tensor((2, 2), "float32")
@@ -58,8 +58,19 @@ def test_what_inference_makes_is_reported(name: str) -> None:
     mod = built(SHAPED[name], dataflow=True)
     assert flaw(mod) is not None
     for calls, pipeline in (((PassCall("LegalizeOps()"),), None), ((), "default")):
-        (found,) = check(Case(mod, calls, pipeline))
+        found, *_ = check(Case(mod, calls, pipeline))
         assert found.full_key == ("well-formed", INFERENCE, "ill-formed", "a DataflowVar in a type")
+
+
+def test_what_the_module_means_is_checked_all_the_same() -> None:
+    mod = built(relax.op.broadcast_to, dataflow=True)
+    found = check(Case(mod, pipeline="default"))
+    assert {(each.oracle, each.pass_name) for each in found} == {
+        ("well-formed", INFERENCE),
+        ("lowering-complete", "LegalizeOps"),
+    }
+    alone = check(Case(mod, pipeline="default"), oracles=["lowering-complete"])
+    assert [each.key for each in alone] == [each.key for each in found[1:]]
 
 
 @pytest.mark.parametrize("name", SHAPED)
@@ -67,9 +78,11 @@ def test_outside_of_a_dataflow_block_the_types_are_right(name: str) -> None:
     assert inferred_flaw(built(SHAPED[name], dataflow=False)) is None
 
 
-def test_other_oracles_have_nothing_to_say_of_it() -> None:
-    mod = built(relax.op.broadcast_to, dataflow=True)
-    assert check(Case(mod, (PassCall("LegalizeOps()"),)), oracles=["crash"]) == []
+@pytest.mark.parametrize("name", SHAPED)
+def test_the_sound_form_is_well_formed(name: str) -> None:
+    sound = sound_form(built(SHAPED[name], dataflow=True))
+    assert sound is not None
+    assert flaw(sound) is None
 
 
 def test_a_type_that_nobody_infers_is_its_authors_fault() -> None:
