@@ -14,7 +14,7 @@ from tvm.ir.instrument import pass_instrument
 from ..compat.drift import drift_of
 from ..compat.serialization import load_json, save_json
 from . import keys, rejection
-from .catalogue import catalogue
+from .catalogue import catalogue, rejects
 from .catalogue.uncovered import missing_arguments
 from .contract import Exemption, PassContract
 from .errors import NoAnswer
@@ -386,7 +386,7 @@ class PassRuns:
             return True
         if rejection.lacks_function(error, self.call.expr, asked):
             return True
-        if isinstance(error, NoAnswer) or self.contract.rejects(error, asked):
+        if isinstance(error, NoAnswer) or rejects(self.contract, error, asked):
             return True
         if self.call.factory is None and not self.contract.universal_only:
             return False
@@ -403,11 +403,11 @@ class PassRuns:
             contract = catalogue.get(name)
             if contract is None:
                 continue
-            rejects = contract.rejects(error, mod)
+            refuses = rejects(contract, error, mod)
             if missing_arguments(name):  # it cannot be run alone
-                if rejects and digest(given_to_it) == digest(mod):
+                if refuses and digest(given_to_it) == digest(mod):
                     return True
-            elif rejects or contract.requires(mod) is not None:
+            elif refuses or contract.requires(mod) is not None:
                 alone = self.attempt(name, self.under(bare_call(name).build()), mod)
                 if alone.mark == mark:
                     return True

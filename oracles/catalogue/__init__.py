@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+
+import tvm
 
 from ...generators.families import FAMILIES
 from ...generators.near import did_you_mean
 from ...generators.ops import table
-from ..contract import PassContract, Rejection
+from ..contract import PassContract
 from ..passcall import PassCall, public_passes
 from . import (
     algebra,
@@ -102,19 +103,7 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
         sought = () if contract.looks_for is None else contract.looks_for.ops
         if unknown := sorted(set(sought).difference(table)):
             raise ValueError(f"Contract of {contract.name!r}: it looks for unknown {unknown}")
-    return {name: _with_rejections(contract, named) for name, contract in named.items()}
-
-
-def _with_rejections(contract: PassContract, named: Mapping[str, PassContract]) -> PassContract:
-    """The contract with the rejections of the passes inside that show outside, too."""
-
-    def of_parts(name: str) -> Iterator[Rejection]:
-        for part in named[name].inside:
-            yield from (each for each in named[part].rejections if each.outside)
-            yield from of_parts(part)
-
-    every = dict.fromkeys((*contract.rejections, *of_parts(contract.name)))
-    return dataclasses.replace(contract, rejections=tuple(every))
+    return named
 
 
 _WRITTEN = by_name(contract for group in GROUPS for contract in group.CONTRACTS)
@@ -162,6 +151,16 @@ def parts(pass_name: str) -> frozenset[str]:
     """All passes that run inside a pass, at whatever depth."""
     direct = catalogue[pass_name].inside if pass_name in catalogue else ()
     return frozenset(direct).union(*map(parts, direct))
+
+
+def rejects(contract: PassContract, error: Exception, mod: tvm.IRModule) -> bool:
+    """Whether the exception is a clean refusal of the module, by the pass or by a part of it."""
+    inside = frozenset(contract.inside).union(*map(parts, contract.inside))
+    return contract.rejects(error, mod) or any(
+        each.outside and each.covers(error, mod)
+        for name in inside
+        for each in catalogue[name].rejections
+    )
 
 
 _INSIDE = Counter(name for contract in catalogue.values() for name in contract.inside)

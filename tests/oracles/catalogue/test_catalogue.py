@@ -188,6 +188,7 @@ def test_contracts_are_well_made(contract: PassContract) -> None:
     assert contract.cost > 0
     for limit in (*contract.exemptions, *contract.rejections):
         assert limit.source.strip()
+    assert contract.normal_form is None or contract.normal_form.source.strip()
     for data in (b"", bytes(range(40)), bytes(range(255, 155, -3))):
         call = contract.choose(Choices(data), Model)
         assert call == contract.choose(Choices(data), Model)
