@@ -84,7 +84,7 @@ def module_of(name: str) -> tvm.IRModule:
             "s_tir.transform.RenormalizeSplitPattern()",
             "evaluated",
         ),
-        ("thread-sync-after-wait-again", "s_tir.transform.ThreadSync('shared')", "idempotent"),
+        ("unroll-loop-inner-extent", "tirx.transform.UnrollLoop()", "idempotent"),
         # Operators here, a tuple in another record.
         (
             "convert-layout-packed-pool-output-layout",
