@@ -45,6 +45,18 @@ def is_bound_to_threads(func: tirx.PrimFunc) -> bool:
     return any(loop.kind == ir.ForKind.THREAD_BINDING for loop in nodes(func, ir.For))
 
 
+def stores_in_blocks(func: tirx.PrimFunc) -> list[Any]:
+    """The stores in blocks below the root of a PrimFunc."""
+    root = getattr(func.body, "block", None)
+    found = {
+        store.__chandle__(): store
+        for block in nodes(func, ir.SBlock)
+        if not block.same_as(root)
+        for store in nodes(block, ir.BufferStore)
+    }
+    return list(found.values())
+
+
 def public_functions(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, relax.Function]]:
     """The Relax functions that can be called from outside of the module."""
     return ((gv, f) for gv, f in relax_functions(mod) if is_public(f))

@@ -12,7 +12,14 @@ from tvm import tirx
 from ...compat import ir
 from ...generators.families import family_of
 from ...generators.stages import Stage
-from ...oracles.inspect import attr, is_bound_to_threads, nodes, prim_funcs, relax_functions
+from ...oracles.inspect import (
+    attr,
+    is_bound_to_threads,
+    nodes,
+    prim_funcs,
+    relax_functions,
+    stores_in_blocks,
+)
 
 CALLED_BY_C = 1
 """`calling_conv` of a function behind MakePackedAPI: include/tvm/ir/function.h, kCPackedFunc."""
@@ -51,11 +58,16 @@ def _public(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _stages(mod: tvm.IRModule) -> tuple[Stage, ...]:
-    """The stage of each family that functions of the module are of: the earliest one of them."""
+    """The stage of each family that functions of the module are of: the earliest one of them.
+
+    Operators without a target may be for a device, too.
+    """
     found: dict[str, list[Stage]] = {}
     for _, func in prim_funcs(mod):
         stage = _stage(func)
         found.setdefault(family_of(stage).name, []).append(stage)
+    if all(attr(func, "target") is None and _is_operator(func) for _, func in prim_funcs(mod)):
+        found.setdefault(family_of(Stage.KERNELS).name, [Stage.KERNELS])
     order = list(Stage)
     return tuple(min(stages, key=order.index) for stages in found.values())
 
@@ -66,6 +78,12 @@ def _stage(func: tirx.PrimFunc) -> Stage:
     on_device = _is_kernel(func, seen)
     step = next(step for looks, step in _STEPS if looks(func, seen))
     return _ON_DEVICE[step] if on_device else step
+
+
+def _is_operator(func: tirx.PrimFunc) -> bool:
+    """All that it does, it does in blocks, which schedules place."""
+    in_blocks = stores_in_blocks(func)
+    return bool(in_blocks) and len(in_blocks) == len(nodes(func, ir.BufferStore))
 
 
 def _is_kernel(func: tirx.PrimFunc, seen: list[Any]) -> bool:

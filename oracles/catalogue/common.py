@@ -114,6 +114,11 @@ def positional(call: PassCall) -> list[Any]:
     ]
 
 
+def text_of(call: PassCall, number: int) -> str:
+    """The text of a positional argument."""
+    return ast.unparse(_parsed(call).args[number])
+
+
 def _parsed(call: PassCall) -> ast.Call:
     root = ast.parse(call.expr, mode="eval").body
     if not isinstance(root, ast.Call):

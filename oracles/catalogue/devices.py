@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+from typing import Any
+
 import tvm
 from tvm import tirx
 
 from ...compat import ir
 from ...compat.structural import structural_equal
 from ...generators.choices import Choices
+from ...generators.prim_funcs.kernels import TARGETS
 from ...generators.stages import DEVICE, Stage, expression
 from ..contract import Exemption, NormalForm, PassContract, Rejection
-from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
+from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs, stores_in_blocks
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
 from ..tensorir.threads.launch import ALLREDUCE, Disagreement, calls
 from ..tensorir.threads.limits import over_limits, shared_buffers
-from .common import one_of, positional
+from .common import definition, one_of, positional, text_of
 from .tensorir_common import (
     dynamic_pieces,
     has,
@@ -57,6 +61,10 @@ CPU = ("cpu.GEMV", "cpu.Reduction")
 leave what is not of their kind."""
 
 
+DEVICES = 0.7
+"""The chance that functions without a target are scheduled for a device: most rules are for one."""
+
+
 def _of_cpu(mod: tvm.IRModule, call: PassCall) -> bool:
     return "dlight.cpu." in call.expr
 
@@ -71,8 +79,53 @@ def _is_kernel(func: tirx.PrimFunc) -> bool:
     return target is not None and "gpu" in target.keys
 
 
+# Its source goes into reproducers.
+def under_target(pass_: tvm.transform.Pass, target: dict[str, Any]) -> tvm.transform.Pass:
+    """The pass with this current target."""
+
+    def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        with tvm.target.Target(target, host="llvm"):
+            return pass_(mod)
+
+    return tvm.transform.module_pass(run, opt_level=0, name="under_target")
+
+
+def _under_device(choices: Choices) -> PassCall:
+    """The schedules with the current target that functions without a target of their own have:
+    `ApplyDefaultSchedule` asks for `Target.current` then.
+    """
+    target = dict(TARGETS[choices.pick(tuple(TARGETS))])
+    rules = _rules(choices.pick(SINGLE)) if choices.flag() else DEFAULT
+    inner = mostly_on_a_copy(choices, rules)
+    imports = dict.fromkeys(("import tvm", *inner.imports, _TYPES, definition(under_target)))
+    return PassCall(f"under_target({inner.expr}, {target!r})", imports=tuple(imports))
+
+
+_TYPES = "from typing import Any"
+
+
+def _current(call: PassCall) -> tvm.target.Target | None:
+    """The current target that the call sets."""
+    if not call.expr.startswith("under_target("):
+        return None
+    return tvm.target.Target(ast.literal_eval(text_of(call, 1)), host="llvm")
+
+
+def _bound(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
+    """The module with the current target as that of the PrimFuncs that have none."""
+    return tvm.IRModule(
+        {
+            gvar: func if attr(func, "target") is not None else func.with_attr("target", target)
+            for gvar, func in prim_funcs(mod)
+        }
+    )
+
+
 def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
     kernels = _kernels(mod)
+    unbound = any(attr(func, "target") is None for _, func in prim_funcs(mod))
+    if not kernels and unbound and choices.flag(DEVICES):
+        return _under_device(choices)
     if not kernels:
         names = [name for name in CPU if hasattr(tvm.s_tir.dlight.cpu, name.partition(".")[2])]
         return mostly_on_a_copy(choices, _rules(choices.pick(names)))
@@ -89,19 +142,37 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
     blocks first, and then apply a simple block/grid mapping". The target says what there is.
     """
+    target = _current(call)
+    if target is not None:
+        before, after = _bound(before, target), _bound(after, target)
     over = _over_limits(before, after) or _over_limits_lowered(before, after)
-    if over is not None or "Fallback" not in call.expr:
+    if over is not None:
         return over
-    for func in _kernels(after):
-        if not attr(func, "tirx.is_scheduled"):
+    given = {str(gvar.name_hint) for gvar, func in prim_funcs(before) if _is_scheduled(func)}
+    for gvar, func in prim_funcs(after):
+        if not _is_kernel(func):
+            continue
+        if _is_scheduled(func):
+            # Whoever marked it before may have scheduled it in another way.
+            new = "Fallback" in call.expr or str(gvar.name_hint) not in given
+            if new and _stores_outside_of_threads(func):
+                return "a kernel stores outside of its threads"
+        elif "Fallback" in call.expr:
             return "a kernel is not marked as scheduled"
-        bound = filter(_is_bound, nodes(func, ir.For))
-        on_threads = {
-            store.__chandle__() for loop in bound for store in nodes(loop, ir.BufferStore)
-        }
-        if any(each.__chandle__() not in on_threads for each in nodes(func, ir.BufferStore)):
-            return "a kernel stores outside of its threads"
     return None
+
+
+def _is_scheduled(func: tirx.PrimFunc) -> bool:
+    return bool(attr(func, "tirx.is_scheduled"))
+
+
+def _stores_outside_of_threads(func: tirx.PrimFunc) -> bool:
+    """VerifyMemory, in the default pipeline of `tirx.build`, refuses that: "Did you forget to
+    bind?".
+    """
+    bound = filter(_is_bound, nodes(func, ir.For))
+    on_threads = {store.__chandle__() for loop in bound for store in nodes(loop, ir.BufferStore)}
+    return any(each.__chandle__() not in on_threads for each in _scheduled_stores(func))
 
 
 def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
@@ -155,11 +226,18 @@ def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall)
     return over
 
 
+def _scheduled_stores(func: tirx.PrimFunc) -> list[Any]:
+    """The stores of blocks; of a function without blocks, all.
+
+    Docstring of Fallback: "apply a simple block/grid mapping to the spatial loops on top of the
+    remaining blocks".
+    """
+    return stores_in_blocks(func) or nodes(func, ir.BufferStore)
+
+
 def _acts_in_blocks(func: tirx.PrimFunc) -> bool:
     """A block below the root stores something."""
-    root = getattr(func.body, "block", None)
-    blocks = (block for block in nodes(func, ir.SBlock) if not block.same_as(root))
-    return any(nodes(block, ir.BufferStore) for block in blocks)
+    return bool(stores_in_blocks(func))
 
 
 def _scope(call: PassCall) -> str:
@@ -236,6 +314,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="s_tir.DefaultGPUSchedule",
+        requires=with_target,
         stages=(Stage.KERNELS,),
         post=_bound_to_threads,
         cost=2.0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 import tvm
@@ -12,11 +14,11 @@ from tvm.script import tirx as T
 from relaxfuzz import evaluate, sanitize
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.choices import Choices
-from relaxfuzz.generators.prim_funcs.kernels import TARGETS, kernels
+from relaxfuzz.generators.prim_funcs.kernels import KINDS, TARGETS, kernels
 from relaxfuzz.generators.stages import Stage, between, step, steps
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.common import definition
-from relaxfuzz.oracles.catalogue.devices import DEFAULT
+from relaxfuzz.oracles.catalogue.devices import DEFAULT, under_target
 from relaxfuzz.oracles.catalogue.tensorir_common import on_a_copy
 from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.composition import contract_of
@@ -84,6 +86,42 @@ def test_every_access_is_made_by_threads() -> None:
     assert all(isinstance(func, tirx.PrimFunc) for func in marked.functions.values())
     found = post(mod, marked, PassCall(DEFAULT))
     assert found == "a kernel stores outside of its threads"
+
+
+def unbound() -> tvm.IRModule:
+    """A row sum without a target."""
+    a = te.placeholder((16, 32), name="A")
+    k = te.reduce_axis((0, 32), name="k")
+    func = te.create_prim_func([a, te.compute((16,), lambda i: te.sum(a[i, k], axis=k))])
+    return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+
+
+def test_functions_without_a_target_are_scheduled_for_devices() -> None:
+    contract = catalogue["dlight.ApplyDefaultSchedule"]
+    draws = random.Random(0)
+    calls = [contract.choose(Choices(draws.randbytes(64)), unbound()) for _ in range(60)]
+    texts = [call.expr for call in calls if call is not None and "under_target" in call.expr]
+    assert {call.name for call in calls if call is not None} == {contract.name}
+    assert len(texts) > 30
+    assert all(any(f"'kind': '{kind}'" in text for text in texts) for kind in KINDS)
+
+
+@pytest.mark.parametrize("rules", ["s_tir.dlight.gpu.Reduction()", DEFAULT.partition("(")[2][:-1]])
+def test_a_rule_puts_what_it_schedules_on_threads(rules: str) -> None:
+    contract = catalogue["dlight.ApplyDefaultSchedule"]
+    schedule = f"on_a_copy(s_tir.dlight.ApplyDefaultSchedule({rules}))"
+    imports = ("import tvm", "from typing import Any", definition(on_a_copy))
+    call = PassCall(
+        f"under_target({schedule}, {{'kind': 'cuda', 'arch': 'sm_86'}})",
+        imports=(*imports, definition(under_target)),
+    )
+    mod = unbound()
+    after = call.run(mod)
+    assert "threadIdx.x" in after.script()
+    assert contract.post(mod, after, call) is None
+    assert check(Case(mod, (call,)), oracles=EVERY) == []
+    marked = tvm.IRModule({"main": mod["main"].with_attr("tirx.is_scheduled", True)})
+    assert contract.post(mod, marked, call) == "a kernel stores outside of its threads"
 
 
 def test_a_kernel_that_does_nothing_needs_no_threads() -> None:

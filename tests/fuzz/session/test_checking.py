@@ -168,7 +168,7 @@ def test_a_module_of_prim_funcs_is_asked_of_the_passes_below_relax(
     )
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert code == 0
-    assert of(events, "stages") == [{"event": "stages", "stages": ["tensorir"]}]
+    assert of(events, "stages") == [{"event": "stages", "stages": ["tensorir", "kernels"]}]
     asked = {each["pass"] for each in of(events, "asked") if each["oracle"] == "crash"}
     assert "s_tir.transform.CanonicalizeLoop()" in asked
     assert not asked & {"LegalizeOps()", "FuseOps()"}
