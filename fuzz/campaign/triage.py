@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from ...compat.release import versions
 from ...oracles.passcall import BadPass
 from .. import reproducer
-from ..findings.confirm import PATIENT, again, exhibit, otherwise, take_evidence
+from ..findings.confirm import PATIENT, again, exhibit, otherwise, repeatedly, take_evidence
 from ..findings.dedup import place
 from ..findings.finding import FailedStep, Finding
 from ..findings.known import Expected
@@ -316,6 +316,8 @@ class Triage:
             return
         limits = PATIENT if finding.oracle == Death.HANG else LIMITS
         violation = again(self._executor, finding, finding.module, limits=limits)
+        if violation is None:
+            violation = repeatedly(self._executor, finding)
         if violation is None:
             if not self._under_another_key(finding):
                 self.unconfirmed.append(finding)

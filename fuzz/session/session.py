@@ -147,6 +147,23 @@ class Session:
         for finding, failed in self.triage.failed_steps:
             self._failed_step(finding, failed)
 
+    def print_unconfirmed(self) -> None:
+        """Name what did not fail again: it may be due to chance, or to the modules before it."""
+        for finding in self.triage.unconfirmed:
+            module = str(self.store.module(finding))
+            what = f"{finding.label}: {finding.title} ({finding.oracle})"
+            self.output.line(
+                f"did not fail again: {what}, {module}",
+                {
+                    "event": "unconfirmed",
+                    "id": finding.id,
+                    "pass": finding.pass_name,
+                    "oracle": finding.oracle,
+                    "title": finding.title,
+                    "module": module,
+                },
+            )
+
     def _failed_step(self, finding: Finding, failed: FailedStep) -> None:
         """Print what the harness failed at with a finding that is kept."""
         self.display.line(failed_step(finding, failed, self.store), style="bold red")
@@ -276,6 +293,7 @@ class Session:
         for text in self.triage.lacking:
             self.lacks(text)
         self.print_faults()
+        self.print_unconfirmed()
         findings = {finding.id: finding for finding in self.triage.published}
         rows = by_row(self.store, findings.values())
         apart = [each for each in rows.values() if each[0].is_met_on_the_way]
@@ -295,6 +313,7 @@ class Session:
                 "similar_to_known": len(similar),
                 "of_tvm_on_the_way": len(apart),
                 "reports": len(findings),
+                "unconfirmed": len(self.triage.unconfirmed),
                 "knowns": len(self.expected.reports),
                 "known_reports": self.expected.total,
                 **self.workers_summary(),
@@ -371,7 +390,7 @@ class Session:
             text += f" {counted(reports, 'report')} of {counted(knowns, 'known bug')}."
         if unconfirmed := len(self.triage.unconfirmed):
             are = "is" if unconfirmed == 1 else "are"
-            text += f" {counted(unconfirmed, 'report')} did not fail again and {are} not shown."
+            text += f" {counted(unconfirmed, 'report')} did not fail again and {are} no finding."
         if faults := len(self.faults) + len(self.triage.failed_steps):
             text += f" {counted(faults, 'fault')} of relaxfuzz, see above."
         if self.lost is not None:

@@ -27,6 +27,7 @@ from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.fuzz.reproducer import checks
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural.sequential import NONDETERMINISTIC
 from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
@@ -134,6 +135,51 @@ def test_what_does_not_recur_is_only_counted(work: Work, store: Store, finding: 
     assert store.pending() == []
     assert list(store.findings()) == []
     assert len(list(store.findings(confirmed=False))) == 1
+
+
+SOMETIMES = """
+import itertools
+from pathlib import Path
+
+import tvm
+
+COUNT = Path(__file__).with_name("count")
+
+
+def differs_later():
+    number = int(COUNT.read_text()) + 1 if COUNT.exists() else 0
+    COUNT.write_text(str(number))
+    runs = itertools.count()
+
+    def transform(mod, context):
+        differs = number >= {first} and next(runs) % 2
+        return mod.with_attr("number", 1) if differs else mod
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="differs_later")
+"""
+"""A pass that gives different results only once it was built so many times."""
+
+
+@pytest.mark.parametrize(("first", "confirmed"), [(3, True), (1000, False)])
+def test_what_depends_on_chance_is_tried_several_times(
+    work: Work, finding: Finding, tmp_path: Path, first: int, confirmed: bool
+) -> None:
+    file = tmp_path / "sometimes.py"
+    file.write_text(SOMETIMES.replace("{first}", str(first)))
+    call = PassCall("differs_later()", factory=f"{file}:differs_later")
+    seen = changed(
+        finding,
+        title=NONDETERMINISTIC,
+        oracle="deterministic",
+        pass_name="differs_later",
+        key=(NONDETERMINISTIC,),
+        trace=Trace(),
+        raised=None,
+        calls=(call,),
+    )
+    worker, reported = work(seen)
+    assert [each.title for each in reported] == [NONDETERMINISTIC] * confirmed
+    assert len(worker.unconfirmed) == (not confirmed)
 
 
 def test_what_comes_out_in_another_place_is_reported_as_that(

@@ -92,6 +92,17 @@ def test_what_is_met_of_tvm_while_a_users_pass_is_checked_does_not_fail(
     assert tuple(summary[name] for name in names) == counts
 
 
+def test_what_did_not_fail_again_is_named(
+    made: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.triage.unconfirmed.append(NEW)
+    assert made.conclude(1, 1, 1.0) == 0
+    named, summary = map(json.loads, capsys.readouterr().out.splitlines())
+    wanted = {"event": "unconfirmed", "pass": "FuseOps", "oracle": "crash", "title": "it raises"}
+    assert wanted.items() <= named.items()
+    assert summary["unconfirmed"] == 1
+
+
 def test_findings_of_a_lesser_grade_do_not_fail_where_that_is_asked_for(made: Session) -> None:
     made.triage.published.append(NEW)
     assert [made.conclude(1, 1, 1.0, fail_on=each) for each in Grade] == [0, 1, 1]
