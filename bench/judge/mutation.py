@@ -11,8 +11,6 @@ from typing import TypeAlias
 
 import tvm
 
-from relaxfuzz.generators.rewrite.nodes import reachable, references
-from relaxfuzz.oracles.inspect import entries
 from relaxfuzz.oracles.pass_runs import digest
 
 Mutant: TypeAlias = Callable[[], tvm.IRModule | None]
@@ -67,15 +65,6 @@ def _made(mutant: Mutant) -> tvm.IRModule | None:
         return mutant()
     except Exception:  # TVM refuses to construct the nodes
         return None
-
-
-def live(mod: tvm.IRModule) -> Iterator[tuple[str, tvm.ir.BaseFunc]]:
-    """The functions that can be called from outside, or that these may call: no other one shows a
-    fault."""
-    functions = {str(gvar.name_hint): func for gvar, func in mod.functions_items()}
-    calls = {name: references(func) for name, func in functions.items()}
-    reached = reachable(calls, [str(gvar.name_hint) for gvar, _ in entries(mod)])
-    return ((name, func) for name, func in functions.items() if name in reached)
 
 
 def by_kind(mutations: Sequence[Mutation]) -> dict[str, Mutation]:

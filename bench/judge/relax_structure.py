@@ -12,6 +12,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Op
 
+from relaxfuzz.compat import ir
 from relaxfuzz.compat.structural import structural_equal, structural_map
 from relaxfuzz.generators.rewrite.change import Change
 from relaxfuzz.generators.rewrite.nodes import (
@@ -24,11 +25,10 @@ from relaxfuzz.generators.rewrite.nodes import (
     with_functions,
     with_parts,
 )
-from relaxfuzz.generators.rewrite.scopes import sites_of
 from relaxfuzz.oracles.inspect import is_public, tensor_types
 
-from .mutation import Changes, Mutant, Mutation, live
-from .relax_values import live_relax
+from .live import is_impure, live, live_relax, live_sites
+from .mutation import Changes, Mutant, Mutation
 
 Mutants = Iterator[Mutant]
 
@@ -48,8 +48,8 @@ def with_function(mod: tvm.IRModule, name: str, func: Any) -> tvm.IRModule:
 
 # Blocks
 
-Blocks = Callable[[list[Any]], Iterator[list[Any]]]
-"""Other lists of bindings in place of those of a block."""
+Blocks = Callable[[list[Any], set[int]], Iterator[list[Any]]]
+"""Other lists of bindings in place of those of a block, given with the live variables."""
 
 
 def of_blocks(forms: Blocks) -> Callable[[tvm.IRModule], Mutants]:
@@ -57,10 +57,11 @@ def of_blocks(forms: Blocks) -> Callable[[tvm.IRModule], Mutants]:
 
     def mutants(mod: tvm.IRModule) -> Mutants:
         for name, func in live_relax(mod):
+            shown = {site.key for site in live_sites(func)}
             blocks: list[Any] = []
             tvm_ffi.structural_walk(func, (relax.BindingBlock, blocks.append))
             for block in blocks:
-                for bindings in forms(list(block.bindings)):
+                for bindings in forms(list(block.bindings), shown):
                     yield functools.partial(_with_block, mod, name, block, bindings)
 
     return mutants
@@ -74,47 +75,27 @@ def _with_block(mod: tvm.IRModule, name: str, block: Any, bindings: list[Any]) -
     return with_function(mod, name, func)
 
 
-def _is_impure(binding: Any) -> bool:
-    """A call that may do something besides giving a value."""
-    value = binding.value
-    if not isinstance(value, relax.Call):
-        return False
-    called = value.args[0] if getattr(value.op, "name", "") == "relax.call_packed" else value.op
-    if str(getattr(called, "global_symbol", "")).startswith("vm.builtin"):
-        return False  # it checks and copies what the caller gives, as the compiler likes
-    if isinstance(value.op, Op):
-        purity = value.op.get_attr("FPurity")
-        return purity is not None and not bool(purity)
-    return isinstance(value.op, relax.ExternFunc) or not getattr(value.op.ty, "purity", True)
-
-
-def _memory(binding: Any) -> bool:
-    """It only manages memory, which no evaluator and no user sees."""
-    name = str(getattr(binding.value.op, "name", ""))
-    return any(word in name for word in ("alloc", "kill", "reset_matched", "memory"))
-
-
-def lost_effect(bindings: list[Any]) -> Iterator[list[Any]]:
+def lost_effect(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
     """Without a call that has an effect, and whose value nothing of the block uses."""
     for place, binding in enumerate(bindings):
         rest = [*bindings[:place], *bindings[place + 1 :]]
         unused = hash(binding.var) not in used_vars(rest)
-        if _is_impure(binding) and not _memory(binding) and unused:
+        if is_impure(binding) and unused:
             yield rest
 
 
-def twice(bindings: list[Any]) -> Iterator[list[Any]]:
+def twice(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
     """The effect of a call comes twice."""
     for place, binding in enumerate(bindings):
-        if _is_impure(binding) and not _memory(binding):
+        if is_impure(binding):
             var = relax.Var("again", binding.var.ty)
             again = relax.VarBinding(var, binding.value)
             yield [*bindings[:place], again, *bindings[place:]]
 
 
-def reordered(bindings: list[Any]) -> Iterator[list[Any]]:
+def reordered(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
     """An effect comes before an earlier one."""
-    places = [i for i, b in enumerate(bindings) if _is_impure(b) and not _memory(b)]
+    places = [i for i, b in enumerate(bindings) if is_impure(b)]
     for first, second in itertools.pairwise(places):
         between = {hash(each.var) for each in bindings[first:second]}
         if between.isdisjoint(used_vars([bindings[second].value])):
@@ -122,14 +103,14 @@ def reordered(bindings: list[Any]) -> Iterator[list[Any]]:
             yield [*bindings[:first], *moved, *bindings[second + 1 :]]
 
 
-def used_before(bindings: list[Any]) -> Iterator[list[Any]]:
+def used_before(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
     """A binding stands before the one whose variable it uses."""
     for place, (first, second) in enumerate(itertools.pairwise(bindings)):
         if hash(first.var) in used_vars([second.value]):
             yield [*bindings[:place], second, first, *bindings[place + 2 :]]
 
 
-def lost_binding(bindings: list[Any]) -> Iterator[list[Any]]:
+def lost_binding(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
     """A variable that later bindings use is not defined any more."""
     for place, binding in enumerate(bindings):
         if hash(binding.var) in used_vars(bindings[place + 1 :]):
@@ -139,17 +120,24 @@ def lost_binding(bindings: list[Any]) -> Iterator[list[Any]]:
 # Precision
 
 
-def narrowed(bindings: list[Any]) -> Iterator[list[Any]]:
+def narrowed(bindings: list[Any], shown: set[int]) -> Iterator[list[Any]]:
     """A value is computed in a shorter type and cast back."""
     for place, binding in enumerate(bindings):
         ty = binding.var.ty
         shorter = NARROWER.get(str(getattr(ty, "dtype", "")))
         is_call = isinstance(binding, relax.VarBinding) and isinstance(binding.value, relax.Call)
-        if shorter is None or not is_call or not isinstance(binding.value.op, Op):
+        if shorter is None or not is_call or hash(binding.var) not in shown:
+            continue
+        if not isinstance(binding.value.op, Op) or is_cast(binding.value):
             continue
         new = _in_shorter(binding, shorter)
         if new is not None:
             yield [*bindings[:place], *new, *bindings[place + 1 :]]
+
+
+def is_cast(call: relax.Call) -> bool:
+    """A cast, which loses nothing if its operand is as short."""
+    return str(call.op.name) == "relax.astype"
 
 
 NARROWER = {"float64": "float32", "float32": "float16", "int64": "int32", "int32": "int8"}
@@ -221,9 +209,15 @@ def vaguer_result(func: Any) -> Iterator[Any]:
     """Less is known of the type of the result."""
     ty = func.ret_ty
     if isinstance(ty, relax.TensorType) and ty.shape is not None:
-        yield with_parts(func, ret_ty=relax.TensorType(dtype=ty.dtype, ndim=ty.ndim))
+        yield _giving(func, relax.TensorType(dtype=ty.dtype, ndim=ty.ndim))
     if isinstance(ty, relax.TupleType):
-        yield with_parts(func, ret_ty=relax.AnyType())
+        yield _giving(func, relax.AnyType())
+
+
+def _giving(func: relax.Function, ty: relax.Type) -> relax.Function:
+    """With this type of the result, where the constructor would take that of the body."""
+    whole = relax.FuncType([param.ty for param in func.params], ty, func.is_pure)
+    return ir.with_fields(func, ret_ty=ty, ty=whole)
 
 
 def other_result_type(func: Any) -> Iterator[Any]:
@@ -302,7 +296,7 @@ def other_callee(mod: tvm.IRModule) -> Mutants:
 def lost_vdevice(mod: tvm.IRModule) -> Mutants:
     """A value that was on a virtual device is on none."""
     for name, func in live_relax(mod):
-        for site in sites_of(func):
+        for site in live_sites(func):
             value = site.binding.value
             on_device = any(ty.vdevice is not None for ty in tensor_types(site.var.ty))
             if on_device and _moves(value):
@@ -321,7 +315,9 @@ def _moves(value: Any) -> bool:
 
 
 def _nowhere(ty: Any) -> Any:
-    return relax.TensorType(ty.shape, ty.dtype, None, ty.ndim)
+    if ty.shape is None:
+        return relax.TensorType(dtype=ty.dtype, ndim=ty.ndim)
+    return relax.TensorType(ty.shape, ty.dtype)
 
 
 def swapped_outputs(mod: tvm.IRModule) -> Mutants:

@@ -17,17 +17,13 @@ from relaxfuzz.compat import ir
 from relaxfuzz.generators.bindings.pieces import edits
 from relaxfuzz.generators.rewrite.change import Change
 from relaxfuzz.generators.rewrite.nodes import equal_types
-from relaxfuzz.generators.rewrite.scopes import sites_of
 
-from .mutation import Changes, Mutant, Mutation, live
+from .commuting import commutes
+from .live import live_relax, live_sites
+from .mutation import Changes, Mutant, Mutation
 
 Forms = Callable[[Any], Iterator[Any]]
 """Other expressions in place of one."""
-
-
-def live_relax(mod: tvm.IRModule) -> Iterator[tuple[str, relax.Function]]:
-    """The live Relax functions."""
-    return ((name, func) for name, func in live(mod) if isinstance(func, relax.Function))
 
 
 def of_values(forms: Forms) -> Callable[[tvm.IRModule], Iterator[Mutant]]:
@@ -35,7 +31,7 @@ def of_values(forms: Forms) -> Callable[[tvm.IRModule], Iterator[Mutant]]:
 
     def mutants(mod: tvm.IRModule) -> Iterator[Mutant]:
         for name, func in live_relax(mod):
-            for site in sites_of(func):
+            for site in live_sites(func):
                 if isinstance(site.binding, relax.VarBinding):
                     for new in forms(site.binding.value):
                         yield functools.partial(with_value, mod, name, site.binding, new)
@@ -71,7 +67,7 @@ def _is_call(value: Any) -> bool:
 
 def swapped_operands(value: Any) -> Iterator[Any]:
     """Two operands of one type, or two fields of an operand that is a tuple."""
-    if not _is_call(value):
+    if not _is_call(value) or commutes(value):
         return
     for args in _pairs(list(value.args)):
         yield with_args(value, args)
@@ -91,6 +87,8 @@ def other_operator(value: Any) -> Iterator[Any]:
     """Another operator with the same kind of attributes and as many operands."""
     if not _is_call(value) or not isinstance(value.op, Op):
         return
+    if len(value.args) == 2 and value.args[0].same_as(value.args[1]):
+        return  # the larger of two that are one is the smaller
     own = str(value.op.name).removeprefix("relax.")
     for names in edits._groups().values():
         for name in names if own in names else ():
@@ -147,7 +145,7 @@ def off_by_one(value: Any) -> Iterator[Any]:
 
 def _numbers(arg: Any) -> Iterator[Any]:
     match arg:
-        case tirx.IntImm():
+        case tirx.IntImm() | tirx.FloatImm():
             yield from _others(arg)
         case relax.ShapeExpr():
             for new in _others(arg.values):

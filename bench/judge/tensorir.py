@@ -14,26 +14,46 @@ from tvm.ir import Op
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize import kernels_tree as tree
 from relaxfuzz.generators.rewrite.nodes import rebuilt, used_vars
-from relaxfuzz.oracles.inspect import nodes
+from relaxfuzz.oracles.inspect import is_bound_to_threads, nodes
+from relaxfuzz.oracles.tensorir.packed_api import is_packed
 
-from .mutation import Changes, Mutant, Mutation, live
+from .live import live_kernels
+from .mutation import Changes, Mutant, Mutation
 from .relax_structure import with_function
 
 Forms = Callable[[Any, Any], Iterator[Any]]
 """Other nodes in place of one, given with its parent; None takes a statement away."""
 
 
-def live_kernels(mod: tvm.IRModule) -> Iterator[tuple[str, tirx.PrimFunc]]:
-    """The live PrimFuncs."""
-    return ((name, func) for name, func in live(mod) if isinstance(func, tirx.PrimFunc))
+def anywhere(func: tirx.PrimFunc) -> bool:
+    """Every PrimFunc."""
+    return True
 
 
-def of_nodes(forms: Forms) -> Callable[[tvm.IRModule], Iterator[Mutant]]:
-    """Mutants in which one node of one PrimFunc is another one."""
+def on_cpu(func: tirx.PrimFunc) -> bool:
+    """No thread of a device runs it: there, code generation makes parallel loops serial."""
+    return not is_bound_to_threads(func) and not any(
+        str(attr.attr_key) == "thread_extent" for attr in nodes(func, ir.AttrStmt)
+    )
+
+
+def unpacked(func: tirx.PrimFunc) -> bool:
+    """It does not unpack its arguments itself: assertions on these hold for all that are given."""
+    return not is_packed(func)
+
+
+def of_nodes(
+    forms: Forms, where: Callable[[tirx.PrimFunc], bool] = anywhere
+) -> Callable[[tvm.IRModule], Iterator[Mutant]]:
+    """Mutants in which one node of one PrimFunc is another one.
+
+    Args:
+        where: only in these PrimFuncs.
+    """
 
     def mutants(mod: tvm.IRModule) -> Iterator[Mutant]:
         for name, func in live_kernels(mod):
-            for place in tree.places(func.body):
+            for place in tree.places(func.body) if where(func) else ():
                 for new in forms(place.node, place.parent):
                     yield functools.partial(with_node, mod, name, place.number, new)
 
@@ -283,8 +303,8 @@ MUTATIONS = (
     Mutation("PrimFunc: init changed", _VALUE, of_nodes(other_init)),
     Mutation("PrimFunc: store dropped", _VALUE, of_nodes(no_store)),
     Mutation("PrimFunc: statements reordered", _VALUE, of_nodes(reordered)),
-    Mutation("PrimFunc: loop made parallel", _VALUE, of_nodes(made_parallel)),
-    Mutation("PrimFunc: effect lost", Changes.EFFECT, of_nodes(no_effect)),
+    Mutation("PrimFunc: loop made parallel", _VALUE, of_nodes(made_parallel, on_cpu)),
+    Mutation("PrimFunc: effect lost", Changes.EFFECT, of_nodes(no_effect, unpacked)),
     Mutation("PrimFunc: barrier removed", _VALUE, of_nodes(no_sync)),
     Mutation("PrimFunc: threads changed", _VALUE, of_nodes(other_threads)),
     Mutation("PrimFunc: attribute lost", Changes.ATTRIBUTE, lost_attribute),
