@@ -19,6 +19,7 @@ from .metamorphic import laws
 from .metamorphic.pairs import oracles as pairs
 from .oracle import Oracle
 from .pass_runs import Given, PassRuns, given
+from .passcall import is_users
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud
 from .structural import idempotence, well_formed
@@ -286,7 +287,8 @@ def _asked(
                 # An operator is blamed for what TVM makes of it, not for what the user's pass does.
                 violation = dataclasses.replace(violation, pass_name="")
             yield violation.blame(oracle.name, culprit)
-        for tier in oracle.explains if violations else ():
+        own = oracle.leaves_values and is_users(runs.call)
+        for tier in oracle.explains if violations and not own else ():
             explained.setdefault(tier, oracle.name)
 
 

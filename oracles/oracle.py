@@ -110,6 +110,9 @@ class Oracle:
     it are not asked. Of a result that is not there, is ill-formed or is called in another way,
     nothing else means anything; where only a form is missed, twins differ for it, and values do
     not; what a second run does explains nothing of the first."""
+    leaves_values: bool = False
+    """Values can be compared behind its violations. A pass of the user's has one row for all that
+    is wrong with its result, so that they are."""
     on_request: bool = False
     """It needs a device, or else what not every machine has: asked only where somebody names it."""
     failure: FailureKind

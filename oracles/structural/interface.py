@@ -436,6 +436,7 @@ for name, func in before.items():
     assert int(known) == 3, f"{name} returns {func.ret_ty} before and {new.ret_ty} after"
 """,
     brief=_brief_signature,
+    leaves_values=True,
     explains=ALL - {1},
 )
 

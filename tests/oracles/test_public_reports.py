@@ -18,7 +18,7 @@ from tvm import relax
 from tvm.script import relax as R
 
 from relaxfuzz import evaluate
-from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.check import VALUES, check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
 
@@ -209,3 +209,10 @@ def test_the_evaluator_knows_the_right_value(
     module: Callable[[], tvm.IRModule], args: Sequence[Any], right: Any
 ) -> None:
     np.testing.assert_array_equal(evaluate(module(), "main", list(args)), right)
+
+
+def test_values_are_compared_behind_a_type_that_a_users_pass_gets_wrong() -> None:
+    found = check(
+        Case(strided_slice(), (_own("counts_axes_from_one"),)), besides=VALUES, all_kinds=True
+    )
+    assert {each.oracle for each in found} >= {"signature", "evaluated"}
