@@ -162,6 +162,8 @@ def test_each_violation_has_a_text_of_its_own() -> None:
         module(relax.op.mean, (5,)),
         module(relax.op.sort, (5,), dtype="int32"),
         module(lambda x: relax.op.flip(x, 0), (5,)),
+        # It gives two results instead of one, which is another finding.
+        module(lambda x: relax.op.median(x, [0, 1]), (3, 3)),
     ],
 )
 def test_a_build_that_keeps_the_laws(mod: tvm.IRModule) -> None:
