@@ -52,6 +52,10 @@ def check(runs: PassRuns) -> Violation | None:
     if not promised and runs.contract.relation not in CALLED_AS_BEFORE:
         abstain(inventory.INAPPLICABLE, "the result is called in another way: it is run once")
         return None
+    described = _is_described(runs.call)
+    if not promised and described and runs.given.fleeting and not runs.sampled:
+        abstain(inventory.RUN_ONCE)
+        return None
     if (reason := runs.contract.requires(once)) is not None:
         abstain(inventory.INAPPLICABLE, f"the pass does not apply to its result: {reason}")
         return None
@@ -67,7 +71,7 @@ def check(runs: PassRuns) -> Violation | None:
     broken = checkers.flaw(again.mod)
     if broken is not None:
         return _of_second_run(BROKEN, broken)
-    if promised or not _is_described(runs.call):
+    if promised or not described:
         return _change(once, again.mod, WHAT if promised else UNPROMISED)
     if is_curious() or is_loud(inventory.NO_NORMAL_FORM):  # else the comparison is too dear
         found = _change(once, again.mod, UNPROMISED)
@@ -143,6 +147,7 @@ ORACLE = Oracle(
     grade_of={RAISES: Grade.B, BROKEN: Grade.B},
     failure_of={BROKEN: FailureKind.ILL_FORMED},
     hints=frozenset({UNPROMISED}),
+    thorough=True,
     promise="A pass can be applied to its own result, and gives it back if that is a normal form.",
     source="the contract of the pass names where a normal form is promised: its docstring, its "
     "documentation, or its nature (it simplifies, eliminates or legalizes); that any pass takes a "

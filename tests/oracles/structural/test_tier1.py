@@ -24,6 +24,7 @@ from relaxfuzz.oracles.grades.rule import decides, promise
 from relaxfuzz.oracles.pass_runs import PassRuns, given
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.pipelines import PIPELINES, UnknownPipeline
+from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.structural import checkers, sequential
 from relaxfuzz.oracles.violation import Case, Violation
 
@@ -151,6 +152,25 @@ def test_the_catalogue_names_the_normal_forms_of_tvms_passes(like: str, found: i
     call = dataclasses.replace(user("grows_with_every_run"), like=like)
     violations = check(Case(module(), (call,)), oracles=["idempotent"])
     assert [each.key for each in violations] == [("a second run changes the result",)] * found
+
+
+def rules_of_silence(number: int, *, of_campaign: bool = True, named: bool = False) -> list[str]:
+    call = dataclasses.replace(user("grows_with_every_run"), like="AdjustMatmulOrder")
+    mod = module().with_attr("number", number)
+    if of_campaign:
+        given(mod, lambda: module().with_attr("number", number))
+    with answers() as found:
+        check(Case(mod, (call,)), oracles=["idempotent"] if named else None)
+    return [silence.rule for silence in found["idempotent"].silences]
+
+
+def test_a_campaign_runs_a_pass_without_a_normal_form_a_second_time_in_some_checks() -> None:
+    found = []
+    for number in range(24):
+        found += rules_of_silence(number)
+        assert rules_of_silence(number, of_campaign=False) == ["no-normal-form"]
+        assert rules_of_silence(number, named=True) == ["no-normal-form"]
+    assert 0 < found.count("no-normal-form") < found.count("run-once")
 
 
 def test_what_changes_how_the_result_is_called_is_run_once() -> None:
