@@ -28,6 +28,7 @@ from ..inspect import (
 from ..passcall import PassCall
 from ..reference.grouping import IN_PLACE
 from ..reference.lift_transform_params import lift_transform_params
+from ..text import messages
 from .common import (
     CLEANUP,
     PURE,
@@ -441,11 +442,18 @@ def _collect_used_outputs(
                     used[bound[var]].update(range(outputs[bound[var]]))
 
 
+def _of_extents(error: Exception, mod: tvm.IRModule) -> bool:
+    """The two types in the message do not differ in a virtual device."""
+    expected, _, given = messages.text_of(error).partition(", given ")
+    return not given or ("vdevice=" in expected) == ("vdevice=" in given)
+
+
 CONTRADICTIONS = (
     Rejection(
         r"convertible from the old|should equal to the product|to be divisible|"
         r"type mismatch|cannot be broadcasted|Cannot broadcast|must have the same",
         "the message names the types that contradict each other for the bound extents",
+        when=_of_extents,
     ),
     Rejection(
         r"\A(?!Check failed)",

@@ -375,6 +375,22 @@ def test_only_type_inference_refuses_bound_extents() -> None:
     assert not refusal.covers(ValueError("the pass is wrong"), Weighted)
 
 
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("Argument 0 type mismatch: expected R.Tensor((4,)), given R.Tensor((3,))", True),
+        ('Argument 0 type mismatch: expected R.Tensor(vdevice="a"), given R.Tensor()', False),
+        ('Argument 0 type mismatch: expected R.Tensor(vdevice="a"), given (vdevice="a")', True),
+        ("the shape (4,) is not convertible from the old one", True),
+    ],
+)
+def test_bound_extents_excuse_no_lost_device(text: str, refused: bool) -> None:
+    error = ValueError(text)
+    assert (
+        any(each.covers(error, Weighted) for each in catalogue["BindParams"].rejections) is refused
+    )
+
+
 @I.ir_module
 class Overwritten:
     @T.prim_func(private=True)
