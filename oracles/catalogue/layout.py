@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,6 +44,25 @@ def _convert_layout(c: Choices, mod: tvm.IRModule) -> PassCall:
     if c.flag(0.2):
         return PassCall(f"ConvertLayout({{}}, layout_cb=lambda call: {desired})")
     return PassCall(f"ConvertLayout({desired})")
+
+
+def _desired(call: PassCall) -> Iterator[tuple[str, list[str]]]:
+    """The layouts that the call asks for, by operator."""
+    for node in ast.walk(ast.parse(call.expr)):
+        if isinstance(node, ast.Dict):
+            yield from ast.literal_eval(node).items()
+
+
+def _beyond_topi(mod: tvm.IRModule, call: PassCall) -> bool:
+    """Some layout is one that the legalization of its operator leaves alone."""
+    return any(_is_left_alone(op, layouts) for op, layouts in _desired(call))
+
+
+def _is_left_alone(op: str, layouts: list[str]) -> bool:
+    data, *others = layouts
+    in_chunks = any(letter.isdigit() for letter in "".join(layouts))
+    other_output = len(others) > 1 and others[1] != data
+    return in_chunks or other_output or (op.endswith("_transpose") and data.index("C") != 1)
 
 
 # AlterOpImpl
@@ -233,8 +253,12 @@ CONTRACTS: tuple[PassContract, ...] = (
         exemptions=(
             Exemption(
                 "builds",
-                "the layouts that are asked for may be those of a backend's kernels",
-                "docstring, desired_layouts: 'a map from the name of the op to the desired layout'",
+                "a layout is asked for that LegalizeOps leaves to a backend's kernels",
+                "tvm/relax/transform/legalize_ops/nn.py: 'Conv2D where data layout or kernel "
+                "layout have channel chunk cannot be legalized by TOPI at this moment.', 'TOPI "
+                "conv2d_transpose does not support input layout other than NCHW', '[...] different "
+                "input-output layouts'",
+                when=_beyond_topi,
             ),
         ),
         cost=0.6,

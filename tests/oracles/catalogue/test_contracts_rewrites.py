@@ -445,6 +445,25 @@ def test_layouts_are_chosen_for_the_operators_at_hand() -> None:
     assert "NHWC" in plain.run(Convolution).script()
 
 
+@pytest.mark.parametrize(
+    ("asked", "exempt"),
+    [
+        ("{'relax.nn.conv2d': ['NHWC', 'OHWI']}", False),
+        ("{'relax.nn.conv2d': ['NHWC', 'OHWI', 'NHWC']}", False),
+        ("{'relax.nn.conv2d': ['NHWC', 'OHWI', 'NCHW']}", True),
+        ("{'relax.nn.conv2d': ['NCHW4c', 'OIHW4o']}", True),
+        ("{'relax.nn.conv2d_transpose': ['NCHW', 'IOHW']}", False),
+        ("{'relax.nn.conv2d_transpose': ['NHWC', 'IHWO']}", True),
+        ("{}, layout_cb=lambda call: {'relax.nn.conv1d_transpose': ['NWC', 'IWO']}", True),
+    ],
+)
+def test_only_layouts_that_no_legalization_takes_need_not_build(asked: str, exempt: bool) -> None:
+    found = catalogue["ConvertLayout"].exemption(
+        "builds", Convolution, PassCall(f"ConvertLayout({asked})")
+    )
+    assert (found is not None) is exempt
+
+
 def test_another_implementation_is_offered_for_a_known_operator() -> None:
     variants = catalogue["AlterOpImpl"].variants
     mod = with_prim_func("tir_square", "relax.tir_square")
