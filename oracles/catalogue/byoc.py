@@ -331,13 +331,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                     'and "global_symbol"',
                     _annotates,
                 )
-                for oracle in ("isolation", "renaming", "function-order")
-            ),
-            Exemption(
-                "functions",
-                "the wrappers can be called from outside",
-                'docstring of annotate_codegen: annotates the outer function with "global_symbol"',
-                _annotates,
+                for oracle in ("isolation", "renaming")
             ),
         ),
         cost=0.4,
@@ -354,11 +348,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_merged,
         reference=Reference(_merged_composites, unique=False),
         exemptions=(
-            Exemption(
-                "functions",
-                "the groups can be called from outside",
-                'docstring: the new function is annotated with "Codegen" and "global_symbol"',
-            ),
             Exemption(
                 "renaming",
                 "makes public names from the names of private functions",
