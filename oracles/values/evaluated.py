@@ -193,6 +193,10 @@ def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) ->
             return None  # another oracle reports that
         raise
     wrong = e.differs(side.result, tolerance) or _wraps(e, side, tolerance)
+    if wrong is None and tolerance is None:
+        # The VM may have approximations of its own: only the evaluator is asked for all digits.
+        e = e.precisely()
+        wrong = e.differs(side.result)
     if wrong is None:
         return None
     return Difference(e, side, wrong, overflows=_only_overflows(e, side, tolerance))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import gc
 import math
@@ -47,6 +48,12 @@ TIGHT = Tolerance(
     float16=5e-3, float32=2e-5, float64=1e-10, reason="no operator on the way had to round"
 )
 
+PRECISE = Tolerance(
+    float16=2e-2, float32=3e-5, float64=1e-11, reason="both sides are computed in the same way"
+)
+"""Some 500 units in the last place of float32, a sixteenth of one of float16: far more than another
+order of a sum makes."""
+
 PLAIN = (Kind.WHOLE, Kind.POSITIVE)
 """Draws that are enough where every one costs a run in the VM and lines in a reproducer."""
 
@@ -61,6 +68,9 @@ class Expectation:
     """In the VM, calls of these packed functions are what it gives; see `execute`."""
     valued: bool = True
     """There is something that it must give; otherwise only what it does to memory counts."""
+    precise: bool = False
+    """A result that is computed by the same evaluator is expected: only what rounds in another
+    order may differ."""
     finite: bool = True
     """No NaN and no infinity comes up on the way."""
     promised: bool = True
@@ -274,7 +284,14 @@ class Expectation:
         """
         if tolerance is not None:
             return tolerance, self.coarsely_shaken
-        return TIGHT if self.exact else Tolerance(), self.shaken
+        usual = PRECISE if self.precise else Tolerance()
+        return TIGHT if self.exact else usual, self.shaken
+
+    def precisely(self) -> Expectation:
+        """The same call, whose result is compared with less tolerance."""
+        other = copy.copy(self)
+        other.precise = True
+        return other
 
     def differs(self, actual: Any, tolerance: Tolerance | None = None) -> str | None:
         """What the first difference is: "values: expected ... but got ..."; or None.

@@ -12,7 +12,10 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.values import expectation, inputs
+from relaxfuzz.oracles.contract import PassContract
+from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values import evaluated, expectation, inputs
 from relaxfuzz.oracles.values.expectation import Expectation, Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import LOOSE
@@ -132,3 +135,34 @@ def test_what_is_too_large_is_not_tried_with_other_elements(
     mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     assert list(Expectations(mod).of("main")) == []
     assert (len(tried) == 1) is once
+
+
+@I.ir_module
+class Curve:
+    @R.function
+    def main(x: R.Tensor((3, 2), "float32")):
+        return R.sigmoid(x)
+
+
+@I.ir_module
+class OtherFormula:
+    @R.function
+    def main(x: R.Tensor((3, 2), "float32")):
+        one = R.const(1, "float32")
+        return R.divide(one, R.add(one, R.exp(R.negative(x))))
+
+
+@I.ir_module
+class ThroughFloat16:
+    @R.function
+    def main(x: R.Tensor((3, 2), "float32")):
+        return R.astype(R.astype(R.sigmoid(x), "float16"), "float32")
+
+
+@pytest.mark.parametrize(("after", "reported"), [(OtherFormula, False), (ThroughFloat16, True)])
+def test_a_result_has_all_digits_of_its_type(after: tvm.IRModule, reported: bool) -> None:
+    call = PassCall("ToNonDataflow()")
+    runs = PassRuns(
+        Curve, (call,), PassContract(name=call.name), thorough=True, seen=Outcome(after)
+    )
+    assert bool(evaluated.ORACLE.violations(runs)) == reported
