@@ -168,6 +168,8 @@ PACKED: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.check_func_info": _void(_check_function),
     "vm.builtin.make_closure": _make_closure,
     "vm.builtin.invoke_closure": lambda closure, *args: closure(list(args)),
+    "vm.builtin.cuda_graph.get_cached_alloc": lambda allocate, index: allocate([]),
+    "vm.builtin.cuda_graph.run_or_capture": lambda capture, args, index: capture([*args]),
     "vm.builtin.call_tir_dyn": lambda func, *args: func([*args[:-1], *args[-1]]),
     "vm.builtin.shape_of": lambda value: tuple(int(size) for size in value.shape),
     "vm.builtin.tensor_to_shape": lambda value: tuple(int(size) for size in value),

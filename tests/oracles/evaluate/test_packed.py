@@ -6,9 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tvm.script import ir as I
+from tvm.script import relax as R
 
+from relaxfuzz import evaluate
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.catalogue import catalogue
+from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.errors import Mismatch, Unsupported
 from relaxfuzz.oracles.evaluate.packed import packed
+from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.values import evaluated
+from relaxfuzz.oracles.violation import Case
 
 
 def test_the_shape_heap() -> None:
@@ -80,3 +90,34 @@ def test_other_names_are_not_known(name: str) -> None:
 def test_arguments_that_nobody_knows_what_to_do_with() -> None:
     with pytest.raises(Unsupported, match="make_shape"):
         packed("vm.builtin.make_shape", [None])
+
+
+@I.ir_module
+class Captured:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), w: R.Tensor((3,), "float32")):
+        R.func_attr({"num_input": 1})
+        a = R.add(w, w)
+        b = R.subtract(a, w)
+        c = R.multiply(b, a)
+        return R.subtract(c, x)
+
+
+GRAPHS = PassCall("RewriteCUDAGraph()", config={"relax.backend.use_cuda_graph": True})
+
+
+def test_a_captured_graph_computes_what_its_function_does() -> None:
+    mod = advance(Captured, Stage.PLANNED)
+    after = GRAPHS.run(mod)
+    assert "run_or_capture" in after.script()
+    x, w = np.array([1, 2, 3], "float32"), np.array([2, 3, 4], "float32")
+    np.testing.assert_array_equal(evaluate(after, "main", [x, w]), 2 * w * w - x)
+    assert check(Case(mod, (GRAPHS,)), oracles=["evaluated"]) == []
+
+
+def test_a_wrong_value_in_a_captured_graph_is_reported() -> None:
+    mod = advance(Captured, Stage.PLANNED)
+    after = GRAPHS.run(mod)
+    after["subtract"] = after["add"]
+    runs = PassRuns(mod, (GRAPHS,), catalogue[GRAPHS.name], thorough=True, seen=Outcome(after))
+    assert evaluated.ORACLE.violations(runs)
