@@ -106,7 +106,7 @@ def _has_shape(ty: relax.Type, value: Any) -> bool:
     if not isinstance(value, np.ndarray):
         return False
     if static(ty):
-        return value.shape == tuple(int(dim.value) for dim in ty.shape.values)
+        return bool(value.shape == tuple(int(dim.value) for dim in ty.shape.values))
     return ty.ndim in (-1, value.ndim)
 
 
