@@ -311,13 +311,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "run_or_capture counts the regions of the module",
                 when=lambda mod, call: bool(call.config.get(CUDA_GRAPH)),
             ),
-            Exemption(
-                "function-order",
-                "each captured graph gets a number, in the order in which it is met",
-                "src/relax/transform/rewrite_cuda_graph.cc, index_capture_: the last argument of "
-                "vm.builtin.cuda_graph.run_or_capture is counted up with each graph",
-                when=lambda mod, call: bool(call.config.get(CUDA_GRAPH)),
-            ),
         ),
         cost=0.3,
     ),
