@@ -16,6 +16,6 @@ def dtype_of(name: str) -> np.dtype[Any]:
 def is_short_integer(dtype: np.dtype[Any]) -> bool:
     """An integer of less than a byte: TVM's tensors pack several into one, NumPy's arrays do not.
 
-    `tvm.runtime.tensor` takes no array of them.
+    `tvm.runtime.tensor` takes no array of more than one.
     """
     return dtype.kind == "V" and dtype.name.lstrip("u").startswith("int")

@@ -216,12 +216,13 @@ class _Drawing:
     # Numbers
 
     def _numbers(self, shape: tuple[int, ...], dtype: Any, bound: Any) -> Any:
-        if is_short_integer(dtype):
+        short = is_short_integer(dtype)
+        if short and math.prod(shape) > 1:
             raise Unsupported(f"a parameter of {dtype}, of which a byte holds several")
         self._left -= math.prod(shape)
         if self._left < 0:
             raise TooLarge(f"arguments of more than {MOST} elements")
-        if dtype == np.bool_:
+        if dtype == np.bool_ or short:
             template = "rng.integers(0, 2, shape)"
         elif dtype.kind in "iu":
             template = self._integers(dtype, bound)

@@ -248,8 +248,10 @@ def test_an_axis_that_is_not_there_bounds_nothing() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4"])
-def test_an_integer_of_less_than_a_byte_is_refused_in_words(dtype: str) -> None:
-    x = relax.Var("x", relax.TensorType((3,), dtype))
-    func = relax.Function([x], relax.SeqExpr([], x), x.ty)
+def test_only_one_integer_of_less_than_a_byte_is_drawn(dtype: str) -> None:
+    one, more = (relax.Var("x", relax.TensorType((size,), dtype)) for size in (1, 3))
+    for kind in Kind:
+        (array,) = drawn(relax.Function([one], relax.SeqExpr([], one), one.ty), kind)
+        assert array.dtype.name == dtype
     with pytest.raises(Unsupported, match=f"a parameter of {dtype}"):
-        drawn(func, Kind.WHOLE)
+        drawn(relax.Function([more], relax.SeqExpr([], more), more.ty), Kind.WHOLE)
