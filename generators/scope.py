@@ -179,7 +179,8 @@ class Scope:
         if self._found and self._found.intersection(_variables(shape)):
             fill = relax_op.zeros if c.flag() else relax_op.ones
             return self.emit(fill(relax.ShapeExpr(list(shape)), dtype))
-        if self.has(Trait.CONSTANTS) and c.flag(0.3 if len(shape) else 0.7):
+        bound = bool(self.params) and self.has(Trait.BOUND_PARAMS)  # as BindParams leaves it
+        if self.has(Trait.CONSTANTS) and c.flag(0.95 if bound else 0.3 if len(shape) else 0.7):
             static = [d for d in shape if isinstance(d, int)]
             if len(static) == len(shape) and math.prod(static) <= 256:
                 return self.constant(c, static, dtype)

@@ -65,6 +65,7 @@ class Trait(enum.StrEnum):
     EQUAL_OPERANDS = "equal-operands"
     UNIFORM_CONSTANTS = "uniform-constants"
     NO_DATAFLOW = "no-dataflow"
+    BOUND_PARAMS = "bound-params"
 
 
 CHANCE: Mapping[Trait, float] = {
@@ -120,6 +121,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.EQUAL_OPERANDS: 0.1,
     Trait.UNIFORM_CONSTANTS: 0.1,
     Trait.NO_DATAFLOW: 0.0,
+    Trait.BOUND_PARAMS: 0.0,
 }
 """How often a module has a trait that is neither forced nor switched off. What keeps modules from
 the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve. A trait of
@@ -138,5 +140,6 @@ IMPLIES: Mapping[Trait, tuple[Trait, ...]] = {
     Trait.RECURSION: (Trait.IF,),
     Trait.CODEGEN: (Trait.CLOSURES,),
     Trait.PRIMITIVE: (Trait.CALL_TIR,),
+    Trait.BOUND_PARAMS: (Trait.CONSTANTS,),
 }
 """Traits that have no meaning without others."""

@@ -155,7 +155,7 @@ class State:
         self.seconds = seconds
         if horizon(2 * self.blocks) == self.blocks:
             yields = plateau.yields(self.stats, self.ended)
-            changed = {item: done.changed for item, done in self.stats.items()}
+            changed = {item: done.acted for item, done in self.stats.items()}
             self.guides[self.blocks] = Guide(
                 self.learned.surest(),
                 yields,

@@ -21,6 +21,7 @@ from ...generators import stages
 from ...generators.families import FAMILIES
 from ...generators.seeds import Whole, recorded
 from ...generators.stages import Stage
+from ...oracles.acted import acted
 from ...oracles.check import OF_PIPELINES, ORACLES
 from ...oracles.contract import PassContract
 from ...oracles.ingredients import ingredients
@@ -56,6 +57,15 @@ class Violated:
     """Of the module, where one pass was checked by itself."""
     ingredients: tuple[str, ...] | None = None
     """The same; see `ingredients`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """What a pass did to the module of one check."""
+
+    changed: bool = False
+    acted: bool = False
+    """It did what it is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,9 +318,7 @@ class _Run:
                 continue
             watch = Watch(prepared.calls)
             with answers() as given_by:
-                violations, changed, asked = self._check(
-                    item, mod, prepared, origin, ordinal, watch
-                )
+                violations, effect, asked = self._check(item, mod, prepared, origin, ordinal, watch)
             if violations:
                 intact = digest(mod) == pristine.mark
                 has: tuple[frozenset[str], frozenset[str] | None] = frozenset(), None
@@ -326,11 +334,12 @@ class _Run:
                 checks=1,
                 violations=len(violations),
                 seconds=time.perf_counter() - started,
-                changed=int(changed),
+                changed=int(effect.changed),
                 sampled=dict.fromkeys(asked, 1),
                 triggered=int(triggered),
                 compared=int(compared(given_by.values())),
                 silenced=counted(given_by.values()),
+                acted=int(effect.acted),
             )
         self._context.report(StageDone(index, stage, stats))
         return intact
@@ -405,22 +414,22 @@ class _Run:
         origin: Origin,
         ordinal: int,
         watched: Watch,
-    ) -> tuple[list[Violation], bool, tuple[str, ...]]:
-        """The violations, whether a pass changed the module, the oracles above tier 1 asked."""
+    ) -> tuple[list[Violation], _Effect, tuple[str, ...]]:
+        """The violations, what a pass did to the module, the oracles above tier 1 asked."""
         calls, pipeline = prepared.calls, prepared.pipeline
         self._journal.position(origin.index, origin.stage, ordinal, item.name, calls, pipeline)
         case = Case(mod, calls, pipeline)
 
-        changed = False
+        effect = _Effect()
         asked: tuple[str, ...] = ()
 
         def watch(runs: PassRuns) -> None:
-            nonlocal changed, asked
-            changed = runs.changed
+            nonlocal effect, asked
+            effect = self._effect(runs)
             asked = tuple(
                 name for name in runs.asked if ORACLES[name].tier > 1 and name not in OF_PIPELINES
             )
-            self._changed[item.name] = changed or self._changed.get(item.name, False)
+            self._changed[item.name] = effect.changed or self._changed.get(item.name, False)
 
         try:
             violations = checked(
@@ -436,11 +445,20 @@ class _Run:
         except Exception as error:
             watched.end(self._journal)
             self._context.fail(error)
-            return [], changed, asked
+            return [], effect, asked
         if item.kind is Kind.PIPELINE and all(v.oracle in OF_PIPELINES for v in violations):
             wanted = self._job.oracles or prepared.sampled
             asked = tuple(name for name in wanted if name in OF_PIPELINES)
-        return violations, changed, asked
+        return violations, effect, asked
+
+    def _effect(self, runs: PassRuns) -> _Effect:
+        if not runs.changed or runs.direct.mod is None:
+            return _Effect(changed=runs.changed)
+        self._journal.step("compare what the pass is for")
+        try:
+            return _Effect(changed=True, acted=acted(runs.contract, runs.mod, runs.direct.mod))
+        except Exception:  # the result is ill-formed, as another oracle reports
+            return _Effect(changed=True, acted=True)
 
     def _report(
         self,

@@ -150,6 +150,8 @@ class PassStats:
     """Checks in which an oracle compared what the pass has made of the module."""
     silenced: Mapping[str, int] = field(default_factory=dict)
     """By rule of silence: the checks in which it kept an oracle quiet."""
+    acted: int = 0
+    """Checks in which the pass did what it is for, see `acted`; clean-up alone does not count."""
 
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(
@@ -163,6 +165,7 @@ class PassStats:
             self.triggered + other.triggered,
             self.compared + other.compared,
             added(self.silenced, other.silenced),
+            self.acted + other.acted,
         )
 
 

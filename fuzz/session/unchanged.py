@@ -1,4 +1,4 @@
-"""What to say of a pass that changed no module: little of it was tested."""
+"""What to say of a pass that never did what it is for: little of it was tested."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ AT_LEAST = 50
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """A pass that changed nothing."""
+    """A pass that changed nothing, or nothing but by clean-up."""
 
     name: str
     checks: int
     target: Target
+    changed: int = 0
+    """Checks in which it changed the module, and did not do what it is for."""
 
     @property
     def sentence(self) -> str:
         """For people, with what a pass of the user's looks for."""
+        if self.changed:
+            sought = ", ".join((*self.target.named.ops, *self.target.named.traits))
+            return (
+                f"{self.name} changed {self.changed} modules in {self.checks} checks, none of them "
+                f"in what it works on{sought and f' ({sought})'}: little of it was tested."
+            )
         if self.target.call is None or self.target.call.factory is None:
             return f"{self.name} changed nothing in {self.checks} checks: little of it was tested."
         named = self.target.named
@@ -48,6 +56,7 @@ class Unchanged:
             "event": "unchanged",
             "pass": self.name,
             "checks": self.checks,
+            "changed": self.changed,
             "names": [*named.ops, *map(str, named.traits)],
             "not_made": list(named.unknown),
         }
@@ -71,12 +80,12 @@ def own_families(targets: Sequence[Target]) -> dict[str, str]:
 
 
 def unchanged(targets: Sequence[Target], stats: Mapping[str, PassStats]) -> Iterator[Unchanged]:
-    """The passes that changed nothing in enough checks.
+    """The passes that did nothing of what they are for in enough checks.
 
     Args:
         stats: by item of the schedule.
     """
     for target in targets:
         done = stats.get(target.label, PassStats())
-        if done.checks >= AT_LEAST and not done.changed:
-            yield Unchanged(target.name, done.checks, target)
+        if done.checks >= AT_LEAST and not done.acted:
+            yield Unchanged(target.name, done.checks, target, done.changed)

@@ -57,7 +57,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "matchcast": (Trait.MATCH_CAST,),
     "constant": (Trait.CONSTANTS, Trait.UNIFORM_CONSTANTS),
     "genericconst": (Trait.CONSTANTS, Trait.UNIFORM_CONSTANTS),
-    "isconst": (Trait.CONSTANTS, Trait.UNIFORM_CONSTANTS),
+    "isconst": (Trait.CONSTANTS, Trait.UNIFORM_CONSTANTS, Trait.BOUND_PARAMS),
     "istuple": (Trait.TUPLES,),
     "istuplegetitem": (Trait.TUPLES,),
     "iscalltir": (Trait.CALL_TIR,),

@@ -127,7 +127,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FoldBatchnormToConv2D",
         stages=OPERATORS,
-        looks_for=all_of("relax.nn.conv2d", "relax.nn.batch_norm", traits=[Trait.CONSTANTS]),
+        looks_for=all_of("relax.nn.conv2d", "relax.nn.batch_norm", traits=[Trait.BOUND_PARAMS]),
         inside=REWRITING,
         shares=REWRITER,
         cost=0.3,

@@ -144,8 +144,20 @@ def test_a_pass_that_changes_nothing_is_told() -> None:
         "--family tensorir, --family dlight, --family arith."
     )
     assert found.event["not_made"] == ["relax.softmax"]
-    for stats in (PassStats(checks=AT_LEAST - 1), PassStats(checks=90, changed=1), PassStats()):
+    for stats in (
+        PassStats(checks=AT_LEAST - 1),
+        PassStats(checks=90, changed=1, acted=1),
+        PassStats(),
+    ):
         assert not list(unchanged([lost], {"own()": stats}))
+    fold = Target("FoldBatchnormToConv2D", named=Named(("nn.conv2d", "nn.batch_norm")))
+    stats = {fold.label: PassStats(checks=90, changed=40)}
+    (cleaned,) = unchanged([fold], stats)
+    assert cleaned.sentence == (
+        "FoldBatchnormToConv2D changed 40 modules in 90 checks, none of them in what it works on "
+        "(nn.conv2d, nn.batch_norm): little of it was tested."
+    )
+    assert cleaned.event["changed"] == 40
     (other,) = unchanged([Target("FuseOps")], {"FuseOps": PassStats(checks=90)})
     assert other.sentence == "FuseOps changed nothing in 90 checks: little of it was tested."
 

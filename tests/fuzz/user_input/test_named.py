@@ -79,7 +79,8 @@ def test_patterns_of_nodes_stand_for_traits() -> None:
 
         return is_op("relax.add")(wildcard(), is_const())
 
-    assert names_in(matches).traits == (Trait.CONSTANTS, Trait.UNIFORM_CONSTANTS)
+    traits = (Trait.CONSTANTS, Trait.UNIFORM_CONSTANTS, Trait.BOUND_PARAMS)
+    assert names_in(matches).traits == traits
 
 
 def test_numbers_in_the_code_and_in_what_it_refers_to() -> None:
