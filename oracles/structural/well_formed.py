@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import tvm
+import tvm_ffi
 
 from ..catalogue import parts
 from ..grades.grade import Grade
 from ..identity import FailureKind
-from ..inspect import prim_funcs
+from ..inspect import prim_funcs, relax_functions
 from ..oracle import Oracle
 from ..pass_runs import PassRuns
 from ..violation import Violation
@@ -19,6 +20,7 @@ from .checkers import (
     OPERANDS,
     RELAX,
     TENSOR_IR,
+    calls_flaw,
     flaw,
     names_flaw,
     operands_flaw,
@@ -38,8 +40,20 @@ def check(runs: PassRuns) -> Violation | None:
         relax_flaw(result)
         or (None if known else tensor_ir_flaw(result) or operands_flaw(result))
         or names_flaw(result, runs.mod if known else None)
+        or (calls_flaw(result) if _retyped(runs.mod, result) else None)
     )
     return None if found is None else _inside(runs) or found
+
+
+def _retyped(before: tvm.IRModule, after: tvm.IRModule) -> bool:
+    """A Relax function has another type: its calls, and what it returns, must fit that."""
+    old = {str(gvar.name_hint): func for gvar, func in relax_functions(before)}
+    return any(
+        (was := old.get(str(gvar.name_hint))) is not None
+        and not func.same_as(was)
+        and not tvm_ffi.structural_equal(func.ty, was.ty, map_free_vars=True)
+        for gvar, func in relax_functions(after)
+    )
 
 
 def _inside(runs: PassRuns) -> Violation | None:
@@ -76,6 +90,8 @@ def complaint_text(result: str, what: str) -> Iterator[str]:
         yield f"tvm.s_tir.analysis.verify_well_formed({result})"
     elif what == OPERANDS:
         yield f"result = {result}\n{_OPERANDS}"
+    elif "a call" in what or "result contradicts" in what:
+        yield f"result = {result}\n{_CALLS}"
     elif "global_symbol" in what:
         yield f"result = {result}\n{_SYMBOLS}"
     else:
@@ -86,6 +102,20 @@ _SYMBOLS = """\
 for gvar, func in result.functions_items():
     symbol = (func.attrs or {}).get("global_symbol")
     assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
+"""
+
+_CALLS = """\
+functions = {g.name_hint: f for g, f in result.functions_items() if isinstance(f, relax.Function)}
+check = relax.analysis.type_base_check
+for name, func in functions.items():
+    assert int(check(func.ret_ty, func.body.body.ty)) != 0, f"{name} returns {func.body.body.ty}"
+    calls = []
+    tvm_ffi.structural_walk(func, (relax.Call, calls.append))
+    for call in calls:
+        callee = functions.get(getattr(call.op, "name_hint", None))
+        if callee is not None:
+            assert len(call.args) == len(callee.params), f"{call.op} has {len(callee.params)}"
+            assert int(check(call.ty, callee.ret_ty)) != 0, f"{call.op} is taken for {call.ty}"
 """
 
 _OPERANDS = """\
