@@ -326,6 +326,7 @@ OPS = (
         build=_build_collapse_sum_to,
         reference=quiet(in_single(_collapse_sum)),
         dtypes=NUMBERS,
+        nonfinite=True,
         undefined=undefined.sum_overflow,
         arithmetic=(0,),
     ),
@@ -334,6 +335,7 @@ OPS = (
         build=_build_collapse_sum_like,
         reference=quiet(in_single(_collapse_sum)),
         dtypes=NUMBERS,
+        nonfinite=True,
         undefined=undefined.sum_overflow,
         arithmetic=(0,),
     ),
@@ -359,5 +361,6 @@ OPS = (
         build=_build_layout_transform,
         reference=_layout_transform,
         dtypes=NUMBERS,
+        nonfinite=True,
     ),
 )

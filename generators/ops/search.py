@@ -297,6 +297,7 @@ OPS = (
         build=_build_nonzero,
         reference=lambda args, attrs: np.stack(np.nonzero(args[0])).astype("int64"),
         dtypes=ALL,
+        nonfinite=True,  # NaN is not zero
         legalizes=False,
     ),
     Op(

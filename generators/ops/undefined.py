@@ -213,11 +213,22 @@ def _updates(attrs: Any) -> bool:
     return attrs is None or str(attrs.reduction) in ("update", "mean")
 
 
+def _open(args: Sequence[Any], attrs: Any, result: Any) -> bool:
+    """A maximum or minimum with NaN among the operands; a sum that may leave the range."""
+    reduction = "max" if attrs is None else str(getattr(attrs, "reduction", "add"))
+    if reduction == "update":
+        return False
+    if reduction in ("max", "min"):
+        return any(bool(np.isnan(x).any()) for x in filter(is_float, arrays(args)))
+    return sum_overflow(args, attrs, result)
+
+
 def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """Negative indices count from the end, as ONNX's, after which the operator is modelled."""
     x, indices = args[:2]
     axes = range(indices.ndim) if attrs is None else (int(attrs.axis),)
-    return _updates(attrs) and any(_again(indices, axis, x.shape[axis]) for axis in axes)
+    again = any(_again(indices, axis, x.shape[axis]) for axis in axes)
+    return (_updates(attrs) and again) or _open(args, attrs, result)
 
 
 def _again(indices: Any, axis: int, size: int) -> bool:
@@ -230,14 +241,16 @@ def repeated_row(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behavio
     places = args[1].reshape(-1, args[1].shape[-1])
     if _negative(places):
         return Behaviour.INDEX
-    return _updates(attrs) and _repeated(places)
+    return (_updates(attrs) and _repeated(places)) or _open(args, attrs, result)
 
 
 def repeated_place(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
     places = np.stack(np.broadcast_arrays(*arrays(args[1:2]))).reshape(len(args[1]), -1).T
     if _negative(places):
         return Behaviour.INDEX
-    return not getattr(attrs, "accumulate", False) and _repeated(places)
+    if getattr(attrs, "accumulate", False):
+        return _open(args, attrs, result)
+    return _repeated(places)
 
 
 INDEXED: frozenset[Rule | None] = frozenset(

@@ -47,6 +47,24 @@ CASES: tuple[tuple[str, tuple[Any, ...], dict[str, Any] | None, bool], ...] = (
     ("take", (floats(1, 2), ints(-1)), {"mode": "fast", "axis": 0}, True),
     ("take", (floats(1, 2), ints(-1)), {"mode": "wrap", "axis": 0}, False),
     ("scatter_elements", (ints(1, 2), ints(0, 0), ints(-1, -2)), None, True),
+    *(
+        (
+            "scatter_elements",
+            (floats(1, x), ints(0, 1), floats(-1, 2)),
+            {"axis": 0, "reduction": reduction},
+            undefined,
+        )
+        for x, reduction, undefined in (
+            (NAN, "max", True),
+            (INF, "max", False),
+            (NAN, "add", False),
+            (3e38, "add", True),
+            (NAN, "update", False),
+            (3e38, "update", False),
+        )
+    ),
+    ("nonzero", (floats(0, NAN),), None, False),
+    ("collapse_sum_to", (floats(1, NAN), (1,)), None, False),
     (
         "scatter_elements",
         (ints(1, 2), ints(0, 0), ints(-1, -2)),
