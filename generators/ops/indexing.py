@@ -164,8 +164,13 @@ def _build_gather_elements(c: Choices, s: Scope) -> relax.Expr:
     shape = ints(x.shape)
     high = shape[axis] - 1
     shape[axis] = c.pick((shape[axis], 1, 3))
-    indices = s.constant(c, shape, c.pick(INDICES), low=0, high=high)
+    indices = s.constant(c, _shorter(c, shape), c.pick(INDICES), low=0, high=high)
     return relax_op.gather_elements(x.expr, indices.expr, axis)
+
+
+def _shorter(c: Choices, shape: Sequence[int]) -> list[int]:
+    """Sizes of indices, now and then smaller than those of the data along every axis."""
+    return [1 + c.below(size) for size in shape] if c.flag(0.05) else list(shape)
 
 
 def _grid(indices: Any, axis: int) -> tuple[Any, ...]:
@@ -239,6 +244,7 @@ def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
     shape = ints(x.shape)
     size = shape[axis]
     shape[axis] = 1 + c.below(size)
+    shape = _shorter(c, shape)
     reduction = c.pick((*_REDUCTIONS, "mean"))
     if reduction == "mean" and x.dtype not in FLOATS:
         reduction = "update"

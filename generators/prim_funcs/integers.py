@@ -8,7 +8,7 @@ from tvm import tirx
 
 from ...compat import ir
 from .expressions import Expr, const
-from .terms import INDEX, Form, Forms, Terms, fitting, product
+from .terms import INDEX, Form, Forms, Terms, bits_of, fitting, product
 
 CAST_FROM = ("int8", "uint8", "int16", "uint32", "int64", "int32", "bool")
 """What an integer is cast from, besides `INDEX`."""
@@ -163,7 +163,8 @@ def _chosen(e: Terms, t: str, d: int) -> Expr:
 
 def _bits(e: Terms, t: str, d: int) -> Expr:
     x, y = e.value(t, d), e.atom(t)
-    s = e.choices.pick((1, 2, 3, 0))
+    last = bits_of(t) - 1
+    s = e.choices.pick((1, 2, 3, 0, 1, 2, last, last - 1, last // 2 + 1))
     shift, mask = const(s, t), const((1 << s) - 1, t)
     forms: Forms = (
         lambda: x >> shift,

@@ -18,8 +18,6 @@ INDEX = ("int32", "int64")
 
 BASES = (4, 2, 3, 8, 5, 6, 16, 7, 10, 32)
 
-LARGE = (2**31 - 1, -(2**31), 2**30, 2**31 - 4)
-
 MOST = {"int8": 100, "uint8": 100, "int16": 30_000}
 """Constants of short dtypes are below this."""
 
@@ -32,6 +30,19 @@ def fitting(number: int, dtype: str) -> int:
     if most is None or abs(number) < most:
         return number
     return (abs(number) % most or 1) * (1 if number > 0 else -1)
+
+
+def bits_of(dtype: str) -> int:
+    """The width of an integer type."""
+    return int(dtype.removeprefix("u").removeprefix("int"))
+
+
+def ends_of(dtype: str) -> tuple[int, ...]:
+    """Numbers near the ends of an integer type."""
+    half = 1 << bits_of(dtype) - 1
+    if dtype.startswith("u"):
+        return 2 * half - 1, half, half - 1, 2 * half - 4
+    return half - 1, -half, half // 2, half - 4
 
 
 def product(a: Expr, b: Expr) -> Expr:
@@ -148,8 +159,8 @@ class Terms:
     def number(self, dtype: str) -> Expr:
         """A constant: mostly one that is related to the others."""
         c = self.choices
-        if dtype in INDEX and c.flag(0.01):
-            return const(c.pick(LARGE), dtype)
+        if dtype.startswith(("int", "uint")) and c.flag(0.01):
+            return const(c.pick(ends_of(dtype)), dtype)
         return const(fitting(c.pick(self.pool), dtype), dtype)
 
     def constants(self, dtype: str, count: int) -> list[Expr]:

@@ -9,6 +9,7 @@ everything else is of NumPy's type of that very dtype.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -384,7 +385,13 @@ class Expressions:
         low = high = None
         if weak and symbol == ">>" and b.literal is not None and a.low is not None:
             low, high = a.low >> b.literal, None if a.high is None else a.high >> b.literal
-        return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes, low, high)
+        text = f"({left} {symbol} {right})"
+        value = Value(text, a.dtype, weak, lanes, low, high)
+        return self.shifted_out(expr, value) if weak and symbol == "<<" else value
+
+    def shifted_out(self, expr: Any, value: Value) -> Value:
+        """A Python integer without the bits that its dtype does not hold."""
+        return dataclasses.replace(value, text=self.held(value))
 
     def call(self, expr: Any) -> Value:
         """A call of an intrinsic."""

@@ -17,7 +17,7 @@ from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.draw import example
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.prim_funcs.arithmetic import arithmetic
-from relaxfuzz.generators.prim_funcs.terms import fitting
+from relaxfuzz.generators.prim_funcs.terms import bits_of, ends_of, fitting
 from relaxfuzz.oracles.inspect import entries, nodes
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.values.expectation import Expectations
@@ -107,6 +107,24 @@ def test_there_is_one_stage() -> None:
 def test_constants_fit_their_dtype() -> None:
     assert [fitting(1024, "int8"), fitting(-1024, "int8")] == [24, -24]
     assert [fitting(-100, "uint8"), fitting(-1024, "int32"), fitting(0, "uint8")] == [1, -1024, 0]
+
+
+def test_numbers_are_near_the_ends_of_their_dtypes() -> None:
+    assert ends_of("int8")[:2] == (127, -128)
+    assert ends_of("uint32")[:2] == (2**32 - 1, 2**31)
+
+
+def shifts(func: tirx.PrimFunc) -> list[Any]:
+    """What is shifted by, where that is a constant."""
+    calls = [call for call in nodes(func, tvm.ir.Call) if "shift_" in getattr(call.op, "name", "")]
+    found = [call.args[1] for call in calls]  # before TVM 0.27
+    found += [node.b for node in nodes(func, ir.LShift, ir.RShift)]
+    return [by for by in found if isinstance(by, tirx.IntImm)]
+
+
+def test_shifts_are_up_to_the_width(functions: Functions) -> None:
+    amounts = [by for func in functions for by in shifts(func)]
+    assert sum(int(by.value) == bits_of(str(by.ty.dtype)) - 1 for by in amounts) > 1
 
 
 def test_modules_shrink() -> None:

@@ -212,7 +212,19 @@ def inlined_zero_divisor(call: relax.Call) -> bool:
     return by_quotient or dtype in ("int32", "int64")
 
 
+def shorter_indices(call: relax.Call) -> bool:
+    """Smaller than the data along an axis that they do not index."""
+    data, indices = (list(arg.ty.shape.values) for arg in call.args[:2])
+    del data[int(call.attrs.axis)], indices[int(call.attrs.axis)]
+    return [int(size) for size in data] != [int(size) for size in indices]
+
+
 DIFFERENCES = (
+    Difference(
+        "scatter_elements",
+        shorter_indices,
+        "the place of an index is computed by the shape of the data",
+    ),
     Difference(
         "log_add_exp",
         lambda call: True,

@@ -80,8 +80,7 @@ class Sited(Statements):
 
     def shifted(self, expr: Any, symbol: str) -> Value:
         with self.within(expr):
-            value = super().shifted(expr, symbol)
-        return self._wrapping(value) if self._overflow is Overflow.WRAPS else value
+            return super().shifted(expr, symbol)
 
     def _wrapping(self, value: Value) -> Value:
         """The integer as its dtype holds it."""
@@ -117,6 +116,12 @@ class Sited(Statements):
             return value
         text = self.fitting(value, self.site(expr=expr))
         return dataclasses.replace(value, text=text, low=None, high=None)
+
+    def shifted_out(self, expr: Any, value: Value) -> Value:
+        """For the simplifier a shift is a product, and so it overflows where that does."""
+        if self._overflow is not Overflow.OF_VALUES:
+            return super().shifted_out(expr, value)
+        return dataclasses.replace(value, text=self.fitting(value, self.site(expr=expr)))
 
     def fitting(self, value: Value, site: int) -> str:
         """Text of an integer that its dtype must hold."""

@@ -250,3 +250,21 @@ def test_integers_wrap_around_where_they_are_stored() -> None:
     fault = sanitize(at_the_end, [a, b, 5], overflow=True)
     assert fault is not None
     assert fault.kind == OVERFLOW
+
+
+@T.prim_func
+def shifted_out(A: T.Buffer((4,), "int32")):
+    for i in range(4):
+        A[i] = T.shift_right(T.shift_left(i - 2, 31), 31)
+
+
+def test_bits_that_are_shifted_out_are_gone() -> None:
+    """As where the number is an element; the simplifier takes the shift for a product."""
+    args = [np.zeros(4, "int32")]
+    fault = sanitize(shifted_out, args, overflow=True)
+    assert fault is not None
+    assert fault.kind == OVERFLOW
+    translate(shifted_out)(*args)
+    np.testing.assert_array_equal(args[0], [0, -1, 0, -1])
+    native = run_native({"f": shifted_out}, {"f": [np.zeros(4, "int32")]})["f"]
+    assert_same_bits(native, args, "shifted out")
