@@ -173,10 +173,10 @@ ELEMENTWISE = Law("gives something else for an element alone", _of_one_element)
 
 def _mirrored(args: Args, attrs: Any) -> Iterator[Trial]:
     x, layout = args[0], str(attrs.layout)
-    spatial = [layout.index(letter) for letter in "DHW" if letter in layout]
     if not x.size or layout != str(attrs.out_layout) or not layout.isupper():
         return
-    if not all(_fits(attrs, i, x.shape[axis]) for i, axis in enumerate(spatial)):
+    windows, spatial = _windows(attrs, x.shape), _spatial(layout)
+    if not all(each.are_mirrored and each.are_filled for each in windows):
         return
     for special in _specials(x):
         one, axes = _with(x, special, spatial), tuple(spatial)
@@ -184,16 +184,62 @@ def _mirrored(args: Args, attrs: Any) -> Iterator[Trial]:
         yield Trial(calls, ("result", f"np.flip(result, {axes})"), nan=special is not None)
 
 
-def _fits(attrs: Any, place: int, length: int) -> bool:
-    """The windows along a spatial axis are the same from both ends."""
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """The windows of a pooling along one spatial axis."""
+
+    length: int
+    size: int
+    stride: int
+    dilation: int
+    lead: int
+    trail: int
+    ceil: bool
+
+    @property
+    def room(self) -> int:
+        """The places that the first window leaves."""
+        return self.length + self.lead + self.trail - self.dilation * (self.size - 1) - 1
+
+    @property
+    def are_mirrored(self) -> bool:
+        """They are the same from both ends."""
+        return self.lead == self.trail and self.room >= 0 and self.room % self.stride == 0
+
+    @property
+    def are_filled(self) -> bool:
+        """Each has an element of the image: what the others give, nobody documents."""
+        last = -(-self.room // self.stride) if self.ceil else self.room // self.stride
+        return all(map(self._is_filled, range(last + 1)))
+
+    def _is_filled(self, number: int) -> bool:
+        start = number * self.stride - self.lead
+        places = (start + tap * self.dilation for tap in range(self.size))
+        return any(0 <= place < self.length for place in places)
+
+
+def _windows(attrs: Any, shape: Sequence[int]) -> list[_Windows]:
+    """Those along each spatial axis; none of an operator without windows of a fixed size."""
     if not hasattr(attrs, "pool_size"):
-        return True
-    before = [int(pad) for pad in attrs.padding]
-    count = len(before) // 2
-    lead, trail = before[place], before[place + count]
-    span = int(attrs.dilation[place]) * (int(attrs.pool_size[place]) - 1) + 1
-    room = length + lead + trail - span
-    return lead == trail and room >= 0 and room % int(attrs.strides[place]) == 0
+        return []
+    spatial = _spatial(str(attrs.layout))
+    pads = [int(pad) for pad in attrs.padding]
+    return [
+        _Windows(
+            length=shape[axis],
+            size=int(attrs.pool_size[i]),
+            stride=int(attrs.strides[i]),
+            dilation=int(attrs.dilation[i]),
+            lead=pads[i],
+            trail=pads[i + len(spatial)],
+            ceil=bool(attrs.ceil_mode),
+        )
+        for i, axis in enumerate(spatial)
+    ]
+
+
+def _spatial(layout: str) -> list[int]:
+    return [layout.index(letter) for letter in "DHW" if letter in layout]
 
 
 MIRRORED = Law("is not mirrored where its operand is", _mirrored)
@@ -217,6 +263,8 @@ def within(
         x = args[0]
         seen = view(attrs)
         if seen is None or not x.size or x.dtype == np.bool_:
+            return
+        if not all(each.are_filled for each in _windows(attrs, x.shape)):
             return
         zero = [0.0] if bool(getattr(attrs, "count_include_pad", False)) else []
         for value in (x, *(np.full_like(x, number) for number in _alike(x, ends))):
