@@ -261,7 +261,8 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "attributes",
                 "relax.memory_plan_dynamic_func_output asks this pass for something, which it "
                 "does: then the attribute goes",
-                "src/relax/transform/static_plan_block_memory.cc reads it, nothing else does",
+                "tests/python/relax/test_transform_static_plan_block_memory.py, "
+                "test_call_tir_dyn_plan_partially_dynamic: the expected module lacks it",
                 when=lambda mod, call: any(
                     attr(func, "relax.memory_plan_dynamic_func_output") is not None
                     for _, func in relax_functions(mod)

@@ -134,7 +134,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         rejections=(
             Rejection(
-                r"int64",
+                r"The buffer .* has dtype \S*int64",
                 "docstring: 'This pass should not be used in default cases'; the message names the "
                 "buffer of int64",
             ),
