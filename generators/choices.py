@@ -26,6 +26,10 @@ class Choices:
         self._data = data
         self._next = 0
 
+    def field(self, count: int) -> int:
+        """A field of so many, mostly the first: that of batch_norm or dropout is the result."""
+        return max(0, self.below(2 * count) - count)
+
     def below(self, n: int) -> int:
         """An integer in [0, n), 0 being the simplest; n is at most 65,536."""
         if not 1 <= n <= 65_536:

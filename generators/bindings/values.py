@@ -27,7 +27,7 @@ def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     result = s.bind(op.call(c, s))
     fields = result.ty.fields if isinstance(result.ty, relax.TupleType) else ()
     if len(fields) and s.has(Trait.TUPLES) and c.flag():
-        s.bind(relax.TupleGetItem(result, c.below(len(fields))))
+        s.bind(relax.TupleGetItem(result, c.field(len(fields))))
 
 
 def applied(op: Op, x: Value, c: Choices, s: Scope) -> relax.Expr:

@@ -348,7 +348,7 @@ class Builder:
         if isinstance(var.ty, relax.TupleType):
             if not len(var.ty.fields):
                 return None
-            at = c.below(len(var.ty.fields)) if at is None else at % len(var.ty.fields)
+            at = c.field(len(var.ty.fields)) if at is None else at % len(var.ty.fields)
             var = self.s.bind(relax.TupleGetItem(var, at))
         return latest(self.s.values, var)
 

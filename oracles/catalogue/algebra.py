@@ -127,7 +127,11 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="FoldBatchnormToConv2D",
         stages=OPERATORS,
-        looks_for=all_of("relax.nn.conv2d", "relax.nn.batch_norm", traits=[Trait.BOUND_PARAMS]),
+        looks_for=all_of(
+            "relax.nn.conv2d",
+            "relax.nn.batch_norm",
+            traits=[Trait.BOUND_PARAMS, Trait.TUPLES],
+        ),
         inside=REWRITING,
         shares=REWRITER,
         cost=0.3,

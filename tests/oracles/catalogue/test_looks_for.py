@@ -20,6 +20,7 @@ from relaxfuzz.generators.families import DEFAULT, family_of
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.stages import Stage
+from relaxfuzz.oracles.acted import acted
 from relaxfuzz.oracles.catalogue import by_name, catalogue, tensorir
 from relaxfuzz.oracles.contract import Sought
 from relaxfuzz.oracles.keys import compiled
@@ -109,3 +110,17 @@ def test_attached_code_is_a_change() -> None:
     assert runs.direct.mod is not None
     assert compiled(runs.direct.mod) == 1
     assert runs.changed
+
+
+def test_modules_made_for_it_are_folded() -> None:
+    """All of its operands are constants, and the first field of the result is used."""
+    contract = catalogue["FoldBatchnormToConv2D"]
+    target = Target(contract.name, named=of_sought(SOUGHT[contract.name]))
+    folded = 0
+    for number in range(120):
+        if (made := recipe([target], 1, number, table)) is None:
+            continue
+        mod = attempt(regenerated, Origin(1, number, Stage.RAW, made)).mod
+        after = None if mod is None else attempt(bare_call(contract.name).run, mod).mod
+        folded += after is not None and acted(contract, mod, after)
+    assert folded >= 3
