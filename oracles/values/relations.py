@@ -19,7 +19,7 @@ from ..catalogue.common import argument
 from ..contract import Relation
 from ..dtypes import dtype_of
 from ..execute import Plan, Run
-from ..inspect import attr, global_vars, is_public
+from ..inspect import attr, is_public
 from ..passcall import PassCall
 
 
@@ -202,10 +202,9 @@ def _sized(after: tvm.IRModule, call: PassCall) -> Rule:
     return replace(_same(after), sizes=sizes)
 
 
-def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
+def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     """`main(x, get)` is `main(x, *w)`, where `get(i, name)` is `w[i]`."""
-    if _calls_public(before):
-        return None
+    alone = _alone(before)
 
     def otherwise(name: str) -> str | None:
         number = _inputs(before, name) or 0
@@ -214,13 +213,12 @@ def _lazy_input(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
             f"lambda index, param, args=args: args[{number} + index]],\n)"
         )
 
-    return Rule(lambda name: name in after, otherwise)
+    return Rule(lambda name: name in after and alone(name), otherwise)
 
 
-def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
+def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule:
     """`main(x, set)` calls `set(i, value)` for each element of what `main(x)` gives."""
-    if _calls_public(before):
-        return None
+    alone = _alone(before)
 
     def split(name: str) -> bool:
         return isinstance(before[name].body.body, relax.Tuple)
@@ -241,17 +239,16 @@ def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> Rule | None:
             f"actual = {actual}"
         )
 
-    return Rule(lambda name: name in after, otherwise)
+    return Rule(lambda name: name in after and alone(name), otherwise)
 
 
-def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule | None:
+def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:
     """`transform()` calls `set_item(i, value)` for each element of what `transform(w)` gives.
 
     It takes the weights by `get_item(i)`; of what the tuple of weights has, shapes and numbers are
     still handed over, if a dimension may come from them.
     """
-    if _calls_public(before):
-        return None
+    alone = _alone(before)
     get_item = argument(call, "fget_item") or "get_item"
     set_item = argument(call, "fset_item") or "set_item"
 
@@ -281,12 +278,14 @@ def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> R
             "actual = tuple(map(outputs.get, range(len(outputs))))"
         )
 
-    return Rule(lambda name: name in after, otherwise)
+    return Rule(lambda name: name in after and alone(name), otherwise)
 
 
-def _calls_public(mod: tvm.IRModule) -> bool:
-    """A function that changes its signature is called by another, with the arguments of before."""
-    return any(is_public(mod[gvar]) for gvar in global_vars(mod) if gvar in mod.functions)
+def _alone(mod: tvm.IRModule) -> Callable[[str], bool]:
+    """The function calls none that changes its signature, with the arguments of before."""
+    calls = {str(gvar.name_hint): references(func) for gvar, func in mod.functions_items()}
+    public = {str(gvar.name_hint) for gvar, func in mod.functions_items() if is_public(func)}
+    return lambda name: public.isdisjoint(reachable(calls, calls[name]))
 
 
 def _workspace(before: tvm.IRModule, after: tvm.IRModule) -> Rule:

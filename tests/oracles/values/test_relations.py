@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -33,3 +34,23 @@ def test_only_who_calls_a_function_is_concerned_by_its_bound_parameters() -> Non
     assert [found.applies(name) for name in ("other", "inner", "outer")] == [True, True, False]
     assert found.text("other") == "actual = run('other', [args[i] for i in [0]])"
     assert found.text("inner") == "actual = run('inner', [args[i] for i in [0]])"
+
+
+@I.ir_module
+class Weights:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), w: R.Tensor((3,), "float32")):
+        R.func_attr({"num_input": 1})
+        return R.add(x, w)
+
+    @R.function
+    def caller(x: R.Tensor((3,), "float32")):
+        cls = Weights
+        return cls.main(x, x)
+
+
+@pytest.mark.parametrize("relation", [Relation.LAZY_INPUT, Relation.LAZY_OUTPUT])
+def test_who_calls_no_public_function_is_compared(relation: Relation) -> None:
+    found = rule(relation, Weights, Weights, PassCall("LazyGetInput()"))
+    assert found is not None
+    assert [found.applies(name) for name in ("main", "caller")] == [True, False]
