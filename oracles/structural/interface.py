@@ -17,7 +17,7 @@ from .. import keys
 from ..contract import Relation
 from ..grades.grade import Grade
 from ..identity import FailureKind
-from ..inspect import attr, bindings_of, is_public
+from ..inspect import attr, bindings_of, is_public, nodes
 from ..oracle import ALL, TWINS, Oracle
 from ..pass_runs import PassRuns
 from ..silence import inventory
@@ -191,9 +191,14 @@ def _beside_params(old: Any, new: Any, relation: Relation) -> str | None:
         return None
     if old.is_pure and not new.is_pure:
         return IMPURE
-    # Less may be known of dimensions that came from parameters.
     wrong = contradiction(old, new)
-    return None if wrong == LESS_KNOWN else wrong
+    if wrong == LESS_KNOWN and (_has_variables(old.ret_ty) or _overstates(old)):
+        return None  # dimensions that came from parameters are not known any more
+    return wrong
+
+
+def _has_variables(ty: relax.Type) -> bool:
+    return bool(nodes(ty, tirx.Var))
 
 
 def _are_relax(*functions: Any) -> bool:

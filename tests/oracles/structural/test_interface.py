@@ -9,6 +9,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import PassContract
@@ -152,6 +153,19 @@ def test_a_pass_that_takes_parameters_away_leaves_the_rest(
         PassRuns(Two, (call,), catalogue["BindParams"], seen=Outcome(after))
     )
     assert (None if found is None else found.key[0]) == wrong
+
+
+def test_less_is_known_of_a_result_only_where_dimensions_came_from_parameters() -> None:
+    call = PassCall("BindParams('main', {'w': np.ones(3, 'float32')})")
+    after = call.run(Two)
+    main, vague = after["main"], relax.TensorType(dtype="float32", ndim=1)
+    ty = relax.FuncType([param.ty for param in main.params], vague)
+    after["main"] = ir.with_fields(main, ret_ty=vague, ty=ty)
+    found = interface.signature(
+        PassRuns(Two, (call,), catalogue["BindParams"], seen=Outcome(after))
+    )
+    assert found is not None
+    assert found.title == interface.LESS_KNOWN
 
 
 def private(noalias: bool, *, twice: bool) -> tvm.IRModule:
