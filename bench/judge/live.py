@@ -37,7 +37,7 @@ def live_sites(func: relax.Function) -> Iterator[Site]:
     sites = sites_of(func)
     values = {site.key: site.binding.value for site in sites}
     left = used_vars([func.body.body])
-    left |= {site.key for site in sites if is_impure(site.binding)}
+    left |= {site.key for site in sites if _may_refuse(site.binding) or is_impure(site.binding)}
     found: set[int] = set()
     while left:
         key = left.pop()
@@ -47,11 +47,16 @@ def live_sites(func: relax.Function) -> Iterator[Site]:
     return (site for site in sites if site.key in found)
 
 
+def _may_refuse(binding: Any) -> bool:
+    """A cast, which checks its value whether or not anything uses it."""
+    return isinstance(binding, relax.MatchCast)
+
+
 def is_impure(binding: Any) -> bool:
-    """A call or a cast that may do something besides giving a value."""
+    """A call that may do something besides giving a value."""
     value = binding.value
     if isinstance(binding, relax.MatchCast):
-        return True
+        return False
     if not isinstance(value, relax.Call) or _is_builtin(value):
         return False
     if isinstance(value.op, Op):
