@@ -24,7 +24,8 @@ from .silence import inventory
 from .silence.log import abstain
 from .structural import checkers
 from .text import messages
-from .values.expectation import Expectation, Expectations
+from .values.expectation import Expectation
+from .values.expectations import Expectations
 from .violation import Journal, Violation, silent
 
 Pass: TypeAlias = tvm.transform.Pass

@@ -25,6 +25,7 @@ LARGE_FOLDERS = {
     "fuzz/campaign": "one file for each part of a campaign; the features of modules are one",
     "oracles": "one file for each idea that all oracles share",
     "oracles/catalogue": "one file for each family of passes",
+    "oracles/values": "one file for each oracle of values, and for what they share",
 }
 
 LONG_FILES = {

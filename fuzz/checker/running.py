@@ -27,7 +27,7 @@ from ...compat.serialization import save_json
 from ...oracles import keys
 from ...oracles.inspect import nodes, relax_functions
 from ...oracles.pass_runs import Given, same_functions
-from ...oracles.values.expectation import Expectations
+from ...oracles.values.expectations import Expectations
 
 LARGEST = 16 << 20
 """Bytes of constants up to which the text of a module is recorded before a pass."""

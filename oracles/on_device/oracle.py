@@ -39,7 +39,8 @@ from ..text.short_value_checks import on_one_device
 from ..text.value_comments import called
 from ..text.value_reproducer import device_text
 from ..values.comparison import difference, is_float, leaves
-from ..values.expectation import Expectation, Expectations
+from ..values.expectation import Expectation
+from ..values.expectations import Expectations
 from ..values.inputs import EXTREMES, Kind
 from ..values.sides import LOOSE, rule_of, sides, tolerance_of
 from ..violation import Case, Violation

@@ -10,8 +10,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..inspect import nodes
-from .expressions import EXTERNAL
-from .intrinsics import BINARY, UNARY
+from .intrinsics import BINARY, EXTERNAL, UNARY
 from .values import is_float
 
 

@@ -19,7 +19,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..errors import Unsupported
-from .intrinsics import BINARY, BITS, DTYPES, OF_C, UNARY
+from .intrinsics import BINARY, BITS_OF, EXTERNAL, OF_C, UNARY
 from .values import (
     INDEX,
     NATIVE,
@@ -377,7 +377,7 @@ class Expressions:
     def shifted(self, expr: Any, symbol: str) -> Value:
         a, b = self.value(expr.a), self.value(expr.b)
         left, right, weak, lanes = self.pair(a, b)
-        bits = _BITS.get(a.dtype)
+        bits = BITS_OF.get(a.dtype)
         if bits is None:
             raise Unsupported(f"shift of dtype {a.dtype}")
         if b.literal is None or not 0 <= b.literal < bits:
@@ -409,7 +409,7 @@ class Expressions:
             return self.value(args[0])
         if short == "reinterpret":
             value, dtype = self.value(args[0]), dtype_of(expr.ty)
-            if _BITS.get(value.dtype) != _BITS.get(dtype) or dtype == "bool":
+            if BITS_OF.get(value.dtype) != BITS_OF.get(dtype) or dtype == "bool":
                 raise Unsupported(f"reinterpret of {value.dtype} as {dtype}")
             return Value(f"reinterpret({self.exact(value)}, {dtype})", dtype, lanes=value.lanes)
         if short in UNARY and len(args) == 1:
@@ -417,7 +417,7 @@ class Expressions:
             if short in ("isnan", "isinf", "isfinite"):
                 return Value(f"{short}({self.exact(a)})", "bool", lanes=a.lanes)
             dtype = dtype_of(expr.ty)
-            if short in _INTEGER or (short in ("abs", "fabs") and a.dtype in _BITS):
+            if short in _INTEGER or (short in ("abs", "fabs") and a.dtype in BITS_OF):
                 return Value(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
             self._float(short, a)
             return Value(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
@@ -456,17 +456,6 @@ class Expressions:
         if not is_float(operand.dtype):
             raise Unsupported(f"{name} of dtype {operand.dtype}")
 
-
-_BITS: Mapping[str, int] = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in BITS} | {
-    "float16": 16,
-    "bfloat16": 16,
-    "float32": 32,
-    "float64": 64,
-    **{name: 8 for name in DTYPES if name.startswith("float8")},
-}
-
-EXTERNAL = frozenset({"call_extern", "call_pure_extern"})
-"""Calls of functions that are linked to the compiled code."""
 
 _INTEGER = frozenset({"clz", "popcount"})
 

@@ -20,6 +20,9 @@ from ..errors import Undefined, Unsupported
 
 BITS = (8, 16, 32, 64)
 
+EXTERNAL = frozenset({"call_extern", "call_pure_extern"})
+"""Calls of functions that are linked to the compiled code."""
+
 
 def cast(x: Any, dtype: Any) -> Any:
     """Conversion as C does it: floats are truncated to integers, integers wrap around."""
@@ -256,6 +259,15 @@ DTYPES: Mapping[str, Any] = {
     },
 }
 """The scalar type of every dtype that programs may use."""
+
+BITS_OF: Mapping[str, int] = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in BITS} | {
+    "float16": 16,
+    "bfloat16": 16,
+    "float32": 32,
+    "float64": 64,
+    **{name: 8 for name in DTYPES if name.startswith("float8")},
+}
+"""The width of each dtype."""
 
 NAMES: Mapping[str, Any] = {
     **UNARY,

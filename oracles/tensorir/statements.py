@@ -12,7 +12,8 @@ from tvm import tirx
 
 from ...compat import ir
 from ..errors import Unsupported
-from .expressions import EXTERNAL, Expressions
+from .expressions import Expressions
+from .intrinsics import EXTERNAL
 from .packed import PACKED
 from .values import (
     INDEX,

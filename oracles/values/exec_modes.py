@@ -20,7 +20,8 @@ from ..text.value_comments import called
 from ..text.value_reproducer import assert_close, literal, remaining_text
 from ..violation import Case, Journal, Violation, silent
 from .comparison import difference
-from .expectation import PLAIN, Expectation
+from .expectation import Expectation
+from .expectations import PLAIN
 from .pipeline_values import CODE_GENERATION, REFUSALS, outcomes
 
 

@@ -5,38 +5,27 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import gc
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tvm
 from tvm import relax, tirx
-from tvm.ir import PrimType
 
 from ...compat import ir
-from ...generators.ops import table
 from ...generators.ops.record import Tolerance
-from ..errors import Mismatch, NoValue, TooLarge, Undefined, Unsupported
+from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Failure, Plan
-from ..execute.kernels import iterations_of
-from ..inspect import entries, global_vars, nodes, ops_used
-from ..keys import computes
+from ..inspect import nodes
 from ..silence import inventory
-from ..silence.inventory import RULES, of_error
-from ..silence.log import Silence, excused, is_loud, note, omit
-from ..silence.rule import SilenceRule
-from ..tensorir import SMALL, has_callees, kernels_of, sanitize, translate
+from ..silence.log import excused
+from ..tensorir import SMALL, sanitize, translate
 from ..tensorir.runtime import NEGATIVE, OTHER, PATTERN, ZERO
 from ..tensorir.sanitizer.run import in_whole_numbers, wrapped_around
 from ..tensorir.sanitizer.runtime import OVERFLOW
-from ..text.messages import headline
-from ..violation import Journal, silent
-from .comparison import difference, exact, finite, leaves, perturbed, where_same
-from .inputs import EXTREMES, TRIES, Kind, drawn, parameters_of
-from .relations import Rule
+from .comparison import difference, exact, perturbed, where_same
+from .inputs import EXTREMES, Kind
 
 PHASES = (0, 1, 2)
 """Ways to perturb: several, since one may happen to move nothing; each number goes up and down."""
@@ -53,12 +42,6 @@ PRECISE = Tolerance(
 )
 """Some 500 units in the last place of float32, a sixteenth of one of float16: far more than another
 order of a sum makes."""
-
-PLAIN = (Kind.WHOLE, Kind.POSITIVE)
-"""Draws that are enough where every one costs a run in the VM and lines in a reproducer."""
-
-_PLAIN = [(number, kind) for number, kind in enumerate(Kind) if kind in PLAIN]
-"""With their seeds."""
 
 
 class Expectation:
@@ -342,218 +325,6 @@ class Expectation:
             return None
 
 
-class Expectations:
-    """What the functions of one module give, each evaluated when it is asked for."""
-
-    def __init__(self, mod: tvm.IRModule, largest: float = math.inf) -> None:
-        """
-        Args:
-            largest: iterations of a PrimFunc, with more of which it is too large. What takes the
-                evaluator too long is in any case.
-        """
-        self._mod = mod
-        self._largest = largest
-        self._known: dict[tuple[str, Kind], Expectation | None] = {}
-        self._why_not: dict[tuple[str, Kind], Silence] = {}
-        """The reason for each call that there is not."""
-        self._valueless: dict[tuple[str, Kind], Expectation] = {}
-        self._too_large: set[tuple[str, Kind]] = set()
-        self._reached: dict[str, frozenset[str]] = {}
-        self._has_callees = has_callees(mod)
-        self._nonfinite: dict[str, bool] = {}
-
-    def of(
-        self,
-        name: str,
-        rule: Rule | None = None,
-        kinds: Sequence[Kind] = tuple(Kind),
-        journal: Journal = silent,
-    ) -> Iterator[Expectation]:
-        """Calls of a function that the evaluator knows.
-
-        NaN and infinity come up only where every operator defines what it makes of them.
-
-        Args:
-            rule: may choose other arguments.
-            kinds: of arguments, in the order in which they are tried.
-            journal: is told before each evaluation.
-        """
-        own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
-        for kind in kinds:
-            if own:
-                made = self._made(name, rule, kind, journal)
-            else:
-                if (name, kind) not in self._known:
-                    self._known[name, kind] = self._made(name, rule, kind, journal)
-                made = self._known[name, kind]
-            if made is not None:
-                yield made
-            elif (name, kind) in self._too_large:
-                omit("values in NumPy")
-            elif (why := self._why_not.get((name, kind))) is not None:
-                note(RULES[why.rule], why.why)
-
-    def all(
-        self, rule: Rule | None = None, kinds: Sequence[Kind] = PLAIN, journal: Journal = silent
-    ) -> list[Expectation]:
-        """Calls of the functions that CPU builds are expected to run.
-
-        Args:
-            rule: may choose other arguments, and leave functions out.
-            kinds: of arguments.
-            journal: is told before each evaluation.
-        """
-        return [
-            expectation
-            for gvar, func in entries(self._mod)
-            if executes(func) and (rule is None or rule.applies(str(gvar.name_hint)))
-            for expectation in self.of(str(gvar.name_hint), rule, kinds, journal)
-        ]
-
-    def unpromised(self, journal: Journal = silent) -> list[Expectation]:
-        """Calls of the other functions that CPU builds are expected to run, as far as all that
-        stands against a result is that the record of an operator does not promise it."""
-        found = []
-        for gvar, func in entries(self._mod):
-            name = str(gvar.name_hint)
-            why = [self._why_not.get((name, kind)) for kind in PLAIN]
-            if executes(func) and all(each and each.rule == inventory.OPEN.name for each in why):
-                journal("evaluate")
-                drawn = (self._drawn(name, None, kind, i, promised=False) for i, kind in _PLAIN)
-                found += [made for made in drawn if made is not None]
-        return found
-
-    def again(self, name: str, rule: Rule, kind: Kind) -> Expectation | None:
-        """A call with other numbers of a kind than `of` gives; None where it is not defined."""
-        return self._drawn(name, rule, kind, list(Kind).index(kind) + TRIES * len(Kind))
-
-    def valueless(self, name: str, kinds: Sequence[Kind] = tuple(Kind)) -> list[Expectation]:
-        """The calls among those that were asked for, of which a reference knows no value."""
-        found = (self._valueless.get((name, kind)) for kind in kinds)
-        return [e for e in found if e is not None]
-
-    def why_not(self, name: str) -> str | None:
-        """Why there are no calls of a function that was asked for; None: no reason is known."""
-        found = (why.why for (other, _), why in self._why_not.items() if other == name)
-        return next(found, None)
-
-    def reached(self, name: str) -> frozenset[str]:
-        """The functions that a function may call, itself included."""
-        if name not in self._reached:
-            found: set[str] = set()
-            todo = [name]
-            while todo:
-                one = todo.pop()
-                if one not in found and one in self._mod:
-                    found.add(one)
-                    func = self._mod[one]
-                    called = global_vars(func)
-                    if isinstance(func, tirx.PrimFunc) and self._has_callees:
-                        called += kernels_of(func, self._mod)
-                    todo += [str(gvar.name_hint) for gvar in called]
-            self._reached[name] = frozenset(found)
-        return self._reached[name]
-
-    def _made(
-        self, name: str, rule: Rule | None, kind: Kind, journal: Journal
-    ) -> Expectation | None:
-        """The first draw for which the function is defined."""
-        if self._always_too_large(name):
-            self._too_large.add((name, kind))
-            return None
-        first = list(Kind).index(kind)
-        tries = TRIES if kind in EXTREMES else 2 if _has_numbers(self._mod[name]) else 1
-        for turn in range(tries):
-            journal("evaluate")
-            made = self._drawn(name, rule, kind, first + turn * len(Kind))
-            if made is not None:
-                return made
-            if (name, kind) in self._too_large:
-                break
-        if (name, kind) in self._too_large:
-            gc.collect()  # a local function and its variables are a cycle that holds the tensors
-        return None
-
-    def _drawn(
-        self, name: str, rule: Rule | None, kind: Kind, seed: int, *, promised: bool = True
-    ) -> Expectation | None:
-        func = self._mod[name]
-        nonfinite = self._all_nonfinite(name)
-        if kind is Kind.SPECIAL and not nonfinite:
-            return None
-        usual = True
-
-        def watch(var: relax.Var, value: Any) -> None:
-            nonlocal usual
-            usual = usual and (callable(value) or finite(value))
-
-        try:
-            if kind is Kind.EMPTY and not (_has_symbolic_sizes(func) or _has_numbers(func)):
-                return None
-            sizes = rule.sizes(name) if rule and rule.sizes else None
-            args = drawn(func, kind, seed, sizes)
-            if rule is not None and rule.arguments is not None:
-                args = rule.arguments(name, args)
-            evaluator = Evaluator(self._mod, watch, promised=promised)
-            result = evaluator.run(name, copies(args))
-        except NoValue as error:
-            self._why_not[name, kind] = Silence(of_error(error).name, why=headline(str(error)))
-            self._valueless[name, kind] = e = Expectation(self._mod, name, args, None, kind)
-            e.valued = False
-            return None
-        except (Unsupported, Mismatch, Undefined) as error:
-            text = f"{type(error).__name__}: {headline(str(error))}"
-            self._why_not[name, kind] = Silence(of_error(error).name, why=text)
-            if isinstance(error, TooLarge):
-                self._too_large.add((name, kind))
-            return None
-        if evaluator.misused and self._excused(inventory.MISUSED, name, kind):
-            return None
-        if not (usual or nonfinite) and self._excused(inventory.NOT_FINITE, name, kind):
-            return None
-        if any(callable(leaf) for _, leaf in leaves(result)):
-            return None
-        made = Expectation(self._mod, name, args, result, kind)
-        made.finite = usual
-        made.promised = promised
-        return made
-
-    def _excused(self, rule: SilenceRule, name: str, kind: Kind) -> bool:
-        """The rule leaves out a call; each oracle that asks for it logs that."""
-        if is_loud(rule):
-            return False
-        self._why_not[name, kind] = Silence(rule.name, why=rule.excuses)
-        return True
-
-    def _always_too_large(self, name: str) -> bool:
-        """A PrimFunc of tensors of fixed sizes was too large: other elements change little."""
-        func = self._mod[name]
-        if isinstance(func, tirx.PrimFunc) and iterations_of(func) > self._largest:
-            return True
-        if all(other != name for other, _ in self._too_large):
-            return False
-        if not isinstance(func, tirx.PrimFunc) or _has_symbolic_sizes(func):
-            return False
-        return all(isinstance(param.ty, tirx.BufferType) for param in parameters_of(func))
-
-    def _all_nonfinite(self, name: str) -> bool:
-        """Every operator on the way has a reference that is defined for NaN and infinity.
-
-        What TensorIR makes of them is not documented.
-        """
-        if name not in self._nonfinite and isinstance(self._mod[name], tirx.PrimFunc):
-            self._nonfinite[name] = False
-        if name not in self._nonfinite:
-            ops = set[str]()
-            for one in self.reached(name):
-                func = self._mod[one]
-                if isinstance(func, relax.Function):
-                    ops |= ops_used(func)
-            records = [table.get(op.removeprefix("relax.")) for op in ops if computes(op)]
-            self._nonfinite[name] = all(op is not None and op.nonfinite for op in records)
-        return self._nonfinite[name]
-
-
 def copies(value: Any) -> Any:
     """The same numbers in arrays that nobody else has."""
     if isinstance(value, tuple):
@@ -561,23 +332,3 @@ def copies(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(copies, value))
     return value.copy() if isinstance(value, np.ndarray) else value
-
-
-def _has_symbolic_sizes(func: relax.Function | tirx.PrimFunc) -> bool:
-    if isinstance(func, tirx.PrimFunc):
-        types = [param.ty for param in parameters_of(func)]
-        shapes = [ty.shape for ty in types if isinstance(ty, tirx.BufferType)]
-        return any(nodes(dim, tirx.Var) for shape in shapes for dim in shape)
-    return bool(relax.analysis.defined_symbolic_vars(func))
-
-
-def _has_numbers(func: relax.Function | tirx.PrimFunc) -> bool:
-    """A parameter is an integer."""
-    types = (param.ty for param in func.params)
-    return any(isinstance(ty, PrimType) and "int" in str(ty.dtype) for ty in types)
-
-
-def executes(func: relax.Function | tirx.PrimFunc) -> bool:
-    """Every operator is one that CPU builds are expected to run."""
-    records = (table.get(op.removeprefix("relax.")) for op in ops_used(func))
-    return all(record is None or record.executes for record in records)

@@ -44,7 +44,8 @@ from ..violation import Case, Journal, Violation, silent
 from . import sanitized
 from .blame import alone
 from .comparison import finite
-from .expectation import Expectation, executes
+from .expectation import Expectation
+from .expectations import executes
 from .inputs import Kind
 
 COMBINATION = "a combination of operators"

@@ -20,7 +20,7 @@ from relaxfuzz.generators.prim_funcs.arithmetic import arithmetic
 from relaxfuzz.generators.prim_funcs.terms import bits_of, ends_of, fitting
 from relaxfuzz.oracles.inspect import entries, nodes
 from relaxfuzz.oracles.pass_runs import digest
-from relaxfuzz.oracles.values.expectation import Expectations
+from relaxfuzz.oracles.values.expectations import Expectations
 
 Modules = Sequence[tvm.IRModule]
 Functions = Sequence[tirx.PrimFunc]

@@ -25,7 +25,7 @@ from relaxfuzz.generators.stages import STEPS, TENSORIR, Stage, last_step
 from relaxfuzz.oracles.inspect import entries, global_vars, is_public, nodes
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.tensorir.intrinsics import OF_C
-from relaxfuzz.oracles.values.expectation import Expectations
+from relaxfuzz.oracles.values.expectations import Expectations
 
 COUNT = 300
 

@@ -16,7 +16,7 @@ from relaxfuzz.oracles.arithmetic.parts import smallest_wrong
 from relaxfuzz.oracles.catalogue import of_family
 from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.passcall import PassCall, constructor, parse
-from relaxfuzz.oracles.values.expectation import Expectations
+from relaxfuzz.oracles.values.expectations import Expectations
 from relaxfuzz.oracles.violation import Case
 from tests.oracles import arithmetic_faults
 from tests.oracles.arithmetic_faults import FAULTS, Module

@@ -17,7 +17,8 @@ from ...evaluate import Evaluator
 from ...execute import Failure, Plan, execute
 from ...inspect import ops_used, public_functions
 from ...values.comparison import difference, perturbed
-from ...values.expectation import Expectation, Expectations, copies, executes
+from ...values.expectation import Expectation, copies
+from ...values.expectations import Expectations, executes
 from ...values.inputs import Kind, drawn
 from .batch import followed
 

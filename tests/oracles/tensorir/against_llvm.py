@@ -25,7 +25,8 @@ from relaxfuzz.generators.stages import TENSORIR, Stage, step, steps
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
 from relaxfuzz.oracles.tensorir import SMALL, sanitize
 from relaxfuzz.oracles.text.messages import headline
-from relaxfuzz.oracles.values.expectation import Expectation, Expectations
+from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.values.expectations import Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 
 from .native import copies, in_fork, run

@@ -31,7 +31,7 @@ from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.inside import parts_alone
 from relaxfuzz.oracles.values import pipeline_values
-from relaxfuzz.oracles.values.expectation import Expectations
+from relaxfuzz.oracles.values.expectations import Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import sides
 from relaxfuzz.oracles.violation import Case, Violation

@@ -16,7 +16,8 @@ from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.values import evaluated, expectation, inputs
-from relaxfuzz.oracles.values.expectation import Expectation, Expectations
+from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.values.expectations import Expectations
 from relaxfuzz.oracles.values.inputs import Kind
 from relaxfuzz.oracles.values.sides import LOOSE
 

@@ -1,0 +1,244 @@
+"""Questions of laws: an operator called by itself, on numbers that show whether a law holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+
+from ...generators.ops import table
+from ...generators.ops.laws import Law, Trial, elements
+from ...generators.ops.record import Tolerance
+from ..dtypes import dtype_of
+from ..execute import Plan
+from ..inspect import calls_of, op_name, relax_functions, static
+from ..values.comparison import difference
+from ..values.expectation import copies
+
+SHORT = 3
+"""Size of each dimension of an operand that is not 1, where the operator takes such."""
+
+LARGE = 4096
+"""Elements of an operand that are too many where it does not."""
+
+WITH_NAN = ", with NaN among them"
+"""The end of the key of a violation that ordinary numbers do not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A trial of a law, with the functions that make its calls."""
+
+    op: str
+    law: Law
+    trial: Trial
+    functions: tuple[str, ...]
+    types: tuple[relax.Type, ...]
+    """Of their results."""
+
+    @property
+    def broken(self) -> str:
+        """The predicate of a sentence on an operator that breaks the law here."""
+        return self.law.broken + (WITH_NAN if self.trial.nan else "")
+
+    def plans(self) -> list[Plan]:
+        """The calls, one by one."""
+        return list(map(_plan, self.functions, self._operands))
+
+    @property
+    def _operands(self) -> list[list[Any]]:
+        return [[arg for arg in call if isinstance(arg, np.ndarray)] for call in self.trial.calls]
+
+    def wrong(self, results: Sequence[Any]) -> str | None:
+        """The law is broken: the operands and results that show it."""
+        if not all(map(_has_shape, self.types, results)):
+            return None  # that is another finding, and so is what raises
+        try:
+            seen = views(self.trial, results)
+        except IndexError as error:
+            return f"an index outside of the operand: {error}"
+        if self.trial.bounds is not None:
+            return _beyond(seen[0], self.trial.bounds)
+        others = (difference(seen[0], other, tolerance=Tolerance()) for other in seen[1:])
+        return next(filter(None, others), None)
+
+    def shown(self, results: Sequence[Any]) -> str:
+        """Operands and results, for people."""
+        pairs = zip(self._operands, results, strict=True)
+        return "\n".join(
+            f"{self.op}({', '.join(map(_short, args))}) = {_short(result)}"
+            for args, result in pairs
+        )
+
+
+def _has_shape(ty: relax.Type, value: Any) -> bool:
+    """The structure and the shapes are those of the type, whatever the dtypes are."""
+    if isinstance(ty, relax.TupleType):
+        fits = isinstance(value, tuple) and len(value) == len(ty.fields)
+        return fits and all(map(_has_shape, ty.fields, value))
+    if not isinstance(value, np.ndarray):
+        return False
+    if static(ty):
+        return bool(value.shape == tuple(int(dim.value) for dim in ty.shape.values))
+    return ty.ndim in (-1, value.ndim)
+
+
+def _plan(function: str, args: list[Any]) -> Plan:
+    return lambda run: run(function, copies(args))
+
+
+def views(trial: Trial, results: Sequence[Any]) -> list[Any]:
+    """The parts of the results that the law relates."""
+    return [
+        eval(view, {"np": np, "result": result, "args": args})
+        for view, result, args in zip(trial.views, results, trial.calls, strict=True)
+    ]
+
+
+def _beyond(value: Any, bounds: tuple[float, float]) -> str | None:
+    low, high = bounds
+    exact = np.asarray(value).astype("float64")
+    leeway = 0.0 if value.dtype.kind in "iub" else _leeway(value, bounds)
+    if bool(((exact >= low - leeway) & (exact <= high + leeway)).all()):
+        return None
+    return f"values: expected numbers from {low:g} to {high:g} but got {_short(value)}"
+
+
+def _leeway(value: Any, bounds: tuple[float, float]) -> float:
+    finite = max((abs(bound) for bound in bounds if np.isfinite(bound)), default=0.0)
+    tolerance: float = getattr(Tolerance(), str(value.dtype), Tolerance().float16)
+    return tolerance * (1 + finite)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value))})"
+    return np.array2string(np.asarray(value), threshold=12, precision=6).replace("\n", " ")[:200]
+
+
+# Questions
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One kind of call of an operator, and the questions that its laws ask."""
+
+    op: str
+    mod: tvm.IRModule
+    """A function for each list of types of operands."""
+    questions: tuple[Question, ...]
+
+
+def subjects(mod: tvm.IRModule) -> Iterator[Subject]:
+    """The kinds of calls in the module whose operators have laws."""
+    seen: list[relax.Call] = []
+    for _, func in relax_functions(mod):
+        for call in calls_of(func):
+            name = op_name(call) or ""
+            record = table.get(name.removeprefix("relax."))
+            if record is None or not record.laws or not record.executes:
+                continue
+            small = _small(call)
+            if small is None or any(tvm_ffi.structural_equal(small, each) for each in seen):
+                continue
+            seen.append(small)
+            if subject := _subject(small, name, record.laws, f"f{len(seen)}"):
+                yield subject
+
+
+def _subject(call: relax.Call, op: str, laws: Sequence[Law], prefix: str) -> Subject | None:
+    operands = [_operand(arg) for arg in call.args]
+    functions: dict[str, relax.Function] = {}
+    names: dict[tuple[Any, ...], str] = {}
+
+    def name_of(args: Sequence[Any]) -> str:
+        types = tuple((arg.shape, str(arg.dtype)) for arg in args if isinstance(arg, np.ndarray))
+        if types not in names:
+            name = names[types] = f"{prefix}_{len(names)}"
+            functions[name] = _function(call, args).with_attr("global_symbol", name)
+        return names[types]
+
+    def question(law: Law, trial: Trial) -> Question:
+        called = tuple(map(name_of, trial.calls))
+        return Question(op, law, trial, called, tuple(functions[name].ret_ty for name in called))
+
+    try:
+        asked = tuple(
+            question(law, trial) for law in laws for trial in law.trials(operands, call.attrs)
+        )
+    except TypeError:  # type inference refuses an operand of another rank
+        return None
+    return Subject(op, tvm.IRModule(functions), asked) if asked else None
+
+
+def _operand(arg: relax.Expr) -> Any:
+    ty = arg.ty
+    if not isinstance(ty, relax.TensorType):
+        return arg
+    return elements([int(dim.value) for dim in ty.shape.values], dtype_of(str(ty.dtype)))
+
+
+def _small(call: relax.Call) -> relax.Call | None:
+    """The same call on short tensors that are parameters; None where a type leaves it open."""
+    for longest in (SHORT, LARGE):
+        args = [_parameter(arg, longest) for arg in call.args]
+        if any(arg is None for arg in args):
+            return None
+        made = relax.Call(call.op, args, call.attrs, call.ty_args)
+        try:
+            made = relax.BlockBuilder().normalize(made)
+        except Exception:  # a window, say, is longer
+            continue
+        if all(map(_positive, (made, *args))):
+            return made
+    return None
+
+
+def _parameter(arg: relax.Expr, longest: int) -> relax.Expr | None:
+    ty = arg.ty
+    if not isinstance(ty, relax.TensorType):
+        return arg
+    if ty.dtype is None or not isinstance(ty.shape, relax.ShapeExpr):
+        return None
+    sizes = [_size(dim, longest) for dim in ty.shape.values]
+    return relax.Var("x", relax.TensorType(sizes, str(ty.dtype)))
+
+
+def _size(dim: tirx.Expr, longest: int) -> int:
+    """Its own up to the longest; but few sizes among short ones, so that calls are alike."""
+    size = int(dim.value) if isinstance(dim, tirx.IntImm) else SHORT
+    return min(size, longest) if longest > SHORT or size < 2 else SHORT
+
+
+def _positive(expr: relax.Expr) -> bool:
+    """No tensor among its values is known to be empty, or to be large."""
+    if isinstance(expr.ty, relax.TupleType):
+        shapes = [getattr(field, "shape", None) for field in expr.ty.fields]
+    else:
+        shapes = [getattr(expr.ty, "shape", None)]
+    known = [shape.values for shape in shapes if isinstance(shape, relax.ShapeExpr)]
+    sizes = [[int(d.value) for d in dims if isinstance(d, tirx.IntImm)] for dims in known]
+    return all(min(dims, default=1) > 0 and np.prod(dims) <= LARGE for dims in sizes)
+
+
+def _function(call: relax.Call, args: Sequence[Any]) -> relax.Function:
+    """A function of the call whose parameters take the arrays."""
+    params: list[relax.Var] = []
+
+    def operand(arg: Any) -> relax.Expr:
+        if not isinstance(arg, np.ndarray):
+            return arg
+        ty = relax.TensorType(arg.shape, str(arg.dtype))
+        params.append(relax.Var(f"x{len(params)}", ty))
+        return params[-1]
+
+    made = relax.Call(call.op, list(map(operand, args)), call.attrs, call.ty_args)
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        builder.emit_func_output(builder.emit(made))
+    return builder.get()["main"]
