@@ -15,7 +15,7 @@ from tvm.script import tirx as T
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.values import evaluated, expectation, inputs
+from relaxfuzz.oracles.values import evaluated, expectations, inputs
 from relaxfuzz.oracles.values.expectation import Expectation
 from relaxfuzz.oracles.values.expectations import Expectations
 from relaxfuzz.oracles.values.inputs import Kind
@@ -132,7 +132,7 @@ def test_what_is_too_large_is_not_tried_with_other_elements(
         tried.append(kind)
         return inputs.drawn(func, kind, *rest)
 
-    monkeypatch.setattr(expectation, "drawn", drawn)
+    monkeypatch.setattr(expectations, "drawn", drawn)
     mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     assert list(Expectations(mod).of("main")) == []
     assert (len(tried) == 1) is once
