@@ -6,7 +6,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -38,6 +38,8 @@ SECONDS = 90
 """After which a fault that the oracles are asked about is given up; that counts as a death."""
 
 DIED = "died"
+
+FAILED = "the harness failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,11 @@ def _plant(
             number += 1
             fault = Fault(family, index, str(sample.call), mutation.kind)
             report((number, asdict(fault)))
-            report((number, asdict(judged(fault, sample, altered, keep))))
+            try:
+                made = judged(fault, sample, altered, keep)
+            except Exception as error:  # a fault of the harness is no report
+                made = replace(fault, truth=FAILED, rule=f"{FAILED}: {type(error).__name__}")
+            report((number, asdict(made)))
 
 
 def judged(fault: Fault, sample: Sample, altered: tvm.IRModule, keep: Path | None = None) -> Fault:

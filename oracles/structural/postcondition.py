@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import tvm
 import tvm_ffi
 
 from ...compat.serialization import load_json, save_json
@@ -11,6 +12,7 @@ from ..composition import contract_of
 from ..contract import no_post
 from ..grades.grade import Grade
 from ..identity import FailureKind
+from ..inspect import is_public
 from ..oracle import TWINS, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..silence import inventory
@@ -29,10 +31,20 @@ def check(runs: PassRuns) -> Violation | None:
     after = runs.result()
     if after is None:
         return None
+    if _loses_function(runs.mod, after) and not runs.exempt("functions"):
+        # A post-condition looks functions up by their names.
+        abstain(inventory.EXPLAINED, "a function is lost, which 'functions' reports")
+        return None
     wrong = runs.contract.post(runs.mod, after, runs.call)
     return (
         None if wrong is None else Violation.titled(wrong, f"{wrong}\n\n{messages.listing(after)}")
     )
+
+
+def _loses_function(before: tvm.IRModule, after: tvm.IRModule) -> bool:
+    left = {str(gvar.name_hint) for gvar in after.functions}
+    public = (str(gvar.name_hint) for gvar, func in before.functions_items() if is_public(func))
+    return not left.issuperset(public)
 
 
 def _snippet(case: Case) -> str:

@@ -155,6 +155,11 @@ def test_a_fault_of_each_sort_is_reported(kind: str, oracle: str) -> None:
     assert oracle in judge(kind).usual
 
 
+@pytest.mark.parametrize("expr", ["LazyGetInput()", "AnnotateTIROpPattern()"])
+def test_a_lost_function_is_reported_although_the_post_condition_looks_for_it(expr: str) -> None:
+    assert "functions" in judge("function renamed", Model, PassCall(expr)).usual
+
+
 def test_a_right_result_is_not_reported() -> None:
     call = planted(TO_NON_DATAFLOW, Model, TO_NON_DATAFLOW.run(Model))
     assert usual(call, Model).oracles == ()
