@@ -50,7 +50,7 @@ def test_reasons_for_silence(made: Matrix, report: Report) -> None:
     stats = {"VMShapeLower": report.stats["FuseOps"]}
     run = dataclasses.replace(report.runs[1], stats=stats)
     lowered = matrix(dataclasses.replace(report, runs={1: run}))
-    found = cell(lowered, "VMShapeLower", "idempotent")
+    found = cell(lowered, "VMShapeLower", "renaming")
     assert found.checks == 0
     assert "(" in found.skipped, "the contract's reason, and its source"
 
