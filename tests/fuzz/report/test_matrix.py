@@ -47,10 +47,10 @@ def test_reasons_for_silence(made: Matrix, report: Report) -> None:
     assert cell(made, "FuseOps", "exec-modes").skipped == "runs on pipelines only"
     assert cell(made, "default", "idempotent").skipped == "runs on single passes only"
     assert cell(made, "default", "evaluated").skipped == "runs on single passes only"
-    stats = {"VMShapeLower": report.stats["FuseOps"]}
+    stats = {"AttachGlobalSymbol": report.stats["FuseOps"]}
     run = dataclasses.replace(report.runs[1], stats=stats)
-    lowered = matrix(dataclasses.replace(report, runs={1: run}))
-    found = cell(lowered, "VMShapeLower", "renaming")
+    public = matrix(dataclasses.replace(report, runs={1: run}))
+    found = cell(public, "AttachGlobalSymbol", "functions")
     assert found.checks == 0
     assert "(" in found.skipped, "the contract's reason, and its source"
 

@@ -71,13 +71,15 @@ def test_windows_that_do_not_fit_from_both_ends_are_left_alone() -> None:
     def pool(strides: int, padding: tuple[int, int]) -> SimpleNamespace:
         return SimpleNamespace(
             layout="NCW", out_layout="NCW", pool_size=[2], strides=[strides], dilation=[1],
-            padding=padding,
+            padding=padding, ceil_mode=False,
         )  # fmt: skip
 
     x = [laws.elements((1, 1, 5), np.dtype("float32"))]
     assert list(laws.MIRRORED.trials(x, pool(1, (0, 0))))
     assert not list(laws.MIRRORED.trials(x, pool(2, (0, 0))))
     assert not list(laws.MIRRORED.trials(x, pool(1, (0, 1))))
+    assert list(laws.within().trials(x, pool(1, (0, 1))))
+    assert not list(laws.within().trials(x, pool(1, (2, 0)))), "a window without an element"
 
 
 def test_padding_that_counts_is_a_bound() -> None:
