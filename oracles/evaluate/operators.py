@@ -48,12 +48,11 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     except Exception as error:
         if isinstance(error, IndexError) and record.undefined in INDEXED:
             raise Undefined(f"{Behaviour.INDEX}: {name}: {error}") from error
-        raise NoValue(f"operands that {name} is not defined for: {error}") from error
+        raise _no_value(args, f"operands that {name} is not defined for: {error}") from error
     if evaluator.perturb is None:
         why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
         if why is Behaviour.OPEN and evaluator.promised and not is_loud(inventory.OPEN):
-            empty = any(array.size == 0 for array in arrays(args))
-            raise (NoValue if empty else Unpromised)(f"operands that {name} is not defined for")
+            raise _no_value(args, f"operands that {name} is not defined for")
         if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):
             raise Undefined(f"{why}: {name}")
     else:
@@ -61,6 +60,16 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     if evaluator.writes and name not in VIEWS:
         return _own(result, args)
     return result
+
+
+def _no_value(args: list[Any], text: str) -> Unpromised:
+    """The error for operands without a value.
+
+    Only where elements are missing is memory promised: a class or an index outside of a tensor is
+    undefined, whatever code makes of it.
+    """
+    empty = any(array.size == 0 for array in arrays(args))
+    return NoValue(text) if empty else Unpromised(text)
 
 
 def _array(value: Any, ty: Type) -> Any:

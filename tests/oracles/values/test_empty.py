@@ -59,3 +59,12 @@ def test_a_build_that_leaves_it_is_wrong_whatever_it_gives(name: str, size: int 
 @pytest.mark.parametrize(("name", "size"), [("sum", 0), ("max", 3), ("argmax", 3)])
 def test_what_is_written_is_left_alone(name: str, size: int) -> None:
     assert legalized(reduction(name, 2, size)) == built(reduction(name, 2, size)) == []
+
+
+def test_a_class_that_is_not_there_is_the_callers_mistake() -> None:
+    x = relax.Var("x", relax.TensorType((2, 2), "float32"))
+    y = relax.Var("y", relax.TensorType((2,), "int64"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, y]):
+        builder.emit_func_output(builder.emit(relax.op.nn.nll_loss(x, y)))
+    assert not legalized(builder.get())
