@@ -17,7 +17,12 @@ class Unpromised(Unsupported):
     """Operands for which the record of an operator promises no result."""
 
 
-class NoValue(Unpromised):
+class RefusedOperands(Unpromised):
+    """Operands that the reference of an operator refuses: an axis that is not there, a class
+    outside of a tensor."""
+
+
+class NoValue(RefusedOperands):
     """An operator has no value for its operands; what it does to memory is promised all the same.
 
     The maximum of no elements is an example.

@@ -10,7 +10,7 @@ from tvm.relax import ShapeType
 
 from ...generators.ops import table
 from ...generators.ops.undefined import INDEXED, Behaviour, arrays
-from ..errors import NoValue, TooLarge, Undefined, Unpromised, Unsupported
+from ..errors import NoValue, RefusedOperands, TooLarge, Undefined, Unpromised, Unsupported
 from ..silence import inventory
 from ..silence.log import is_loud
 from .frame import Frame
@@ -48,11 +48,13 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     except Exception as error:
         if isinstance(error, IndexError) and record.undefined in INDEXED:
             raise Undefined(f"{Behaviour.INDEX}: {name}: {error}") from error
-        raise _no_value(args, f"operands that {name} is not defined for: {error}") from error
+        text = f"operands that {name} is not defined for: {error}"
+        raise (NoValue if _empty(args) else RefusedOperands)(text) from error
     if evaluator.perturb is None:
         why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
         if why is Behaviour.OPEN and evaluator.promised and not is_loud(inventory.OPEN):
-            raise _no_value(args, f"operands that {name} is not defined for")
+            text = f"operands that {name} is not defined for"
+            raise (NoValue if _empty(args) else Unpromised)(text)
         if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):
             raise Undefined(f"{why}: {name}")
     else:
@@ -62,14 +64,13 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     return result
 
 
-def _no_value(args: list[Any], text: str) -> Unpromised:
-    """The error for operands without a value.
+def _empty(args: list[Any]) -> bool:
+    """A tensor has no elements.
 
-    Only where elements are missing is memory promised: a class or an index outside of a tensor is
-    undefined, whatever code makes of it.
+    Only then is memory promised without a value: what code makes of a class or an index outside of
+    a tensor is undefined.
     """
-    empty = any(array.size == 0 for array in arrays(args))
-    return NoValue(text) if empty else Unpromised(text)
+    return any(array.size == 0 for array in arrays(args))
 
 
 def _array(value: Any, ty: Type) -> Any:

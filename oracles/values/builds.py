@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import tvm
 
 from ..composition import documented, first_fault
-from ..errors import Mismatch, NoValue, Undefined, Unsupported
+from ..errors import Mismatch, RefusedOperands, Undefined, Unsupported
 from ..execute import Death, Failure, execute
 from ..grades.grade import Grade
 from ..identity import FailureKind
@@ -61,7 +61,7 @@ def _misapplies(runs: PassRuns) -> bool:
     for _, side in sides(runs):
         try:
             side.value()
-        except NoValue:
+        except RefusedOperands:
             return True
         except (Unsupported, Mismatch, Undefined):
             return False
