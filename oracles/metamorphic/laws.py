@@ -28,7 +28,7 @@ from ..pass_runs import PassRuns, digest
 from ..silence import inventory
 from ..silence.log import abstain
 from ..text.standalone import nested_module, standalone
-from ..text.value_reproducer import PIPELINE_TEXTS, assert_close, literal
+from ..text.value_reproducer import PIPELINE_TEXTS, assert_close, literal, machine_text
 from ..violation import Case, Journal, Violation
 from .questions import WITH_NAN, Question, Subject, subjects
 
@@ -164,16 +164,6 @@ def _of_results(questions: Sequence[Question], results: Sequence[Any]) -> tuple[
 
 # Reproducers
 
-_RUN = """\
-target = tvm.target.Target({{"kind": "llvm", "opt-level": 0}})
-built = relax.build({mod}, target, relax_pipeline={pipeline})
-machine = relax.VirtualMachine(built, [tvm.cpu()])
-
-
-def run(name, args):
-    return to_numpy(machine[name](*map(from_numpy, args)))
-"""
-
 
 def _shown(case: Case, broken: str | None = None) -> tuple[Subject, Question] | None:
     """The first question whose answers break the law.
@@ -209,7 +199,7 @@ def _text(case: Case, shown: tuple[Subject, Question], lowered: str) -> str:
     parts = [
         standalone(from_numpy, to_numpy, assert_close),
         f"# A call of {question.op}, by itself.\n{nested_module('operator', subject.mod)}",
-        _RUN.format(mod=lowered, pipeline=pipeline),
+        machine_text(lowered, pipeline),
     ]
     calls = zip(question.functions, trial.calls, trial.views, strict=True)
     for number, (name, args, view) in enumerate(calls):

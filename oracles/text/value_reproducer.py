@@ -147,11 +147,12 @@ def built_text(
         given = f"with_vectors(given, {vectors}[name])"
         helped = standalone(from_numpy, with_vectors, *helpers)
         return f"{helped}\n\n\n{_COMPILE.format(given=given)}"
-    template, mod = (_BUILD, "mod") if pipeline else (_GUARDED_BUILD, "apply(mod)")
     name = pipeline or "default"
     passes = PIPELINE_TEXTS[name] if after is None else remaining_text(after, name)
-    build = template.format(mod=mod, pipeline=passes)
-    build += _RUN.format(devices=DEVICES)
+    if pipeline:
+        build = machine_text("mod", passes)
+    else:
+        build = machine_text("apply(mod)", passes, template=_GUARDED_BUILD)
     return f"{standalone(from_numpy, to_numpy, *helpers)}\n\n\n{build}"
 
 
@@ -194,6 +195,18 @@ def run(name, args):
     return to_numpy(machine[name](*map(from_numpy, args)))
 
 """
+
+
+def machine_text(mod: str, pipeline: str, *, template: str = _BUILD) -> str:
+    """Statements that build a module and define `run(name, args)`; they need the conversions from
+    NumPy and back.
+
+    Args:
+        mod: an expression.
+        pipeline: another one, see `PIPELINE_TEXTS`.
+    """
+    return template.format(mod=mod, pipeline=pipeline) + _RUN.format(devices=DEVICES)
+
 
 _COMPILE = """\
 try:
