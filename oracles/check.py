@@ -124,6 +124,7 @@ def check(
             journal=journal,
             contract=contract,
             watch=watch,
+            all_kinds=all_kinds,
         )
         return _ill_formed(case, chosen, again)
     if len(case.calls) == 1:
