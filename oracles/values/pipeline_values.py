@@ -74,10 +74,16 @@ REFUSALS = re.compile(
 
 def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
     """What is wrong with the values that a module computes after a whole pipeline, or None."""
-    return _of_values(mod, pipeline, journal) or _of_memory(mod, journal)
+    unwritten = functools.cache(lambda: _unwritten(mod))
+    return _of_values(mod, pipeline, journal, unwritten) or _of_memory(mod, journal, unwritten)
 
 
-def _of_values(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
+_Unwritten: TypeAlias = Callable[[], sanitized.Found | None]
+
+
+def _of_values(
+    mod: tvm.IRModule, pipeline: str, journal: Journal, unwritten: _Unwritten
+) -> Violation | None:
     expected, actual = outcomes(mod, pipeline, "bytecode", journal)
     if isinstance(actual, Death):
         return _died(mod, expected, actual, pipeline)
@@ -88,9 +94,8 @@ def _of_values(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation 
         return None
     if not expected:
         abstain(inventory.NOT_EXECUTED, "it is built, and no result is known to compare with")
-    left_to_chance = functools.cache(lambda: _unwritten(mod) is not None)
     for e, value, wrong in _wrong(mod, expected, actual, pipeline):
-        if e.kind is Kind.EMPTY and left_to_chance() and excused(inventory.LEFT_UNWRITTEN, wrong):
+        if e.kind is Kind.EMPTY and unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
             continue
         if _made_private(mod, pipeline, value) and excused(inventory.EXEMPTION, wrong):
             continue
@@ -99,7 +104,7 @@ def _of_values(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation 
             continue  # of a value that is not promised more may depend
         if isinstance(value, Failure):
             violation = _raised(e, value)
-        elif culprit is None and _is_accident(e, wrong, left_to_chance):
+        elif culprit is None and _is_accident(e, wrong, unwritten):
             continue
         else:
             kind = wrong.split(":", 1)[0]
@@ -112,10 +117,10 @@ def _of_values(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation 
     return None
 
 
-def _is_accident(e: Expectation, wrong: str, left_to_chance: Callable[[], bool]) -> bool:
+def _is_accident(e: Expectation, wrong: str, unwritten: _Unwritten) -> bool:
     """A difference that no operator shows alone, and that the module itself does not rule out."""
     # A branch may hinge on an output that is left unwritten.
-    if left_to_chance() and excused(inventory.LEFT_UNWRITTEN, wrong):
+    if unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
         return True
     # x - x is 0, for NaN and infinity as well.
     all_finite = e.finite and all(map(finite, e.args))
@@ -204,7 +209,7 @@ def _made_private(mod: tvm.IRModule, pipeline: str, value: Any) -> bool:
     return any(contract_of(call).exemption("functions", mod, call) for call in fusing)
 
 
-def _of_memory(mod: tvm.IRModule, journal: Journal) -> Violation | None:
+def _of_memory(mod: tvm.IRModule, journal: Journal, unwritten: _Unwritten) -> Violation | None:
     """Legalized code that leaves an output unwritten, where there are no elements.
 
     The values are left to chance, so that they may be right, and no reproducer could rely on them.
@@ -212,7 +217,7 @@ def _of_memory(mod: tvm.IRModule, journal: Journal) -> Violation | None:
     if not _has_empty_tensors(mod):
         return None
     journal("sanitize")
-    found = _unwritten(mod)
+    found = unwritten()
     if found is None:
         return None
     violation = sanitized.violation_of(found, _legalized(mod))
