@@ -51,23 +51,21 @@ def executed(runs: PassRuns) -> Violation | None:
         note(*_no_values(actual, "result"))
         return None
     odd = [
-        (e, side, value)
+        (e, side, value, wrong)
         for e, side, value in zip(expected, others, actual, strict=True)
-        if e.differs(value, tolerance) is not None
+        if (wrong := e.differs(value, tolerance)) is not None
     ]
     if not odd:
         return None
     runs.step("execute the module")
-    reference = execute(runs.mod, [e.plan() for e, _, _ in odd])
+    reference = execute(runs.mod, [e.plan() for e, *_ in odd])
     if not isinstance(reference, list):
         note(*_no_values(reference, "module"))
         return None
-    for (e, side, value), own in zip(odd, reference, strict=True):
-        wrong = e.differs(value, tolerance)
+    for (e, side, value, wrong), own in zip(odd, reference, strict=True):
         agree = e.differs(own) is None and _agree(side, value, tolerance)
-        if not agree and excused(inventory.REFUTED, wrong or ""):
+        if not agree and excused(inventory.REFUTED, wrong):
             continue
-        assert wrong is not None
         if isinstance(value, Failure):
             # Where the VM notices what is wrong is an accident.
             what = "the result raises in the VM, where the module does not"
