@@ -107,7 +107,7 @@ def loud_environment(rules: tuple[str, ...]) -> Environment:
 
 
 def by_rule(stats: Iterable[PassStats]) -> dict[str, int]:
-    """By excuse, the most frequent first: the checks in which it kept an oracle quiet."""
+    """By rule, the most frequent first: the checks in which it kept an oracle quiet."""
     total: dict[str, int] = {}
     for each in stats:
         total = added(total, each.silenced)

@@ -96,14 +96,14 @@ def evaluated(runs: PassRuns) -> Violation | None:
         before, after = difference.before, difference.after
         runs.step("ask the VM")
         if difference.undefined:
-            verdict, note = hidden(before, after, tolerance)
+            verdict, remark = hidden(before, after, tolerance)
         else:
             verdict, reason = _voted(difference, tolerance, builds)
-            note = f"The VM cannot confirm it: {reason}"
+            remark = f"The VM cannot confirm it: {reason}"
         if verdict is Verdict.SAME:
             if not difference.undefined:
                 return _blaming(runs, difference, tolerance)
-            found = found or (difference, note)
+            found = found or (difference, remark)
             continue
         if verdict is Verdict.OTHER and excused(inventory.REFUTED, difference.wrong):
             continue
@@ -112,10 +112,10 @@ def evaluated(runs: PassRuns) -> Violation | None:
         if _certain(difference, tolerance) and (
             first is not difference or _shows_again(runs, difference, tolerance)
         ):
-            found = found or (first, note)
+            found = found or (first, remark)
             break
         if not excused(inventory.UNCONFIRMED_VALUE, difference.wrong):
-            found = found or (first, note)
+            found = found or (first, remark)
     return None if found is None else _blaming(runs, found[0], tolerance, found[1])
 
 
