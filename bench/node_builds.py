@@ -1,4 +1,4 @@
-"""What TVM's own build and the evaluator make of ONNX's node tests, in forks."""
+"""Results of TVM's own build and of the evaluator for ONNX's node tests, in forks."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def each_in_fork(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R | str
 
 
 def evaluated(one: Imported) -> Verdict:
-    """What the evaluator makes of a test."""
+    """The evaluator's verdict on a test."""
     try:
         return Verdict.of(evaluate(load_json(one.module), "main", one.args), one)
     except (Unsupported, Mismatch, Undefined) as error:
@@ -99,7 +99,7 @@ def evaluated(one: Imported) -> Verdict:
 
 
 def built(tests: Sequence[Imported]) -> Iterator[tuple[Imported, Verdict]]:
-    """What TVM's default build makes of each test; those built together are halved on failure."""
+    """The default build's verdict on each test; those built together are halved on failure."""
     together = [one for one in tests if is_one_function(one)]
     for start in range(0, len(together), BATCH):
         yield from _built(together[start : start + BATCH])

@@ -112,7 +112,7 @@ def imported(test: NodeTest) -> Imported | None:
 
 
 def disagreements(actual: Any, test: NodeTest) -> dict[int, str]:
-    """What is other than the test expects, by the place of the output."""
+    """The differences from what the test expects, by the place of the output."""
     one = len(test.outputs) == 1
     results = (actual,) if one and not _is_alone(actual, test.outputs[0]) else actual
     if not isinstance(results, tuple) or len(results) != len(test.outputs):

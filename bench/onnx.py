@@ -126,7 +126,7 @@ def judged(pattern: str = "") -> Iterator[Judged]:
 
 
 def reports(one: Imported, pool: LocalPool) -> list[str]:
-    """What `relaxfuzz check` says of the module in the checks of pipelines and their passes."""
+    """The answer of `relaxfuzz check` in the checks of pipelines and their passes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         path.write_text(one.module, encoding="utf-8")

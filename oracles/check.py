@@ -139,7 +139,7 @@ def check(
 
 
 def _ill_formed(case: Case, chosen: Sequence[Oracle], again: _Again) -> list[Violation]:
-    """What TVM's type inference makes ill-formed, and what is wrong with what the module means.
+    """The flaw that TVM's type inference makes, and what is wrong with what the module means.
 
     Nothing is promised for a module that its author has made ill-formed.
     """

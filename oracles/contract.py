@@ -67,8 +67,8 @@ class NormalForm:
     """A promise that the pass has nothing left to do on its own result."""
 
     source: str
-    """Where it is promised: a docstring, a test of TVM, or the nature of the pass (it eliminates,
-    legalizes, simplifies, or does what its arguments ask for)."""
+    """The source of the promise: a docstring, a test of TVM, or the nature of the pass (it
+    eliminates, legalizes, simplifies, or does what its arguments ask for)."""
     when: Callable[[tvm.IRModule, PassCall], bool] | None = None
     """Only for these modules and arguments; None: always."""
 
@@ -203,7 +203,7 @@ class PassContract:
         return any(each.covers(error, mod) for each in self.rejections)
 
     def promises_normal_form(self, mod: tvm.IRModule, call: PassCall) -> bool:
-        """Whether a second run must give the result of the first one."""
+        """A second run must give the result of the first one."""
         form = self.normal_form
         return form is not None and (form.when is None or form.when(mod, call))
 

@@ -21,7 +21,7 @@ from .values.expectation import Expectation
 
 
 class Verdict(enum.Enum):
-    """Whether the VM confirms a difference."""
+    """The VM's opinion of a difference."""
 
     SAME = enum.auto()
     """It computes on both sides what the evaluator does, and so the sides differ."""
@@ -88,8 +88,8 @@ def _is_of_result(value: Any, after: Expectation, tolerance: Tolerance | None) -
 def hidden(
     before: Expectation, after: Expectation, tolerance: Tolerance | None
 ) -> tuple[Verdict, str]:
-    """Whether the VM confirms that the module is defined, where its result is not, and what it
-    makes of the result."""
+    """The VM's opinion of a module whose result is not defined: is the module, and what does the
+    result give?"""
     value, reason = _run(after, "result")
     if not reason:
         same = before.differs(value, tolerance) is None
@@ -102,7 +102,7 @@ def hidden(
 
 
 def _run(e: Expectation, side: str) -> tuple[Any, str]:
-    """What the VM gives, and why it gives nothing."""
+    """The value that the VM gives, and the reason if it gives none."""
     ran = execute(e.mod, [e.plan()], record=e.record)
     if ran is None:
         return None, f"running the {side} takes too long, or it is for another device"

@@ -55,7 +55,7 @@ class Fault:
     thorough: tuple[str, ...] = ()
     """Those that do with all kinds of arguments; not asked where the usual ones report it."""
     truth: str = ""
-    """What it changes, for a silent one; see `truth`."""
+    """The change that a silent one makes; see `truth`."""
     rule: str = ""
     """Why the oracles keep quiet with all kinds of arguments."""
     seconds: float = 0.0

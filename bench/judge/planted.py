@@ -66,7 +66,7 @@ oracles would see any fault, whatever it is."""
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a check says of a planted result."""
+    """The answer of a check to a planted result."""
 
     oracles: tuple[str, ...]
     """Those that report it."""
@@ -75,12 +75,12 @@ class Said:
 
 
 def usual(call: PassCall, mod: tvm.IRModule) -> Said:
-    """What `relaxfuzz check` says."""
+    """The answer of `relaxfuzz check`."""
     return _said(Check(module="", calls=(call,)), mod)
 
 
 def thorough(call: PassCall, mod: tvm.IRModule) -> Said:
-    """What the oracles say with all kinds of arguments."""
+    """The answer of the oracles with all kinds of arguments."""
     return _said(Check(module="", calls=(call,), oracles=THOROUGH), mod)
 
 

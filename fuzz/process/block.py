@@ -61,7 +61,7 @@ class Violated:
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """What a pass did to the module of one check."""
+    """The effect of a pass on the module of one check."""
 
     changed: bool = False
     acted: bool = False

@@ -1,4 +1,4 @@
-"""What to say of a pass that never did what it is for: little of it was tested."""
+"""Passes that never did what they are for: little of them was tested."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bo
         raise BadModule(f"the module of '{sentence(origin)}' cannot be used: {error}") from None
     try:
         mod = load_json(text)
-        # What TVM itself makes ill-formed is a finding of any check.
+        # A module that TVM itself makes ill-formed is a finding of any check.
         _check(mod, origin, well_formed and inferred_flaw(mod) is None)
     except (BadModule, MemoryError):
         raise

@@ -21,7 +21,7 @@ class Probed:
     """A pass that was built once."""
 
     named: Named
-    """What its code names."""
+    """The operators, traits and numbers that its code names."""
     family: str | None = None
     """See `family_by_type`."""
 

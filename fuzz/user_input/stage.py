@@ -148,7 +148,7 @@ _STEPS: tuple[tuple[_Looks, Stage], ...] = (
     (_is_flat, Stage.FLATTENED),
     (lambda func, seen: True, Stage.BLOCKS_LOWERED),
 )
-"""How far a function has come; the first that holds."""
+"""Signs of how far a function has come; the first that holds counts."""
 
 _ON_DEVICE: Mapping[Stage, Stage] = {
     Stage.TENSORIR: Stage.KERNELS,

@@ -148,7 +148,7 @@ COMMUTATIVE = Law("depends on the order of its operands", _commuted)
 
 def _of_one_element(args: Args, attrs: Any) -> Iterator[Trial]:
     tensors = [arg for arg in args if isinstance(arg, np.ndarray)]
-    # What ordinary numbers give is documented.
+    # The results for ordinary numbers are documented.
     for special in _specials(tensors[0])[-1:] if tensors else ():
         first = _with(tensors[0], special, range(tensors[0].ndim))
         given = [first if arg is tensors[0] else arg for arg in args]

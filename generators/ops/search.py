@@ -18,8 +18,8 @@ from .record import ALL, Op
 __all__ = ["OPS"]
 
 DTYPES = ("float32", "int32", "float64", "int64", "float16")
-"""What TVM's sorting kernels take on the CPU and DispatchSortScan lowers. An order is defined for
-unsigned integers, too."""
+"""Dtypes that TVM's sorting kernels take on the CPU and DispatchSortScan lowers. An order is
+defined for unsigned integers, too."""
 
 SCANNED = (*DTYPES, "int8", "int16", "uint8")
 

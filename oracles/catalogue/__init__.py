@@ -128,7 +128,7 @@ catalogue: Mapping[str, PassContract] = {
 
 
 def of_family(*names: str) -> Mapping[str, PassContract]:
-    """What the passes of these families promise, by their names; some are of several."""
+    """The contracts of the passes of these families, by name; some are of several."""
     stages = frozenset(stage for name in names for stage in FAMILIES[name].stages)
     return {name: each for name, each in catalogue.items() if stages.intersection(each.stages)}
 
@@ -154,7 +154,7 @@ def parts(pass_name: str) -> frozenset[str]:
 
 
 def rejects(contract: PassContract, error: Exception, mod: tvm.IRModule) -> bool:
-    """Whether the exception is a clean refusal of the module, by the pass or by a part of it."""
+    """The exception is a clean refusal of the module, by the pass or by a part of it."""
     inside = frozenset(contract.inside).union(*map(parts, contract.inside))
     return contract.rejects(error, mod) or any(
         each.outside and each.covers(error, mod)

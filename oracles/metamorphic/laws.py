@@ -58,7 +58,7 @@ def check(runs: PassRuns) -> tuple[Violation, ...]:
 
 
 def _broken(runs: PassRuns, subject: Subject) -> tuple[Violation, ...] | None:
-    """What is wrong with one kind of call; None where the pass makes no code of it.
+    """The laws that one kind of call breaks; None where the pass makes no code of it.
 
     Small calls are the same in many modules. A user's own pass may remember the last one.
     """
@@ -91,7 +91,7 @@ def _judged(runs: PassRuns, subject: Subject) -> tuple[Violation, ...] | None:
 
 
 def _lowered(runs: PassRuns, mod: tvm.IRModule) -> tvm.IRModule | None:
-    """What the pass makes of a module; None where an operator is left."""
+    """The result of the pass for a module; None where an operator is left."""
     if runs.contract.requires(mod) is not None:
         return None
     runs.step("apply the pass to an operator")

@@ -59,11 +59,11 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
 
 
 INFERENCE = "type inference"
-"""Who is blamed for an ill-formed module of which nobody but TVM has written the types."""
+"""Blamed for an ill-formed module of which nobody but TVM has written the types."""
 
 
 def inferred_flaw(mod: tvm.IRModule) -> Violation | None:
-    """What Relax's checker reports of a type that TVM itself infers.
+    """The complaint of Relax's checker about a type that TVM itself infers.
 
     The module says of its values what TVM infers of them, and is well-formed where it says less.
     Whoever writes such calls, e.g. an importer, has no other module to write.

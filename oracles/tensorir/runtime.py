@@ -101,7 +101,7 @@ def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """What stands for a value that nobody has computed: another one for each `PATTERN`."""
+    """Stands for a value that nobody has computed: another one for each `PATTERN`."""
     pattern = PATTERN.get()
     if dtype.kind == "b":
         return pattern not in (OTHER, ZERO)

@@ -312,7 +312,7 @@ def _relative(array: Any, tolerance: Tolerance) -> float:
 
 
 def _moved(result: Any, shaken: Sequence[Any]) -> float:
-    """How far rounding may move a result, as its perturbed forms show."""
+    """The distance that rounding may move a result, as its perturbed forms show."""
     return max(
         (
             sensitivity(a) * float(np.abs(a.astype("float64") - b.astype("float64")).max())

@@ -150,7 +150,7 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
 
 
 def sensitivity(array: Any) -> int:
-    """How many times the effect of the smallest perturbation on this array is still rounding."""
+    """The factor up to which the effect of the smallest perturbation on an array is rounding."""
     return SENSITIVITY if array.dtype.itemsize >= 4 else SENSITIVITY_OF_SHORT
 
 

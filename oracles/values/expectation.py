@@ -147,14 +147,14 @@ class Expectation:
 
     @functools.cached_property
     def _others(self) -> list[Any] | None:
-        """What the call gives with other memory; None where it is not known."""
+        """The results of the call with other memory; None where they are not known."""
         if self.kind is Kind.EMPTY and self._reduces:
             return None
         found = [again for pattern in OTHERS if (again := self._over(pattern)) is not None]
         return [result for (result,) in found] if len(found) == len(OTHERS) else None
 
     def _over(self, pattern: int) -> tuple[Any] | None:
-        """What the call gives where memory that nothing has been written to holds this pattern."""
+        """The result of the call where unwritten memory holds this pattern; None: not known."""
         token = PATTERN.set(pattern)
         try:
             return (self.evaluate(),)

@@ -1,4 +1,4 @@
-"""What the functions of one module give, for arguments of each kind."""
+"""Calls of the functions of one module with their results, for arguments of each kind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PLAIN = [(number, kind) for number, kind in enumerate(Kind) if kind in PLAIN]
 
 
 class Expectations:
-    """What the functions of one module give, each evaluated when it is asked for."""
+    """Calls of the functions of one module, each evaluated when it is asked for."""
 
     def __init__(self, mod: tvm.IRModule, largest: float = math.inf) -> None:
         """

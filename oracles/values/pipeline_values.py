@@ -142,7 +142,7 @@ def outcomes(
     if (pipeline, mode) not in known.executed:
         journal(f"execute as {mode}")
         plans = [e.plan() for e in expected]
-        # What the VM is to run must be for the CPU; so must what is only built.
+        # A module that is only built must be for the CPU, as one that the VM runs must.
         made = execute(mod, plans or [_no_call], pipeline, mode)
         known.executed[pipeline, mode] = made if plans or not isinstance(made, list) else []
     return expected, known.executed[pipeline, mode]
@@ -316,7 +316,7 @@ def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expe
 
 
 def _expected(mod: tvm.IRModule, function: str, args: list[Any]) -> Expectation | None:
-    """What a call must give, promised or not; None where the evaluator does not know it."""
+    """A call with its result, promised or not; None where the evaluator does not know it."""
     for promised in (True, False):
         try:
             result = Evaluator(mod, promised=promised).run(function, args)

@@ -115,7 +115,7 @@ def test_numbers_are_near_the_ends_of_their_dtypes() -> None:
 
 
 def shifts(func: tirx.PrimFunc) -> list[Any]:
-    """What is shifted by, where that is a constant."""
+    """The amount of a shift, where that is a constant."""
     calls = [call for call in nodes(func, tvm.ir.Call) if "shift_" in getattr(call.op, "name", "")]
     found = [call.args[1] for call in calls]  # before TVM 0.27
     found += [node.b for node in nodes(func, ir.LShift, ir.RShift)]
