@@ -133,7 +133,7 @@ def sentence_on_rules(stats: Mapping[str, PassStats]) -> str:
     if not counts:
         return ""
     listed = ", ".join(f"{rule} {number}" for rule, number in counts.items())
-    return f"checks that rules kept quiet: {listed} (--loud RULE reports them)"
+    return f"checks that rules kept quiet: {listed} (--loud RULE lifts an excuse: docs/silence.md)"
 
 
 def uncompared(stats: Mapping[str, PassStats]) -> dict[str, list[str]]:
