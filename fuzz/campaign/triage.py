@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Collection
 
 from ...compat.release import versions
+from ...oracles.grades.grade import Grade
 from ...oracles.passcall import BadPass
 from .. import reproducer
 from ..findings.confirm import PATIENT, again, exhibit, otherwise, repeatedly, take_evidence
@@ -82,8 +83,8 @@ class Triage:
         )
         self._number = itertools.count()
         self._seen: set[str] = set()
-        self._rows: set[str] = set()
-        """Rows of which a finding was published."""
+        self._rows: dict[str, Grade] = {}
+        """By row that was published, the gravest of its findings."""
         self._deferred: list[tuple[Finding, State]] = []
         """Not fully reduced while the campaign ran, and where the reduction continues."""
         self._lock = threading.Lock()
@@ -184,7 +185,7 @@ class Triage:
                 self._seen.add(finding.id)
                 self.published.append(finding)
             if published:
-                self._rows.add(row)
+                self._rows[row] = finding.grade
 
     def drain(self, seconds: float, tick: Callable[[], None]) -> None:
         """Finish all that is pending; after `seconds` nothing more is reduced.
@@ -437,7 +438,11 @@ class Triage:
         return min(MOST_SECONDS, left)
 
     def _publish_once(self, finding: Finding) -> None:
-        """Count what its minimized module shows to be a known bug; publish anything else."""
+        """Count what its minimized module shows to be a known bug.
+
+        Anything else is published if it is the first finding of its row, or graver than those
+        before it.
+        """
         if self.expected is not None and self.expected.take(finding):
             self.store.settle(finding.id)
             return
@@ -449,9 +454,10 @@ class Triage:
             self.store.put(finding)
         with self._lock:
             self.published.append(finding)
-            new = row not in self._rows
-            self._rows.add(row)
-        if new:
+            graver = row not in self._rows or finding.grade < self._rows[row]
+            if graver:
+                self._rows[row] = finding.grade
+        if graver:
             for publish in self.publishers:
                 with self._steps.step("report", finding):
                     publish(finding)

@@ -107,7 +107,7 @@ def test_a_wrong_value_is_shown_before_the_post_condition_that_is_missed_with_it
     text = save_json(builder.get())
     call = PassCall("subtracts()", factory=f"{USER}:subtracts", like="DeadCodeElimination")
     found = check(Case(builder.get(), (call,)), besides=VALUES)
-    assert [each.oracle for each in found] == ["postcondition", "evaluated"]
+    assert [each.oracle for each in found] == ["evaluated", "postcondition"]
     findings = [
         Finding(
             violation=violation,
@@ -118,11 +118,13 @@ def test_a_wrong_value_is_shown_before_the_post_condition_that_is_missed_with_it
         )
         for violation in found
     ]
+    reported: list[Finding] = []
     with Store(tmp_path) as store:
-        worker = Triage(store, pool, lambda finding: None)
-        for finding in findings:
+        worker = Triage(store, pool, reported.append)
+        for finding in reversed(findings):  # the less grave one comes first
             worker.add(finding)
         worker.drain(60, lambda: None)
         assert worker.faults == []
+        assert [each.oracle for each in reported] == ["postcondition", "evaluated"]
         (row,) = by_row(store, worker.published).values()
         assert [each.oracle for each in row] == ["evaluated", "postcondition"]
