@@ -352,6 +352,8 @@ def _transpose(n: int) -> Op:
             [int(v) for v in part] for part in (attrs.strides, attrs.dilation, attrs.output_padding)
         )
         groups = int(attrs.groups)
+        if x.shape[1] != weight.shape[0]:
+            raise ValueError(f"{x.shape[1]} channels and a weight for {weight.shape[0]}")
         kernel = weight.shape[2:]
         full = [
             (size - 1) * s + d * (k - 1) + 1 + e

@@ -250,3 +250,27 @@ def test_further_kinds_of_numbers_have_a_result(name: str, dtype: str) -> None:
     x = np.zeros(3, dtype)
     assert table[name].undefined_for([x, x], x) is None
     assert table["topk"].undefined_for([x.astype(bool)], x) is Behaviour.OPEN
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_a_transposed_convolution_wants_a_weight_for_each_channel(channels: int) -> None:
+    """One channel is not taken for several, as NumPy would do."""
+    record = table["nn.conv1d_transpose"]
+    attrs = {
+        "strides": [1],
+        "padding": [0, 0],
+        "output_padding": [0],
+        "dilation": [1],
+        "groups": 1,
+        "data_layout": "NCW",
+        "kernel_layout": "IOW",
+        "out_layout": "NCW",
+        "out_dtype": None,
+    }
+    args = [np.ones((1, 2, 3), "float32"), np.ones((channels, 1, 1), "float32")]
+    if channels == 2:
+        result = record.reference(args, SimpleNamespace(**attrs))
+        np.testing.assert_array_equal(result, np.full((1, 1, 3), 2, "float32"))
+    else:
+        with pytest.raises(ValueError, match=f"2 channels and a weight for {channels}"):
+            record.reference(args, SimpleNamespace(**attrs))
