@@ -224,10 +224,12 @@ class Expectation:
         return self._computed(wrapped_around)
 
     def _computed(self, run: Callable[[tirx.PrimFunc, list[Any], int], list[Any]]) -> Any:
-        def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> None:
+        def prim(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> Any:
+            returned = translate(func)(*copies(args))
             for arg, new in zip(args, run(func, args, SMALL), strict=True):
                 if isinstance(arg, np.ndarray):
                     arg[...] = new
+            return returned
 
         return self.evaluate(prim=prim)
 

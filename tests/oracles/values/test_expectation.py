@@ -167,3 +167,15 @@ def test_a_result_has_all_digits_of_its_type(after: tvm.IRModule, reported: bool
         Curve, (call,), PassContract(name=call.name), thorough=True, seen=Outcome(after)
     )
     assert bool(evaluated.ORACLE.violations(runs)) == reported
+
+
+def test_a_number_that_a_prim_func_returns_is_the_same_in_whole_numbers() -> None:
+    """Of a PrimFunc that is computed without overflow, what it returns counts as well."""
+    builder = relax.BlockBuilder()
+    n = relax.Var("n", tvm.ir.PrimType("int64"))
+    one = relax.const(np.array([1]), "int64")
+    with builder.function("main", [n]):
+        builder.emit_func_output(builder.emit(relax.op.add(one, n + 1)))
+    mod = relax.transform.ComputePrimValue()(builder.get())
+    e = Expectation(mod, "main", [4], None)
+    assert e.in_whole_numbers.tolist() == e.value().tolist() == [6]
