@@ -207,7 +207,8 @@ BUILD_REFUSAL = SilenceRule(
 NONFINITE_DIFFERENCE = SilenceRule(
     "nonfinite-difference",
     SilenceKind.EXCUSE,
-    "a fused PrimFunc gives another value for NaN or infinity, and no operator alone does",
+    "a build gives another value for NaN or infinity, and no operator alone does, given operands "
+    "that are not known when it is compiled",
     "src/arith/rewrite_simplify.cc: 'do not preserve NaN/Inf that may occur in the inputs'",
 )
 LEFT_UNWRITTEN = SilenceRule(

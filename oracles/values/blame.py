@@ -11,6 +11,7 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
+from ...compat import ir
 from ...generators.ops.record import Tolerance
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
@@ -46,7 +47,8 @@ def first_variable(
     """The operator whose result is bound to the first variable that differs.
 
     Variables are compared by their names as long as the pass keeps these; where it gives one name
-    to several, with each of them. A value that is found under another name is only renamed.
+    to several, with each of them. A value that is found under another name is only renamed, unless
+    the variable of that name had it before, too.
 
     Args:
         tolerance: given for a pass that computes in another precision: on the way to the result,
@@ -54,11 +56,15 @@ def first_variable(
     """
     old = {name: made[0] for name, made in _trace(before).items() if len(made) == 1}
     new = _trace(after)
-    for name, made in new.items():
-        if name not in old or _found(old[name][1], made, tolerance):
-            continue
-        if not any(_found(old[name][1], others, tolerance) for others in new.values()):
-            return old[name][0]
+    other = {
+        name: made
+        for name, made in new.items()
+        if name not in old or not _found(old[name][1], made, tolerance)
+    }
+    for name in filter(old.__contains__, other):
+        kind, value = old[name]
+        if not any(_found(value, made, tolerance) for made in other.values()):
+            return kind
     return None
 
 
@@ -86,7 +92,11 @@ def kind_of(value: Any) -> str:
 
 
 def alone(
-    call: relax.Call, values: Mapping[Any, Any], *, summed: bool = False
+    call: relax.Call,
+    values: Mapping[Any, Any],
+    *,
+    summed: bool = False,
+    constants: bool = True,
 ) -> tuple[tvm.IRModule, list[Any]] | None:
     """A module of this one call and the arguments of its `main`; None if it cannot be built.
 
@@ -94,6 +104,7 @@ def alone(
         values: what the variables among the operands stood for; they become parameters.
         summed: make a function that has a gradient: floats alone become parameters, and the result
             is the sum of the squares (the mere sum of a softmax would always be 1).
+        constants: constants stay what they are; otherwise they become parameters, too.
     """
     params: list[relax.Var] = []
     args: list[Any] = []
@@ -102,6 +113,8 @@ def alone(
         if isinstance(expr, relax.Tuple):
             return relax.Tuple([operand(field) for field in expr.fields])
         value = values.get(expr) if isinstance(expr, relax.Var) else None
+        if not constants and isinstance(expr, ir.GenericConst):
+            value = ir.constant_data(expr).numpy()
         if not isinstance(value, np.ndarray):
             return expr
         if summed and value.dtype.kind != "f":

@@ -122,9 +122,12 @@ def _is_accident(e: Expectation, wrong: str, unwritten: _Unwritten) -> bool:
     # A branch may hinge on an output that is left unwritten.
     if unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
         return True
-    # x - x is 0, for NaN and infinity as well.
-    all_finite = e.finite and all(map(finite, e.args))
-    return not all_finite and excused(inventory.NONFINITE_DIFFERENCE, wrong)
+    # x - x and x * 0 are 0, for NaN and infinity as well.
+    return not _is_finite(e) and excused(inventory.NONFINITE_DIFFERENCE, wrong)
+
+
+def _is_finite(e: Expectation) -> bool:
+    return e.finite and all(map(finite, e.args))
 
 
 def outcomes(
@@ -304,7 +307,8 @@ def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expe
         name = op_name(call)
         if name is None or binding.var not in values or name.removeprefix("relax.") not in table:
             continue
-        single = alone(call, values)
+        # An operand that is known when the code is made is as the same one twice.
+        single = alone(call, values, constants=_is_finite(case))
         if single is None:
             continue
         symbol = f"f{place}"

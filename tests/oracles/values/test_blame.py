@@ -58,6 +58,24 @@ def named_again(value: relax.Expr) -> relax.Expr:
     return value
 
 
+def test_a_value_that_another_variable_had_before_is_not_that_one_renamed() -> None:
+    def named(name: str, e: Expectation) -> Expectation:
+        """The second variable has this name."""
+        first, second, *rest = e.mod["main"].body.blocks[0].bindings
+        var = relax.Var(name, second.var.ty)
+        bindings = [first, relax.VarBinding(var, second.value)]
+        bindings += [relax.VarBinding(one.var, relax.op.sum(var)) for one in rest]
+        body = relax.SeqExpr([relax.BindingBlock(bindings)], rest[-1].var)
+        func = relax.Function([X], body, rest[-1].var.ty).with_attr("global_symbol", "main")
+        made = Expectation(tvm.IRModule({"main": func}), "main", e.args, None)
+        made.result = made.evaluate()
+        return made
+
+    before = named("lv1", expectation(doubled, doubled, relax.op.sum))
+    after = named("lv1", expectation(doubled, squared, relax.op.sum))
+    assert first_difference(before, after) == "relax.add"
+
+
 def test_another_name_for_a_variable_is_what_the_variable_is() -> None:
     assert first_difference(expectation(doubled, named_again), expectation(squared)) == "relax.add"
 

@@ -432,6 +432,23 @@ def test_special_values_have_a_key_of_their_own(
     assert all("a combination of operators" in violation.pass_name for violation in found)
 
 
+@pytest.mark.parametrize(("nothing", "reported"), [(0.0, False), (2.0, True)])
+def test_an_operator_alone_has_constants_as_parameters(
+    monkeypatch: pytest.MonkeyPatch, nothing: float, reported: bool
+) -> None:
+    """TVM makes x * 0 to 0, for NaN as well; a wrong product by itself is reported."""
+    mod = over(lambda x: relax.op.multiply(x, relax.const(nothing, "float32")), "float32")
+    if reported:
+
+        def execute(mod: tvm.IRModule, plans: Any, *more: Any) -> list[Any]:
+            return [np.nan_to_num(plan(Evaluator(mod).run)) for plan in plans]
+
+        monkeypatch.setattr(pipeline_values, "execute", execute)
+    case = Case(mod, pipeline="zero")
+    found = check(case, oracles=["executed-by-pipeline"])
+    assert [violation.pass_name for violation in found] == ["relax.multiply"] * reported
+
+
 @I.ir_module
 class Cancelled:
     @R.function
