@@ -58,6 +58,10 @@ def arrays(args: Sequence[Any]) -> list[Any]:
 _MAY_OVERFLOW = ("int32", "int64")
 
 
+class OutsideError(IndexError):
+    """An operand of a reference is an index outside of the operand that it is an index of."""
+
+
 class _Wide:
     """Attributes of a call in float64: what names the dtype of a result or a sum names that."""
 

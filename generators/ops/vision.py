@@ -16,6 +16,7 @@ from . import variation
 from .convolution import from_layout
 from .operands import in_single, positive, quiet, some_dim
 from .record import FLOATS, WIDE, Op
+from .undefined import OutsideError
 from .variation import RARE
 
 __all__ = ["OPS"]
@@ -383,7 +384,7 @@ def _roi_align(args: Sequence[Any], attrs: Any) -> Any:
 
 def _image_of(region: Any, x: Any) -> int:
     if not 0 <= region[0] < len(x):
-        raise IndexError(f"Expected an image in [0, {len(x)}) but got {region[0]}")
+        raise OutsideError(f"Expected an image in [0, {len(x)}) but got {region[0]}")
     return int(region[0])
 
 

@@ -87,6 +87,8 @@ class Evaluator:
         wraps: sums and products of integers may wrap around; see `Behaviour`.
         promised: where nothing is promised for the operands of an operator, there is no result;
             otherwise it is what the reference of the operator gives.
+        valued: an operator that has no value for its operands ends the evaluation; otherwise zeros
+            stand for its result, which shows if the rest is defined.
     """
 
     def __init__(
@@ -98,8 +100,10 @@ class Evaluator:
         effects: list[Effect] | None = None,
         wraps: bool = False,
         promised: bool = True,
+        valued: bool = True,
     ) -> None:
         self.promised = promised
+        self.valued = valued
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """Whether tensors may change after they are made."""
         self.watch = watch

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from tvm.ir import Call, PrimType, Type
-from tvm.relax import ShapeType
+from tvm.relax import ShapeType, TensorType, TupleType
 
 from ...generators.ops import table
-from ...generators.ops.undefined import INDEXED, Behaviour, arrays
+from ...generators.ops.undefined import INDEXED, Behaviour, OutsideError, arrays
+from ..dtypes import dtype_of
 from ..errors import NoValue, RefusedOperands, TooLarge, Undefined, Unpromised, Unsupported
 from ..silence import inventory
 from ..silence.log import is_loud
@@ -46,15 +47,21 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     try:
         result = _arrays(record.reference(args, attrs))
     except Exception as error:
-        if isinstance(error, IndexError) and record.undefined in INDEXED:
+        if isinstance(error, OutsideError) or (
+            isinstance(error, IndexError) and record.undefined in INDEXED
+        ):
             raise Undefined(f"{Behaviour.INDEX}: {name}: {error}") from error
         text = f"operands that {name} is not defined for: {error}"
-        raise (NoValue if _empty(args) else RefusedOperands)(text) from error
+        if not _empty(args):
+            raise RefusedOperands(text) from error
+        return _valueless(frame, call, NoValue(text))
     if evaluator.perturb is None:
         why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
         if why is Behaviour.OPEN and evaluator.promised and not is_loud(inventory.OPEN):
             text = f"operands that {name} is not defined for"
-            raise (NoValue if _empty(args) else Unpromised)(text)
+            if not _empty(args):
+                raise Unpromised(text)
+            return _valueless(frame, call, NoValue(text))
         if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):
             raise Undefined(f"{why}: {name}")
     else:
@@ -62,6 +69,21 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     if evaluator.writes and name not in VIEWS:
         return _own(result, args)
     return result
+
+
+def _valueless(frame: Frame, call: Call, error: NoValue) -> Any:
+    """Zeros where the evaluation goes on without a value."""
+    if frame.evaluator.valued:
+        raise error
+    return _zeros(frame, call.ty, error)
+
+
+def _zeros(frame: Frame, ty: Type, error: NoValue) -> Any:
+    if isinstance(ty, TupleType):
+        return tuple(_zeros(frame, field, error) for field in ty.fields)
+    if not isinstance(ty, TensorType) or ty.shape is None or ty.dtype is None:
+        raise error
+    return np.zeros(frame.value(ty.shape), dtype_of(str(ty.dtype)))
 
 
 def _empty(args: list[Any]) -> bool:

@@ -192,8 +192,9 @@ class Expectations:
             result = evaluator.run(name, copies(args))
         except NoValue as error:
             self._why_not[name, kind] = Silence(of_error(error).name, why=headline(str(error)))
-            self._valueless[name, kind] = e = Expectation(self._mod, name, args, None, kind)
-            e.valued = False
+            if self._is_defined_behind(name, args):
+                self._valueless[name, kind] = e = Expectation(self._mod, name, args, None, kind)
+                e.valued = False
             return None
         except (Unsupported, Mismatch, Undefined) as error:
             text = f"{type(error).__name__}: {headline(str(error))}"
@@ -211,6 +212,14 @@ class Expectations:
         made.finite = usual
         made.promised = promised
         return made
+
+    def _is_defined_behind(self, name: str, args: list[Any]) -> bool:
+        """Behind an operator without a value, the function does nothing that has no meaning."""
+        try:
+            Evaluator(self._mod, valued=False).run(name, copies(args))
+        except (Unsupported, Mismatch, Undefined):
+            return False
+        return True
 
     def _excused(self, rule: SilenceRule, name: str, kind: Kind) -> bool:
         """The rule leaves out a call; each oracle that asks for it logs that."""

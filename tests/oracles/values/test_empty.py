@@ -68,3 +68,19 @@ def test_a_class_that_is_not_there_is_the_callers_mistake() -> None:
     with builder.function("main", [x, y]):
         builder.emit_func_output(builder.emit(relax.op.nn.nll_loss(x, y)))
     assert not legalized(builder.get())
+
+
+@pytest.mark.parametrize(("image", "keys"), [(0, [(UNWRITTEN,)]), (1, [])])
+def test_code_behind_an_operator_without_a_value_must_have_a_meaning(
+    image: int, keys: list[tuple[str, ...]]
+) -> None:
+    """No image has the number 1: what its region holds is read outside of the images."""
+    x = relax.Var("x", relax.TensorType((2, 0), "float32"))
+    images = relax.const(np.ones((1, 1, 2, 2), "float32"))
+    regions = relax.const(np.array([[image, 0, 0, 1, 1]], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        most = builder.emit(relax.op.max(x, axis=1))
+        aligned = relax.op.vision.roi_align(images, regions, (1, 1), 1.0)
+        builder.emit_func_output(relax.Tuple([most, builder.emit(aligned)]))
+    assert [violation.key for violation in legalized(builder.get())] == keys
