@@ -146,3 +146,16 @@ def defines_twice() -> tvm.transform.Pass:
         return mod
 
     return _pass("defines_twice", transform)
+
+
+def forgets_type() -> tvm.transform.Pass:
+    """Makes one function, whose parameter and result are on no device."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+        builder = relax.BlockBuilder()
+        with builder.function("main", [x]):
+            builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+        return builder.get()
+
+    return _pass("forgets_type", transform)

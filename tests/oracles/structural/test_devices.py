@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import tvm
 from tvm import relax
@@ -9,6 +11,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.compat import ir
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -28,6 +31,11 @@ class Module:
             R.output(gv)
         return gv
 
+
+UNTOUCHED = save_json(Module)
+"""UpdateVDevice changes the devices of a module in place."""
+
+USER = Path(__file__).parents[2] / "fuzz/user_passes.py"
 
 FORGETS = PassCall(
     "shares_output_shapes()", factory="relaxfuzz.corpus.zoo.structure:shares_output_shapes"
@@ -53,3 +61,11 @@ def test_a_device_that_is_forgotten_is_seen() -> None:
 def test_devices_that_stay_or_are_to_change_are_left_alone(call: PassCall) -> None:
     case = Case(legalized(), (call,))
     assert check(case, oracles=["devices"]) == []
+
+
+def test_a_device_that_a_public_function_loses_is_seen() -> None:
+    case = Case(load_json(UNTOUCHED), (PassCall("forgets_type()", factory=f"{USER}:forgets_type"),))
+    (violation,) = check(case, oracles=["devices"])
+    assert violation.title.startswith("a public function takes or gives a tensor on another")
+    with pytest.raises(AssertionError, match="main: "):
+        run_snippet("devices", case)
