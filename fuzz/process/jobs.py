@@ -32,6 +32,8 @@ from ...oracles.silence.log import Answer, answers
 from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.text.frames import Trace
 from ...oracles.tiers import ORACLES
+from ...oracles.values import frameworks
+from ...oracles.values.frameworks import Verdict
 from ...oracles.violation import Case, Violation
 from ..findings.evidence import Evidence, evidence_of
 from ..output.readable import sentence, visible
@@ -411,6 +413,26 @@ def explain(job: Explain, context: Context[Explanation]) -> None:
         journal=context.journal.step,
     )
     context.report(explanation)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge(Job[Verdict | None]):
+    """Compare an imported module with what its framework says, see `values.frameworks`."""
+
+    module: str
+    """TVM JSON."""
+    folder: str
+    """Where the reading has left what the framework says."""
+
+
+def judge(job: Judge, context: Context[Verdict | None]) -> None:
+    """Report the verdict; None where the framework says nothing."""
+    context.journal.position(0, Stage.RAW, 0, "judge")
+    reference = frameworks.saved(Path(job.folder))
+    if reference is None:
+        context.report(None)
+        return
+    context.report(frameworks.judge(load_json(job.module), reference, context.journal.step))
 
 
 @dataclass(frozen=True, slots=True)

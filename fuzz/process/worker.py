@@ -55,6 +55,7 @@ HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
     jobs.Examine: jobs.examine,
     jobs.Explain: jobs.explain,
     jobs.Reach: jobs.reach,
+    jobs.Judge: jobs.judge,
     jobs.Read: jobs.read,
     jobs.Show: jobs.show,
     jobs.WriteChecks: jobs.write_checks,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import queue
 import random
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,11 +37,13 @@ from ..output.terminal import columns, counted, results
 from ..process.executor import JobFailed, check_each, checked
 from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
+from ..system.scratch import scratch
 from ..user_input.errors import UserError, near
 from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
 from ..user_input.stage import Part, parts_of
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
+from .imports import compare, show
 from .session import Session, session
 from .silences import kept, print_kept
 
@@ -97,7 +100,9 @@ def check_module(
     check_names(own)
     calls = calls_of(dict.fromkeys(passes, own.like))
     inspect(path)
-    module = load(path, pool)
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        module = load(path, pool, beside=Path(folder))
+        verdict = compare(module, Path(folder), pool)
     mod = load_json(module)
     parts = parts_of(mod) if at is None else (Part(mod, (at,)),)
     make = functools.partial(Check, module=module, oracles=names, pieces=True)
@@ -122,7 +127,8 @@ def check_module(
                 made.display.line(f"{spelling} does not apply to this module: {why}")
         if at is None and not calls and pipeline is None:
             _print_stages(parts, made)
-        return _run(jobs, passed_over, made, named=oracles or ())
+        code = _run(jobs, passed_over, made, named=oracles or ())
+        return code if verdict is None else show(verdict, made, code)
 
 
 def _named(

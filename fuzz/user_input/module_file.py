@@ -30,15 +30,20 @@ from ...compat.script import quick_frames
 from ...compat.serialization import load_json, save_json, upgraded_json
 from ...generators.seeds import pieces_of, whole_of
 from ...oracles.structural.checkers import flaw, inferred_flaw
+from ...oracles.values.frameworks import Reference
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
 from .errors import UserError
+from .models import imported
 from .node_graph import BadGraph, examine
+from .options import function_in, is_function
 
 GIGABYTE = 1 << 30
 MOST = GIGABYTE // 4
 """Bytes of a file, and of its module as JSON, which is enough for constants of 190 MB."""
 MEMORY = 4 * GIGABYTE
+OF_FRAMEWORKS = 24 * GIGABYTE
+"""Address space where a function gives the model: PyTorch alone maps libraries of 6 GB."""
 
 RESULT = "module.json"
 """The file that the reader writes to its folder."""
@@ -64,7 +69,11 @@ class BadModule(UserError):
 def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str | None:
     """Read a module file, and write the module as JSON to `folder`.
 
+    What the framework of a model says of it is written there as well, see `frameworks.saved`.
+
     Args:
+        path: a file, `FILE.py:function` or `package.module:function`. A function gives an object
+            that `models.imported` reads.
         well_formed: refuse an ill-formed module.
         seconds: the time limit for executing a Python file, and again for reading the result.
 
@@ -73,10 +82,12 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
     """
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     built = path
-    is_program = path.suffix == ".py"
+    calls = is_call(str(path))
+    is_program = path.suffix == ".py" or calls
     if is_program:
         built = folder / _BUILT
-        problem = _sandboxed(lambda: _build(path, built), path, fence, folder)
+        wide = dataclasses.replace(fence, memory=OF_FRAMEWORKS) if calls else fence
+        problem = _sandboxed(lambda: _build(path, built), path, wide, folder)
         if problem is not None:
             return problem
     return _sandboxed(
@@ -90,8 +101,7 @@ def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
     A module is cut in the process that builds it: its weights go nowhere else.
 
     Args:
-        source: a file as for `read`, an ONNX file, or `package.module:function`, which gives an
-            IRModule.
+        source: a file or a function as for `read`, or an ONNX file.
         seconds: the time limit for building and cutting, and again for checking the pieces.
 
     Returns:
@@ -99,7 +109,8 @@ def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
     """
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     path, built = Path(source), folder / _BUILT
-    problem = _sandboxed(lambda: _cut(source, built), path, fence, folder)
+    wide = dataclasses.replace(fence, memory=OF_FRAMEWORKS) if is_call(source) else fence
+    problem = _sandboxed(lambda: _cut(source, built), path, wide, folder)
     if problem is not None:
         return problem
     return _sandboxed(lambda: _take_pieces(source, built, folder), path, fence, folder)
@@ -124,10 +135,10 @@ def _module(source: str) -> tvm.IRModule:
     path = Path(source)
     if path.suffix == ".onnx":
         mod = _from_onnx(path)
+    elif is_call(source):
+        mod, _ = _imported(source)
     elif path.suffix == ".py":
         mod = execute(path)
-    elif not path.exists():
-        mod = _called(source)
     else:
         mod = parse_json(_text(path), source)
     return mod
@@ -148,19 +159,48 @@ def _from_onnx(path: Path) -> tvm.IRModule:
         raise BadModule(f"{name} cannot be imported: {_line(error)}") from None
 
 
-def _called(source: str) -> tvm.IRModule:
-    module, _, function = source.partition(":")
+def is_call(source: str) -> bool:
+    """It is `FILE.py:function` or `package.module:function`, and no file has that name."""
+    spelled = function_in(source) is not None or is_function(source)
+    return spelled and not Path(source).exists()
+
+
+def _imported(source: str) -> tuple[tvm.IRModule, Reference | None]:
+    """The module of what a function gives, and what the framework says of it."""
+    made = _called(source)
+    try:
+        return imported(made)
+    except MemoryError:
+        raise
+    except UserError as error:
+        raise BadModule(f"'{sentence(source)}' {error}") from None
+    except BaseException as error:
+        raise BadModule(
+            f"the {type(made).__name__} of '{sentence(source)}' cannot be imported: "
+            f"{type(error).__name__}: {_line(error)}"
+        ) from None
+
+
+def _called(source: str) -> object:
+    """What a function of the user's gives."""
     name = f"'{sentence(source)}'"
+    in_file = function_in(source)
     sys.path.insert(0, os.getcwd())
     try:
-        made = getattr(importlib.import_module(module), function)()
-    except MemoryError:
+        if in_file is None:
+            module, _, function = source.partition(":")
+            home = importlib.import_module(module)
+        else:
+            path, function = in_file
+            home = _import(path)
+        if not callable(made := getattr(home, function, None)):
+            kind = "nothing" if made is None else f"a {type(made).__name__}"
+            raise BadModule(f"{name} is {kind}; expected a function without arguments")
+        return made()
+    except (BadModule, MemoryError):
         raise
     except BaseException as error:  # also SystemExit and KeyboardInterrupt
         raise BadModule(f"{name} raised {type(error).__name__}: {_line(error)}") from None
-    if not isinstance(made, tvm.IRModule):
-        raise BadModule(f"{name} gives a {type(made).__name__}, not an IRModule")
-    return made
 
 
 def _take_pieces(source: str, built: Path, folder: Path) -> None:
@@ -219,7 +259,10 @@ def _signal(number: int) -> str:
 
 
 def _build(path: Path, built: Path) -> None:
-    built.write_text(_saved(execute(path), str(path)), encoding="utf-8")
+    mod, reference = _imported(str(path)) if is_call(str(path)) else (execute(path), None)
+    built.write_text(_saved(mod, str(path)), encoding="utf-8")
+    if reference is not None:
+        reference.save(built.parent)
 
 
 def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bool) -> None:

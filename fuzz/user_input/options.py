@@ -34,6 +34,12 @@ def is_function(source: str) -> bool:
     return function.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
+def function_in(source: str) -> tuple[Path, str] | None:
+    """The file and the function of `FILE.py:function`; None if it is spelled otherwise."""
+    file, _, function = source.rpartition(":")
+    return (Path(file), function) if file.endswith(".py") and function.isidentifier() else None
+
+
 def seeds_under(folder: Path, seeds: Iterable[str]) -> tuple[str, ...]:
     """The seeds with paths relative to this folder."""
     return tuple(seed if is_function(seed) else str(folder / seed) for seed in seeds)

@@ -12,13 +12,15 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from ...oracles.values import frameworks
 from ..output.readable import sentence
 from ..process.executor import Executor, ask
 from ..process.jobs import Read
 from ..process.local_pool import LocalPool
 from ..process.protocol import Died, Limits
 from ..system.scratch import scratch
-from .module_file import MOST, RESULT, BadModule, too_large
+from .module_file import MOST, RESULT, BadModule, is_call, too_large
+from .options import function_in, is_function
 
 __all__ = ["BadModule", "load"]
 
@@ -35,13 +37,17 @@ def load(
     *,
     well_formed: bool = True,
     seconds: float = SECONDS,
+    beside: Path | None = None,
 ) -> str:
-    """The module of a file, as TVM JSON.
+    """The module of a file, or of what a function gives, as TVM JSON.
 
     Args:
+        path: a file, `FILE.py:function` or `package.module:function`.
         pool: the worker that reads it; None: one is started.
         well_formed: refuse an ill-formed module.
         seconds: the time limit for executing a Python file.
+        beside: a folder where it is left what the framework of a model says of it; see
+            `frameworks.saved`.
 
     Raises:
         BadModule: there is no such file, it does not parse, has no module or several, dies when
@@ -50,10 +56,13 @@ def load(
     """
     inspect(path)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder, ExitStack() as stack:
-        job = Read(str(path.absolute()), folder, well_formed, seconds)
+        source = str(path if is_function(str(path)) else path.absolute())
+        job = Read(source, folder, well_formed, seconds)
         result = result_of(job, str(path), pool or stack.enter_context(LocalPool(1)))
         if (size := result.lstat().st_size) > MOST:
             raise BadModule(f"the module of '{sentence(str(path))}' has {too_large(size)}")
+        if beside is not None:
+            frameworks.move(Path(folder), beside)
         return result.read_text(encoding="utf-8")
 
 
@@ -78,9 +87,16 @@ def result_of(job: Read, name: str, pool: Executor) -> Path:
 def inspect(path: Path) -> None:
     """Check that the path is a readable file of a module's size; its contents are not read.
 
+    Of `FILE.py:function` that is the file; `package.module:function` is imported when it is read.
+
     Raises:
         BadModule: it is not.
     """
+    if is_call(str(path)):
+        in_file = function_in(str(path))
+        if in_file is None:
+            return
+        path = in_file[0]
     name = f"'{sentence(str(path))}'"
     try:
         found = os.stat(path)
@@ -98,7 +114,7 @@ def inspect(path: Path) -> None:
         raise BadModule(f"{name} has {too_large(found.st_size)}")
 
 
-_WANTED = "expected a Python file (*.py) or JSON of a module"
+_WANTED = "expected a Python file (*.py), JSON of a module or FILE.py:function"
 
 _KINDS = {
     stat.S_IFDIR: "a folder",

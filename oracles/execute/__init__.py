@@ -113,6 +113,8 @@ def execute(
     optimize: bool = True,
     record: Sequence[str] = (),
     link: bool = True,
+    seconds: float | None = None,
+    beat: Callable[[], None] | None = None,
 ) -> list[Any] | Failure | None:
     """Build a module and carry out the plans.
 
@@ -124,6 +126,9 @@ def execute(
             give NaN where other code gives infinity.
         record: packed functions whose calls are wanted in place of results: name and arguments.
         link: compile the PrimFuncs, and put all together; without plans it can be left out.
+        seconds: for all of it; None: what a check may take. More is for one large model: each plan
+            may use as much.
+        beat: called now and then meanwhile.
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
@@ -157,7 +162,7 @@ def execute(
             yield raised(step, error)
             return
         for plan in plans:
-            allow()
+            allow(None if seconds is None else int(seconds))
             try:
                 calls.clear()
                 result = plan(run)
@@ -165,7 +170,7 @@ def execute(
             except Exception as error:
                 yield raised("run", error)
 
-    return carried_out(work, slow=large)
+    return carried_out(work, slow=large, seconds=seconds, beat=beat)
 
 
 def carried_out(

@@ -1,0 +1,144 @@
+"""Models of PyTorch as IRModules, with PyTorch's own outputs on the example arguments.
+
+PyTorch is never imported here: a function of the user's has given an object of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import tvm
+
+from ...compat import torch_importer
+from ...oracles.values.frameworks import Node, Reference
+from .errors import UserError
+
+LARGEST = 1 << 28
+"""Bytes of all values on the way; where there are more, none is kept."""
+
+
+def loaded() -> Any:
+    """The module `torch`, if the user's code has imported it; else None."""
+    return sys.modules.get("torch")
+
+
+def is_module(made: object) -> bool:
+    """It is a torch.nn.Module."""
+    torch = loaded()
+    return torch is not None and isinstance(made, torch.nn.Module)
+
+
+def is_program(made: object) -> bool:
+    """It is a torch.export.ExportedProgram."""
+    export = getattr(loaded(), "export", None)
+    return export is not None and isinstance(made, export.ExportedProgram)
+
+
+def of_module(
+    module: Any, args: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[tvm.IRModule, Reference | None]:
+    """The module that TVM makes of a torch.nn.Module in eval mode, and what PyTorch says of it."""
+    torch = loaded()
+    with torch.no_grad():
+        program = torch.export.export(module.eval(), tuple(args), dict(options))
+        outputs = module(*args, **options)
+    return _imported(program, args, options, outputs)
+
+
+def of_program(program: Any) -> tuple[tvm.IRModule, Reference | None]:
+    """The module that TVM makes of an ExportedProgram, and what PyTorch says of it.
+
+    Without example arguments in the program, nothing is known of its outputs.
+    """
+    if program.example_inputs is None:
+        return torch_importer.import_program(program.run_decompositions())[0], None
+    args, options = program.example_inputs
+    with loaded().no_grad():
+        outputs = program.module()(*args, **options)
+    return _imported(program, args, options, outputs)
+
+
+def _imported(
+    program: Any, args: Sequence[Any], options: Mapping[str, Any], outputs: Any
+) -> tuple[tvm.IRModule, Reference | None]:
+    torch = loaded()
+    with torch.no_grad():
+        program = program.run_decompositions()
+        mod, made = torch_importer.import_program(program)
+        inputs = program._graph_module_flat_inputs(tuple(args), dict(options))
+        of_nodes = _values(program, inputs)
+    leaves = torch.utils._pytree.tree_leaves(outputs)
+    names = [str(param.name) for param in mod["main"].params]
+    given = {spec.arg.name: each for spec, each in _inputs(program, inputs)}
+    if any(not isinstance(given.get(name), torch.Tensor) for name in names):
+        raise UserError(
+            f"the module has the parameters {', '.join(names)}, and the example arguments are "
+            f"{', '.join(given)}"
+        )
+    nodes = list(_nodes(program, made))
+    kept = {made[name].name: each for name, each in of_nodes.items() if _is_var(made.get(name))}
+    size = sum(each.numel() * each.element_size() for each in kept.values())
+    return mod, Reference(
+        framework=f"torch {torch.__version__.partition('+')[0]}",
+        importer=torch_importer.NAME,
+        args=[_array(given[name]) for name in names],
+        outputs=[_array(each) for each in leaves if isinstance(each, torch.Tensor)],
+        nodes=nodes,
+        values={str(n): _array(each) for n, each in kept.items()} if size <= LARGEST else {},
+    )
+
+
+def _inputs(program: Any, inputs: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """The user's inputs of the program, each with its value."""
+    for spec, value in zip(program.graph_signature.input_specs, inputs, strict=True):
+        if spec.kind.name == "USER_INPUT":
+            yield spec, value
+
+
+def _values(program: Any, inputs: Sequence[Any]) -> Mapping[str, Any]:
+    """The tensors that the nodes of the graph give, by their names."""
+    torch = loaded()
+    found: dict[str, Any] = {}
+
+    class Recorder(torch.fx.Interpreter):  # type: ignore[name-defined,misc]
+        def run_node(self, node: Any) -> Any:
+            value = super().run_node(node)
+            if node.op == "call_function" and isinstance(value, torch.Tensor):
+                found[node.name] = value.clone()
+            return value
+
+    # It only serves to say where a difference begins.
+    with contextlib.suppress(Exception):
+        Recorder(program.graph_module).run(*inputs)
+    return found
+
+
+def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[Node]:
+    """The nodes that give a tensor, and that are one variable in the module."""
+    torch = loaded()
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        if node.op != "call_function" or not isinstance(value, torch.Tensor):
+            continue
+        if _is_var(made.get(node.name)):
+            shape = tuple(dim if isinstance(dim, int) else -1 for dim in value.shape)
+            dtype = str(value.dtype).removeprefix("torch.")
+            yield Node(str(node.target), str(made[node.name].name), dtype, shape)
+
+
+def _is_var(expr: Any) -> bool:
+    return isinstance(expr, tvm.relax.Var)
+
+
+def _array(tensor: Any) -> Any:
+    """The tensor in NumPy."""
+    torch = loaded()
+    tensor = tensor.detach().cpu().contiguous()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return np.array(tensor.numpy())
