@@ -31,7 +31,7 @@ from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, exec_modes, executed, pipeline_values
 from .violation import Case, Journal, Violation, silent
 
-__all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow"]
+__all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow", "smaller"]
 
 
 VALUES = tuple(oracle.name for oracle in EVALUATED)
@@ -179,6 +179,9 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
         asking(pipeline_values.ORACLE.name)
         found = pipeline_values.check(case.mod, case.pipeline, journal)
+        if found is not None:
+            others = [each for each in chosen if each.of_pipelines and not each.of_operators]
+            _pass_over([each for each in others if each.name != found.oracle], found.oracle)
     if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
         asking(exec_modes.ORACLE.name)
         found = exec_modes.check(case.mod, case.pipeline, journal)
@@ -327,6 +330,12 @@ def _pass_over(oracles: Sequence[Oracle], first: str) -> None:
 
 def _abstain_for(first: str) -> None:
     abstain(inventory.EXPLAINED, f"not asked, for '{first}' has found something")
+
+
+def smaller(case: Case, violation: Violation) -> Case | None:
+    """The case of the one call that shows the violation of a pipeline; None: there is none."""
+    mod = case.pipeline and pipeline_values.smaller(case.mod, case.pipeline, violation)
+    return dataclasses.replace(case, mod=mod) if mod else None
 
 
 def narrow(case: Case, violation: Violation) -> Case:

@@ -177,7 +177,22 @@ def _answer(job: Check, mod: tvm.IRModule, pieces: _Pieces, journal: Journal) ->
     answer = Checked(tuple(violations), tuple(given.values()))
     if job.pieces and answer.omitted and not violations:
         return pieces.check(job, answer, journal)
+    if job.pieces and len(violations) == 1:
+        return _smaller(job, mod, answer, journal)
     return answer
+
+
+def _smaller(job: Check, mod: tvm.IRModule, answer: Checked, journal: Journal) -> Checked:
+    """The answer, with its violation in the one call of the module that shows it, if one does."""
+    (violation,) = answer.violations
+    case = oracle_check.smaller(Case(mod, job.calls, job.pipeline), violation)
+    if case is None:
+        return answer
+    found = violations_of(dataclasses.replace(job, oracles=(violation.oracle,)), case.mod, journal)
+    same = tuple(each for each in found if each.full_key == violation.full_key)
+    return (
+        dataclasses.replace(answer, violations=same, piece=save_json(case.mod)) if same else answer
+    )
 
 
 class _Pieces:

@@ -22,7 +22,7 @@ from ..identity import FailureKind
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..silence import inventory
-from ..silence.log import abstain, excused, note
+from ..silence.log import abstain, excused
 from ..silence.rule import SilenceRule
 from ..text.messages import headline
 from ..text.short_value_checks import both_sides, refused
@@ -48,7 +48,7 @@ def executed(runs: PassRuns) -> Violation | None:
     if isinstance(actual, Death):
         return _died(runs, expected, others, actual)
     if not isinstance(actual, list):
-        note(*_no_values(actual, "result"))
+        abstain(*_no_values(actual, "result"))
         return None
     odd = [
         (e, side, value, wrong)
@@ -60,7 +60,7 @@ def executed(runs: PassRuns) -> Violation | None:
     runs.step("execute the module")
     reference = execute(runs.mod, [e.plan() for e, *_ in odd])
     if not isinstance(reference, list):
-        note(*_no_values(reference, "module"))
+        abstain(*_no_values(reference, "module"))
         return None
     for (e, side, value, wrong), own in zip(odd, reference, strict=True):
         agree = e.differs(own) is None and _agree(side, value, tolerance)

@@ -34,14 +34,14 @@ from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns, given
 from ..passcall import PassCall
 from ..silence import inventory
-from ..silence.log import abstain, excused, note
+from ..silence.log import abstain, excused
 from ..tensorir.sanitizer.runtime import UNINITIALISED, UNWRITTEN
 from ..text.messages import headline
 from ..text.short_value_checks import against_numpy
 from ..text.value_comments import called
 from ..text.value_reproducer import executed_text
 from ..violation import Case, Journal, Violation, silent
-from . import sanitized
+from . import sanitized, unbuilt
 from .blame import alone
 from .comparison import finite
 from .expectation import Expectation
@@ -88,11 +88,11 @@ def _of_values(
     if isinstance(actual, Death):
         return _died(mod, expected, actual, pipeline)
     if isinstance(actual, Failure):
-        return _not_built(mod, actual)
+        return _not_built(mod, actual, pipeline)
     if actual is None:
-        note(inventory.TIMED_OUT)
+        abstain(inventory.TIMED_OUT)
         return None
-    if not expected:
+    if not any(e.promised for e in expected):
         abstain(inventory.NOT_EXECUTED, "it is built, and no result is known to compare with")
     for e, value, wrong in _wrong(mod, expected, actual, pipeline):
         if e.kind is Kind.EMPTY and unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
@@ -252,16 +252,40 @@ def _unwritten(mod: tvm.IRModule) -> sanitized.Found | None:
     return found
 
 
-def _not_built(mod: tvm.IRModule, failure: Failure) -> Violation | None:
+def _not_built(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Violation | None:
     """Code generation fails where every pass of the pipeline succeeds; passes have own checks."""
     if failure.step == "lower":
-        note(inventory.LATER_PASS, headline(failure.text))  # a pass fails, which has own checks
+        # A pass fails, which has own checks.
+        abstain(inventory.LATER_PASS, headline(failure.text))
         return None
     if REFUSALS.search(failure.text) and excused(inventory.BUILD_REFUSAL, headline(failure.text)):
         return None
     if not all(executes(f) for _, f in public_functions(mod)):
         return None
-    return failure.violation.blame(ORACLE.name, CODE_GENERATION)
+    return _located(mod, failure, pipeline)
+
+
+def _located(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Violation:
+    """The failure of code generation, with the operator that fails alone."""
+    found = failure.violation
+    single = unbuilt.culprit(mod, failure, pipeline)
+    if single is not None:
+        title = f"{found.title} ({single.op})"
+        detail = f"{single.place}\n{found.detail}"
+        found = dataclasses.replace(found, title=title, detail=detail)
+    return found.blame(ORACLE.name, CODE_GENERATION)
+
+
+def smaller(mod: tvm.IRModule, pipeline: str, violation: Violation) -> tvm.IRModule | None:
+    """The one call that keeps a module from being built, in a module of its own.
+
+    None where the violation is another one, or no call alone shows it.
+    """
+    if (violation.oracle, violation.pass_name) != (ORACLE.name, CODE_GENERATION):
+        return None
+    failure = outcomes(mod, pipeline, "bytecode", silent)[1]
+    single = unbuilt.culprit(mod, failure, pipeline) if isinstance(failure, Failure) else None
+    return None if single is None else single.mod
 
 
 def _died(
@@ -271,7 +295,7 @@ def _died(
     if death.step == "lower":
         return None
     if death.step == "build":
-        return death.violation.blame(ORACLE.name, CODE_GENERATION)
+        return _located(mod, death, pipeline)
     case = expected[death.plan] if expected else None
     culprit = None if case is None else _culprit(mod, case, pipeline)
     if case is not None and not (culprit or case.promised) and excused(inventory.OPEN, death.text):
