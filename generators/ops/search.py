@@ -93,8 +93,9 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         x = nonempty_tensor(c, s, (*SCANNED, "bool"))
         axis = None if c.flag(0.25) else one_axis(c, x.ndim)
         wider = {"float32": "float64", "int32": "int64", "int8": "int32"}.get(x.dtype or "")
-        # "dtype should be provided" for bool.
-        dtype = "int32" if x.dtype == "bool" else wider if c.flag(0.25) else None
+        # Importers leave it out for bool, too, though it "should be provided".
+        wider = c.pick(("int32", "int64")) if x.dtype == "bool" else wider
+        dtype = wider if c.flag(0.75 if x.dtype == "bool" else 0.25) else None
         return call(x.expr, axis, dtype, c.flag(0.25))
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:

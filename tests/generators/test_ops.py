@@ -245,6 +245,14 @@ DIFFERENCES = (
         )
         for name in ("argmax", "argmin")
     ),
+    *(
+        Difference(
+            name,
+            lambda call: str(call.args[0].ty.dtype) == "bool" and call.attrs.dtype is None,
+            "the sum of two bools does not build",
+        )
+        for name in ("cumsum", "cumprod")
+    ),
     Difference(
         "not_equal",
         lambda call: "float" in str(call.args[0].ty.dtype),
