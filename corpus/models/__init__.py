@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import tvm
 
-from . import compiled, encoders, imported, llm, quantized, recurrent, training, vision
+from . import compiled, encoders, exported, imported, llm, quantized, recurrent, training, vision
 
 _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     llm.decoder_layer,
@@ -43,6 +43,12 @@ _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     quantized.integer_matmul,
     imported.shape_arithmetic,
     imported.exported_program,
+    exported.packed_attention,
+    exported.gated_block,
+    exported.cached_attention,
+    exported.selective_scan,
+    exported.top_k_sampling,
+    exported.convolution_block,
     compiled.partitioned,
     compiled.two_devices,
     compiled.symbolic_kernels,

@@ -33,6 +33,9 @@ NOT_LEGALIZED = {
 }
 """What TVM 0.26 and 0.27 get wrong, or do not do."""
 
+NOT_COMPILED = {"packed_attention": "code generation takes the sum of two bools for one of floats"}
+"""The same, after all passes."""
+
 
 @cache
 def model(name: str) -> tvm.IRModule:
@@ -85,5 +88,9 @@ def test_the_model_can_be_built(name: str) -> None:
     if name in NOT_LEGALIZED:
         with pytest.raises(Exception):  # noqa: B017, PT011  # of many kinds
             relax.transform.LegalizeOps()(model(name))
+        return
+    if name in NOT_COMPILED:
+        with pytest.raises(tvm.error.InternalError, match="MatchesCode"):
+            relax.build(model(name), target="llvm")
         return
     relax.build(model(name), target="llvm")
