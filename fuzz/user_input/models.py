@@ -89,4 +89,5 @@ def _named(made: object) -> str:
         return f"({', '.join(map(_named, made))}{',' if len(made) == 1 else ''})"
     kind = type(made)
     home = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-    return repr(made)[:60] if made is None or isinstance(made, str) else f"{home}{kind.__name__}"
+    text = f", {made[:60]!r}" if isinstance(made, str) else ""
+    return "None" if made is None else f"a {home}{kind.__name__}{text}"

@@ -194,7 +194,7 @@ def _called(source: str) -> object:
             path, function = in_file
             home = _import(path)
         if not callable(made := getattr(home, function, None)):
-            kind = "nothing" if made is None else f"a {type(made).__name__}"
+            kind = "not there" if made is None else f"of the type {type(made).__name__}"
             raise BadModule(f"{name} is {kind}; expected a function without arguments")
         return made()
     except (BadModule, MemoryError):

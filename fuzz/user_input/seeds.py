@@ -18,6 +18,7 @@ from ..process.jobs import Read
 from ..process.serialize import typed
 from ..system.scratch import scratch
 from .errors import UserError
+from .module_file import is_call
 from .options import is_function
 from .read_module import SECONDS, BadModule, result_of
 
@@ -30,7 +31,7 @@ class Seed:
     """One source of pieces."""
 
     source: str
-    """A file, or `package.module:function`."""
+    """A file, `FILE.py:function` or `package.module:function`."""
     pieces: tuple[Piece, ...] = ()
     whole: Whole | None = None
     """The module as it is, if it can do without its weights and is not too large."""
@@ -53,11 +54,12 @@ def sources(given: Sequence[str]) -> list[str]:
                 wanted = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
                 raise UserError(f"the folder '{sentence(each)}' has no file of {wanted}")
             found += map(str, inside)
-        elif path.exists() or is_function(each):
+        elif path.exists() or is_call(each):
             found.append(each)
         else:
             raise UserError(
-                f"'{sentence(each)}' is no file, no folder, and no package.module:function"
+                f"'{sentence(each)}' is no file, no folder, no FILE.py:function, and no "
+                "package.module:function"
             )
     return list(dict.fromkeys(found))
 
@@ -87,7 +89,7 @@ def read_seeds(
 
 def _read(source: str, pool: Executor) -> Seed:
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
-        path = os.path.abspath(source) if os.path.exists(source) else source
+        path = source if is_function(source) else os.path.abspath(source)
         job = Read(path, folder, seconds=SECONDS, pieces=True)
         try:
             result = result_of(job, source, pool)

@@ -128,7 +128,9 @@ def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[Node]:
         if _is_var(made.get(node.name)):
             shape = tuple(dim if isinstance(dim, int) else -1 for dim in value.shape)
             dtype = str(value.dtype).removeprefix("torch.")
-            yield Node(str(node.target), str(made[node.name].name), dtype, shape)
+            before = (made.get(each.name) for each in node.all_input_nodes)
+            operands = tuple(str(each.name) for each in before if _is_var(each))
+            yield Node(str(node.target), str(made[node.name].name), dtype, shape, operands)
 
 
 def _is_var(expr: Any) -> bool:

@@ -50,6 +50,8 @@ class Node:
     dtype: str
     shape: tuple[int, ...]
     """A size that is known only when the model runs is -1."""
+    operands: tuple[str, ...] = ()
+    """The variables of the nodes that it is computed from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ def saved(folder: Path) -> Reference | None:
         return {name: arrays[f"{kind} {name}"] for name in named}
 
     nodes = [
-        Node(each["op"], each["var"], each["dtype"], tuple(each["shape"])) for each in rest["nodes"]
+        Node(**{**each, "shape": tuple(each["shape"]), "operands": tuple(each["operands"])})
+        for each in rest["nodes"]
     ]
     args, outputs = list(of("arg").values()), list(of("output").values())
     return Reference(rest["framework"], rest["importer"], args, outputs, nodes, of("value"))
@@ -164,14 +167,18 @@ def _difference(reference: Reference, value: _Leaves, missing: str | None) -> st
 
 
 def _types(mod: tvm.IRModule, reference: Reference) -> list[str]:
-    """The nodes that have another dtype or another static shape in the module."""
+    """The nodes that have another dtype or another static shape in the module, and that are not
+    computed from one that has."""
     types = {str(each.var.name): each.var.ty for each in bindings_of(mod[MAIN])}
     calls = _calls(mod)
     name = reference.framework.partition(" ")[0]
-    found = []
+    found, changed = [], set[str]()
     for node in reference.nodes:
         ty = types.get(node.var)
         if isinstance(ty, relax.TensorType) and (other := _other(node, ty)) is not None:
+            changed.add(node.var)
+            if not changed.isdisjoint(node.operands):
+                continue
             ours, theirs = other
             place = calls.get(node.var, node.var)
             found.append(f"{node.op} gives {ours} in {name} and {theirs} in the module ({place})")

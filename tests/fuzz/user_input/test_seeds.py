@@ -117,11 +117,13 @@ def test_functions_that_give_no_module(folder: Path) -> None:
     assert len(found["seed_models:chain"].pieces) == 1
     assert "gives a str" in str(found["seed_models:text"].problem)
     assert "raised ValueError: out of cheese" in str(found["seed_models:fails"].problem)
-    assert "has no attribute 'no'" in str(found["seed_models:no"].problem)
+    assert "is not there; expected a function" in str(found["seed_models:no"].problem)
 
 
 def test_what_is_nowhere_is_the_users_mistake(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"'missing\.json' is no file, no folder, and no package"):
+    with pytest.raises(
+        UserError, match=r"'missing\.json' is no file, no folder, no FILE.py:function"
+    ):
         sources(["missing.json"])
     (folder / "nothing").mkdir()
     with pytest.raises(UserError, match=r"the folder 'nothing' has no file of \*\.json"):
