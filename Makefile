@@ -32,7 +32,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find silences bench-silence bench-onnx bench-judge build clean
+.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find silences bench-silence bench-onnx bench-models bench-judge build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -117,6 +117,13 @@ bench-silence: $(INSTALLED)
 # ONNX's node tests: evaluator and build beside the expected values. ONNX=resize: only these.
 bench-onnx: $(INSTALLED)
 	$(BIN)/python -m bench.onnx $(ONNX)
+
+# Models of torchvision and transformers, for docs/models.md, in an environment of its own: an hour.
+# MODELS='llama gpt2': only these.
+OF_MODELS := .venv-models
+bench-models:
+	$(call install,$(OF_MODELS),$(PYTHON),--requirement bench/models/requirements.txt $(RELAXFUZZ_WITH_TVM))
+	$(OF_MODELS)/bin/python -m bench.models $(MODELS)
 
 # The share of planted faults that oracles report: MODULES=archive.tar.xz JUDGE='--budget 600'
 bench-judge: $(INSTALLED)

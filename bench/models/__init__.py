@@ -1,0 +1,1 @@
+"""Models of frameworks: the import, the default build and `relaxfuzz check`."""
