@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import tvm_ffi
 
 
-class Unsupported(Exception):
+class NoResult(Exception):
+    """The evaluator gives no result.
+
+    Attributes:
+        calls: the bound expressions that were being evaluated, the innermost first.
+        operands: of the innermost call.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.calls: list[Any] = []
+        self.operands: Sequence[Any] = ()
+
+
+class Unsupported(NoResult):
     """The evaluator does not know a construct; it never guesses."""
 
 
@@ -29,17 +46,24 @@ class NoValue(RefusedOperands):
     """
 
 
-class Mismatch(Exception):
+class Mismatch(NoResult):
     """Values do not fit a match_cast or the type of a parameter."""
 
 
-class Undefined(Exception):
+class Undefined(NoResult):
     """The program has undefined behaviour, which compiled code would hide.
 
     An access outside a buffer, a read of uninitialized or freed memory, two parallel iterations
     that write one element, and what `generators.ops.undefined.Behaviour` names. The message says
     what is undefined first; what may follow behind a colon is where, and on which values.
+
+    Attributes:
+        size: of the dimension that an index is outside of; None: it is something else.
     """
+
+    def __init__(self, text: str, size: int | None = None) -> None:
+        super().__init__(text)
+        self.size = size
 
 
 class NoAnswer(ValueError):

@@ -45,7 +45,7 @@ from ..user_input.stage import Part, parts_of
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
 from .imports import compare, show
 from .session import Session, session
-from .silences import kept, print_kept
+from .silences import kept, main_reason, print_kept
 
 VARIANTS = 6
 """How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
@@ -297,13 +297,13 @@ def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> Non
     """How often each oracle compared something, and why not; which passes were not checked."""
     console = results()
     table = columns(
-        "oracle", "compared", "silent", "mostly because", numbers=("compared", "silent")
+        "oracle", "compared", "silent", "mainly because", numbers=("compared", "silent")
     )
     for name in [name for name in ORACLES if any(each.oracle == name for each in asked)]:
-        mine = [each.silent for each in asked if each.oracle == name]
-        reasons = Counter(reason for reason in mine if reason is not None)
-        why = sentence(reasons.most_common(1)[0][0]) if reasons else ""
-        table.add_row(name, str(mine.count(None)), str(reasons.total()), Text(why))
+        mine = [each for each in asked if each.oracle == name]
+        silent = sum(each.silent is not None for each in mine)
+        why = sentence(main_reason(mine) or "")
+        table.add_row(name, str(len(mine) - silent), str(silent), Text(why))
     if table.row_count:
         console.print()
         console.print(table)

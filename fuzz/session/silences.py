@@ -9,8 +9,17 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from ...oracles.silence.inventory import EXCUSES, EXEMPTION, KNOWN, REJECTION, RULES
+from ...oracles.silence.inventory import (
+    EXCUSES,
+    EXEMPTION,
+    KNOWN,
+    NO_ARGUMENTS,
+    REJECTION,
+    RULES,
+    UNCHANGED,
+)
 from ...oracles.silence.log import ALL, Answer, Silence, variables
+from ...oracles.silence.rule import SilenceKind, SilenceRule
 from ..output.readable import sentence
 from ..output.terminal import columns, counted
 from ..process.targets import PassStats, added
@@ -58,6 +67,28 @@ def kept(asked: Iterable[tuple[str, Answer]]) -> list[Kept]:
         for silence in answer.silences
         if silence.rule in EXCUSES
     ]
+
+
+def main_reason(answers: Sequence[Answer]) -> str | None:
+    """The reason for which an oracle was silent that says most; None: it compared each time.
+
+    Most passes leave a module as it is, which says nothing of what the others make of it. So a
+    reason for not comparing what a pass has changed comes first, however rare it is.
+    """
+    reasons = Counter(
+        (_weight(answer.rule), answer.silent) for answer in answers if answer.silent is not None
+    )
+    best = max(reasons, key=lambda each: (each[0], reasons[each]), default=None)
+    return None if best is None else best[1]
+
+
+def _weight(rule: SilenceRule | None) -> int:
+    """The more, the more there was to compare."""
+    if rule is None or rule is UNCHANGED:
+        return 0
+    if rule is NO_ARGUMENTS:
+        return 3
+    return 1 if rule.kind is SilenceKind.NOTHING else 2
 
 
 def print_kept(console: Console, silences: Sequence[Kept]) -> None:

@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Value
-from . import batching, laws, undefined
+from . import accepts, batching, laws, undefined
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
 from .variation import RARE
@@ -131,6 +131,7 @@ def _division(
         laws=(laws.ELEMENTWISE,),
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.division),
+        accepts=accepts.divisor,
     )
 
 
@@ -170,6 +171,7 @@ def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
         batching=batching.elementwise,
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.too_wide_shift),
+        accepts=accepts.count,
     )
 
 

@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching, undefined
+from . import accepts, batching, undefined
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 
 __all__ = ["OPS"]
@@ -205,6 +205,7 @@ OPS = (
         build=_build_one_hot,
         reference=_one_hot,
         dtypes=("int64", "int32"),
+        accepts=accepts.depth,
         numbers=True,  # the result has the dtype of the number, e.g. float32
     ),
 )

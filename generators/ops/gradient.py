@@ -13,7 +13,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Value, value_of
-from . import undefined
+from . import accepts, undefined
 from .convolution import from_layout, windows
 from .operands import ints, nonempty_tensor
 from .pooling import out_size
@@ -213,6 +213,18 @@ def _take(args: Sequence[Any], attrs: Any) -> Any:
 OPS = (
     _pool("avg"),
     _pool("max"),
-    Op(name="grad.nll_loss_backward", build=_build_nll_loss, reference=_nll_loss, dtypes=FLOATS),
-    Op(name="grad.take_backward", build=_build_take, reference=_take, dtypes=FLOATS),
+    Op(
+        name="grad.nll_loss_backward",
+        build=_build_nll_loss,
+        reference=_nll_loss,
+        dtypes=FLOATS,
+        accepts=accepts.classes_of_gradient,
+    ),
+    Op(
+        name="grad.take_backward",
+        build=_build_take,
+        reference=_take,
+        dtypes=FLOATS,
+        accepts=accepts.taken_back,
+    ),
 )

@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, undefined
+from . import accepts, batching, undefined
 from .operands import broadcast_shape, ints, nonempty_tensor, one_axis
 from .record import ALL as USUAL
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, Op, moving
@@ -351,23 +351,43 @@ OPS = (
     moving(
         "where", _build_where, lambda args, attrs: np.where(*args), batching=batching.elementwise
     ),
-    moving("take", _build_take, _take, batching=batching.take, undefined=undefined.negative_take),
+    moving(
+        "take",
+        _build_take,
+        _take,
+        batching=batching.take,
+        undefined=undefined.negative_take,
+        accepts=accepts.take,
+    ),
     moving("strided_slice", _build_strided_slice, _strided_slice, batching=batching.strided_slice),
-    moving("dynamic_strided_slice", _build_dynamic_strided_slice, _dynamic_strided_slice),
+    moving(
+        "dynamic_strided_slice",
+        _build_dynamic_strided_slice,
+        _dynamic_strided_slice,
+        accepts=accepts.strides,
+    ),
     moving("slice_scatter", _build_slice_scatter, _slice_scatter),
     moving(
         "gather_elements",
         _build_gather_elements,
         _gather_elements,
         undefined=undefined.negative_index,
+        accepts=accepts.along_axis,
     ),
-    moving("gather_nd", _build_gather_nd, _gather_nd, undefined=undefined.negative_index),
+    moving(
+        "gather_nd",
+        _build_gather_nd,
+        _gather_nd,
+        undefined=undefined.negative_index,
+        accepts=accepts.leading_axes,
+    ),
     moving(
         "index_tensor",
         _build_index_tensor,
         # Negative indices count from the end, as documented: "as if one had written it in NumPy".
         lambda args, attrs: args[0][tuple(args[1])],
         undefined=undefined.past_the_end,
+        accepts=accepts.one_tensor_an_axis,
     ),
     Op(
         name="scatter_elements",
@@ -376,6 +396,7 @@ OPS = (
         dtypes=NUMBERS,
         nonfinite=True,
         undefined=undefined.repeated_element,
+        accepts=accepts.scattered_along_axis,
         arithmetic=(0, 2),
     ),
     Op(
@@ -385,6 +406,7 @@ OPS = (
         dtypes=NUMBERS,
         nonfinite=True,
         undefined=undefined.repeated_row,
+        accepts=accepts.scattered_rows,
         arithmetic=(0, 2),
     ),
     Op(
@@ -394,6 +416,7 @@ OPS = (
         dtypes=NUMBERS,
         nonfinite=True,
         undefined=undefined.repeated_place,
+        accepts=accepts.put,
         arithmetic=(0, 2),
     ),
     moving(
@@ -401,5 +424,6 @@ OPS = (
         _build_reverse_sequence,
         _reverse_sequence,
         undefined=undefined.length_out_of_range,
+        accepts=accepts.lengths,
     ),
 )

@@ -13,7 +13,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, laws, undefined, variation
+from . import accepts, batching, laws, undefined, variation
 from .operands import any_axes, build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 from .unary import erf
@@ -594,6 +594,7 @@ OPS = (
         reference=quiet(in_single(_nll_loss)),
         dtypes=FLOATS,
         undefined=undefined.negative_class,
+        accepts=accepts.classes,
     ),
     moving("nn.pad", _build_pad, quiet(_pad), batching=batching.pad),
     Op(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from tvm import relax
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
+from .accepts import Accepted, Place
+from .accepts import Rule as Accepts
 from .batching import Rule as Batching
 from .laws import Law
 from .undefined import Behaviour, arrays, is_float, overflowed
@@ -21,6 +24,7 @@ from .undefined import Rule as Undefined
 from .variation import BYTES, Variations, varied
 
 FLOATS = ("float32", "float16", "float64")
+EVERYWHERE = (-math.inf, math.inf)
 WIDE = ("float32", "float64")
 """Where LLVM has no float16 version of an intrinsic."""
 SIGNED = ("int32", "int64", "int8", "int16")
@@ -79,7 +83,7 @@ class Op:
     kinds: str = ""
     """NumPy's letters for further kinds of numbers ("u", "b") for which the reference holds."""
 
-    domain: tuple[float, float] = (-math.inf, math.inf)
+    domain: tuple[float, float] = EVERYWHERE
     """Operand values on which TVM and the reference agree by definition (`tan`: between poles)."""
 
     tolerance: Tolerance = Tolerance()
@@ -93,6 +97,15 @@ class Op:
 
     undefined: Undefined | None = None
     """For which other operands the result is undefined; see `undefined.py`."""
+
+    accepts: Accepts | None = None
+    """The values that operands are meant to have, indices for example; see `accepts.py`."""
+
+    moves: tuple[int, ...] = ()
+    """The operands all of whose elements are among those of the result, perhaps as another dtype.
+
+    One that selects some, such as `where`, may guard an operator that has it for an operand.
+    """
 
     arithmetic: tuple[int, ...] = ()
     """The operands that it adds or multiplies: integers of 32 and 64 bits may overflow."""
@@ -132,6 +145,23 @@ class Op:
         """A call by `build`, or rarely a variation of it that type inference accepts too."""
         rarely = c.part(BYTES)
         return varied(rarely, s, self.build(c, s), self.deadly)
+
+    @property
+    def accepts_all(self) -> bool:
+        """Its operands may have any values."""
+        return self.accepts is None and self.domain == EVERYWHERE
+
+    def accepted(self, shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
+        """The values that operands of these shapes are meant to have; nothing of the others."""
+        found: dict[Place, Accepted] = {}
+        if self.accepts is not None:
+            with contextlib.suppress(IndexError, TypeError, ValueError):
+                found |= self.accepts(shapes, attrs)
+        low, high = self.domain
+        if self.domain != EVERYWHERE:
+            places = ((place,) for place in range(len(shapes)))
+            found = {place: Accepted(low, high) for place in places} | found
+        return found
 
     def undefined_for(
         self, args: Sequence[Any], result: Any, attrs: Any = None, *, wraps: bool = False
@@ -180,6 +210,8 @@ def moving(
     *,
     batching: Batching | None = None,
     undefined: Undefined | None = None,
+    accepts: Accepts | None = None,
+    moves: tuple[int, ...] = (),
     lowered_by: str | None = None,
 ) -> Op:
     """The record of an operator that only moves elements about, whatever they are."""
@@ -191,5 +223,7 @@ def moving(
         nonfinite=True,
         batching=batching,
         undefined=undefined,
+        accepts=accepts,
+        moves=moves,
         lowered_by=lowered_by,
     )

@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching, laws, undefined
+from . import accepts, batching, laws, undefined
 from .operands import dtype_of_result, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, Op
 
@@ -283,6 +283,7 @@ OPS = (
         reference=_bucketize,
         dtypes=SCANNED,
         undefined=undefined.boundaries_not_increasing,
+        accepts=accepts.sorted_boundaries,
     ),
     Op(
         name="multinomial_from_uniform",
@@ -292,6 +293,7 @@ OPS = (
         legalizes=False,
         lowered_by="DispatchSampling",
         undefined=undefined.no_distribution,
+        accepts=accepts.samples,
     ),
     Op(
         name="nonzero",

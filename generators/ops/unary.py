@@ -13,7 +13,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching, laws, undefined
+from . import accepts, batching, laws, undefined
 from .operands import build_unary, dtype_of_result, in_single, quiet
 from .record import ALL, BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
@@ -37,6 +37,7 @@ class Row(NamedTuple):
     high: float = math.inf
     nonfinite: bool = True
     rule: undefined.Rule | None = None
+    accepts: accepts.Rule | None = None
     arithmetic: tuple[int, ...] = ()
 
 
@@ -68,7 +69,7 @@ ROWS = (
     Row("log", np.log),
     # "Nearest integer" leaves halves open; generated code takes the even one, as NumPy.
     Row("round", lambda x: x if x.dtype.kind in "iu" else np.rint(x), (*FLOATS, *INTEGERS, *BRAIN)),
-    Row("rsqrt", lambda x: 1 / np.sqrt(x), rule=undefined.zero_operand),
+    Row("rsqrt", lambda x: 1 / np.sqrt(x), rule=undefined.zero_operand, accepts=accepts.nonzero),
     # "An indication of the sign" leaves NaN open, for which generated code gives 0.
     Row("sign", np.sign, (*FLOATS, *SIGNED, *BRAIN), nonfinite=False),
     Row("sin", np.sin),
@@ -93,6 +94,7 @@ def _op(row: Row) -> Op:
         batching=batching.elementwise,
         laws=(laws.ELEMENTWISE,),
         undefined=row.rule,
+        accepts=row.accepts,
         arithmetic=row.arithmetic,
     )
 
@@ -154,6 +156,8 @@ OPS = (
         tolerance=Tolerance(reason="a half-way case may be rounded to either neighbour"),
         batching=batching.elementwise,
         undefined=undefined.unrepresentable,
+        accepts=accepts.representable,
+        moves=(0,),
     ),
     Op(
         name="clip",

@@ -14,7 +14,7 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from ...compat import ir
-from ..errors import Mismatch, TooLarge, Undefined, Unsupported
+from ..errors import Mismatch, NoResult, TooLarge, Undefined, Unsupported
 from ..inspect import attr, calls_of, relax_functions
 from ..tensorir import has_callees, linked, translate
 from .effects import Effect
@@ -238,10 +238,15 @@ class Evaluator:
         for position in program.writes:
             self._refuse_constant(args[position])
         whole = [_contiguous(arg) for arg in args]
-        if self._prim is None:
-            result = program(*whole)
-        else:
-            result = self._prim(func, whole, [i for i, arg in enumerate(args) if fresh(arg)], own)
+        try:
+            if self._prim is None:
+                result = program(*whole)
+            else:
+                unwritten = [i for i, arg in enumerate(args) if fresh(arg)]
+                result = self._prim(func, whole, unwritten, own)
+        except NoResult as error:
+            error.operands = args
+            raise
         for position in program.writes:
             array = whole[position]
             touch(args[position])

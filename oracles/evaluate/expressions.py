@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
-from ..errors import Undefined, Unsupported
+from ..errors import NoResult, Undefined, Unsupported
 from ..inspect import nodes
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
@@ -31,7 +31,11 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
     for block in expr.blocks:
         for binding in block.bindings:
             bound = binding.value
-            value = frame.value(bound)
+            try:
+                value = frame.value(bound)
+            except NoResult as error:
+                error.calls.append(bound)
+                raise
             if type(binding) is relax.MatchCast:
                 match(frame, binding.ty, value)
                 if frame.pending:

@@ -29,6 +29,8 @@ class Host(Protocol):
     """Whether sums and products of integers may wrap around."""
     promised: bool
     """Operands for which an operator promises nothing have no result."""
+    valued: bool
+    """Where an operator has no value for its operands, the evaluation ends."""
     written: list[Any]
     """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
     effects: list[Effect] | None

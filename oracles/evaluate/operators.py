@@ -9,12 +9,21 @@ from tvm.ir import Call, PrimType, Type
 from tvm.relax import ShapeType, TensorType, TupleType
 
 from ...generators.ops import table
+from ...generators.ops.record import Op
 from ...generators.ops.undefined import INDEXED, Behaviour, OutsideError, arrays
 from ..dtypes import dtype_of
-from ..errors import NoValue, RefusedOperands, TooLarge, Undefined, Unpromised, Unsupported
+from ..errors import (
+    NoResult,
+    NoValue,
+    RefusedOperands,
+    TooLarge,
+    Undefined,
+    Unpromised,
+    Unsupported,
+)
 from ..silence import inventory
 from ..silence.log import is_loud
-from .frame import Frame
+from .frame import Frame, Host
 from .poison import MAX_BYTES
 
 VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
@@ -42,8 +51,19 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
         args = [_array(value, arg.ty) for value, arg in zip(args, call.args, strict=True)]
     if any(isinstance(arg, np.ndarray) and arg.nbytes > MAX_BYTES for arg in args):
         raise TooLarge(f"an operand of {name} with more than {MAX_BYTES} bytes")
-    attrs = call.attrs
-    evaluator = frame.evaluator
+    try:
+        result = _result(frame.evaluator, record, args, call.attrs, name)
+    except NoResult as error:
+        if frame.evaluator.valued or not isinstance(error, NoValue):
+            error.operands = args
+            raise
+        result = _zeros(frame, call.ty, error)
+    if frame.evaluator.writes and name not in VIEWS:
+        return _own(result, args)
+    return result
+
+
+def _result(evaluator: Host, record: Op, args: list[Any], attrs: Any, name: str) -> Any:
     try:
         result = _arrays(record.reference(args, attrs))
     except Exception as error:
@@ -52,33 +72,21 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
         ):
             raise Undefined(f"{Behaviour.INDEX}: {name}: {error}") from error
         text = f"operands that {name} is not defined for: {error}"
-        if not _empty(args):
-            raise RefusedOperands(text) from error
-        return _valueless(frame, call, NoValue(text))
+        raise (NoValue if _empty(args) else RefusedOperands)(text) from error
     if evaluator.perturb is None:
         why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
         if why is Behaviour.OPEN and evaluator.promised and not is_loud(inventory.OPEN):
             text = f"operands that {name} is not defined for"
-            if not _empty(args):
-                raise Unpromised(text)
-            return _valueless(frame, call, NoValue(text))
+            raise (NoValue if _empty(args) else Unpromised)(text)
         if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):
             raise Undefined(f"{why}: {name}")
     else:
         result = evaluator.perturb(result)
-    if evaluator.writes and name not in VIEWS:
-        return _own(result, args)
     return result
 
 
-def _valueless(frame: Frame, call: Call, error: NoValue) -> Any:
-    """Zeros where the evaluation goes on without a value."""
-    if frame.evaluator.valued:
-        raise error
-    return _zeros(frame, call.ty, error)
-
-
 def _zeros(frame: Frame, ty: Type, error: NoValue) -> Any:
+    """A result of this type where the evaluation goes on without a value."""
     if isinstance(ty, TupleType):
         return tuple(_zeros(frame, field, error) for field in ty.fields)
     if not isinstance(ty, TensorType) or ty.shape is None or ty.dtype is None:

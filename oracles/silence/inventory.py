@@ -94,6 +94,12 @@ NO_SCRIPT = SilenceRule(
     "the parser refuses it, whatever the pass does",
 )
 
+NO_ARGUMENTS = SilenceRule(
+    "no-arguments",
+    SilenceKind.NOTHING,
+    "no kind of arguments is defined: the module has a result for none of those that were drawn",
+    "`undefined` and `accepts` in the records of the operators; the reason names the parameter",
+)
 MISMATCH = SilenceRule(
     "mismatch",
     SilenceKind.NOTHING,

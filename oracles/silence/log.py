@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from .inventory import COUNTED, EXCUSES, TOO_LARGE
+from .inventory import COUNTED, EXCUSES, RULES, TOO_LARGE
 from .rule import SilenceKind, SilenceRule
 
 VARIABLE = "RELAXFUZZ_LOUD"
@@ -49,6 +49,15 @@ class Answer:
     """The rules that would have kept it quiet, but are lifted."""
     omitted: tuple[str, ...] = ()
     """The parts that would take too long to compare."""
+
+    @property
+    def rule(self) -> SilenceRule | None:
+        """The rule by which the oracle compared nothing; None: it compared something."""
+        found = (RULES[each.rule] for each in self.silences if self._is_reason(each))
+        return next(found, None)
+
+    def _is_reason(self, silence: Silence) -> bool:
+        return (silence.why or RULES[silence.rule].excuses) == self.silent
 
 
 class _Answers:

@@ -173,14 +173,15 @@ def at(index: Any, size: Any, active: Any = True) -> Any:
         outside = (index < 0) | (index >= size)
         if np.any(outside & active):
             wrong = np.broadcast_to(index, np.broadcast(index, active).shape)[outside & active]
-            raise Undefined(f"{Behaviour.INDEX}: {wrong.flat[0]} of a dimension of {size}")
+            text = f"{Behaviour.INDEX}: {wrong.flat[0]} of a dimension of {size}"
+            raise Undefined(text, size)
         if size <= 0:
             raise Unsupported("lanes on a buffer without elements")
         return index.clip(0, size - 1)
     if 0 <= index < size:
         return index
     if np.any(active):
-        raise Undefined(f"{Behaviour.INDEX}: {index} of a dimension of {size}")
+        raise Undefined(f"{Behaviour.INDEX}: {index} of a dimension of {size}", size)
     return 0
 
 

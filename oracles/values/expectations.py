@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...generators.ops import table
-from ..errors import Mismatch, NoValue, TooLarge, Undefined, Unsupported
+from ..errors import Mismatch, NoResult, NoValue, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
@@ -24,13 +24,17 @@ from ..silence.rule import SilenceRule
 from ..tensorir import has_callees, kernels_of
 from ..text.messages import headline
 from ..violation import Journal, silent
+from .accepted import NO_RANGES, Path, Ranges, described, narrowed, refused
 from .comparison import finite, leaves
 from .expectation import Expectation, copies
-from .inputs import EXTREMES, TRIES, Kind, drawn, parameters_of
+from .inputs import EXTREMES, TRIES, Kind, drawn, has_indices, parameters_of
 from .relations import Rule
 
 PLAIN = (Kind.WHOLE, Kind.POSITIVE)
 """Draws that are enough where every one costs a run in the VM and lines in a reproducer."""
+
+NARROWED = 6
+"""Times that the values of a parameter are kept in a smaller range, for one kind of arguments."""
 
 _PLAIN = [(number, kind) for number, kind in enumerate(Kind) if kind in PLAIN]
 """With their seeds."""
@@ -55,6 +59,10 @@ class Expectations:
         self._reached: dict[str, frozenset[str]] = {}
         self._has_callees = has_callees(mod)
         self._nonfinite: dict[str, bool] = {}
+        self._ranges: dict[tuple[str, Kind], Ranges] = {}
+        """The values that were found to be accepted."""
+        self._refused: dict[tuple[str, Kind], str] = {}
+        """The parameter that is to blame for there being no call, and the reason."""
 
     def of(
         self,
@@ -131,6 +139,19 @@ class Expectations:
         found = (why.why for (other, _), why in self._why_not.items() if other == name)
         return next(found, None)
 
+    def no_arguments(self, name: str) -> str | None:
+        """The reason for which no kind of arguments is defined, as far as that is why there are no
+        calls of a function that was asked for."""
+        kinds = [kind for kind in Kind if (name, kind) in self._why_not]
+        if not kinds or any(self._known.get((name, kind)) for kind in Kind):
+            return None
+        unclear = (inventory.UNKNOWN.name, inventory.TOO_LARGE.name)
+        if any(self._why_not[name, kind].rule in unclear for kind in kinds):
+            return None
+        refused = next(filter(None, (self._refused.get((name, kind)) for kind in kinds)), None)
+        why = refused or f"{name}: {self._why_not[name, kinds[0]].why}"
+        return f"no kind of arguments is defined: {why}"
+
     def reached(self, name: str) -> frozenset[str]:
         """The functions that a function may call, itself included."""
         if name not in self._reached:
@@ -157,13 +178,23 @@ class Expectations:
             return None
         first = list(Kind).index(kind)
         tries = TRIES if kind in EXTREMES else 2 if _has_numbers(self._mod[name]) else 1
-        for turn in range(tries):
+        self._ranges[name, kind] = NO_RANGES
+        left = NARROWED
+        turn = 0
+        while turn < tries:
             journal("evaluate")
+            ranges = self._ranges[name, kind]
             made = self._drawn(name, rule, kind, first + turn * len(Kind))
             if made is not None:
+                for reasons in (self._why_not, self._refused):
+                    reasons.pop((name, kind), None)
                 return made
             if (name, kind) in self._too_large:
                 break
+            if left and self._ranges[name, kind] is not ranges:
+                left -= 1
+            else:
+                turn += 1
         if (name, kind) in self._too_large:
             gc.collect()  # a local function and its variables are a cycle that holds the tensors
         return None
@@ -184,8 +215,10 @@ class Expectations:
         try:
             if kind is Kind.EMPTY and not (_has_symbolic_sizes(func) or _has_numbers(func)):
                 return None
+            if kind is Kind.OUTSIDE and not has_indices(func):
+                return None
             sizes = rule.sizes(name) if rule and rule.sizes else None
-            args = drawn(func, kind, seed, sizes)
+            args = drawn(func, kind, seed, sizes, self._ranges.get((name, kind), NO_RANGES))
             if rule is not None and rule.arguments is not None:
                 args = rule.arguments(name, args)
             evaluator = Evaluator(self._mod, watch, promised=promised)
@@ -199,6 +232,7 @@ class Expectations:
         except (Unsupported, Mismatch, Undefined) as error:
             text = f"{type(error).__name__}: {headline(str(error))}"
             self._why_not[name, kind] = Silence(of_error(error).name, why=text)
+            self._narrow(name, kind, error)
             if isinstance(error, TooLarge):
                 self._too_large.add((name, kind))
             return None
@@ -220,6 +254,20 @@ class Expectations:
         except (Unsupported, Mismatch, Undefined):
             return False
         return True
+
+    def _narrow(self, name: str, kind: Kind, error: NoResult) -> None:
+        """Keep the parameters that are to blame in a smaller range from here on."""
+        refusal = None if kind is Kind.OUTSIDE else refused(self._mod, name, error)
+        self._refused.pop((name, kind), None)
+        if refusal is None:
+            return
+        func = self._mod[name]
+        self._refused[name, kind] = described(func, name, refusal)
+        params = parameters_of(func)
+        whole = [path for path in refusal.paths if _is_whole(params[path[0]].ty, path[1:])]
+        new = narrowed(self._ranges.get((name, kind), NO_RANGES), refusal, whole)
+        if new is not None:
+            self._ranges[name, kind] = new
 
     def _excused(self, rule: SilenceRule, name: str, kind: Kind) -> bool:
         """The rule leaves out a call; each oracle that asks for it logs that."""
@@ -269,6 +317,13 @@ def _has_numbers(func: relax.Function | tirx.PrimFunc) -> bool:
     """A parameter is an integer."""
     types = (param.ty for param in func.params)
     return any(isinstance(ty, PrimType) and "int" in str(ty.dtype) for ty in types)
+
+
+def _is_whole(ty: Any, fields: Path) -> bool:
+    """The parameter, or the field of it, holds integers."""
+    for field in fields:
+        ty = ty.fields[field]
+    return "int" in str(getattr(ty, "dtype", None))
 
 
 def executes(func: relax.Function | tirx.PrimFunc) -> bool:

@@ -18,14 +18,16 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...compat import ir
+from ...generators.ops.accepts import Accepted, Form
 from ...generators.values import elements
 from ..dtypes import dtype_of, is_short_integer
 from ..errors import TooLarge, Unsupported
-from ..inspect import calls_of, nodes
+from ..inspect import nodes
 from ..tensorir.packed_api import is_packed, parameters
 from ..tensorir.values import dtype_of as scalar_of
 from ..tensorir.values import lanes_of
-from .recipes import MOST, random
+from .accepted import NO_RANGES, Path, Ranges, demands
+from .recipes import LARGE, MOST, random
 
 SIZES = (2, 3, 4)
 """Values of symbolic dimensions."""
@@ -44,6 +46,7 @@ class Kind(enum.StrEnum):
     PRECISION = "integers that floats round"  # those from which on a float does not hold them all
     NEGATIVE = "negative numbers"  # in [-3, -1], of which a 0 that fills up is the maximum
     DISTANT = "a large mean and a small spread"  # differences and variances cancel out
+    OUTSIDE = "indices next to the range"  # for operators that clip them, or count from the end
 
 
 EXTREMES = (Kind.ENDS, Kind.PRECISION)
@@ -61,14 +64,17 @@ def drawn(
     kind: Kind,
     seed: int = 0,
     sizes: Mapping[str, int] | None = None,
+    ranges: Ranges = NO_RANGES,
 ) -> list[Any]:
     """One argument for each parameter; what a PrimFunc is to write to is full of numbers, too.
 
-    Integers that are used as indices are in range, where an operator shows the range.
+    What an operator accepts only some values of, such as indices, is among these; but for
+    `Kind.OUTSIDE`.
 
     Args:
         seed: another one gives other values and other sizes of symbolic dimensions.
         sizes: of symbolic dimensions, by name; the others are drawn.
+        ranges: that parameters stay in, besides what their operators show.
 
     Raises:
         Unsupported: a parameter that is no tensor, shape, number or tuple of these.
@@ -77,8 +83,23 @@ def drawn(
     params = parameters_of(func)
     if sum(elements(param.ty) for param in params) > MOST:  # before any number is drawn
         raise TooLarge(f"arguments of more than {MOST} elements")
-    drawing = _Drawing(func, kind, seed, sizes or {})
-    return [drawing.argument(param) for param in params]
+    drawing = _Drawing(func, kind, seed, sizes or {}, ranges)
+    return [drawing.argument(param, place) for place, param in enumerate(params)]
+
+
+def has_indices(func: relax.Function | tirx.PrimFunc) -> bool:
+    """A parameter is an index into an axis, as operators show."""
+    return any(
+        accepted.is_index
+        for each in demands(func).values()
+        for demand in each
+        for accepted in demand.accepted(_static)
+    )
+
+
+def _static(dim: Any) -> int:
+    """A size; any one for a dimension that is symbolic."""
+    return int(dim.value) if isinstance(dim, tirx.IntImm) else SIZES[0]
 
 
 def parameters_of(func: relax.Function | tirx.PrimFunc) -> Sequence[relax.Var]:
@@ -95,12 +116,18 @@ def parameters_of(func: relax.Function | tirx.PrimFunc) -> Sequence[relax.Var]:
 
 class _Drawing:
     def __init__(
-        self, func: relax.Function | tirx.PrimFunc, kind: Kind, seed: int, sizes: Mapping[str, int]
+        self,
+        func: relax.Function | tirx.PrimFunc,
+        kind: Kind,
+        seed: int,
+        sizes: Mapping[str, int],
+        ranges: Ranges,
     ) -> None:
         self._func = func
         self._kind = kind
         self._sizes = sizes
-        self._bounds = _index_bounds(func)
+        self._ranges = ranges
+        self._demands = demands(func)
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._integer_tensors = 0
@@ -121,17 +148,36 @@ class _Drawing:
         }
         return found.pop() if len(found) == 1 else "float32"
 
-    def argument(self, param: relax.Var) -> Any:
+    def argument(self, param: relax.Var, place: int) -> Any:
         if isinstance(param.ty, PrimType):
             dtype = dtype_of(str(param.ty.dtype))
             if dtype.kind in "iu":
-                return self._number(param, dtype)
-            return self._numbers((), dtype, None).item()
-        return self._draw(self._casts.get(param, param.ty), self._bounds.get(param))
+                return self._number(param, dtype, self._accepted((place,)))
+            return self._numbers((), dtype, (place,)).item()
+        return self._draw(self._casts.get(param, param.ty), (place,))
 
-    def _draw(self, ty: relax.Type, bound: Any) -> Any:
+    def _accepted(self, path: Path) -> Accepted | None:
+        """The values that the parameter, or the field of it, may have; None: all."""
+        known = self._ranges.get(path)
+        found = [] if known is None else [known]
+        for demand in self._demands.get(path, ()):
+            found += demand.accepted(self._known_size)
+        return functools.reduce(lambda a, b: b.and_(a), found) if found else None
+
+    def _known_size(self, dim: Any) -> int | None:
+        """The size of a dimension that the parameters tell."""
+        defined = all(
+            var in self._dims or any(var.same_as(other) for other in self._of_types)
+            for var in nodes(dim, tirx.Var)
+        )
+        try:
+            return self._size(dim) if defined else None
+        except Unsupported:
+            return None
+
+    def _draw(self, ty: relax.Type, path: Path) -> Any:
         if isinstance(ty, relax.TupleType):
-            return tuple(self._draw(field, None) for field in ty.fields)
+            return tuple(self._draw(field, (*path, i)) for i, field in enumerate(ty.fields))
         if isinstance(ty, relax.ShapeType):
             if ty.values is None:
                 return tuple(self._any_size() for _ in range(max(ty.ndim, 0)))
@@ -142,16 +188,20 @@ class _Drawing:
             else:
                 shape = tuple(self._any_size() for _ in range(2 if ty.ndim < 0 else ty.ndim))
             dtype = str(ty.dtype) if ty.dtype is not None else self._common_dtype
-            return self._numbers(shape, dtype_of(dtype), bound)
+            return self._numbers(shape, dtype_of(dtype), path)
         if isinstance(ty, tirx.BufferType):
             shape = tuple(map(self._extent, (*ty.shape, *lanes_of(ty.dtype))))
-            return self._numbers(shape, dtype_of(scalar_of(ty)), bound)
+            return self._numbers(shape, dtype_of(scalar_of(ty)), path)
         if isinstance(ty, relax.AnyType):
-            return self._numbers((self._any_size(),), dtype_of("float32"), bound)
+            return self._numbers((self._any_size(),), dtype_of("float32"), path)
         raise Unsupported(f"parameter of type {type(ty).__name__}")
 
-    def _number(self, param: relax.Var, dtype: Any) -> int:
+    def _number(self, param: relax.Var, dtype: Any, accepted: Accepted | None) -> int:
         """An integer that is a parameter; every second draw it suits as a size."""
+        if accepted is not None and accepted.is_index and param not in self._dims:
+            low, high = _ends(accepted, dtype)
+            self._dims[param] = int(self._rng.integers(low, high + 1))
+            return self._dims[param]
         suits = self._kind in (Kind.WHOLE, Kind.POSITIVE) or self._seed // len(Kind) % 2 == 1
         if suits or param in self._dims or any(param.same_as(dim) for dim in self._of_types):
             return self._size(param)
@@ -215,7 +265,7 @@ class _Drawing:
 
     # Numbers
 
-    def _numbers(self, shape: tuple[int, ...], dtype: Any, bound: Any) -> Any:
+    def _numbers(self, shape: tuple[int, ...], dtype: Any, path: Path) -> Any:
         short = is_short_integer(dtype)
         if short and math.prod(shape) > 1:
             raise Unsupported(f"a parameter of {dtype}, of which a byte holds several")
@@ -224,11 +274,37 @@ class _Drawing:
             raise TooLarge(f"arguments of more than {MOST} elements")
         if dtype == np.bool_ or short:
             template = "rng.integers(0, 2, shape)"
-        elif dtype.kind in "iu":
-            template = self._integers(dtype, bound)
         else:
-            template = self._floats(dtype)
+            template = self._template(shape, dtype, self._accepted(path))
         return random(template, self._rng, shape, dtype)
+
+    def _template(self, shape: tuple[int, ...], dtype: Any, accepted: Accepted | None) -> str:
+        """The expression for random numbers of the kind that are accepted."""
+        whole = dtype.kind in "iu"
+        if whole and accepted is not None and accepted.is_index:
+            return self._indices(shape, dtype, accepted)
+        template = self._integers(dtype) if whole else self._floats(dtype)
+        return template if accepted is None else within(template, accepted, shape)
+
+    def _indices(self, shape: tuple[int, ...], dtype: Any, accepted: Accepted) -> str:
+        """Integers of the whole range: which one it is does not matter to an operator."""
+        low, high = _ends(accepted, dtype)
+        distinct = _distinct(accepted, shape)
+        match self._kind:
+            case Kind.OUTSIDE:
+                info = np.iinfo(dtype)
+                near = [end + x for end in (low, high) for x in (-2, -1, 0, 1, 2)]
+                near = [x for x in near if int(info.min) <= x <= int(info.max)]
+                return f"rng.choice({near}, shape)"
+            case _ if distinct:
+                return distinct
+            case Kind.BOUNDARY | Kind.ENDS | Kind.SPECIAL:
+                return f"rng.choice({[low, high]}, shape)"
+            case Kind.NEGATIVE if low < 0:
+                high = -1
+            case Kind.POSITIVE if high > 0:
+                low = max(low, 0)
+        return f"rng.integers({low}, {high + 1}, shape)"
 
     def _floats(self, dtype: Any) -> str:
         match self._kind:
@@ -277,9 +353,7 @@ class _Drawing:
         ends = ((most, most - 1), (least, most), (most, least + 1))
         return [least, most] if draw == 0 else list(ends[turn % len(ends)])
 
-    def _integers(self, dtype: Any, bound: Any) -> str:
-        if bound is not None:
-            return f"rng.integers(0, {max(1, self._size(bound))}, shape)"
+    def _integers(self, dtype: Any) -> str:
         signed = dtype.kind == "i"
         match self._kind:
             case Kind.POSITIVE:
@@ -303,6 +377,41 @@ class _Drawing:
                     few += [int(info.min), int(info.max)]
                 return f"rng.choice({few}, shape)"
         return f"rng.integers({-3 if signed else 0}, 4, shape)"
+
+
+def _ends(accepted: Accepted, dtype: Any) -> tuple[int, int]:
+    """The least and the largest integer that are accepted; of an empty axis 0 and 0."""
+    info = np.iinfo(dtype)
+    low = max(int(info.min), math.ceil(accepted.low))
+    return low, max(low, min(int(info.max), math.floor(accepted.high)))
+
+
+def _distinct(accepted: Accepted, shape: tuple[int, ...]) -> str | None:
+    """Numbers that differ along an axis; None where there are not so many, or they need not."""
+    axis = accepted.axis
+    if accepted.form is not Form.DISTINCT or math.prod(shape) > LARGE:
+        return None
+    if not -len(shape) <= axis < len(shape) or shape[axis] > accepted.high - accepted.low + 1:
+        return None
+    return f"({int(accepted.low)} + np.argsort(rng.random(shape), axis={axis}))"
+
+
+def within(template: str, accepted: Accepted, shape: tuple[int, ...]) -> str:
+    """The same numbers, those that are not accepted replaced by the nearest ones.
+
+    Args:
+        template: an expression of numbers of any kind.
+    """
+    small = len(shape) > 0 and math.prod(shape) <= LARGE
+    match accepted.form:
+        case Form.NONZERO:
+            return f"(lambda x: np.where(x == 0, 1, x))({template})"
+        case Form.INCREASING if small:
+            return "np.cumsum(rng.integers(1, 3, shape), -1)"
+        case Form.DISTRIBUTION if small:
+            return "(np.arange(shape[-1]) == rng.integers(0, shape[-1], (*shape[:-1], 1)))"
+    ends = [end if math.isfinite(end) else None for end in (accepted.low, accepted.high)]
+    return template if ends == [None, None] else f"np.clip({template}, {ends[0]}, {ends[1]})"
 
 
 def _numbers_of(kind: Kind, bits: int, *, counts: bool) -> list[int]:
@@ -360,50 +469,3 @@ def _casts(func: relax.Function | tirx.PrimFunc) -> dict[relax.Var, relax.Type]:
             if isinstance(binding, relax.MatchCast) and binding.value in unknown:
                 casts.setdefault(binding.value, binding.ty)
     return casts
-
-
-# Indices
-
-_INDEXED: Mapping[str, tuple[int, int]] = {
-    "relax.take": (0, 1),
-    "relax.gather_elements": (0, 1),
-    "relax.gather_nd": (0, 1),
-    "relax.scatter_elements": (0, 1),
-    "relax.scatter_nd": (0, 1),
-    "relax.one_hot": (-1, 0),
-}
-"""Which operand is read or written, and which one holds the indices."""
-
-
-def _index_bounds(func: relax.Function | tirx.PrimFunc) -> dict[relax.Var, Any]:
-    """The sizes that parameters stay below because operators use them as indices."""
-    bounds: dict[relax.Var, Any] = {}
-    whole = {
-        param
-        for param in func.params
-        if isinstance(param.ty, relax.TensorType) and "int" in str(param.ty.dtype)
-    }
-    if not whole:
-        return bounds
-    for call in calls_of(func):
-        places = _INDEXED.get(str(getattr(call.op, "name", "")))
-        if places is None or call.args[places[1]] not in whole:
-            continue
-        bound = _bound(call, places[0])
-        if bound is not None:
-            bounds.setdefault(call.args[places[1]], bound)
-    return bounds
-
-
-def _bound(call: relax.Call, place: int) -> Any:
-    if place < 0:
-        return tirx.IntImm("int64", int(call.attrs.depth))
-    shape = getattr(call.args[place].ty, "shape", None)
-    if not isinstance(shape, relax.ShapeExpr) or not shape.values:
-        return None
-    axis = getattr(call.attrs, "axis", None)
-    dims = list(shape.values)
-    if axis is not None:  # type inference does not check that of every operator
-        return dims[int(axis)] if -len(dims) <= int(axis) < len(dims) else None
-    # Without an axis indices go along several ones; the smallest bounds them all.
-    return functools.reduce(ir.Min, dims)

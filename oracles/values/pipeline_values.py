@@ -93,7 +93,7 @@ def _of_values(
         abstain(inventory.TIMED_OUT)
         return None
     if not any(e.promised for e in expected):
-        abstain(inventory.NOT_EXECUTED, "it is built, and no result is known to compare with")
+        _abstain(mod)
     for e, value, wrong in _wrong(mod, expected, actual, pipeline):
         if e.kind is Kind.EMPTY and unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
             continue
@@ -115,6 +115,17 @@ def _of_values(
             violation = Violation(title, f"{e.function}: {wrong}", key)
         return violation.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
     return None
+
+
+def _abstain(mod: tvm.IRModule) -> None:
+    """Log why the values of a build are not compared."""
+    known = given(mod).expectations
+    names = (str(gvar.name_hint) for gvar, _ in entries(mod))
+    undefined = next(filter(None, map(known.no_arguments, names)), None)
+    if undefined is not None:
+        abstain(inventory.NO_ARGUMENTS, f"it is built; {undefined}")
+    else:
+        abstain(inventory.NOT_EXECUTED, "it is built, and no result is known to compare with")
 
 
 def _is_accident(e: Expectation, wrong: str, unwritten: _Unwritten) -> bool:

@@ -71,6 +71,7 @@ def sides(
     # A function that becomes private, as it may, is not called from outside any more.
     uncalled = _private_functions(after) if runs.exempt("functions") else set()
     why = "no public function of the module computes something that the pass has changed"
+    undefined: str | None = None
     found = False
     for gvar, _ in entries(runs.mod):
         name = str(gvar.name_hint)
@@ -87,7 +88,10 @@ def sides(
             found = True
             yield e, _in_result(after, rule, e)
         why = expected.why_not(name) or why
-    if not found:
+        undefined = undefined or expected.no_arguments(name)
+    if not found and undefined is not None:
+        abstain(inventory.NO_ARGUMENTS, undefined)
+    elif not found:
         abstain(inventory.NOT_CALLED, why)
 
 

@@ -18,8 +18,12 @@ from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.session.checking import check_module
+from relaxfuzz.fuzz.session.silences import main_reason
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.oracles.check import BUILDS
+from relaxfuzz.oracles.silence import inventory
+from relaxfuzz.oracles.silence.log import Answer, Silence
+from relaxfuzz.oracles.silence.rule import SilenceRule
 from relaxfuzz.oracles.tiers import USUAL
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -211,3 +215,18 @@ def test_what_tvms_type_inference_makes_ill_formed_is_a_finding(
     assert "type inference" in {each["pass"] for each in of(events, "finding")}
     reproducer = (tmp_path / "out" / "reproducers").glob("type_inference-*.py")
     assert "relax.analysis.well_formed(Module)" in next(reproducer).read_text()
+
+
+def test_the_table_names_the_reason_that_matters() -> None:
+    """Not that of most passes, which leave the module as it is."""
+    unchanged = Answer("evaluated", *_silent(inventory.UNCHANGED))
+    refused = Answer("evaluated", *_silent(inventory.REJECTION))
+    undefined = Answer("evaluated", *_silent(inventory.NO_ARGUMENTS, "`x` of main: 7 is outside"))
+    assert main_reason([unchanged] * 5) == inventory.UNCHANGED.excuses
+    assert main_reason([unchanged] * 5 + [refused]) == inventory.REJECTION.excuses
+    assert main_reason([unchanged] * 5 + [refused] * 2 + [undefined]) == undefined.silent
+    assert main_reason([Answer("evaluated")]) is None
+
+
+def _silent(rule: SilenceRule, why: str = "") -> tuple[str, tuple[Silence, ...]]:
+    return why or rule.excuses, (Silence(rule.name, why=why),)

@@ -147,7 +147,7 @@ def test_sizes_vary_and_fit_together() -> None:
     assert draw("symbolic", Kind.WHOLE, n=7)[0].shape[0] == 7
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.OUTSIDE])
 def test_indices_are_in_range(kind: Kind) -> None:
     _, indices, number = draw("indexed", kind)
     assert 0 <= indices.min() <= indices.max() < 5

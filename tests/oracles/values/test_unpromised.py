@@ -82,4 +82,6 @@ def test_promised_values_are_compared() -> None:
 def test_a_build_without_a_known_result_is_no_comparison() -> None:
     with answers() as log:
         assert found(case(relax.op.mean, "int8")) == []
-    assert log[ORACLE].silent == "it is built, and no result is known to compare with"
+    silent = log[ORACLE].silent
+    assert silent is not None
+    assert silent.startswith("it is built; no kind of arguments is defined: main: ")

@@ -1,0 +1,259 @@
+"""Arguments that a module accepts: found from its operators, or from what the evaluator refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from relaxfuzz.generators.ops.accepts import Accepted, Form
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence import inventory
+from relaxfuzz.oracles.silence.log import answers
+from relaxfuzz.oracles.values.expectation import Expectation
+from relaxfuzz.oracles.values.expectations import Expectations
+from relaxfuzz.oracles.values.inputs import Kind, drawn
+from relaxfuzz.oracles.violation import Case
+
+from ..snippets import run_snippet
+
+FAULTS = Path(__file__).with_name("value_faults.py")
+
+USUAL = [kind for kind in Kind if kind not in (Kind.EMPTY, Kind.SPECIAL, Kind.OUTSIDE)]
+
+
+@I.ir_module
+class Embedding:
+    """As an importer makes it: the ids are reshaped and cast before they are used."""
+
+    @R.function
+    def main(ids: R.Tensor((2, 3), "int64"), w: R.Tensor((50, 4), "float32")) -> R.Tensor(
+        (2, 3, 4), "float32"
+    ):
+        with R.dataflow():
+            flat = R.reshape(ids, (6,))
+            narrow = R.astype(flat, "int32")
+            rows = R.take(w, narrow, axis=0)
+            whole = R.reshape(rows, (2, 3, 4))
+            out = R.subtract(whole, R.const(1.0, "float32"))
+            R.output(out)
+        return out
+
+
+@I.ir_module
+class Positions:
+    """They are shifted in a private function, and below the bound in the sum only."""
+
+    @R.function
+    def main(x: R.Tensor((8, 4), "float32"), start: R.Tensor((), "int64")) -> R.Tensor(
+        (3, 4), "float32"
+    ):
+        cls = Positions
+        out: R.Tensor((3, 4), "float32") = cls.rows(x, start)
+        return out
+
+    @R.function(private=True)
+    def rows(x: R.Tensor((8, 4), "float32"), first: R.Tensor((), "int64")) -> R.Tensor(
+        (3, 4), "float32"
+    ):
+        places = R.add(first, R.const(np.array([0, 2, 5]), "int64"))
+        return R.take(x, places, axis=0)
+
+
+def calls(mod: tvm.IRModule, kinds: list[Kind]) -> list[Expectation]:
+    return list(Expectations(mod).of("main", kinds=kinds))
+
+
+@pytest.mark.parametrize("stage", [Stage.RAW, Stage.LEGALIZED, Stage.FUSED])
+@pytest.mark.parametrize("mod", [Embedding, Positions], ids=["embedding", "positions"])
+def test_indices_suit_at_every_stage(mod: tvm.IRModule, stage: Stage) -> None:
+    assert [e.kind for e in calls(advance(mod, stage), USUAL)] == USUAL
+
+
+def test_indices_are_of_the_whole_axis() -> None:
+    ids = np.concatenate([e.args[0].ravel() for e in calls(Embedding, USUAL)])
+    assert {0, 49} <= set(ids)
+    assert len(set(ids)) > 15
+
+
+def test_the_same_call_draws_the_same() -> None:
+    for one, other in zip(calls(Positions, USUAL), calls(Positions, USUAL), strict=True):
+        np.testing.assert_array_equal(one.args[1], other.args[1], strict=True)
+
+
+def test_a_pass_that_changes_values_behind_indices_is_caught() -> None:
+    case = Case(Embedding, (PassCall("swaps_operands()", factory=f"{FAULTS}:swaps_operands"),))
+    (violation,) = check(case, oracles=["evaluated"])
+    assert "other values" in violation.title
+    with pytest.raises(AssertionError):
+        run_snippet("evaluated", case)
+    assert check(Case(Embedding, (PassCall("LegalizeOps()"),)), oracles=["evaluated"]) == []
+
+
+def single(call: Any, *types: Any) -> tvm.IRModule:
+    """A module of one call."""
+    bb = relax.BlockBuilder()
+    params = [relax.Var(f"p{place}", ty) for place, ty in enumerate(types)]
+    with bb.function("main", params):
+        bb.emit_func_output(bb.emit(call(*params)))
+    return bb.get()
+
+
+FLOAT, MATRIX = R.Tensor((5, 6), "float32"), R.Tensor((3, 6), "float32")
+WHOLE = R.Tensor((3, 6), "int64")
+
+SINGLES = {
+    "gather_elements": (lambda x, i: relax.op.gather_elements(x, i, 0), FLOAT, WHOLE),
+    "gather_nd": (relax.op.gather_nd, FLOAT, R.Tensor((7, 2), "int64")),
+    "scatter_elements": (
+        lambda x, i, u: relax.op.scatter_elements(x, i, u, 0, "update"),
+        *(FLOAT, WHOLE, MATRIX),
+    ),
+    "scatter_nd": (
+        lambda x, i, u: relax.op.scatter_nd(x, i, u, "update"),
+        *(FLOAT, R.Tensor((4, 1), "int64"), R.Tensor((4, 6), "float32")),
+    ),
+    "index_put": (
+        lambda x, i, v: relax.op.index_put(x, (i,), v),
+        *(R.Tensor((5,), "float32"), R.Tensor((4,), "int64"), R.Tensor((4,), "float32")),
+    ),
+    "reverse_sequence": (
+        lambda x, n: relax.op.reverse_sequence(x, n, 1, 0),
+        *(MATRIX, R.Tensor((3,), "int64")),
+    ),
+    "bucketize": (relax.op.bucketize, R.Tensor((4,), "int64"), R.Tensor((5,), "int64")),
+    "floor_divide": (relax.op.floor_divide, WHOLE, WHOLE),
+    "left_shift": (relax.op.left_shift, R.Tensor((8,), "int8"), R.Tensor((8,), "int8")),
+    "rsqrt": (lambda x: relax.op.rsqrt(relax.op.reshape(x, (30,))), FLOAT),
+    "nll_loss": (
+        lambda x, t, w: relax.op.nn.nll_loss(x, t, w),
+        *(FLOAT, R.Tensor((5,), "int64"), R.Tensor((6,), "float32")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SINGLES)
+def test_operands_suit_their_operator(name: str) -> None:
+    mod = single(*SINGLES[name])
+    # Products and sums of extremes may overflow for other reasons.
+    kinds = [Kind.WHOLE, Kind.BOUNDARY, Kind.FRACTION, Kind.NEGATIVE]
+    assert [e.kind for e in calls(mod, kinds)] == kinds
+
+
+def test_probabilities_add_up() -> None:
+    probabilities, rows = R.Tensor((2, 4), "float32"), R.Tensor((5, 1), "int64")
+    mod = single(
+        relax.op.multinomial_from_uniform, probabilities, R.Tensor((5, 1), "float32"), rows
+    )
+    for e in calls(mod, [Kind.WHOLE, Kind.POSITIVE, Kind.NEGATIVE]):
+        assert (e.args[0].sum(axis=-1) == 1).all()
+        assert set(e.args[2].ravel()) <= {0, 1}
+    assert len(calls(mod, [Kind.WHOLE, Kind.POSITIVE, Kind.NEGATIVE])) == 3
+
+
+def test_what_the_module_guards_is_not_narrowed() -> None:
+    """A pass may drop the guard."""
+    one = relax.const(1, "int64")
+    zero = relax.const(0, "int64")
+
+    def guarded(x: Any, y: Any) -> Any:
+        safe = relax.op.where(relax.op.equal(y, zero), one, y)
+        return relax.op.floor_divide(x, safe)
+
+    (e,) = calls(single(guarded, WHOLE, WHOLE), [Kind.WHOLE])
+    assert (e.args[1] == 0).any()
+
+    def clipped(x: Any, i: Any) -> Any:
+        return relax.op.take(x, relax.op.clip(i, 0, 4), axis=0)
+
+    (e,) = calls(single(clipped, FLOAT, R.Tensor((9,), "int64")), [Kind.WHOLE])
+    assert e.args[1].min() < 0
+
+
+def test_indices_that_count_from_the_end_or_are_clipped() -> None:
+    whole = R.Tensor((20,), "int64")
+    mod = single(lambda x, i: relax.op.index_tensor(x, (i,)), FLOAT, whole)
+    negative = calls(mod, [Kind.NEGATIVE])[0].args[1]
+    assert (negative.min(), negative.max()) == (-5, -1)
+    mod = single(lambda x, i: relax.op.take(x, i, axis=0, mode="clip"), FLOAT, whole)
+    indices = calls(mod, [Kind.FRACTION])[0].args[1]
+    assert indices.max() > 5
+
+
+def test_one_kind_goes_outside() -> None:
+    (_, indices) = drawn(
+        single(lambda x, i: relax.op.take(x, i, axis=0), FLOAT, R.Tensor((64,), "int64"))["main"],
+        Kind.OUTSIDE,
+    )
+    assert set(indices) == {-2, -1, 0, 1, 2, 3, 4, 5, 6}
+    one_hot = single(lambda i: relax.op.one_hot(i, 1.0, 0.0, 4, -1), R.Tensor((64,), "int64"))
+    (e,) = calls(one_hot, [Kind.OUTSIDE])
+    assert {-2, 5} <= set(e.args[0])
+    assert calls(single(relax.op.add, FLOAT, FLOAT), [Kind.OUTSIDE]) == []
+
+
+@I.ir_module
+class IndexBuffer:
+    @T.prim_func
+    def main(
+        A: T.Buffer((8, 4), "float32"),
+        B: T.Buffer((3,), "int64"),
+        C: T.Buffer((3, 4), "float32"),
+        D: T.Buffer((3,), "int64"),
+    ):
+        for i, j in T.grid(3, 4):
+            C[i, j] = A[B[i] + T.int64(2), j] + T.Cast("float32", D[i])
+
+
+def test_index_buffers_of_prim_funcs() -> None:
+    found = calls(IndexBuffer, [Kind.WHOLE, Kind.BOUNDARY, Kind.FRACTION, Kind.POSITIVE])
+    assert len(found) == 4
+    assert all(e.args[1].min() >= -2 and e.args[1].max() < 6 for e in found)
+    assert np.abs(found[2].args[3]).max() > 2**20  # no index: as large as before
+
+
+@I.ir_module
+class Hopeless:
+    @R.function
+    def main(x: R.Tensor((5,), "float32"), ids: R.Tensor((3,), "int64")) -> R.Tensor(
+        (3,), "float32"
+    ):
+        with R.dataflow():
+            far = R.add(ids, R.const(7, "int64"))
+            clipped = R.clip(far, 7, 9)
+            out = R.take(x, clipped)
+            R.output(out)
+        return out
+
+
+def test_a_module_without_arguments_names_the_parameter() -> None:
+    with answers() as log:
+        assert check(Case(Hopeless, (PassCall("LegalizeOps()"),)), oracles=["evaluated"]) == []
+    answer = log["evaluated"]
+    assert answer.rule is inventory.NO_ARGUMENTS
+    assert answer.silent is not None
+    assert answer.silent.startswith("no kind of arguments is defined: `ids` of main: ")
+    assert answer.silent.endswith(" is outside of 0 to 4, operand 1 of relax.take")
+
+
+def test_a_module_without_arguments_has_no_values_of_builds() -> None:
+    with answers() as log:
+        check(Case(Hopeless, (), "default"), oracles=["executed-by-pipeline"])
+    silent = log["executed-by-pipeline"].silent
+    assert silent is not None
+    assert "no kind of arguments is defined: `ids` of main" in silent
+
+
+def test_ranges_of_two_operators_are_combined() -> None:
+    assert Accepted(0, 9).and_(Accepted(-3, 4)) == Accepted(0, 4)
+    assert Accepted(0, 4).and_(Accepted(form=Form.NONZERO)) == Accepted(0, 4, Form.NONZERO)
+    assert Accepted(5, 9).and_(Accepted(0, 2)) == Accepted(0, 2)
