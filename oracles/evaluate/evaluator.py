@@ -104,6 +104,8 @@ class Evaluator:
     ) -> None:
         self.promised = promised
         self.valued = valued
+        self.partial = False
+        """A value on the way was not promised, and nothing was computed from it."""
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """Whether tensors may change after they are made."""
         self.watch = watch

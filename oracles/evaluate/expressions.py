@@ -11,14 +11,15 @@ from tvm import relax
 from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
-from ..errors import NoResult, Undefined, Unsupported
+from ...generators.ops import table
+from ..errors import NoResult, Undefined, Unpromised, Unsupported
 from ..inspect import nodes
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
 from .effects import packed_effect
 from .frame import Frame, Visit
 from .matching import match, settle
-from .memory import KILLED, MEMORY
+from .memory import MEMORY, Lost
 from .operators import operator
 from .poison import fresh
 
@@ -35,7 +36,11 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
                 value = frame.value(bound)
             except NoResult as error:
                 error.calls.append(bound)
-                raise
+                if not _may_be_unused(bound, error):
+                    raise
+                env[hash(binding.var)] = Lost(error.with_traceback(None))
+                frame.evaluator.partial = True
+                continue
             if type(binding) is relax.MatchCast:
                 match(frame, binding.ty, value)
                 if frame.pending:
@@ -47,6 +52,17 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
     return frame.value(expr.body)
 
 
+def _may_be_unused(bound: Any, error: NoResult) -> bool:
+    """A value that is not promised, and no behaviour that is undefined: it only matters to what is
+    computed from it."""
+    if type(error) is not Unpromised:
+        return False
+    if type(bound) is relax.Call:
+        record = table.get(bound.op.name.removeprefix("relax.")) if type(bound.op) is Op else None
+        return record is not None and record.pure
+    return isinstance(bound, relax.Var | relax.Tuple | relax.TupleGetItem)
+
+
 def _is_allocation(expr: Any) -> bool:
     """Memory that nothing has been written to yet: it has no value to report."""
     return type(expr) is relax.Call and type(expr.op) is Op and "alloc" in expr.op.name
@@ -56,8 +72,8 @@ def _variable(frame: Frame, expr: relax.Var) -> Any:
     value = frame.env.get(hash(expr), _MISSING)
     if value is _MISSING:
         raise Unsupported(f"variable {expr.name} without a value")
-    if value is KILLED:
-        raise Undefined(f"{expr.name} is used after it was killed")
+    if type(value) is Lost:
+        raise value.error or Undefined(f"{expr.name} is used after it was killed")
     evaluator = frame.evaluator
     if evaluator.updated and any(value is array for array in evaluator.updated):
         evaluator.misused = True

@@ -31,6 +31,8 @@ class Host(Protocol):
     """Operands for which an operator promises nothing have no result."""
     valued: bool
     """Where an operator has no value for its operands, the evaluation ends."""
+    partial: bool
+    """An operator has had no result, as far as that is not used."""
     written: list[Any]
     """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
     effects: list[Effect] | None

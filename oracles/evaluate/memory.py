@@ -16,12 +16,21 @@ from tvm import relax
 from tvm.ir import Call
 
 from ..dtypes import dtype_of
-from ..errors import Undefined, Unsupported
+from ..errors import NoResult, Undefined, Unsupported
 from .frame import Frame
 from .packed import packed
 from .poison import poisoned
 
-KILLED: Final = object()
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lost:
+    """Stands for the value of a variable that has none."""
+
+    error: NoResult | None = None
+    """Raised for a use; None: the variable was killed."""
+
+
+KILLED: Final = Lost()
 """The value of a variable that was killed."""
 
 

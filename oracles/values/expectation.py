@@ -56,6 +56,8 @@ class Expectation:
     order may differ."""
     finite: bool = True
     """No NaN and no infinity comes up on the way."""
+    partial: bool = False
+    """A value on the way is not promised, and the result does not depend on it."""
     promised: bool = True
     """False where the record of an operator promises no result for its operands: what comes is not
     compared, but something must come."""

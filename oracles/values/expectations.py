@@ -70,6 +70,8 @@ class Expectations:
         rule: Rule | None = None,
         kinds: Sequence[Kind] = tuple(Kind),
         journal: Journal = silent,
+        *,
+        partial: bool = False,
     ) -> Iterator[Expectation]:
         """Calls of a function that the evaluator knows.
 
@@ -79,6 +81,8 @@ class Expectations:
             rule: may choose other arguments.
             kinds: of arguments, in the order in which they are tried.
             journal: is told before each evaluation.
+            partial: calls that compute something undefined that their results do not depend on,
+                too.
         """
         own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
         for kind in kinds:
@@ -89,7 +93,8 @@ class Expectations:
                     self._known[name, kind] = self._made(name, rule, kind, journal)
                 made = self._known[name, kind]
             if made is not None:
-                yield made
+                if partial or not made.partial:
+                    yield made
             elif (name, kind) in self._too_large:
                 omit("values in NumPy")
             elif (why := self._why_not.get((name, kind))) is not None:
@@ -244,6 +249,7 @@ class Expectations:
             return None
         made = Expectation(self._mod, name, args, result, kind)
         made.finite = usual
+        made.partial = evaluator.partial
         made.promised = promised
         return made
 

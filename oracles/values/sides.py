@@ -50,7 +50,7 @@ def rule_of(runs: PassRuns, *, unchanged: bool = False) -> Rule | None:
 
 
 def sides(
-    runs: PassRuns, *, unchanged: bool = False, valueless: bool = False
+    runs: PassRuns, *, unchanged: bool = False, valueless: bool = False, partial: bool = False
 ) -> Iterator[tuple[Expectation, Expectation]]:
     """Calls of the functions that the pass has changed, or whose callees it has, on both sides.
 
@@ -59,6 +59,7 @@ def sides(
     Args:
         unchanged: of all functions.
         valueless: calls of which no value is known, too.
+        partial: calls that compute something undefined that their results do not depend on, too.
     """
     rule = rule_of(runs, unchanged=unchanged)
     if rule is None:
@@ -77,7 +78,8 @@ def sides(
         name = str(gvar.name_hint)
         if not rule.applies(name) or name in uncalled or expected.reached(name) <= kept:
             continue
-        for e in itertools.islice(expected.of(name, rule, kinds, runs.step), most):
+        calls = expected.of(name, rule, kinds, runs.step, partial=partial)
+        for e in itertools.islice(calls, most):
             if _comparable(runs, e):
                 found = True
                 runs.step("evaluate the result")

@@ -257,3 +257,36 @@ def test_ranges_of_two_operators_are_combined() -> None:
     assert Accepted(0, 9).and_(Accepted(-3, 4)) == Accepted(0, 4)
     assert Accepted(0, 4).and_(Accepted(form=Form.NONZERO)) == Accepted(0, 4, Form.NONZERO)
     assert Accepted(5, 9).and_(Accepted(0, 2)) == Accepted(0, 2)
+
+
+@I.ir_module
+class Unused:
+    """The remainder by 0 is promised nowhere; nothing is computed from it that is a result."""
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        with R.dataflow():
+            rest = R.floor_mod(x, R.const(0.0, "float32"))
+            less = R.negative(rest)  # noqa: F841
+            out = R.subtract(x, R.const(1.0, "float32"))
+            R.output(out)
+        return out
+
+
+def test_what_no_result_depends_on_may_be_unpromised() -> None:
+    case = Case(Unused, (PassCall("swaps_operands()", factory=f"{FAULTS}:swaps_operands"),))
+    (violation,) = check(case, oracles=["evaluated"])
+    assert "other values" in violation.title
+    assert check(Case(Unused, (PassCall("DeadCodeElimination()"),)), oracles=["evaluated"]) == []
+
+
+def test_the_vm_is_not_asked_to_compute_it() -> None:
+    known = Expectations(Unused)
+    assert known.all() == []
+    assert all(e.partial for e in known.of("main", partial=True))
+    assert next(known.of("main", partial=True)) is not None
+
+
+def test_a_result_that_is_unpromised_is_not_compared() -> None:
+    mod = single(lambda x: relax.op.floor_mod(x, relax.const(0.0, "float32")), FLOAT)
+    assert list(Expectations(mod).of("main", partial=True)) == []
