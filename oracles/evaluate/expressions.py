@@ -12,7 +12,7 @@ from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
 from ...generators.ops import table
-from ..errors import NoResult, Undefined, Unpromised, Unsupported
+from ..errors import NoResult, NoValue, Undefined, Unpromised, Unsupported
 from ..inspect import nodes
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
@@ -55,7 +55,7 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
 def _may_be_unused(bound: Any, error: NoResult) -> bool:
     """A value that is not promised, and no behaviour that is undefined: it only matters to what is
     computed from it."""
-    if type(error) is not Unpromised:
+    if not isinstance(error, Unpromised) or isinstance(error, NoValue):
         return False
     if type(bound) is relax.Call:
         record = table.get(bound.op.name.removeprefix("relax.")) if type(bound.op) is Op else None

@@ -17,6 +17,7 @@ from ..evaluate import Evaluator
 from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes
+from ..liveness import live_variables
 from ..silence import inventory
 from ..silence.inventory import RULES, of_error
 from ..silence.log import Silence, is_loud, note, omit
@@ -174,6 +175,14 @@ class Expectations:
             self._reached[name] = frozenset(found)
         return self._reached[name]
 
+    def _depends_on_none(self, name: str, variables: set[int]) -> bool:
+        """The result of a Relax function does not depend on variables with these hashes."""
+        if not isinstance(self._mod[name], relax.Function):
+            return False
+        funcs = [self._mod[one] for one in self.reached(name)]
+        live = (live_variables(func) for func in funcs if isinstance(func, relax.Function))
+        return all(map(variables.isdisjoint, live))
+
     def _made(
         self, name: str, rule: Rule | None, kind: Kind, journal: Journal
     ) -> Expectation | None:
@@ -211,11 +220,11 @@ class Expectations:
         nonfinite = self._all_nonfinite(name)
         if kind is Kind.SPECIAL and not nonfinite:
             return None
-        usual = True
+        odd: set[int] = set()
 
         def watch(var: relax.Var, value: Any) -> None:
-            nonlocal usual
-            usual = usual and (callable(value) or finite(value))
+            if not (callable(value) or finite(value)):
+                odd.add(hash(var))
 
         try:
             if kind is Kind.EMPTY and not (_has_symbolic_sizes(func) or _has_numbers(func)):
@@ -243,13 +252,15 @@ class Expectations:
             return None
         if evaluator.misused and self._excused(inventory.MISUSED, name, kind):
             return None
+        unused = bool(odd) and self._depends_on_none(name, odd)
+        usual = not odd or unused
         if not (usual or nonfinite) and self._excused(inventory.NOT_FINITE, name, kind):
             return None
         if any(callable(leaf) for _, leaf in leaves(result)):
             return None
         made = Expectation(self._mod, name, args, result, kind)
         made.finite = usual
-        made.partial = evaluator.partial
+        made.partial = evaluator.partial or unused
         made.promised = promised
         return made
 

@@ -280,6 +280,32 @@ def test_what_no_result_depends_on_may_be_unpromised() -> None:
     assert check(Case(Unused, (PassCall("DeadCodeElimination()"),)), oracles=["evaluated"]) == []
 
 
+@I.ir_module
+class Infinite:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        with R.dataflow():
+            huge = R.exp(R.const(1000.0, "float32"))
+            peak = R.maximum(huge, x)  # noqa: F841
+            out = R.subtract(x, R.const(1.0, "float32"))
+            R.output(out)
+        return out
+
+    @R.function
+    def uses_it(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        with R.dataflow():
+            huge = R.exp(R.const(1000.0, "float32"))
+            out = R.maximum(huge, x)
+            R.output(out)
+        return out
+
+
+def test_infinity_matters_only_where_it_is_used() -> None:
+    known = Expectations(Infinite)
+    assert [e.partial for e in known.of("main", kinds=[Kind.WHOLE], partial=True)] == [True]
+    assert list(known.of("uses_it", kinds=[Kind.WHOLE], partial=True)) == []
+
+
 def test_the_vm_is_not_asked_to_compute_it() -> None:
     known = Expectations(Unused)
     assert known.all() == []
