@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..system.limits import cores
+from ..user_input.errors import parse_budget
 from .app import command
 from .options import (
     OUT,
@@ -53,6 +54,14 @@ def check(
             show_default=False,
         ),
     ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="The time of the whole command (30s, 10m). The default build and its passes come "
+            "first; checks that it does not suffice for are listed.",
+        ),
+    ] = "60s",
     workers: Workers = None,
     oracle: Oracles = None,
     out: Out = OUT,
@@ -68,6 +77,7 @@ def check(
     from ..process.local_pool import LocalPool
     from ..system.environment import HERE
 
+    seconds = parse_budget(budget)
     environment, everything = HERE, False
     if loud:
         from ..session.silences import lifts_known, loud_environment, loud_rules
@@ -95,4 +105,5 @@ def check(
                 update=known_update,
             ),
             as_json=json,
+            seconds=seconds,
         )

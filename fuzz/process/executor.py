@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
@@ -86,6 +87,44 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Kill all running jobs; no process is left behind."""
+
+
+class Stoppable:
+    """The jobs that one command gives to an executor, which can be ended together."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._stopped = False
+        self._ids: list[int] = []
+        self._lock = threading.Lock()
+
+    @property
+    def workers(self) -> int:
+        """See `Executor`."""
+        return self._executor.workers
+
+    def members(self) -> tuple[Member, ...]:
+        """See `Executor`."""
+        return self._executor.members()
+
+    def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
+        """See `Executor`."""
+        with self._lock:
+            if self._stopped:
+                raise ExecutorError("the jobs of this command have been ended")
+            self._ids.append(self._executor.submit(job, sink, limits=limits))
+            return self._ids[-1]
+
+    def cancel(self, id: int) -> None:
+        """See `Executor`."""
+        self._executor.cancel(id)
+
+    def close(self) -> None:
+        """End all jobs, and take no more; the executor stays."""
+        with self._lock:
+            self._stopped = True
+            for id in self._ids:
+                self._executor.cancel(id)
 
 
 def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died:

@@ -27,18 +27,20 @@ from ...oracles.check import BUILDS
 from ...oracles.composition import contract_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import BUILT, PIPELINES, steps
+from ...oracles.silence.inventory import NO_TIME, UNCHANGED
 from ...oracles.silence.log import Answer
 from ...oracles.tiers import ORACLES, compared
+from ...oracles.values import evaluated
 from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
 from ..output.readable import sentence
-from ..output.terminal import columns, counted, results
-from ..process.executor import JobFailed, check_each, checked
+from ..output.terminal import columns, counted, duration, results
+from ..process.executor import Executor, JobFailed, Stoppable, check_each, checked
 from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
 from ..system.scratch import scratch
-from ..user_input.errors import UserError, near
+from ..user_input.errors import UserError, near, parse_budget
 from ..user_input.options import Relaxations
 from ..user_input.read_module import inspect, load
 from ..user_input.stage import Part, parts_of
@@ -50,9 +52,14 @@ from .silences import kept, main_reason, print_kept
 VARIANTS = 6
 """How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
 
-SHARES = 2
-"""Batches of checks for each worker: with more, what the module computes is found out more often;
-with fewer, a worker waits longer for the others at the end."""
+BUDGET = "60s"
+"""The time of the whole command, where the user names none."""
+
+TRIAGE_SHARE = 0.3
+"""The part of the time that is kept to confirm and reduce findings, once there are some."""
+
+ENDING = 0.03
+"""The part of the time that is kept for the end: processes are killed, tables printed."""
 
 TRIAGE_SECONDS = 30.0
 """A user waits for it: `relaxfuzz minimize` reduces further."""
@@ -79,6 +86,7 @@ def check_module(
     out: Path,
     knowns: Choice,
     as_json: bool,
+    seconds: float = parse_budget(BUDGET),
 ) -> int:
     """Check the module of a file, and print what is found; the exit code.
 
@@ -87,11 +95,13 @@ def check_module(
         stage: of the module; None: found from its functions.
         own: the contract of passes of the user's.
         pool: may still be starting.
+        seconds: the time for all of it; checks that it does not suffice for are listed.
 
     Raises:
         UserError: a name is unknown, or the file has no module.
         ExecutorError: the workers cannot be kept alive.
     """
+    clock = _Clock(seconds)
     if pipeline is not None and pipeline not in PIPELINES:
         raise UserError(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
     if pipeline is not None:
@@ -127,8 +137,43 @@ def check_module(
                 made.display.line(f"{spelling} does not apply to this module: {why}")
         if at is None and not calls and pipeline is None:
             _print_stages(parts, made)
-        code = _run(jobs, passed_over, made, named=oracles or ())
+        code = _run(in_order(jobs), passed_over, made, clock, named=oracles or ())
         return code if verdict is None else show(verdict, made, code)
+
+
+class _Clock:
+    """The time of one command."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = time.monotonic()
+
+    @property
+    def left(self) -> float:
+        """Seconds, without those for the end."""
+        return (1 - ENDING) * self._seconds - (time.monotonic() - self._began)
+
+    def is_up(self, *, pending: bool) -> bool:
+        """No more checks are made.
+
+        Args:
+            pending: findings are to be confirmed, which takes time as well.
+        """
+        return self.left <= (min(TRIAGE_SECONDS, TRIAGE_SHARE * self._seconds) if pending else 0.0)
+
+
+def in_order(jobs: Sequence[Check]) -> list[Check]:
+    """First the build that users make, its passes in its order, and those of other pipelines."""
+    there = [name for name in (BUILT, *PIPELINES) if name not in availability.current().pipelines]
+    runs = dict.fromkeys(call.name for name in there for call in steps(name))
+    places = {name: place for place, name in enumerate(runs)}
+
+    def place(job: Check) -> int:
+        if job.pipeline is not None:
+            return -2 if job.pipeline == BUILT else -1
+        return places.get(job.calls[0].name, len(runs))
+
+    return sorted(jobs, key=place)
 
 
 def _named(
@@ -213,6 +258,7 @@ def _run(
     jobs: Sequence[Check],
     passed_over: Mapping[str, str],
     session: Session,
+    clock: _Clock,
     *,
     named: Collection[str],
 ) -> int:
@@ -220,13 +266,16 @@ def _run(
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
     threads = ThreadPoolExecutor(session.pool.workers)
+    executor = Stoppable(session.pool)
     for batch in _batches(jobs, session.pool.workers):
-        threads.submit(_answer, batch, session.pool, answers.put)
-    done = 0
+        threads.submit(_answer, batch, executor, answers.put)
+    left = {id(job): job for job in jobs}
     omitted: Counter[str] = Counter()
     asked: list[tuple[str, Answer]] = []
     pieces = 0
-    while done < len(jobs) and not session.interrupt.stop.is_set():
+    while left and not session.interrupt.stop.is_set():
+        if clock.is_up(pending=session.triage.pending > 0):
+            break
         try:
             job, answer = answers.get(timeout=TICK)
         except queue.Empty:
@@ -242,9 +291,13 @@ def _run(
             for violation in answer.violations:
                 module = job.module if answer.piece is None else answer.piece
                 session.triage.report(_finding(job, module, violation, session))
-        done += 1
-        session.display.progress(f"{done} of {len(jobs)} checks  {_label(job)}")
-    # What is still running is killed when the pool is closed.
+        left.pop(id(job), None)
+        done = len(jobs) - len(left)
+        session.display.progress(
+            f"{done} of {len(jobs)} checks, {duration(max(clock.left, 0))} left  {_label(job)}"
+        )
+    done = len(jobs) - len(left)
+    executor.close()
     threads.shutdown(wait=False, cancel_futures=True)
     seconds = time.monotonic() - began
     for what, checks in omitted.items():
@@ -254,20 +307,22 @@ def _run(
         )
     if pieces:
         session.output.line(f"values compared instead on {counted(pieces, 'small piece')} of it")
-    session.drain(TRIAGE_SECONDS)
+    session.drain(max(0.0, min(TRIAGE_SECONDS, clock.left)))
     session.remember()
-    for event in _events(asked, passed_over) if session.output.as_json else ():
+    unmade = list(map(_label, left.values()))
+    for event in _events(asked, passed_over, unmade) if session.output.as_json else ():
         session.output.emit(event)
     answered = [answer for _, answer in asked]
     code = session.conclude(1, done, seconds, compared=compared(answered), named=named)
     if not session.output.as_json:
         _print_asked(answered, passed_over)
+        _print_values(asked, unmade)
         print_kept(results(), kept(asked))
     return code
 
 
 def _events(
-    asked: Sequence[tuple[str, Answer]], passed_over: Mapping[str, str]
+    asked: Sequence[tuple[str, Answer]], passed_over: Mapping[str, str], unmade: Sequence[str]
 ) -> Iterator[dict[str, object]]:
     """What each oracle did in each check, and which passes were not checked, for programs."""
     for label, answer in asked:
@@ -283,6 +338,8 @@ def _events(
     event = {"event": "asked", "silent": True, "omitted": []}
     for name, why in passed_over.items():
         yield {**event, "pass": name, "oracle": None, "reason": why}
+    for label in unmade:
+        yield {**event, "pass": label, "oracle": None, "reason": NO_TIME.excuses}
     for oracle in _unasked(answer for _, answer in asked):
         yield {**event, "pass": None, "oracle": oracle, "reason": BY_NAME}
 
@@ -317,16 +374,38 @@ def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> Non
         console.print(Text(sentence(text, LONGEST)), soft_wrap=True)
 
 
+def _print_values(asked: Sequence[tuple[str, Answer]], unmade: Sequence[str]) -> None:
+    """Print the passes whose result's values were compared, those whose were not, and the checks
+    that there was no time for."""
+    console = results()
+    by_reason: dict[str, list[str]] = {}
+    for label, answer in asked:
+        unchanged = any(each.rule == UNCHANGED.name for each in answer.silences)
+        if answer.oracle == evaluated.ORACLE.name and not unchanged:
+            by_reason.setdefault(answer.silent or "", []).append(label)
+    both = len(by_reason.get("", ())), sum(map(len, by_reason.values()))
+    if both[1]:
+        console.print(f"values compared for {both[0]} of {both[1]} checks that change the module")
+    lines = {f"values not compared: {why}": labels for why, labels in by_reason.items() if why}
+    if unmade:
+        lines[f"{counted(len(unmade), 'check')} not made, {NO_TIME.excuses} (--budget)"] = [*unmade]
+    for text, labels in lines.items():
+        names = dict.fromkeys(label.partition("(")[0] for label in labels)
+        console.print(Text(sentence(f"{text}: {', '.join(names)}", LONGEST)), soft_wrap=True)
+
+
 def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
-    """Checks that share a process: those of one pass of TVM's; each of the others has its own."""
-    by_module: dict[str, list[Check]] = {}
-    alone: list[Check] = []
+    """Checks that share a process: those of TVM's passes and pipelines, a part for each worker, so
+    that what the module computes is found out seldom. Each of the others has its own."""
+    shared: dict[tuple[object, ...], list[Check]] = {}
+    batches: list[list[Check]] = []
     for job in jobs:
-        shares = len(job.calls) == 1 and job.calls[0].factory is None
-        (by_module.setdefault(job.module, []) if shares else alone).append(job)
-    batches = [[job] for job in alone]
-    for together in by_module.values():
-        count = min(len(together), SHARES * workers)
+        if len(job.calls) > 1 or any(call.factory is not None for call in job.calls):
+            batches.append([job])
+        else:
+            shared.setdefault((job.module, job.oracles, job.named), []).append(job)
+    for together in shared.values():
+        count = min(len(together), workers)
         # Variants of one pass take about as long: each batch gets some of them.
         batches += [together[first::count] for first in range(count)]
     return batches
@@ -335,7 +414,7 @@ def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
 _Answer: TypeAlias = tuple[Check, Checked | Exception]
 
 
-def _answer(batch: Sequence[Check], pool: LocalPool, report: Callable[[_Answer], None]) -> None:
+def _answer(batch: Sequence[Check], pool: Executor, report: Callable[[_Answer], None]) -> None:
     """Report what each check gives, or why there is no answer."""
     first, left = batch[0], iter(batch)
     try:

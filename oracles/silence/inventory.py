@@ -288,6 +288,12 @@ TIMED_OUT = SilenceRule(
     "the build or the VM takes too long",
     "the budget of a check",
 )
+NO_TIME = SilenceRule(
+    "no-time",
+    SilenceKind.BUDGET,
+    "the time of the command was used up before",
+    "`--budget` of `relaxfuzz check`, which lists these checks at its end",
+)
 
 _ALL = [value for value in list(globals().values()) if isinstance(value, SilenceRule)]
 

@@ -16,11 +16,13 @@ from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign import triage
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.session.checking import check_module
+from relaxfuzz.fuzz.session.checking import check_module, in_order
 from relaxfuzz.fuzz.session.silences import main_reason
 from relaxfuzz.fuzz.user_input.options import Relaxations
 from relaxfuzz.oracles.check import BUILDS
+from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence import inventory
 from relaxfuzz.oracles.silence.log import Answer, Silence
 from relaxfuzz.oracles.silence.rule import SilenceRule
@@ -39,7 +41,9 @@ def checked(
     path = tmp_path / "sums.json"
     path.write_text(sums)
 
-    def checked(*passes: str, oracles: tuple[str, ...] | None = None) -> tuple[int, Events]:
+    def checked(
+        *passes: str, oracles: tuple[str, ...] | None = None, seconds: float = 600.0
+    ) -> tuple[int, Events]:
         code = check_module(
             path,
             passes,
@@ -51,6 +55,7 @@ def checked(
             out=tmp_path / "out",
             knowns=Choice(shipped=False),
             as_json=True,
+            seconds=seconds,
         )
         lines = capsys.readouterr().out.splitlines()
         return code, [json.loads(line) for line in lines]
@@ -75,6 +80,25 @@ def test_each_oracle_says_what_it_compared(checked: Callable[..., tuple[int, Eve
     assert "num_input" in (asked["LiftTransformParams", None] or "")
     assert "asked only with --oracle" in asked[None, "executed-on-cuda"]
     assert all(each["silent"] == (each["reason"] is not None) for each in of(events, "asked"))
+
+
+def test_checks_without_time_are_listed_and_nothing_is_compared(
+    checked: Callable[..., tuple[int, Events]],
+) -> None:
+    code, events = checked("Normalize", "LegalizeOps", seconds=1e-6)
+    assert code == 4
+    reasons = {each["pass"]: each["reason"] for each in of(events, "asked") if each["pass"]}
+    assert {"Normalize()", "LegalizeOps()", "default"} <= set(reasons)
+    assert set(reasons.values()) == {"the time of the command was used up before"}
+    assert of(events, "summary")[0]["checks"] == 0
+
+
+def test_the_passes_of_the_default_build_come_first(sums: str) -> None:
+    calls = [PassCall(f"{name}()") for name in ("Normalize", "FuseOps", "LegalizeOps")]
+    jobs = [Check(module=sums, calls=(call,)) for call in calls]
+    jobs += [Check(module=sums, pipeline=name) for name in ("zero", "default")]
+    ordered = [job.pipeline or job.calls[0].name for job in in_order(jobs)]
+    assert ordered == ["default", "zero", "LegalizeOps", "FuseOps", "Normalize"]
 
 
 def test_the_build_that_runs_a_named_pass_is_asked(
