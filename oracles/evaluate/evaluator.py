@@ -16,11 +16,13 @@ from tvm.ir import GlobalVar
 from ...compat import ir
 from ..errors import Mismatch, NoResult, TooLarge, Undefined, Unsupported
 from ..inspect import attr, calls_of, relax_functions
-from ..tensorir import has_callees, linked, translate
+from ..tensorir import Program, has_callees, linked, translate
+from ..tensorir.runtime import PATTERN
 from .effects import Effect
 from .expressions import VISIT
 from .frame import Frame
 from .matching import bind_params
+from .memo import constants, memo
 from .packed import packed
 from .poison import fresh, limited, touch
 
@@ -242,7 +244,7 @@ class Evaluator:
         whole = [_contiguous(arg) for arg in args]
         try:
             if self._prim is None:
-                result = program(*whole)
+                result = _called(program, whole)
             else:
                 unwritten = [i for i, arg in enumerate(args) if fresh(arg)]
                 result = self._prim(func, whole, unwritten, own)
@@ -278,6 +280,24 @@ class Evaluator:
         return self._constants[address]
 
 
+def _called(program: Program, args: list[Any]) -> Any:
+    """What a program gives, after its writes to the arguments.
+
+    What it leaves in them is told by their contents, as long as they do not share memory.
+    """
+    if program.shares(args):
+        return program(*args)
+
+    def run() -> Any:
+        result = program(*args)
+        return result, tuple(args[position].copy() for position in program.writes)
+
+    result, written = memo.value((program, PATTERN.get()), args, run)
+    for position, array in zip(program.writes, written, strict=True):
+        args[position][...] = array
+    return result
+
+
 def _equal(one: Any, other: Any) -> bool:
     """The same values, bit by bit; of functions the same objects."""
     if isinstance(one, tuple | list):
@@ -311,7 +331,7 @@ def _contiguous(value: Any) -> Any:
 
 def _constant(value: Any) -> Any:
     if isinstance(value, tvm.runtime.Tensor):
-        return value.numpy()
+        return constants.array(value)
     if isinstance(value, tvm_ffi.dtype):
         return str(value)
     raise Unsupported(f"a constant of {type(value).__name__}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import tvm_ffi
 from tvm.ir import Call, PrimType, Type
 from tvm.relax import ShapeType, TensorType, TupleType
 
@@ -24,6 +25,7 @@ from ..errors import (
 from ..silence import inventory
 from ..silence.log import is_loud
 from .frame import Frame, Host
+from .memo import memo
 from .poison import MAX_BYTES
 
 VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
@@ -65,7 +67,7 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
 
 def _result(evaluator: Host, record: Op, args: list[Any], attrs: Any, name: str) -> Any:
     try:
-        result = _arrays(record.reference(args, attrs))
+        result = _computed(record, args, attrs, own=evaluator.writes)
     except Exception as error:
         if isinstance(error, OutsideError) or (
             isinstance(error, IndexError) and record.undefined in INDEXED
@@ -92,6 +94,16 @@ def _zeros(frame: Frame, ty: Type, error: NoValue) -> Any:
     if not isinstance(ty, TensorType) or ty.shape is None or ty.dtype is None:
         raise error
     return np.zeros(frame.value(ty.shape), dtype_of(str(ty.dtype)))
+
+
+def _computed(record: Op, args: list[Any], attrs: Any, *, own: bool) -> Any:
+    """What the reference of an operator gives.
+
+    Args:
+        own: tensors may be written to after they are made.
+    """
+    what = record.name, None if attrs is None else tvm_ffi.structural_hash(attrs)
+    return memo.value(what, args, lambda: _arrays(record.reference(args, attrs)), own=own)
 
 
 def _empty(args: list[Any]) -> bool:

@@ -90,7 +90,7 @@ class Program:
         with np.errstate(all="ignore"):
             try:
                 empty = any(isinstance(arg, np.ndarray) and not arg.size for arg in args)
-                run = self._one_by_one if empty or self._shared(args) else self._run
+                run = self._one_by_one if empty or self.shares(args) else self._run
                 return run(STEPS, *args)
             except ZeroDivisionError as error:
                 raise Undefined(Behaviour.DIVISION) from error
@@ -108,7 +108,7 @@ class Program:
         if len(args) != self._arity:
             raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
 
-    def _shared(self, args: Sequence[Any]) -> bool:
+    def shares(self, args: Sequence[Any]) -> bool:
         """Whether a buffer that is written may lie in the memory of another one."""
         return any(
             np.may_share_memory(args[i], other)
