@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -133,7 +133,7 @@ def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[Node]:
             yield Node(str(node.target), str(made[node.name].name), dtype, shape, operands)
 
 
-def _is_var(expr: Any) -> bool:
+def _is_var(expr: Any) -> TypeGuard[tvm.relax.Var]:
     return isinstance(expr, tvm.relax.Var)
 
 

@@ -130,7 +130,7 @@ class Constants:
         """The array of a tensor, which the module may change no more."""
         address = hash(tensor)
         if address not in self._known:
-            array = tensor.numpy()
+            array: Array = tensor.numpy()
             if array.nbytes < LARGE:
                 return array
             array.flags.writeable = False

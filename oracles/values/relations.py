@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any
@@ -90,7 +90,25 @@ def rule(
 
 
 def _same(after: tvm.IRModule) -> Rule:
-    return Rule(applies=lambda name: name in after)
+    return Rule(
+        applies=lambda name: name in after,
+        arguments=lambda name, args: _fitting(after[name].params, args),
+    )
+
+
+def _fitting(params: Sequence[Any], args: list[Any]) -> list[Any]:
+    """Numbers that the parameters of the result hold, where it takes them in fewer bits."""
+    if len(params) != len(args):
+        return args
+    return [_in_range(param.ty, arg) for param, arg in zip(params, args, strict=True)]
+
+
+def _in_range(ty: Any, arg: Any) -> Any:
+    dtype = np.dtype(dtype_of(str(ty.dtype))) if isinstance(ty, PrimType) else None
+    if dtype is None or dtype.kind not in "iu" or not isinstance(arg, int):
+        return arg
+    limits = np.iinfo(dtype)
+    return min(max(arg, int(limits.min)), int(limits.max))
 
 
 def _cast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> Rule:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.oracles.contract import Relation
 from relaxfuzz.oracles.passcall import PassCall
@@ -54,3 +56,19 @@ def test_who_calls_no_public_function_is_compared(relation: Relation) -> None:
     found = rule(relation, Weights, Weights, PassCall("LazyGetInput()"))
     assert found is not None
     assert [found.applies(name) for name in ("main", "caller")] == [True, False]
+
+
+@I.ir_module
+class Scaled:
+    @T.prim_func
+    def main(factor: T.int64, out: T.Buffer((1,), "float32")):
+        out[0] = T.Cast("float32", factor)
+
+
+@pytest.mark.parametrize(("given", "taken"), [(-(2**63), -(2**31)), (7, 7), (2**40, 2**31 - 1)])
+def test_a_number_fits_the_parameter_that_became_narrower(given: int, taken: int) -> None:
+    after = tirx.transform.ForceNarrowIndexToInt32()(Scaled)
+    found = rule(Relation.SAME, Scaled, after, PassCall("tirx.ForceNarrowIndexToInt32()"))
+    assert found is not None
+    assert found.arguments is not None
+    assert found.arguments("main", [given, "out"]) == [taken, "out"]
