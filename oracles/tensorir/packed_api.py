@@ -250,7 +250,9 @@ class Packed(Statements):
                 super().evaluate(stmt)
 
     def pointed(self, data: Any) -> Storage:
-        if getattr(getattr(data, "op", None), "name", "") == "tirx.buffer_data":
+        # Where a view of an element begins, `begin` counts in the whole buffer.
+        name = getattr(getattr(data, "op", None), "name", "")
+        if name in ("tirx.buffer_data", "tirx.address_of"):
             return super().pointed(data)
         value = self.value(data)
         if value.dtype != HANDLE:

@@ -300,3 +300,25 @@ def test_a_right_pass_is_not_blamed(oracle: str) -> None:
     own = check(Case(bound(Plain), (packing("packs"),)), oracles=(oracle,))
     tvms = PassCall("tirx.transform.MakePackedAPI()")
     assert (own, check(Case(bound(Plain), (tvms,)), oracles=(oracle,))) == ([], [])
+
+
+@I.ir_module
+class OfElements:
+    @T.prim_func(private=True)
+    def kernel(data: T.handle("int32", "global")):
+        T.func_attr({"target": T.target("llvm")})
+        one = T.decl_buffer((1,), "int32", data=data, layout=None)
+        one[0] = 5
+
+    @T.prim_func
+    def main(out: T.Buffer((3,), "int32")):
+        T.func_attr({"target": T.target("llvm", host="llvm")})
+        for i in range(1, 3):
+            OfElements.kernel(T.address_of(out[i]))
+
+
+def test_a_view_of_an_element_begins_there_once() -> None:
+    args = [np.zeros(3, "int32")]
+    for mod in (OfElements, tirx.transform.MakePackedAPI()(OfElements)):
+        (result,) = evaluate(mod, "main", args)
+        assert result.tolist() == [0, 5, 5]
