@@ -175,6 +175,8 @@ def _shorter(c: Choices, shape: Sequence[int]) -> list[int]:
 
 def _grid(indices: Any, axis: int) -> tuple[Any, ...]:
     """Where ONNX's GatherElements and ScatterElements read or write: one array for each axis."""
+    if not -indices.ndim <= axis < indices.ndim:
+        raise ValueError(f"axis {axis} of {indices.ndim}")
     grid = list(np.indices(indices.shape))
     grid[axis] = indices
     return tuple(grid)
