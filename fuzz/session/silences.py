@@ -19,7 +19,7 @@ from ...oracles.silence.inventory import (
     UNCHANGED,
 )
 from ...oracles.silence.log import ALL, Answer, Silence, variables
-from ...oracles.silence.rule import SilenceKind, SilenceRule
+from ...oracles.silence.rule import SilenceRule
 from ..output.readable import sentence
 from ..output.terminal import columns, counted
 from ..process.targets import PassStats, added
@@ -72,8 +72,8 @@ def kept(asked: Iterable[tuple[str, Answer]]) -> list[Kept]:
 def main_reason(answers: Sequence[Answer]) -> str | None:
     """The reason for which an oracle was silent that says most; None: it compared each time.
 
-    Most passes leave a module as it is, which says nothing of what the others make of it. So a
-    reason for not comparing what a pass has changed comes first, however rare it is.
+    Most passes leave a module as it is, which says nothing of what the others make of it. So that
+    reason comes last. One that lies in the module comes first, however rare it is.
     """
     reasons = Counter(
         (_weight(answer.rule), answer.silent) for answer in answers if answer.silent is not None
@@ -83,12 +83,8 @@ def main_reason(answers: Sequence[Answer]) -> str | None:
 
 
 def _weight(rule: SilenceRule | None) -> int:
-    """The more, the more there was to compare."""
-    if rule is None or rule is UNCHANGED:
-        return 0
-    if rule is NO_ARGUMENTS:
-        return 3
-    return 1 if rule.kind is SilenceKind.NOTHING else 2
+    """The more, the more the user can do."""
+    return 2 if rule is NO_ARGUMENTS else 0 if rule is UNCHANGED else 1
 
 
 def print_kept(console: Console, silences: Sequence[Kept]) -> None:

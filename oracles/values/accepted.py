@@ -24,6 +24,7 @@ from ...generators.ops.undefined import Behaviour
 from ..errors import NoResult, Undefined
 from ..inspect import bindings_of, nodes, relax_functions
 from ..tensorir.indexing import indexing_params
+from ..tensorir.packed_api import is_packed
 
 Path: TypeAlias = tuple[int, ...]
 """A parameter, by its position, or a field of one that is a tuple."""
@@ -246,11 +247,13 @@ def _expected(mod: tvm.IRModule, call: Call, error: NoResult) -> Mapping[Place, 
 
 
 def _of_prim_func(func: tirx.PrimFunc, error: NoResult) -> Mapping[Place, Accepted]:
+    whole = [i for i, each in enumerate(error.operands) if _is_whole(each)]
     if isinstance(error, Undefined) and error.size is not None:
         accepted = Accepted(0, error.size - 1)
-        return {(place,): accepted for place in indexing_params(func)}
+        # Behind the packed API parameters are no buffers.
+        places = whole if is_packed(func) else indexing_params(func)
+        return {(place,): accepted for place in places}
     if str(error).startswith(Behaviour.DIVISION):
-        whole = [i for i, each in enumerate(error.operands) if _is_whole(each)]
         return {(place,): Accepted(form=Form.NONZERO) for place in whole}
     return {}
 
@@ -341,8 +344,12 @@ def narrowed(ranges: Ranges, refusal: Refused, whole: Sequence[Path]) -> Ranges 
     return None if new == dict(ranges) else new
 
 
-def described(func: relax.Function | tirx.PrimFunc, name: str, refusal: Refused) -> str:
-    """ "`ids` of main: 7 is outside of 0 to 4, operand 1 of relax.take"."""
-    params = {place: func.params[place].name for place, *_ in refusal.paths}
-    listed = ", ".join(f"`{param}`" for param in params.values())
+def described(params: Sequence[relax.Var], name: str, refusal: Refused) -> str:
+    """ "`ids` of main: 7 is outside of 0 to 4, operand 1 of relax.take".
+
+    Args:
+        params: of the function of this name.
+    """
+    places = dict.fromkeys(place for place, *_ in refusal.paths)
+    listed = ", ".join(f"`{params[place].name}`" for place in places)
     return f"{listed} of {name}: {refusal.reason}" if listed else refusal.reason

@@ -278,9 +278,8 @@ class Expectations:
         self._refused.pop((name, kind), None)
         if refusal is None:
             return
-        func = self._mod[name]
-        self._refused[name, kind] = described(func, name, refusal)
-        params = parameters_of(func)
+        params = parameters_of(self._mod[name])
+        self._refused[name, kind] = described(params, name, refusal)
         whole = [path for path in refusal.paths if _is_whole(params[path[0]].ty, path[1:])]
         new = narrowed(self._ranges.get((name, kind), NO_RANGES), refusal, whole)
         if new is not None:

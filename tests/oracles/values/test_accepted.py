@@ -221,6 +221,11 @@ def test_index_buffers_of_prim_funcs() -> None:
     assert np.abs(found[2].args[3]).max() > 2**20  # no index: as large as before
 
 
+def test_index_buffers_behind_the_packed_api() -> None:
+    found = calls(advance(IndexBuffer, Stage.PACKED), [Kind.WHOLE, Kind.FRACTION])
+    assert len(found) == 2
+
+
 @I.ir_module
 class Hopeless:
     @R.function
