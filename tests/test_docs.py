@@ -130,7 +130,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "from relaxfuzz.generators.source import to_source\n"
         "mod = example(ir_modules(ops=['add'], max_functions=1), 0, 1)\n"
         "open('model.json', 'w').write(tvm.ir.save_json(mod))\n"
-        "open('model.py', 'w').write(to_source(mod))\n"
+        "make = '\\n\\ndef make():\\n    return mod\\n'\n"
+        "open('model.py', 'w').write(to_source(mod) + make)\n"
     )
     subprocess.run([sys.executable, "-c", model], cwd=folder, check=True, capture_output=True)
     relaxfuzz("run", "ToNonDataflow", "--modules", "1", cwd=folder)

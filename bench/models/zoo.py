@@ -22,7 +22,7 @@ Model: TypeAlias = tuple[nn.Module, tuple[Any, ...], dict[str, Any]]
 
 WORDS, WIDTH, LENGTH, IMAGE = 200, 64, 16, 224
 
-SMALL = {
+SMALL: Mapping[str, Any] = {
     "vocab_size": WORDS,
     "hidden_size": WIDTH,
     "num_hidden_layers": 2,
@@ -34,7 +34,7 @@ SMALL = {
     "pad_token_id": 2,
 }
 
-GROUPED = {**SMALL, "num_key_value_heads": 2}
+GROUPED: Mapping[str, Any] = {**SMALL, "num_key_value_heads": 2}
 
 
 class First(nn.Module):

@@ -23,7 +23,8 @@ Module = Annotated[
     Path,
     typer.Argument(
         metavar="MODULE",
-        help="TVM JSON, or a Python file (TVMScript or plain) that defines one IRModule. "
+        help="TVM JSON, a Python file (TVMScript or plain) that defines one IRModule, or "
+        "FILE.py:function that gives a model of PyTorch, ONNX, relax.frontend.nn or TVM. "
         "A Python file is executed.",
     ),
 ]

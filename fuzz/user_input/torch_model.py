@@ -128,7 +128,7 @@ def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[Node]:
         if _is_var(made.get(node.name)):
             shape = tuple(dim if isinstance(dim, int) else -1 for dim in value.shape)
             dtype = str(value.dtype).removeprefix("torch.")
-            before = (made.get(each.name) for each in node.all_input_nodes)
+            before = [made[each.name] for each in node.all_input_nodes if each.name in made]
             operands = tuple(str(each.name) for each in before if _is_var(each))
             yield Node(str(node.target), str(made[node.name].name), dtype, shape, operands)
 
