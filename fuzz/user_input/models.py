@@ -44,14 +44,14 @@ def imported(made: object) -> tuple[tvm.IRModule, Reference | None]:
         return _of_nn(first, rest), None
     if _is_onnx(first):
         return _of_onnx(first), None
-    raise UserError(f"gives {_named(made)}; expected {READ}")
+    raise UserError(f"gives {named(made)}; expected {READ}")
 
 
 def _of_torch(module: Any, rest: list[Any]) -> tuple[tvm.IRModule, Reference | None]:
     args, options = (*rest, {})[:2] if rest else (None, {})
     if not isinstance(args, tuple | list) or not isinstance(options, Mapping) or len(rest) > 2:
         raise UserError(
-            f"gives {_named((module, *rest))}; of a torch.nn.Module, expected (module, args) or "
+            f"gives {named((module, *rest))}; of a torch.nn.Module, expected (module, args) or "
             "(module, args, kwargs), where args is a tuple of example arguments"
         )
     return torch_model.of_module(module, args, options)
@@ -60,7 +60,7 @@ def _of_torch(module: Any, rest: list[Any]) -> tuple[tvm.IRModule, Reference | N
 def _of_nn(module: nn.Module, rest: list[Any]) -> tvm.IRModule:
     if len(rest) != 1 or not isinstance(rest[0], Mapping):
         raise UserError(
-            f"gives {_named((module, *rest))}; of a relax.frontend.nn.Module, expected (module, "
+            f"gives {named((module, *rest))}; of a relax.frontend.nn.Module, expected (module, "
             "spec), where spec is that of export_tvm"
         )
     mod, *_ = module.export_tvm(spec=rest[0])
@@ -83,10 +83,10 @@ def _of_onnx(made: Any) -> tvm.IRModule:
     return from_onnx(onnx.load(str(made)) if isinstance(made, str | Path) else made)
 
 
-def _named(made: object) -> str:
+def named(made: object) -> str:
     """The kind of an object, for messages; of a tuple, the kinds of its parts."""
     if isinstance(made, tuple):
-        return f"({', '.join(map(_named, made))}{',' if len(made) == 1 else ''})"
+        return f"({', '.join(map(named, made))}{',' if len(made) == 1 else ''})"
     kind = type(made)
     home = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     text = f", {made[:60]!r}" if isinstance(made, str) else ""

@@ -34,7 +34,7 @@ from ...oracles.values.frameworks import Reference
 from ..output.readable import sentence
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
 from .errors import UserError
-from .models import imported
+from .models import imported, named
 from .node_graph import BadGraph, examine
 from .options import function_in, is_function
 
@@ -176,7 +176,7 @@ def _imported(source: str) -> tuple[tvm.IRModule, Reference | None]:
         raise BadModule(f"'{sentence(source)}' {error}") from None
     except BaseException as error:
         raise BadModule(
-            f"the {type(made).__name__} of '{sentence(source)}' cannot be imported: "
+            f"'{sentence(source)}' gives {named(made)}, which cannot be imported: "
             f"{type(error).__name__}: {_line(error)}"
         ) from None
 

@@ -80,6 +80,10 @@ def torch_program():
     return torch.export.export(torch.nn.Linear(2, 2).eval(), (torch.ones(1, 2),))
 
 
+def wrong_spec():
+    return Twice(), {"backward": {}}
+
+
 def a_list():
     return [1]
 
@@ -139,6 +143,10 @@ def test_a_model_of_torch_brings_its_outputs(
         ("a_list", rf"models.py:a_list' gives a list; {READ}"),
         ("nothing", rf"gives None; {READ}"),
         ("nn_module_alone", r"gives \(a relaxfuzz_user_module.Twice,\); of a relax.frontend.nn"),
+        (
+            "wrong_spec",
+            r"gives \(a relaxfuzz_user_module.Twice, a dict\), which cannot be imported",
+        ),
         ("raises", r"models.py:raises' raised ValueError: no weights"),
         ("a_number", r"is of the type int; expected a function without arguments"),
         ("not_there", r"is not there; expected a function without arguments"),
