@@ -33,7 +33,7 @@ from ...oracles.text.exhibit import Exhibit, exhibit
 from ...oracles.text.frames import Trace
 from ...oracles.tiers import ORACLES
 from ...oracles.values import frameworks
-from ...oracles.values.frameworks import Verdict
+from ...oracles.values.frameworks import BUILD_SECONDS, Verdict
 from ...oracles.violation import Case, Violation
 from ..findings.evidence import Evidence, evidence_of
 from ..output.readable import sentence, visible
@@ -438,6 +438,8 @@ class Judge(Job[Verdict | None]):
     """TVM JSON."""
     folder: str
     """Where the reading has left what the framework says."""
+    seconds: float = BUILD_SECONDS
+    """For the default build and one run of it."""
 
 
 def judge(job: Judge, context: Context[Verdict | None]) -> None:
@@ -447,7 +449,8 @@ def judge(job: Judge, context: Context[Verdict | None]) -> None:
     if reference is None:
         context.report(None)
         return
-    context.report(frameworks.judge(load_json(job.module), reference, context.journal.step))
+    mod, step = load_json(job.module), context.journal.step
+    context.report(frameworks.judge(mod, reference, step, seconds=job.seconds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,9 @@ BY_NAME = "asked only with --oracle NAME, or --oracle all"
 LONGEST = 400
 """Characters of a line on passes that do not apply."""
 
+COMPARED = 0.5
+"""The part of the time that a model may take beside its framework."""
+
 TICK = 0.1
 """How often it is looked whether the user wants to stop."""
 
@@ -112,7 +115,7 @@ def check_module(
     inspect(path)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         module = load(path, pool, beside=Path(folder))
-        verdict = compare(module, Path(folder), pool)
+        verdict = compare(module, Path(folder), pool, COMPARED * clock.left)
     mod = load_json(module)
     parts = parts_of(mod) if at is None else (Part(mod, (at,)),)
     make = functools.partial(Check, module=module, oracles=names, pieces=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ...oracles.values.frameworks import BUILD_SECONDS, Verdict
+from ...oracles.values.frameworks import Verdict
 from ..output.readable import sentence
 from ..output.terminal import results
 from ..process.executor import Executor, ask
@@ -16,7 +16,8 @@ from ..process.jobs import Judge
 from ..process.protocol import Died, Limits
 from .session import Session
 
-_LIMITS = Limits(step_seconds=2 * BUILD_SECONDS, memory_mb=8192)
+LEAST = 5.0
+"""Seconds for the build, however little is left."""
 
 LONGEST = 400
 """Characters of a line."""
@@ -25,19 +26,22 @@ TYPES = 5
 """Nodes of another type that are printed; all are in the JSON."""
 
 
-def compare(module: str, folder: Path, pool: Executor) -> Verdict | None:
+def compare(module: str, folder: Path, pool: Executor, seconds: float) -> Verdict | None:
     """How the module compares with its framework; None where the framework says nothing.
 
     Args:
         module: TVM JSON.
         folder: where the reading has left what the framework says.
+        seconds: for the default build and one run of it.
 
     Raises:
         ExecutorError: the worker failed.
     """
     if not any(folder.iterdir()):
         return None
-    answer = ask(pool, Judge(module, str(folder)), limits=_LIMITS)
+    seconds = max(seconds, LEAST)
+    limits = Limits(step_seconds=2 * seconds, memory_mb=8192)
+    answer = ask(pool, Judge(module, str(folder), seconds), limits=limits)
     if isinstance(answer, Died):
         why = "the process that compared it died"
         return Verdict("the framework", "its importer", not_evaluated=why, not_built=why)

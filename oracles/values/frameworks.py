@@ -140,15 +140,25 @@ class Verdict:
         return bool(self.types) or self.evaluated is not None
 
 
-def judge(mod: tvm.IRModule, reference: Reference, journal: Journal = silent) -> Verdict:
-    """Compare a module that an importer has made with what the framework says of its model."""
+def judge(
+    mod: tvm.IRModule,
+    reference: Reference,
+    journal: Journal = silent,
+    *,
+    seconds: float = BUILD_SECONDS,
+) -> Verdict:
+    """Compare a module that an importer has made with what the framework says of its model.
+
+    Args:
+        seconds: for the default build and one run of it.
+    """
     journal("compare with the framework")
     verdict = Verdict(reference.framework, reference.importer, tuple(_types(mod, reference)))
     if len(mod[MAIN].params) != len(reference.args):
         why = f"{len(mod[MAIN].params)} parameters for {len(reference.args)} example arguments"
         return dataclasses.replace(verdict, not_evaluated=why, not_built=why)
     value, starts, not_evaluated = _evaluated(mod, reference)
-    built, not_built = _built(mod, reference, journal)
+    built, not_built = _built(mod, reference, journal, seconds)
     evaluated = _difference(reference, value, not_evaluated)
     agree = not_evaluated is not_built is None and difference(value, built) is None
     return dataclasses.replace(
@@ -225,12 +235,14 @@ def _evaluated(mod: tvm.IRModule, reference: Reference) -> tuple[_Leaves, str | 
     return _leaves(result), starts[0] if starts else None, None
 
 
-def _built(mod: tvm.IRModule, reference: Reference, journal: Journal) -> tuple[_Leaves, str | None]:
+def _built(
+    mod: tvm.IRModule, reference: Reference, journal: Journal, seconds: float
+) -> tuple[_Leaves, str | None]:
     """The result of the default build, and why it gives nothing."""
     made = execute(
         mod,
         [lambda run: run(MAIN, [array.copy() for array in reference.args])],
-        seconds=BUILD_SECONDS,
+        seconds=seconds,
         beat=lambda: journal("build"),
     )
     if made is None:
