@@ -144,8 +144,8 @@ Seeds = Annotated[
         "--seeds",
         metavar="PATH",
         help="Real modules to fuzz around: TVM JSON, Python, ONNX, a folder of such files, or "
-        "package.module:function, which gives an IRModule; may be repeated. They are cut into "
-        "small pieces, which are put among generated code.",
+        "FILE.py:function or package.module:function, which gives a model; may be repeated. They "
+        "are cut into small pieces, which are put among generated code.",
         show_default=False,
     ),
 ]

@@ -23,7 +23,7 @@ def seeds(
         typer.Argument(
             metavar="PATH...",
             help="Files (TVM JSON, Python, ONNX), folders of such files, or "
-            "package.module:function. A Python file is executed.",
+            "FILE.py:function or package.module:function. A Python file is executed.",
         ),
     ],
     workers: Workers = None,

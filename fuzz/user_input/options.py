@@ -30,6 +30,8 @@ SEED_SHARE = 0.5
 
 def is_function(source: str) -> bool:
     """A seed is `package.module:function`, no path."""
+    if function_in(source) is not None:
+        return False
     module, _, function = source.partition(":")
     return function.isidentifier() and all(part.isidentifier() for part in module.split("."))
 

@@ -8,6 +8,7 @@ import pytest
 import tvm
 
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.user_input.options import seeds_under
 from relaxfuzz.fuzz.user_input.read_module import BadModule, inspect, load
 from relaxfuzz.fuzz.user_input.seeds import read_seeds
 from relaxfuzz.oracles.inspect import ops_used
@@ -166,6 +167,16 @@ def test_a_torch_module_alone_is_refused(models: Path, pool: LocalPool) -> None:
 def test_there_is_no_such_file(tmp_path: Path) -> None:
     with pytest.raises(BadModule, match=r"no module file '.*gone.py'"):
         inspect(tmp_path / "gone.py:make")
+
+
+def test_a_function_of_a_file_is_found_from_its_folder() -> None:
+    given = ("models/model.py:make", "package.models:make", "model.json")
+    assert seeds_under(Path("there"), given) == (
+        "there/models/model.py:make",
+        "package.models:make",
+        "there/model.json",
+    )
+    assert seeds_under(Path("there"), ("model.py:make",)) == ("there/model.py:make",)
 
 
 def test_a_model_is_a_seed(models: Path, pool: LocalPool) -> None:
