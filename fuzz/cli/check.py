@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ...compat import weights
 from ..system.limits import cores
 from ..user_input.errors import parse_budget
 from .app import command
@@ -84,7 +85,11 @@ def check(
 
         environment = loud_environment(loud_rules(tuple(loud)))
         everything = lifts_known(loud)
-    with LocalPool(workers or cores(), wait=False, environment=environment) as pool:
+    with (
+        weights.kept_in(out / weights.FOLDER),
+        LocalPool(workers or cores(), wait=False, environment=environment) as pool,
+    ):
+        weights.install()
         # These take as long as the workers take to start.
         from ..findings.known import Choice
         from ..session.checking import check_module

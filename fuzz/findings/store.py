@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from ...compat import weights
 from ..output.readable import sentence
 from ..system.database import BadDatabase, check, readable, tables, writable
 from ..system.disk_failure import transaction, watched
@@ -125,6 +126,7 @@ class Store:
         """Which findings are one bug."""
         self.runs = Runs(self._db, self._lock)
         """What was done in this folder."""
+        weights.use(folder / weights.FOLDER)
 
     def _open(self) -> None:
         """See that it is ours and whole, and give it the tables that it lacks."""
@@ -199,7 +201,10 @@ class Store:
             if done and known is not None and known.versions == finding.versions:
                 return
             if finding.confirmed:
-                files = {**files, self.module(finding): finding.source or finding.module}
+                files = {
+                    **files,
+                    self.module(finding): finding.source or weights.whole(finding.module),
+                }
             for path, text in files.items():
                 write_whole(path, text)
             self._db.execute(
@@ -308,12 +313,22 @@ class Store:
             found = [self._read(id, query, id) for (id,) in ids]
         return [finding for finding in found if finding is not None]
 
+    def sweep(self) -> None:
+        """Remove the large constants that no finding needs any more."""
+        query = (
+            "SELECT finding FROM findings UNION ALL SELECT finding FROM pending"
+            " UNION ALL SELECT module FROM failed_steps"
+        )
+        with self._lock:
+            texts = (text for (text,) in self._db.execute(query))
+            weights.sweep(self.folder / weights.FOLDER, texts)
+
     # What relaxfuzz itself failed at
 
     def note_failed(self, finding: Finding, failed: FailedStep) -> None:
         """Note a step of the triage that failed, and write the module that it was given."""
         with self._lock, watched(self.folder):
-            write_whole(self.module_of(finding, failed), failed.module)
+            write_whole(self.module_of(finding, failed), weights.whole(failed.module))
             self._db.execute(
                 "INSERT OR REPLACE INTO failed_steps VALUES (?, ?, ?, ?)",
                 (finding.id, *map(_utf8, (failed.step, failed.traceback, failed.module))),

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import psutil
 
-from ...compat import availability
+from ...compat import availability, weights
 from ...compat.availability import Availability
 from ..system.environment import HERE, Environment
 from . import journal, launch
@@ -161,7 +161,8 @@ class LocalPool:
         self._launched = launch.taken(self._environment)
         self._process = self._launched.process
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._requests.put(f"{self._available.to_json()}\n".encode())
+        folder = os.environ.get(weights.VARIABLE, "")
+        self._requests.put(f"{self._available.to_json()}\n{folder}\n".encode())
         threading.Thread(
             target=_write, args=(self._process.stdin, self._requests), daemon=True
         ).start()

@@ -1,7 +1,8 @@
 """The zygote: one process that imports everything once, and forks a child for each job.
 
 Run as `python -m relaxfuzz.fuzz.process.zygote JOURNALS`, with a line of what is available (see
-`compat.availability`) and then requests on stdin, replies on stdout (see `protocol`) and the
+`compat.availability`), one with the folder of large constants or nothing (see `compat.weights`),
+and then requests on stdin, replies on stdout (see `protocol`) and the
 descriptor of a file for journals. It has one thread and never runs a
 kernel, because a fork after either may hang. It watches the journals and the memory of its
 children, reaps them and reports how they ended. It ends when its stdin does, that is, at the latest
@@ -24,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from ...compat import availability
+from ...compat import availability, weights
 from ...compat.release import tvm_version
 from ..system import sanitizers
 from ..system.channel import Channel
@@ -414,6 +415,9 @@ def main() -> None:
     if not (line := _line(requests)):
         return  # the driver has ended meanwhile
     os.environ[availability.VARIABLE] = line
+    if folder := _line(requests):
+        os.environ[weights.VARIABLE] = folder
+        weights.install()
     worker.warm_up()
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page

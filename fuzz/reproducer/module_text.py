@@ -12,6 +12,7 @@ from pathlib import Path
 
 import tvm
 
+from ...compat import weights
 from ...compat.serialization import load_json
 from ...generators.source import to_source
 from ...oracles.metamorphic.graph import Graph
@@ -53,6 +54,7 @@ def as_source(module: str, source: str) -> ModuleText:
     """The module by constructor calls, or, where source cannot express it, as JSON."""
     if not source:
         # What source cannot express still travels as JSON, if only within one TVM version.
+        module = weights.whole(module)
         chunks = [module[at : at + 90] for at in range(0, len(module), 90)]
         quoted = "\n".join(f"    {chunk!r}" for chunk in chunks)
         return ModuleText(("import tvm",), f"mod = tvm.ir.load_json(\n{quoted}\n)")

@@ -141,7 +141,9 @@ def check_module(
         if at is None and not calls and pipeline is None:
             _print_stages(parts, made)
         code = _run(in_order(jobs), passed_over, made, clock, named=oracles or ())
-        return code if verdict is None else show(verdict, made, code)
+        code = code if verdict is None else show(verdict, made, code)
+        made.store.sweep()
+        return code
 
 
 class _Clock:

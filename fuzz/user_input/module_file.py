@@ -25,6 +25,7 @@ from types import ModuleType
 
 import tvm
 
+from ...compat import weights
 from ...compat.release import is_installed, tvm_version
 from ...compat.script import quick_frames
 from ...compat.serialization import load_json, save_json, upgraded_json
@@ -317,13 +318,21 @@ def _check(mod: tvm.IRModule, origin: str, well_formed: bool) -> None:
         )
 
 
-def _bytes(path: Path) -> bytes:
-    """The contents of the file, unless it is packed or in a wide encoding."""
+def _bytes(path: Path, *, is_json: bool = False) -> bytes:
+    """The contents of the file, unless it is packed or in a wide encoding.
+
+    Args:
+        is_json: large constants may become files of their own.
+    """
     name = f"'{sentence(str(path))}'"
-    with path.open("rb") as file:
-        data = file.read(MOST + 1)
-    if len(data) > MOST:  # it has grown since `inspect`
-        raise BadModule(f"{name} has {too_large(len(data))}")
+    data: bytes | None
+    if is_json and weights.VARIABLE in os.environ:
+        data = weights.read(path, MOST)
+    else:
+        with path.open("rb") as file:
+            data = file.read(MOST + 1)
+    if data is None or len(data) > MOST:  # it has grown since `inspect`
+        raise BadModule(f"{name} has {too_large(path.stat().st_size)}")
     for magic, packer in _PACKED.items():
         if data.startswith(magic):
             raise BadModule(f"{name} is packed with {packer}; unpack it first")
@@ -333,7 +342,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _text(path: Path) -> str:
-    data = _bytes(path)
+    data = _bytes(path, is_json=True)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+from ...compat import weights
 from ...oracles.values import frameworks
 from ..output.readable import sentence
 from ..process.executor import Executor, ask
@@ -110,7 +111,7 @@ def inspect(path: Path) -> None:
         raise BadModule(f"{name} cannot be read: Permission denied")
     if found.st_size == 0:
         raise BadModule(f"{name} is empty; {_WANTED}")
-    if found.st_size > MOST:
+    if found.st_size > MOST and (path.suffix == ".py" or weights.VARIABLE not in os.environ):
         raise BadModule(f"{name} has {too_large(found.st_size)}")
 
 

@@ -1,0 +1,273 @@
+"""Large constants by reference: their bytes lie in files, and not in the JSON of modules.
+
+In a process for which `VARIABLE` names a folder, JSON of a module has a short tensor in place of
+each large constant, with the name of a file there: that of its contents, so that equal constants
+are one file, which all processes map into memory. The JSON of ViT-B/32 takes 0.4 MB and 0.5 s, not
+476 MB and 4 s.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import math
+import mmap
+import os
+import re
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+FOLDER = "weights"
+"""The name of the folder among findings."""
+
+VARIABLE = "RELAXFUZZ_WEIGHTS"
+"""The environment variable with the folder of the files; unset: constants are in the JSON."""
+
+LARGE = 1 << 14
+"""Bytes of a constant from which on it is a file."""
+
+_MARK = b"relaxfuzz weight: "
+"""Its base64 has no slash."""
+
+_HEADER = struct.Struct("<QQiiiBBH")
+"""Of a tensor as TVM writes it: magic, reserved, device, rank, dtype."""
+
+_MAGIC = 0xDD5E40F096B4A13F
+_BLOB = re.compile(rb'"([A-Za-z0-9+/\\]{%d,}={0,2})"' % (LARGE * 4 // 3))
+"""In base64, with slashes as JSON may have them."""
+_DTYPES = {(0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (0, 64): "int64"}
+_DTYPES |= {(1, bits): f"uint{bits}" for bits in (8, 16, 32, 64)}
+_DTYPES |= {(2, bits): f"float{bits}" for bits in (16, 32, 64)}
+
+
+@contextlib.contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """Meanwhile large constants are in this folder, for this process and those that it starts."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(folder.absolute())
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
+        with contextlib.suppress(OSError):  # it is not empty, or not there
+            folder.rmdir()
+
+
+def use(folder: Path) -> None:
+    """Read the modules of this folder's findings, if their large constants are in files."""
+    if VARIABLE not in os.environ and folder.is_dir():
+        os.environ[VARIABLE] = str(folder.absolute())
+        install()
+
+
+def install() -> None:
+    """Make TVM's own functions for JSON leave large constants in files, if a folder is named.
+
+    These are what all processes use that exchange modules; the text of checks in reproducers, which
+    others run, is the same.
+    """
+    from tvm_ffi import serialization
+
+    if hasattr(serialization.to_json_graph_str, "plain"):
+        return
+    save, load = serialization.to_json_graph_str, serialization.from_json_graph_str
+
+    def saved(value: Any, metadata: Any = None) -> str:
+        if VARIABLE not in os.environ:
+            return str(save(value, metadata))
+        with _left_out(value):
+            return str(save(value, metadata))
+
+    def loaded(text: str) -> Any:
+        value = load(text)
+        if _TEXT_MARK in text:
+            _put_back(value)
+        return value
+
+    saved.plain = save  # type: ignore[attr-defined]
+    serialization.to_json_graph_str = saved
+    serialization.from_json_graph_str = loaded
+
+
+def whole(text: str) -> str:
+    """The JSON of a module with all of its constants, which any TVM reads."""
+    if _TEXT_MARK not in text:
+        return text
+    from tvm_ffi import serialization
+
+    metadata = json.loads(text).get("metadata")
+    save = getattr(serialization.to_json_graph_str, "plain", serialization.to_json_graph_str)
+    return str(save(serialization.from_json_graph_str(text), metadata))
+
+
+def sweep(folder: Path, texts: Iterable[str]) -> None:
+    """Remove the files that none of these texts with JSON of modules needs."""
+    if folder.is_dir():
+        needed = set().union(*map(_files, texts))
+        for path in folder.iterdir():
+            if path.name not in needed:
+                path.unlink()
+
+
+def _files(text: str) -> set[str]:
+    """The names of the files that JSON in a text needs."""
+    rests = (base64.b64decode(each.replace("\\", "")) for each in _SHORT.findall(text))
+    return {rest.partition(b" ")[0].decode() for rest in rests}
+
+
+def read(path: Path, most: int) -> bytes | None:
+    """The JSON of a file without its large constants, which become files of the folder.
+
+    Returns:
+        None where more than `most` bytes are left.
+    """
+    parts, size, at = [], 0, 0
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for found in _BLOB.finditer(data):
+            if (short := _extracted(found[1])) is not None:
+                parts += [data[at : found.start(1)], short]
+                size += len(parts[-1]) + len(parts[-2])
+                at = found.end(1)
+            if size > most:
+                return None
+        if size + len(data) - at > most:
+            return None
+        return b"".join([*parts, data[at:]])
+
+
+def _extracted(blob: bytes) -> bytes | None:
+    """The text of a short tensor in place of that of a large one; None where it is none."""
+    try:
+        stream = memoryview(base64.b64decode(blob.replace(b"\\", b""), validate=True))
+        magic, reserved, device, id, rank, code, bits, lanes = _HEADER.unpack_from(stream)
+        shape = struct.unpack_from(f"<{rank}q", stream, _HEADER.size)
+    except (ValueError, struct.error):
+        return None
+    dtype = _DTYPES.get((code, bits))
+    begin = _HEADER.size + 8 * rank + 8
+    if magic != _MAGIC or dtype is None or lanes != 1 or device != 1:
+        return None
+    if len(stream) - begin != math.prod(shape) * bits // 8:
+        return None
+    short = _kept(stream[begin:], dtype, shape)
+    head = _HEADER.pack(_MAGIC, reserved, device, id, 1, 1, 8, 1)
+    return base64.b64encode(head + struct.pack("<qq", len(short), len(short)) + short)
+
+
+def _kept(data: Any, dtype: str, shape: Any) -> bytes:
+    """Keep the bytes of a tensor in a file; the contents of the short tensor for it."""
+    kind = json.dumps([dtype, list(map(int, shape))], separators=(",", ":"))
+    name = hashlib.blake2b(data, digest_size=16, key=kind.encode()[:64]).hexdigest()
+    folder = Path(os.environ[VARIABLE])
+    if not (folder / name).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(data)
+        os.replace(file.name, folder / name)
+    return _MARK + f"{name} {kind}".encode()
+
+
+_known: dict[bytes, Any] = {}
+"""Tensors by the contents of the short ones: one for all modules of this process."""
+
+
+def _tensor(short: bytes) -> Any:
+    import numpy as np
+    import tvm_ffi
+
+    if short not in _known:
+        name, _, kind = short.removeprefix(_MARK).decode().partition(" ")
+        dtype, shape = json.loads(kind)
+        path = Path(os.environ[VARIABLE]) / Path(name).name
+        data = np.memmap(path, dtype, mode="c", shape=tuple(shape))
+        _known[short] = tvm_ffi.from_dlpack(np.asarray(data))
+    return _known[short]
+
+
+@contextlib.contextmanager
+def _left_out(value: Any) -> Iterator[None]:
+    """Meanwhile large constants in the value have short tensors."""
+    import tvm
+
+    changed = []
+    try:
+        for const in _constants(value):
+            tensor = _data(const)
+            array = _array(tensor)
+            if array is not None and array.nbytes >= LARGE:
+                data = memoryview(array.reshape(-1)).cast("B")
+                short = _kept(data, str(array.dtype), array.shape)
+                changed.append((const, tensor))
+                _set(const, tvm.runtime.tensor(_bytes(short)))
+        yield
+    finally:
+        for const, tensor in changed:
+            _set(const, tensor)
+
+
+def _put_back(value: Any) -> None:
+    for const in _constants(value):
+        array = _array(_data(const))
+        if array is not None and str(array.dtype) == "uint8" and array.ndim == 1:
+            short = array.tobytes()
+            if short.startswith(_MARK):
+                _set(const, _tensor(short))
+
+
+def _bytes(short: bytes) -> Any:
+    import numpy as np
+
+    return np.frombuffer(short, "uint8")
+
+
+def _constants(value: Any) -> list[Any]:
+    """The nodes of constant tensors, each once."""
+    import tvm
+    import tvm_ffi
+
+    from .ir import GenericConst
+
+    found: dict[int, Any] = {}
+
+    def find(node: Any) -> None:
+        found[hash(node)] = node
+
+    tvm_ffi.structural_walk(value, (GenericConst, find))
+    return [node for node in found.values() if isinstance(_data(node), tvm.runtime.Tensor)]
+
+
+def _data(const: Any) -> Any:
+    from .ir import constant_data
+
+    return constant_data(const)
+
+
+def _array(tensor: Any) -> Any:
+    """The elements, without a copy; None where NumPy does not know them."""
+    import numpy as np
+
+    try:
+        array = np.from_dlpack(tensor)
+    except (RuntimeError, TypeError, ValueError, BufferError):
+        return None
+    return array if str(array.dtype) in _DTYPES.values() and array.flags.c_contiguous else None
+
+
+def _set(const: Any, tensor: Any) -> None:
+    """Exchange the tensor of a constant, which nobody looks at meanwhile, or has seen yet."""
+    fields = {field.name: field for field in type(const).__tvm_ffi_type_info__.fields}
+    fields["value" if "value" in fields else "data"].setter(const, tensor)
+
+
+_TEXT_MARK = base64.b64encode(_MARK[: len(_MARK) // 3 * 3]).decode()
+"""In a text with short tensors: 48 bytes stand before their contents, a multiple of three."""
+
+_SHORT = re.compile(rf"{_TEXT_MARK}([A-Za-z0-9+/\\]+=*)")
+"""The rest of the contents of a short tensor."""
