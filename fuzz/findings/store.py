@@ -388,7 +388,8 @@ def _prepare(folder: Path) -> None:
             pass
     except OSError as error:
         raise BadStore(f"cannot write to '{folder}': {error.strerror or error}") from error
-    if entries and DATABASE not in entries:
+    # A command may have read a module, and with it large constants, before it opens its store.
+    if entries - {weights.FOLDER} and DATABASE not in entries:
         raise BadStore(
             f"'{folder}' is not empty and holds no {DATABASE}: relaxfuzz does not mix its findings "
             "with other files; choose another --out"

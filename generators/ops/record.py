@@ -182,7 +182,10 @@ class Op:
         if found:
             return found if isinstance(found, Behaviour) else Behaviour.OPEN
         low, high = self.domain
-        for tensor in filter(is_float, tensors):
+        anywhere = (low, high) == (-math.inf, math.inf)
+        for tensor in () if anywhere and self.nonfinite else filter(is_float, tensors):
+            if anywhere and np.isfinite(tensor).all():
+                continue
             finite = tensor[np.isfinite(tensor)]
             if finite.size < tensor.size and not self.nonfinite:
                 return Behaviour.OPEN

@@ -314,10 +314,20 @@ def tie(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 def sum_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """On the way, in whatever order, sums and squares may leave the range of the floats."""
     for tensor in filter(is_float, arrays(args)):
-        finite = np.abs(tensor[np.isfinite(tensor)].astype("float64"))
-        if finite.size and finite.max() > float(ml_dtypes.finfo(tensor.dtype).max) ** 0.5 / 16:
+        low, high = finite_range(tensor)
+        if max(-low, high) > float(ml_dtypes.finfo(tensor.dtype).max) ** 0.5 / 16:
             return True
     return False
+
+
+def finite_range(tensor: Any) -> tuple[float, float]:
+    """The least and the largest of the finite elements; (0, 0) where there is none."""
+    if tensor.size and tensor.dtype.kind == "f":  # without a copy, where all are finite
+        low, high = float(tensor.min()), float(tensor.max())
+        if np.isfinite(low) and np.isfinite(high):
+            return low, high
+    finite = tensor[np.isfinite(tensor)].astype("float64")
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
 def cancelling(args: Sequence[Any], attrs: Any, result: Any) -> bool:

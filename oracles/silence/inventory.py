@@ -291,8 +291,9 @@ TIMED_OUT = SilenceRule(
 NO_TIME = SilenceRule(
     "no-time",
     SilenceKind.BUDGET,
-    "the time of the command was used up before",
-    "`--budget` of `relaxfuzz check`, which lists these checks at its end",
+    "the time was used up before",
+    "`--budget` of `relaxfuzz check`, which lists these checks at its end; a module whose values "
+    "take seconds is compared on the first kinds of arguments",
 )
 
 _ALL = [value for value in list(globals().values()) if isinstance(value, SilenceRule)]

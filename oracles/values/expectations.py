@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -41,6 +42,11 @@ _PLAIN = [(number, kind) for number, kind in enumerate(Kind) if kind in PLAIN]
 """With their seeds."""
 
 
+ENOUGH = 5.0
+"""Seconds of CPU after which no further kinds of arguments are evaluated for a module: one of a
+whole network takes a second for each, and as much again for each pass that changes it."""
+
+
 class Expectations:
     """Calls of the functions of one module, each evaluated when it is asked for."""
 
@@ -64,6 +70,8 @@ class Expectations:
         """The values that were found to be accepted."""
         self._refused: dict[tuple[str, Kind], str] = {}
         """The parameter that is to blame for there being no call, and the reason."""
+        self._spent = 0.0
+        """Seconds of CPU, for calls of which there is a value."""
 
     def of(
         self,
@@ -87,6 +95,9 @@ class Expectations:
         """
         own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
         for kind in kinds:
+            if self._spent > ENOUGH and (own or (name, kind) not in self._known):
+                note(inventory.NO_TIME, str(kind))
+                continue
             if own:
                 made = self._made(name, rule, kind, journal)
             else:
@@ -198,8 +209,10 @@ class Expectations:
         while turn < tries:
             journal("evaluate")
             ranges = self._ranges[name, kind]
+            began = time.process_time()
             made = self._drawn(name, rule, kind, first + turn * len(Kind))
             if made is not None:
+                self._spent += time.process_time() - began
                 for reasons in (self._why_not, self._refused):
                     reasons.pop((name, kind), None)
                 return made

@@ -89,7 +89,7 @@ def test_checks_without_time_are_listed_and_nothing_is_compared(
     assert code == 4
     reasons = {each["pass"]: each["reason"] for each in of(events, "asked") if each["pass"]}
     assert {"Normalize()", "LegalizeOps()", "default"} <= set(reasons)
-    assert set(reasons.values()) == {"the time of the command was used up before"}
+    assert set(reasons.values()) == {"the time was used up before"}
     assert of(events, "summary")[0]["checks"] == 0
 
 
