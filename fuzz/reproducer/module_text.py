@@ -26,6 +26,9 @@ SCRIPTED = "Module"
 LONGEST = 200_000
 """Characters of a script: nobody reads a longer one, and TVM's parser takes its time."""
 
+LONGEST_SOURCE = 8_000_000
+"""Characters of source, which are mostly constants: beyond, JSON refers to files of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleText:
@@ -43,11 +46,12 @@ class ModuleText:
 
 
 def source_of(module: str) -> str:
-    """Python source of a module in JSON; empty where it cannot be written."""
+    """Python source of a module in JSON; empty where it cannot be written, or is too long."""
     try:
-        return to_source(load_json(module))
+        source = to_source(load_json(module))
     except Exception:
         return ""
+    return source if len(source) <= LONGEST_SOURCE else ""
 
 
 def as_source(module: str, source: str) -> ModuleText:
