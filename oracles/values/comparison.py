@@ -19,11 +19,19 @@ SENSITIVITY_OF_SHORT = 2
 is half of the value, so that 3 would pass for 2."""
 
 
+def _moved_up(size: int, phase: int) -> Any:
+    if phase > 3:
+        return np.random.default_rng(phase).random(size) < 0.5
+    shift, turn = phase % 2, phase // 2
+    return ((np.arange(size) >> shift) + shift + turn) % 2 == 0
+
+
 def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
     """Floats moved by a few units in the last place, some up, some down; the rest as it is.
 
     Args:
-        phase: another one moves others up; 2 moves up what 0 moves down.
+        phase: another one moves others up; 2 moves up what 0 moves down. From 4 on it is the seed
+            of a random choice.
         coarse: units of float16 for every float, as a cast to it would move them.
 
     Raises:
@@ -33,9 +41,7 @@ def perturbed(value: Any, phase: int = 0, *, coarse: bool = False) -> Any:
         return tuple(perturbed(item, phase, coarse=coarse) for item in value)
     if not isinstance(value, np.ndarray) or not is_float(value) or value.size == 0:
         return value
-    shift, turn = phase % 2, phase // 2
-    places = (np.arange(value.size) >> shift) + shift + turn
-    signs = np.where(places % 2 == 0, 1.0, -1.0).reshape(value.shape)
+    signs = np.where(_moved_up(value.size, phase), 1.0, -1.0).reshape(value.shape)
     info = ml_dtypes.finfo(value.dtype)
     unit = float(info.eps)
     step = 4 * (max(unit, float(ml_dtypes.finfo(np.float16).eps)) if coarse else unit)

@@ -30,6 +30,9 @@ from .inputs import EXTREMES, Kind
 PHASES = (0, 1, 2)
 """Ways to perturb: several, since one may happen to move nothing; each number goes up and down."""
 
+MORE_PHASES = (4, 5, 6, 7, 8)
+"""For arguments of which sums cancel out: in each regular way some sum stays as it is."""
+
 OTHERS = (OTHER, ZERO, NEGATIVE)
 """Contents of unwritten memory; a defined element is the same for all of them."""
 
@@ -317,9 +320,11 @@ class Expectation:
         return defined or found
 
     def _shaken(self, *, coarse: bool) -> tuple[Any, ...] | None:
-        shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in PHASES]
         # Of these even one sum may cancel out, and its rounding depends on the order.
-        moves = coarse or self.kind in (*EXTREMES, Kind.DISTANT)
+        cancels = self.kind in (*EXTREMES, Kind.DISTANT)
+        moves = coarse or cancels
+        phases = (*PHASES, *(MORE_PHASES if cancels else ()))
+        shakes = [functools.partial(perturbed, phase=phase, coarse=coarse) for phase in phases]
         try:
             return tuple(
                 self.evaluate([shake(arg) for arg in self.args] if moves else None, perturb=shake)
