@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from .metamorphic import fresh_process, history, laws, oracles, refused
 from .metamorphic.pairs import oracles as pairs
@@ -101,17 +101,22 @@ USUAL = tuple(name for name, oracle in ORACLES.items() if not oracle.on_request)
 """The names of those that are asked although nobody names them."""
 
 
-def compared(answers: Iterable[Answer]) -> bool:
-    """An oracle compared what the pass, or the pipeline, has made of the module."""
+def compared(answers: Iterable[Answer], asked: Collection[str] | None = None) -> bool:
+    """An oracle compared what the pass, or the pipeline, has made of the module.
+
+    Oracles that compare runs, whatever the pass does, only count where no other one was asked.
+
+    Args:
+        asked: the oracles that were named; None: the usual ones.
+    """
+    only = asked is not None and not any(map(_compares_results, asked))
     return any(
-        answer.silent is None and not ORACLES[answer.oracle].of_runs and not _of_twins(answer)
-        for answer in answers
+        answer.silent is None and (only or _compares_results(answer.oracle)) for answer in answers
     )
 
 
-def _of_twins(answer: Answer) -> bool:
-    """The oracle compares runs on modules that mean the same, whatever the pass does."""
-    return ORACLES[answer.oracle].tier == 2
+def _compares_results(name: str) -> bool:
+    return not ORACLES[name].of_runs and ORACLES[name].tier != 2
 
 
 assert len(ORACLES) == len(_ALL), "two oracles bear the same name"

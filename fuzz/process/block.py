@@ -337,7 +337,7 @@ class _Run:
                 changed=int(effect.changed),
                 sampled=dict.fromkeys(asked, 1),
                 triggered=int(triggered),
-                compared=int(compared(given_by.values())),
+                compared=int(compared(given_by.values(), self._job.oracles)),
                 silenced=counted(given_by.values()),
                 acted=int(effect.acted),
             )

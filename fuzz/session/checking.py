@@ -318,7 +318,8 @@ def _run(
     for event in _events(asked, passed_over, unmade) if session.output.as_json else ():
         session.output.emit(event)
     answered = [answer for _, answer in asked]
-    code = session.conclude(1, done, seconds, compared=compared(answered), named=named)
+    of_all = compared(answered, next((job.oracles for job in jobs), None))
+    code = session.conclude(1, done, seconds, compared=of_all, named=named)
     if not session.output.as_json:
         _print_asked(answered, passed_over)
         _print_values(asked, unmade)

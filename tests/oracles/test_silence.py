@@ -108,6 +108,12 @@ def test_a_pass_that_changes_something_is_compared() -> None:
     assert compared(answers_of("LegalizeOps()").values())
 
 
+def test_who_asks_for_runs_alone_has_runs_compared() -> None:
+    answers = answers_of("ExpandTupleArguments()").values()
+    assert compared(answers, ("crash", "sharing"))
+    assert not compared(answers, ("crash", "evaluated"))
+
+
 def test_an_exempt_oracle_is_asked_for_the_log_alone() -> None:
     call = PassCall("LegalizeOps()")
     exempt = dataclasses.replace(
