@@ -399,6 +399,7 @@ OPS = (
         build=_build_layout_transform,
         reference=_layout_transform,
         dtypes=NUMBERS,
+        kinds="b",
         nonfinite=True,
     ),
 )

@@ -136,6 +136,7 @@ def _softmax(name: str, log: bool) -> Op:
         build=build,
         reference=quiet(in_single(evaluate)),
         dtypes=FLOATS,
+        masks=True,
         batching=batching.along_axis("axis"),
         laws=(laws.equivariant(lambda attrs, rank: [int(attrs.axis)]),),
     )

@@ -95,6 +95,10 @@ class Op:
     code agrees; not where the documentation leaves it open (a maximum, a sort, an activation).
     """
 
+    masks: bool = False
+    """The reference also holds for minus infinity among the operands, as masks have it, as long as
+    the result is finite: the exponential of it is 0."""
+
     undefined: Undefined | None = None
     """For which other operands the result is undefined; see `undefined.py`."""
 
@@ -187,13 +191,20 @@ class Op:
             if anywhere and np.isfinite(tensor).all():
                 continue
             finite = tensor[np.isfinite(tensor)]
-            if finite.size < tensor.size and not self.nonfinite:
+            odd = finite.size < tensor.size and not self.nonfinite
+            if odd and not (self.masks and _is_masked(tensor, result)):
                 return Behaviour.OPEN
             if finite.size and not (low <= finite.min() and finite.max() <= high):
                 return Behaviour.OPEN
         if not wraps and overflowed(self.reference, self.arithmetic, args, attrs, result):
             return Behaviour.OVERFLOW
         return None
+
+
+def _is_masked(operand: Any, result: Any) -> bool:
+    """Minus infinity alone comes in, and nothing that is not finite comes out."""
+    below = not np.isnan(operand).any() and bool((operand < np.inf).all())
+    return below and all(bool(np.isfinite(each).all()) for each in arrays((result,)))
 
 
 @functools.cache

@@ -267,7 +267,9 @@ class Expectations:
             return None
         unused = bool(odd) and self._depends_on_none(name, odd)
         usual = not odd or unused
-        if not (usual or nonfinite) and self._excused(inventory.NOT_FINITE, name, kind):
+        # Operators refuse themselves what they define nothing for; PrimFuncs take anything.
+        defined = usual or nonfinite or not self._reaches_prim_func(name)
+        if not defined and self._excused(inventory.NOT_FINITE, name, kind):
             return None
         if any(callable(leaf) for _, leaf in leaves(result)):
             return None
@@ -315,6 +317,9 @@ class Expectations:
         if not isinstance(func, tirx.PrimFunc) or _has_symbolic_sizes(func):
             return False
         return all(isinstance(param.ty, tirx.BufferType) for param in parameters_of(func))
+
+    def _reaches_prim_func(self, name: str) -> bool:
+        return any(isinstance(self._mod[one], tirx.PrimFunc) for one in self.reached(name))
 
     def _all_nonfinite(self, name: str) -> bool:
         """Every operator on the way has a reference that is defined for NaN and infinity.

@@ -321,3 +321,26 @@ def test_the_vm_is_not_asked_to_compute_it() -> None:
 def test_a_result_that_is_unpromised_is_not_compared() -> None:
     mod = single(lambda x: relax.op.floor_mod(x, relax.const(0.0, "float32")), FLOAT)
     assert list(Expectations(mod).of("main", partial=True)) == []
+
+
+def masked(mask: float) -> tvm.IRModule:
+    """The softmax of scores, the last of which is masked."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((3,), "float32"))
+    with builder.function("main", [x]):
+        last = builder.emit(
+            relax.op.equal(builder.emit(relax.op.arange(3)), relax.const(2, "int64"))
+        )
+        scores = builder.emit(relax.op.where(last, relax.const(mask, "float32"), x))
+        builder.emit_func_output(builder.emit(relax.op.nn.softmax(scores)))
+    return builder.get()
+
+
+def test_a_mask_of_minus_infinity_rules_nothing_out() -> None:
+    mod = masked(-np.inf)
+    assert Expectations(mod).all()
+    call = PassCall("masks_with_less()", factory=f"{FAULTS}:masks_with_less")
+    (violation,) = check(Case(mod, (call,)), oracles=["evaluated"])
+    assert "relax.where" in violation.title
+    assert not check(Case(mod, (PassCall("ToNonDataflow()"),)), oracles=["evaluated"])
+    assert not Expectations(masked(np.inf)).all()

@@ -193,3 +193,13 @@ FAULTS = {
     casts_to_a_wrong_shape: None,
 }
 """The passes that must be caught, and the operator whose result is the first to differ."""
+
+
+def masks_with_less() -> Pass:
+    """A mask is a number that softmax does not make to 0."""
+    less = relax.const(-1.0, "float32")
+    return _changing(
+        "MasksWithLess",
+        lambda call: relax.op.where(call.args[0], less, call.args[2]),
+        "relax.where",
+    )
