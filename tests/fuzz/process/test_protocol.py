@@ -23,6 +23,7 @@ from relaxfuzz.fuzz.process.jobs import (
     Checked,
     Examine,
     Explain,
+    Judge,
     Reach,
     Read,
     Show,
@@ -65,6 +66,7 @@ from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence.log import Answer
 from relaxfuzz.oracles.text.exhibit import Exhibit
 from relaxfuzz.oracles.text.frames import Trace
+from relaxfuzz.oracles.values.frameworks import Verdict
 from relaxfuzz.oracles.violation import Raised, Violation
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
@@ -118,6 +120,14 @@ EXPLANATION = Explanation(
     ),
     built=False,
 )
+VERDICT = Verdict(
+    "torch 2.14.1",
+    "from_exported_program",
+    ("aten.cumsum.default gives int64 in torch and bool in the module (relax.cumsum, lv14)",),
+    evaluated="values: expected [1.] but got [2.]",
+    starts="aten.cumsum.default (relax.cumsum, lv14)",
+    not_built="it takes too long",
+)
 OFF = Availability(ops={"abs": "it is gone"}, build="0f1e2d")
 EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (
@@ -142,6 +152,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     ),
     (Regenerate(ORIGIN), [('{"root": 1}', ("model.onnx, main, bindings 0 to 1",))]),
     (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
+    (Judge(module="{}", folder="torch", seconds=5.0), [VERDICT, None]),
     (REDUCE, [Shrunk("{}", EditId(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
     (dataclasses.replace(REDUCE, after=EditId(3, 7), share=1, shares=2), [Tried(19, True)]),
     (Reach("{}", (CALL, CALL)), [("{}", "{}")]),
