@@ -187,11 +187,11 @@ class Triage:
             if published:
                 self._rows[row] = finding.grade
 
-    def drain(self, seconds: float, tick: Callable[[], None]) -> None:
+    def drain(self, seconds: float, tick: Callable[[], None], stuck: float = STUCK_SECONDS) -> None:
         """Finish all that is pending; after `seconds` nothing more is reduced.
 
-        What takes longer than `STUCK_SECONDS` after that time stays
-        pending in the store, as far as it got.
+        What takes longer than `stuck` seconds after that time stays pending in the store, as far as
+        it got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
@@ -208,7 +208,7 @@ class Triage:
                 now = time.monotonic()
                 if self._left != left:
                     left, latest = self._left, max(now, self._deadline or now)
-                elif now > latest + STUCK_SECONDS:
+                elif now > latest + stuck:
                     break
         finally:
             self.stop()

@@ -126,6 +126,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True, workers: bool = Fals
         code = 3
     finally:
         launch.discard()
-    if ending.asked.is_set():
+    # A thread that is not waited for may be inside of TVM, which the interpreter's end destroys.
+    if ending.asked.is_set() or ending.is_waited_for("triage"):
         ending.leave(code)
     raise typer.Exit(code)

@@ -25,12 +25,14 @@ from ...generators.stages import RELAX, Stage
 from ...oracles.catalogue import catalogue, of_family
 from ...oracles.check import BUILDS
 from ...oracles.composition import contract_of
+from ...oracles.identity import FailureKind
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import BUILT, PIPELINES, steps
 from ...oracles.silence.inventory import NO_TIME, UNCHANGED
 from ...oracles.silence.log import Answer
 from ...oracles.tiers import ORACLES, compared
 from ...oracles.values import evaluated
+from ...oracles.values.pipeline_values import CODE_GENERATION
 from ...oracles.violation import Violation
 from ..findings.finding import Finding
 from ..findings.known import Choice
@@ -60,6 +62,9 @@ TRIAGE_SHARE = 0.3
 
 ENDING = 0.03
 """The part of the time that is kept for the end: processes are killed, tables printed."""
+
+LATE = 1.0
+"""Seconds that a step of the triage may take beyond the time."""
 
 TRIAGE_SECONDS = 30.0
 """A user waits for it: `relaxfuzz minimize` reduces further."""
@@ -278,6 +283,7 @@ def _run(
     omitted: Counter[str] = Counter()
     asked: list[tuple[str, Answer]] = []
     pieces = 0
+    unbuilt: Violation | None = None
     while left and not session.interrupt.stop.is_set():
         if clock.is_up(pending=session.triage.pending > 0):
             break
@@ -294,6 +300,7 @@ def _run(
             asked += ((_label(job), each) for each in answer.answers)
             pieces = max(pieces, answer.pieces)
             for violation in answer.violations:
+                unbuilt = unbuilt or (violation if _keeps_from_build(job, violation) else None)
                 module = job.module if answer.piece is None else answer.piece
                 session.triage.report(_finding(job, module, violation, session))
         left.pop(id(job), None)
@@ -312,11 +319,14 @@ def _run(
         )
     if pieces:
         session.output.line(f"values compared instead on {counted(pieces, 'small piece')} of it")
-    session.drain(max(0.0, min(TRIAGE_SECONDS, clock.left)))
+    session.drain(max(0.0, min(TRIAGE_SECONDS, clock.left)), LATE)
     session.remember()
     unmade = list(map(_label, left.values()))
     for event in _events(asked, passed_over, unmade) if session.output.as_json else ():
         session.output.emit(event)
+    if unbuilt is not None:
+        text = f"the default build of the module fails: {unbuilt.title}"
+        session.output.line(text, {"event": "unbuilt", "title": unbuilt.title})
     answered = [answer for _, answer in asked]
     of_all = compared(answered, next((job.oracles for job in jobs), None))
     code = session.conclude(1, done, seconds, compared=of_all, named=named)
@@ -324,7 +334,16 @@ def _run(
         _print_asked(answered, passed_over)
         _print_values(asked, unmade)
         print_kept(results(), kept(asked))
-    return code
+    return 1 if unbuilt is not None and code in (0, 4) else code
+
+
+def _keeps_from_build(job: Check, violation: Violation) -> bool:
+    """The default pipeline or code generation fails, a known bug or not."""
+    if job.pipeline != BUILT:
+        return False
+    oracle = ORACLES.get(violation.oracle)
+    raises = oracle is None or oracle.failure is FailureKind.RAISES
+    return raises or violation.pass_name == CODE_GENERATION
 
 
 def _events(

@@ -19,7 +19,7 @@ from ...oracles.grades.grade import Grade
 from ...oracles.grades.rule import decides
 from ...oracles.identity import FORMAT
 from ...oracles.passcall import PassCall
-from ..campaign.triage import Triage
+from ..campaign.triage import STUCK_SECONDS, Triage
 from ..cluster.code import Code
 from ..cluster.connection import connect
 from ..cluster.where import Where
@@ -147,6 +147,21 @@ class Session:
         for finding, failed in self.triage.failed_steps:
             self._failed_step(finding, failed)
 
+    def _print_pending(self) -> None:
+        """Name what the time was over for: a run with more time takes it up."""
+        for finding in self.store.pending() if self.triage.pending else ():
+            what = f"{finding.label}: {finding.title} ({finding.oracle})"
+            self.output.line(
+                f"no time to confirm: {what}",
+                {
+                    "event": "pending",
+                    "id": finding.id,
+                    "pass": finding.pass_name,
+                    "oracle": finding.oracle,
+                    "title": finding.title,
+                },
+            )
+
     def print_unconfirmed(self) -> None:
         """Name what did not fail again: it may be due to chance, or to the modules before it."""
         for finding in self.triage.unconfirmed:
@@ -192,8 +207,13 @@ class Session:
         self.lost = text
         self.display.line(text, style="bold red")
 
-    def drain(self, seconds: float) -> None:
-        """Let the triage finish, and show its progress."""
+    def drain(self, seconds: float, stuck: float = STUCK_SECONDS) -> None:
+        """Let the triage finish, show its progress, and name what it had no time to confirm.
+
+        Args:
+            seconds: after these nothing more is reduced.
+            stuck: what takes so much longer stays pending.
+        """
         if self.interrupt.stop.is_set():
             seconds = 0.0
         triage = self.triage
@@ -216,9 +236,11 @@ class Session:
                 self.triage.hurry()
 
         try:
-            self.triage.drain(seconds, tick)
+            self.triage.drain(seconds, tick, stuck)
         except KeyboardInterrupt:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
+        else:
+            self._print_pending()
         for text in self.triage.user_errors:
             self.user_error(text)
 

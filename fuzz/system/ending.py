@@ -64,6 +64,11 @@ def _watch(read: int, numbers: bytes) -> None:
     leave(INTERRUPTED)
 
 
+def is_waited_for(name: str) -> bool:
+    """A thread of this name still works."""
+    return any(thread.name == name for thread in threading.enumerate())
+
+
 def leave(code: int) -> NoReturn:
     """End this process, with all that it has started; the interpreter's own end may take long."""
     for stream in (sys.stdout, sys.stderr):

@@ -136,22 +136,21 @@ class Origins:
     def of(self, expr: Any) -> dict[Path, bool]:
         """The parameters; True for those whose elements reach the value unchanged."""
         found: dict[Path, bool] = {}
-        self._walk(expr, (), True, found, set())
+        seen: set[Any] = set()
+        left: list[tuple[Any, Path, bool]] = [(expr, (), True)]
+        while left:  # a chain of bindings is as long as the function
+            expr, fields, direct = left.pop()
+            key = hash(expr), fields, direct
+            if key in seen:
+                continue
+            seen.add(key)
+            place = self._params.get(hash(expr))
+            if place is not None:
+                found[place, *fields] = found.get((place, *fields), False) or direct
+                continue
+            sources = [*self._sources(expr, fields)]
+            left += [(each, of_it, direct and moved) for each, of_it, moved in reversed(sources)]
         return found
-
-    def _walk(
-        self, expr: Any, fields: Path, direct: bool, found: dict[Path, bool], seen: set[Any]
-    ) -> None:
-        key = hash(expr), fields, direct
-        if key in seen:
-            return
-        seen.add(key)
-        place = self._params.get(hash(expr))
-        if place is not None:
-            found[place, *fields] = found.get((place, *fields), False) or direct
-            return
-        for source, of_it, moved in self._sources(expr, fields):
-            self._walk(source, of_it, direct and moved, found, seen)
 
     def _sources(self, expr: Any, fields: Path) -> Iterator[tuple[Any, Path, bool]]:
         """The expressions that a value is made of, the fields of each, and whether its elements
