@@ -199,6 +199,7 @@ class Triage:
             DiskFailure: see `check`.
         """
         until = time.monotonic() + seconds
+        most = STUCK_SECONDS if stuck is None else stuck
         self._start_threads(self._executor.workers)
         try:
             self._begin_to_end(until)
@@ -208,7 +209,7 @@ class Triage:
                 now = time.monotonic()
                 if self._left != left:
                     left, latest = self._left, max(now, self._deadline or now)
-                elif now > latest + stuck:
+                elif now > latest + most:
                     break
         finally:
             self.stop()

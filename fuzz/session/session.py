@@ -19,7 +19,7 @@ from ...oracles.grades.grade import Grade
 from ...oracles.grades.rule import decides
 from ...oracles.identity import FORMAT
 from ...oracles.passcall import PassCall
-from ..campaign.triage import STUCK_SECONDS, Triage
+from ..campaign.triage import Triage
 from ..cluster.code import Code
 from ..cluster.connection import connect
 from ..cluster.where import Where
@@ -207,12 +207,12 @@ class Session:
         self.lost = text
         self.display.line(text, style="bold red")
 
-    def drain(self, seconds: float, stuck: float = STUCK_SECONDS) -> None:
+    def drain(self, seconds: float, stuck: float | None = None) -> None:
         """Let the triage finish, show its progress, and name what it had no time to confirm.
 
         Args:
             seconds: after these nothing more is reduced.
-            stuck: what takes so much longer stays pending.
+            stuck: what takes so much longer stays pending; see `Triage.drain`.
         """
         if self.interrupt.stop.is_set():
             seconds = 0.0

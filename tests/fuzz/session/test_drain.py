@@ -23,7 +23,7 @@ class Triage:
         self.seconds = -1.0
         self.hurried = False
 
-    def drain(self, seconds: float, tick: Callable[[], None]) -> None:
+    def drain(self, seconds: float, tick: Callable[[], None], stuck: float | None = None) -> None:
         self.seconds = seconds
         tick()
 
@@ -49,6 +49,7 @@ def drained(triage: Triage, *, stop: bool = False, now: bool = False) -> list[An
         interrupt=SimpleNamespace(stop=events[0], now=events[1]),
         display=SimpleNamespace(line=shown.append, progress=shown.append),
         user_error=shown.append,
+        _print_pending=lambda: None,
     )
     Session.drain(cast("Session", session), 60.0)
     return shown
