@@ -2,9 +2,9 @@
 
     relaxfuzz check bench/models/zoo.py:resnet18
 
-Each function gives a torch.nn.Module, example arguments and keyword arguments. The first eighteen
-are those of the issue that asked for them. The other twelve, of other families, were chosen before
-any result was looked at. Language models have two layers of width 64.
+Each function gives a torch.nn.Module, example arguments and keyword arguments. The twelve that are
+not among the first eighteen are of other families, and were chosen before any result was looked at.
+Language models have two layers of width 64.
 """
 
 from __future__ import annotations
