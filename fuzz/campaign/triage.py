@@ -187,11 +187,11 @@ class Triage:
             if published:
                 self._rows[row] = finding.grade
 
-    def drain(self, seconds: float, tick: Callable[[], None], stuck: float = STUCK_SECONDS) -> None:
+    def drain(self, seconds: float, tick: Callable[[], None], stuck: float | None = None) -> None:
         """Finish all that is pending; after `seconds` nothing more is reduced.
 
-        What takes longer than `stuck` seconds after that time stays pending in the store, as far as
-        it got.
+        A step that takes longer than `stuck` seconds after that time (None: `STUCK_SECONDS`) stays
+        pending in the store, as far as it got.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
