@@ -51,7 +51,7 @@ def arrays(args: Sequence[Any]) -> list[Any]:
         if isinstance(arg, np.ndarray):
             found.append(arg)
         elif isinstance(arg, tuple | list):
-            found += [item for item in arg if isinstance(item, np.ndarray)]
+            found += arrays(arg)
     return found
 
 

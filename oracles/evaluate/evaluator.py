@@ -22,7 +22,7 @@ from .effects import Effect
 from .expressions import VISIT
 from .frame import Frame
 from .matching import bind_params
-from .memo import constants, memo
+from .memo import constants, copied, memo
 from .packed import packed
 from .poison import fresh, limited, touch
 
@@ -281,11 +281,11 @@ class Evaluator:
 
 
 def _called(program: Program, args: list[Any]) -> Any:
-    """What a program gives, after its writes to the arguments.
+    """Call a program, or do to the arguments what it has done to equal ones.
 
-    What it leaves in them is told by their contents, as long as they do not share memory.
+    Their contents tell what it leaves in them, as long as they do not share memory.
     """
-    if program.shares(args):
+    if not memo.keeps(args) or program.shares(args):
         return program(*args)
 
     def run() -> Any:
@@ -307,15 +307,6 @@ def _equal(one: Any, other: Any) -> bool:
         alike = one.dtype == other.dtype and one.shape == other.shape
         return alike and one.tobytes() == other.tobytes()
     return one is other or (isinstance(one, int | float) and one == other)
-
-
-def copied(value: Any) -> Any:
-    """The same values in memory of their own."""
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, tuple | list):
-        return tuple(map(copied, value))
-    return value
 
 
 def _callback(value: Any) -> Any:

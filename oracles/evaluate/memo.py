@@ -12,11 +12,14 @@ import hashlib
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import tvm
 
+from ...generators.ops.undefined import arrays
+
+V = TypeVar("V")
 Array: TypeAlias = np.ndarray[Any, Any]
 
 LARGE = 1 << 15
@@ -27,15 +30,41 @@ MOST = 1 << 29
 """Bytes of all values that are kept; the least recently used ones go."""
 
 
+class _Recent(Generic[V]):
+    """Values that take no more than so many bytes, but for the last one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: Hashable) -> tuple[V] | None:
+        """The value, in a tuple, which is used now; None where there is none."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key][:1]
+
+    def keep(self, key: Hashable, value: V, size: int) -> None:
+        """Keep a new value of so many bytes."""
+        self._kept[key] = value, size
+        self._bytes += size
+        while self._bytes > self._most and len(self._kept) > 1:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self._bytes -= gone
+
+
 class Memo:
     """Values by what they are computed from."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._bytes = 0
+        self._values: _Recent[Any] = _Recent(most)
         self._digests: dict[int, tuple[weakref.ref[Array], bytes]] = {}
         """By address, of arrays that nobody writes to."""
+
+    def keeps(self, args: Sequence[Any]) -> bool:
+        """Values that are computed from these are kept."""
+        return _size(args) >= LARGE
 
     def value(
         self,
@@ -45,29 +74,28 @@ class Memo:
         *,
         own: bool = False,
     ) -> Any:
-        """What `make` gives, an earlier value if there is one.
+        """The result of `make`, or an earlier one if there is one.
 
         Args:
             what: identifies what is computed.
             args: all that it is computed from besides.
             own: the caller may write to the value; otherwise nobody does.
         """
-        if sum(array.nbytes for array in _arrays(args)) < LARGE:
+        if not self.keeps(args):
             return make()
         try:
             key = (*what, *map(self._token, args))
         except TypeError:  # a function, or another value of unknown content
             return make()
-        if key in self._values:
-            self._values.move_to_end(key)
-        else:
-            self._keep(key, make())
-        made = self._values[key][0]
+        found = self._values.get(key)
+        if found is None:
+            found = (make(),)
+            self._values.keep(key, found[0], _size(found))
         if own:
-            return _copied(made)
-        for array in _arrays([made]):
+            return copied(found[0])
+        for array in arrays(found):
             self.fixed(array)
-        return made
+        return found[0]
 
     def fixed(self, array: Array) -> None:
         """Nobody writes to this array: its contents are hashed once."""
@@ -76,14 +104,6 @@ class Memo:
             address = id(array)
             there = weakref.ref(array, lambda _: forget(address, None))
             self._digests[address] = there, _digest(array)
-
-    def _keep(self, key: Hashable, made: Any) -> None:
-        size = sum(array.nbytes for array in _arrays([made]))
-        self._values[key] = made, size
-        self._bytes += size
-        while self._bytes > self._most and len(self._values) > 1:
-            _, (_, size) = self._values.popitem(last=False)
-            self._bytes -= size
 
     def _token(self, value: Any) -> Hashable:
         if isinstance(value, np.ndarray):
@@ -97,24 +117,22 @@ class Memo:
         raise TypeError(type(value))
 
 
-def _copied(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_copied, value))
-    return value.copy() if isinstance(value, np.ndarray) else value
+def copied(value: Any) -> Any:
+    """The same values in memory of their own."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, tuple | list):
+        return tuple(map(copied, value))
+    return value
+
+
+def _size(values: Sequence[Any]) -> int:
+    """The bytes of all tensors."""
+    return sum(array.nbytes for array in arrays(values))
 
 
 def _digest(array: Array) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).digest()
-
-
-def _arrays(values: Sequence[Any]) -> list[Array]:
-    found: list[Array] = []
-    for value in values:
-        if isinstance(value, np.ndarray):
-            found.append(value)
-        elif isinstance(value, tuple | list):
-            found += _arrays(value)
-    return found
 
 
 class Constants:
@@ -122,26 +140,20 @@ class Constants:
 
     def __init__(self, memo: Memo) -> None:
         self._memo = memo
-        self._known: OrderedDict[int, tuple[tvm.runtime.Tensor, Array]] = OrderedDict()
+        self._known: _Recent[tuple[tvm.runtime.Tensor, Array]] = _Recent(MOST)
         """By address of the tensor, which lives as long."""
-        self._bytes = 0
 
     def array(self, tensor: tvm.runtime.Tensor) -> Array:
         """The array of a tensor, which the module may change no more."""
         address = hash(tensor)
-        if address not in self._known:
-            array: Array = tensor.numpy()
-            if array.nbytes < LARGE:
-                return array
+        if (known := self._known.get(address)) is not None:
+            return known[0][1]
+        array: Array = tensor.numpy()
+        if array.nbytes >= LARGE:
             array.flags.writeable = False
             self._memo.fixed(array)
-            self._known[address] = tensor, array
-            self._bytes += array.nbytes
-            while self._bytes > MOST and len(self._known) > 1:
-                _, (_, gone) = self._known.popitem(last=False)
-                self._bytes -= gone.nbytes
-        self._known.move_to_end(address)
-        return self._known[address][1]
+            self._known.keep(address, (tensor, array), array.nbytes)
+        return array
 
 
 memo = Memo()

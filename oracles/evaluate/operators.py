@@ -97,13 +97,19 @@ def _zeros(frame: Frame, ty: Type, error: NoValue) -> Any:
 
 
 def _computed(record: Op, args: list[Any], attrs: Any, *, own: bool) -> Any:
-    """What the reference of an operator gives.
+    """The result of an operator's reference.
 
     Args:
         own: tensors may be written to after they are made.
     """
+
+    def run() -> Any:
+        return _arrays(record.reference(args, attrs))
+
+    if not memo.keeps(args):
+        return run()
     what = record.name, None if attrs is None else tvm_ffi.structural_hash(attrs)
-    return memo.value(what, args, lambda: _arrays(record.reference(args, attrs)), own=own)
+    return memo.value(what, args, run, own=own)
 
 
 def _empty(args: list[Any]) -> bool:
