@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .undefined import updates
+
 
 class Form(enum.StrEnum):
     """Conditions on a whole tensor, besides the range of its elements."""
@@ -107,21 +109,17 @@ def one_tensor_an_axis(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Acce
     }
 
 
-def _updates(attrs: Any) -> bool:
-    return str(attrs.reduction) in ("update", "mean")
-
-
 def scattered_along_axis(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
     """Two updates of one place have no order."""
     axis, size = int(attrs.axis), shapes[0][int(attrs.axis)]
-    if _updates(attrs):
+    if updates(attrs):
         return {(1,): Accepted(0, size - 1, Form.DISTINCT, axis)}
     return {(1,): index(size, negative=True)}
 
 
 def scattered_rows(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
     found = leading_axes(shapes, attrs)[1,]
-    distinct = _updates(attrs) and len(shapes[1]) > 1
+    distinct = updates(attrs) and len(shapes[1]) > 1
     form = Form.DISTINCT if distinct else Form.ANY
     return {(1,): Accepted(found.low, found.high, form, -2)}
 

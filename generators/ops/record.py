@@ -23,8 +23,10 @@ from .undefined import Behaviour, arrays, is_float, overflowed
 from .undefined import Rule as Undefined
 from .variation import BYTES, Variations, varied
 
-FLOATS = ("float32", "float16", "float64")
 EVERYWHERE = (-math.inf, math.inf)
+"""The domain of an operator that is defined for all numbers."""
+
+FLOATS = ("float32", "float16", "float64")
 WIDE = ("float32", "float64")
 """Where LLVM has no float16 version of an intrinsic."""
 SIGNED = ("int32", "int64", "int8", "int16")
@@ -158,13 +160,11 @@ class Op:
     def accepted(self, shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
         """The values that operands of these shapes are meant to have; nothing of the others."""
         found: dict[Place, Accepted] = {}
+        if self.domain != EVERYWHERE:
+            found = {(place,): Accepted(*self.domain) for place in range(len(shapes))}
         if self.accepts is not None:
             with contextlib.suppress(IndexError, TypeError, ValueError):
                 found |= self.accepts(shapes, attrs)
-        low, high = self.domain
-        if self.domain != EVERYWHERE:
-            places = ((place,) for place in range(len(shapes)))
-            found = {place: Accepted(low, high) for place in places} | found
         return found
 
     def undefined_for(
@@ -185,20 +185,21 @@ class Op:
         found = self.undefined is not None and self.undefined(args, attrs, result)
         if found:
             return found if isinstance(found, Behaviour) else Behaviour.OPEN
-        low, high = self.domain
-        anywhere = (low, high) == (-math.inf, math.inf)
-        for tensor in () if anywhere and self.nonfinite else filter(is_float, tensors):
-            if anywhere and np.isfinite(tensor).all():
-                continue
-            finite = tensor[np.isfinite(tensor)]
-            odd = finite.size < tensor.size and not self.nonfinite
+        everywhere = self.domain == EVERYWHERE
+        for tensor in () if everywhere and self.nonfinite else filter(is_float, tensors):
+            is_finite = np.isfinite(tensor)
+            odd = not self.nonfinite and not is_finite.all()
             if odd and not (self.masks and _is_masked(tensor, result)):
                 return Behaviour.OPEN
-            if finite.size and not (low <= finite.min() and finite.max() <= high):
+            if not everywhere and not _is_within(tensor[is_finite], *self.domain):
                 return Behaviour.OPEN
         if not wraps and overflowed(self.reference, self.arithmetic, args, attrs, result):
             return Behaviour.OVERFLOW
         return None
+
+
+def _is_within(numbers: Any, low: float, high: float) -> bool:
+    return not numbers.size or bool(low <= numbers.min() and numbers.max() <= high)
 
 
 def _is_masked(operand: Any, result: Any) -> bool:

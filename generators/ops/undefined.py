@@ -212,7 +212,7 @@ def length_out_of_range(args: Sequence[Any], attrs: Any, result: Any) -> bool | 
     return bool(((lengths < 0) | (lengths > size)).any()) and Behaviour.INDEX
 
 
-def _updates(attrs: Any) -> bool:
+def updates(attrs: Any) -> bool:
     """Of two updates of one place either may be the last, or count more in their mean."""
     return attrs is None or str(attrs.reduction) in ("update", "mean")
 
@@ -232,7 +232,7 @@ def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     x, indices = args[:2]
     axes = range(indices.ndim) if attrs is None else (int(attrs.axis),)
     again = any(_again(indices, axis, x.shape[axis]) for axis in axes)
-    return (_updates(attrs) and again) or _open(args, attrs, result)
+    return (updates(attrs) and again) or _open(args, attrs, result)
 
 
 def _again(indices: Any, axis: int, size: int) -> bool:
@@ -245,7 +245,7 @@ def repeated_row(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behavio
     places = args[1].reshape(-1, args[1].shape[-1])
     if _negative(places):
         return Behaviour.INDEX
-    return (_updates(attrs) and _repeated(places)) or _open(args, attrs, result)
+    return (updates(attrs) and _repeated(places)) or _open(args, attrs, result)
 
 
 def repeated_place(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:

@@ -17,6 +17,7 @@ from ...generators.ops.record import Tolerance
 from ..dtypes import dtype_of
 from ..execute import Plan
 from ..inspect import calls_of, op_name, relax_functions, static
+from ..single_call import MAIN, module_of
 from ..values.comparison import difference
 from ..values.expectation import copies
 
@@ -238,7 +239,4 @@ def _function(call: relax.Call, args: Sequence[Any]) -> relax.Function:
         return params[-1]
 
     made = relax.Call(call.op, list(map(operand, args)), call.attrs, call.ty_args)
-    builder = relax.BlockBuilder()
-    with builder.function("main", params):
-        builder.emit_func_output(builder.emit(made))
-    return builder.get()["main"]
+    return module_of(made, params)[MAIN]

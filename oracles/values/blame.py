@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...generators.ops.record import Tolerance
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..inspect import bindings_of, op_name, static
+from ..single_call import MAIN, module_of, with_operands
 from .comparison import difference, is_float, leaves
 from .expectation import Expectation
 
@@ -110,8 +111,6 @@ def alone(
     args: list[Any] = []
 
     def operand(expr: relax.Expr) -> relax.Expr:
-        if isinstance(expr, relax.Tuple):
-            return relax.Tuple([operand(field) for field in expr.fields])
         value = values.get(expr) if isinstance(expr, relax.Var) else None
         if not constants and isinstance(expr, ir.GenericConst):
             value = ir.constant_data(expr).numpy()
@@ -124,20 +123,22 @@ def alone(
         args.append(value)
         return param
 
-    builder = relax.BlockBuilder()
-    single = relax.Call(call.op, [*map(operand, call.args)], call.attrs, call.ty_args)
+    single = with_operands(call, operand)
     try:
-        with builder.function("main", params):
-            if summed:
-                with builder.dataflow():
-                    result = builder.emit(single)
-                    out = builder.emit_output(relax.op.sum(relax.op.multiply(result, result)))
-            else:
-                out = builder.emit(single)
-            builder.emit_func_output(out)
-        return builder.get(), args
+        return (_summed if summed else module_of)(single, params), args
     except Exception:
         return None
+
+
+def _summed(call: relax.Call, params: Sequence[relax.Var]) -> tvm.IRModule:
+    """The sum of the squares of a call's result."""
+    builder = relax.BlockBuilder()
+    with builder.function(MAIN, list(params)):
+        with builder.dataflow():
+            result = builder.emit(call)
+            out = builder.emit_output(relax.op.sum(relax.op.multiply(result, result)))
+        builder.emit_func_output(out)
+    return builder.get()
 
 
 def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:

@@ -14,8 +14,7 @@ from tvm import relax
 from ...compat import ir
 from ..execute import Death, Failure, execute
 from ..inspect import bindings_of, global_vars, op_name, relax_functions
-
-MAIN = "main"
+from ..single_call import MAIN, module_of, with_operands
 
 TOGETHER = 16
 """Calls that are tried in one build, each in a function of its own."""
@@ -97,18 +96,13 @@ def _alone(call: relax.Call) -> tvm.IRModule | None:
     params: dict[Any, relax.Var] = {}
 
     def operand(expr: relax.Expr) -> relax.Expr:
-        if isinstance(expr, relax.Tuple):
-            return relax.Tuple([operand(field) for field in expr.fields])
         if isinstance(expr, relax.Var) or _is_weight(expr):
             return params.setdefault(expr, relax.Var(f"x{len(params)}", expr.ty))
         return expr
 
-    builder = relax.BlockBuilder()
-    single = relax.Call(call.op, [*map(operand, call.args)], call.attrs, call.ty_args)
+    single = with_operands(call, operand)
     try:
-        with builder.function(MAIN, list(params.values())):
-            builder.emit_func_output(builder.emit(single))
-        return builder.get()
+        return module_of(single, [*params.values()])
     except Exception:
         return None
 
