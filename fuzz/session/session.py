@@ -14,10 +14,7 @@ from rich.console import Console
 
 from ...compat import availability
 from ...compat.release import versions
-from ...corpus.knowns import fields_of
 from ...oracles.grades.grade import Grade
-from ...oracles.grades.rule import decides
-from ...oracles.identity import FORMAT
 from ...oracles.passcall import PassCall
 from ..campaign.triage import Triage
 from ..cluster.code import Code
@@ -50,6 +47,7 @@ from ..process.executor import Executor, ExecutorError, News
 from ..process.local_pool import LocalPool
 from ..system.files import sweep
 from ..system.lock import alone
+from .finding_events import brief_event, event_of, in_one_line
 from .interrupt import Interrupt
 from .members import Roster
 from .shares import Share
@@ -150,34 +148,15 @@ class Session:
     def _print_pending(self) -> None:
         """Name what the time was over for: a run with more time takes it up."""
         for finding in self.store.pending() if self.triage.pending else ():
-            what = f"{finding.label}: {finding.title} ({finding.oracle})"
-            self.output.line(
-                f"no time to confirm: {what}",
-                {
-                    "event": "pending",
-                    "id": finding.id,
-                    "pass": finding.pass_name,
-                    "oracle": finding.oracle,
-                    "title": finding.title,
-                },
-            )
+            text = f"no time to confirm: {in_one_line(finding)}"
+            self.output.line(text, brief_event("pending", finding))
 
     def print_unconfirmed(self) -> None:
         """Name what did not fail again: it may be due to chance, or to the modules before it."""
         for finding in self.triage.unconfirmed:
             module = str(self.store.module(finding))
-            what = f"{finding.label}: {finding.title} ({finding.oracle})"
-            self.output.line(
-                f"did not fail again: {what}, {module}",
-                {
-                    "event": "unconfirmed",
-                    "id": finding.id,
-                    "pass": finding.pass_name,
-                    "oracle": finding.oracle,
-                    "title": finding.title,
-                    "module": module,
-                },
-            )
+            text = f"did not fail again: {in_one_line(finding)}, {module}"
+            self.output.line(text, {**brief_event("unconfirmed", finding), "module": module})
 
     def _failed_step(self, finding: Finding, failed: FailedStep) -> None:
         """Print what the harness failed at with a finding that is kept."""
@@ -423,7 +402,7 @@ class Session:
         if self.output.as_json:
             self.output.emit(event_of(finding, self.store))
             return
-        text = f"{finding.grade} {finding.label}: {finding.title} ({finding.oracle})"
+        text = f"{finding.grade} {in_one_line(finding)}"
         if self.is_new(finding):
             self.display.line(text, GRADE_STYLES[finding.grade])
         else:
@@ -433,31 +412,6 @@ class Session:
         path = self.store.reproducer(finding)
         if path is not None:
             self.display.line(f"  {path}")
-
-
-def event_of(finding: Finding, store: Store) -> dict[str, object]:
-    """A finding as a JSON event."""
-    reproducer = store.reproducer(finding)
-    return {
-        "event": "finding",
-        "id": finding.id,
-        "row": store.rows.of(finding.id) or finding.id,
-        "identity": fields_of(finding.identity),
-        "identity_format": FORMAT,
-        "place": finding.violation.place,
-        "pass": finding.pass_name,
-        "contract": finding.has_contract,
-        "oracle": finding.oracle,
-        "title": finding.title,
-        "grade": finding.grade,
-        "hint": not decides(finding.violation.full_key),
-        "rare": finding.rare,
-        "reproducer": None if reproducer is None else str(reproducer),
-        "module": str(store.module(finding)),
-        "confirmed": finding.confirmed,
-        "similar": finding.similar,
-        "tvm": finding.versions["tvm"],
-    }
 
 
 @contextmanager

@@ -13,7 +13,8 @@ import pytest
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.session.session import Session, event_of, session
+from relaxfuzz.fuzz.session.finding_events import event_of
+from relaxfuzz.fuzz.session.session import Session, session
 from relaxfuzz.oracles.grades.grade import Grade
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural import idempotence
