@@ -173,15 +173,13 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[
                 assert case.pipeline is not None
                 wrong = composition.check_pipeline(case.mod, case.pipeline, journal)
         if wrong:
-            others = [each for each in chosen if each.of_pipelines and not each.of_operators]
-            _pass_over(others, wrong[-1].oracle)
+            _pass_over_others(chosen, wrong[-1].oracle)
             return [*wrong, *_lawless(case, chosen, journal)]
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
         asking(pipeline_values.ORACLE.name)
         found = pipeline_values.check(case.mod, case.pipeline, journal)
         if found is not None:
-            others = [each for each in chosen if each.of_pipelines and not each.of_operators]
-            _pass_over([each for each in others if each.name != found.oracle], found.oracle)
+            _pass_over_others(chosen, found.oracle)
     if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
         asking(exec_modes.ORACLE.name)
         found = exec_modes.check(case.mod, case.pipeline, journal)
@@ -321,11 +319,12 @@ def _culprit(oracle: Oracle, runs: PassRuns) -> str:
     return REWRITER if is_of_rewriter(runs, mod, outcome) else runs.call.name
 
 
-def _pass_over(oracles: Sequence[Oracle], first: str) -> None:
-    """Oracles that are not asked because of what another one has found."""
-    for oracle in oracles:
-        asking(oracle.name)
-        _abstain_for(first)
+def _pass_over_others(chosen: Sequence[Oracle], first: str) -> None:
+    """The oracles of pipelines that are not asked because of what another one has found."""
+    for oracle in chosen:
+        if oracle.of_pipelines and not oracle.of_operators and oracle.name != first:
+            asking(oracle.name)
+            _abstain_for(first)
 
 
 def _abstain_for(first: str) -> None:

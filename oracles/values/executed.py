@@ -19,7 +19,6 @@ from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Death, Failure, execute
 from ..grades.grade import Grade
 from ..identity import FailureKind
-from ..inspect import entries
 from ..oracle import Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..silence import inventory
@@ -39,8 +38,7 @@ def executed(runs: PassRuns) -> Violation | None:
     """What the result computes in the VM is what the module meant before the pass."""
     expected, others = _calls(runs)
     if not expected:
-        names = (str(gvar.name_hint) for gvar, _ in entries(runs.mod))
-        undefined = next(filter(None, map(runs.given.expectations.no_arguments, names)), None)
+        undefined = runs.given.expectations.undefined
         abstain(inventory.NO_ARGUMENTS if undefined else inventory.NOT_EXECUTED, undefined or "")
         return None
     after = runs.direct.mod

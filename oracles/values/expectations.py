@@ -156,6 +156,12 @@ class Expectations:
         found = (why.why for (other, _), why in self._why_not.items() if other == name)
         return next(found, None)
 
+    @property
+    def undefined(self) -> str | None:
+        """The first reason of `no_arguments`, of all functions that are called from outside."""
+        names = (str(gvar.name_hint) for gvar, _ in entries(self._mod))
+        return next(filter(None, map(self.no_arguments, names)), None)
+
     def no_arguments(self, name: str) -> str | None:
         """The reason for which no kind of arguments is defined, as far as that is why there are no
         calls of a function that was asked for."""

@@ -47,11 +47,9 @@ from .comparison import finite
 from .expectation import Expectation
 from .expectations import executes
 from .inputs import Kind
+from .unbuilt import TOGETHER
 
 COMBINATION = "a combination of operators"
-TOGETHER = 16
-"""Operators that are tried alone, in functions of one build."""
-
 MOST = 3
 """Calls in a reproducer."""
 
@@ -119,9 +117,7 @@ def _of_values(
 
 def _abstain(mod: tvm.IRModule) -> None:
     """Log why the values of a build are not compared."""
-    known = given(mod).expectations
-    names = (str(gvar.name_hint) for gvar, _ in entries(mod))
-    undefined = next(filter(None, map(known.no_arguments, names)), None)
+    undefined = given(mod).expectations.undefined
     if undefined is not None:
         abstain(inventory.NO_ARGUMENTS, f"it is built; {undefined}")
     else:

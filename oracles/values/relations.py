@@ -104,7 +104,7 @@ def _fitting(params: Sequence[Any], args: list[Any]) -> list[Any]:
 
 
 def _in_range(ty: Any, arg: Any) -> Any:
-    dtype = np.dtype(dtype_of(str(ty.dtype))) if isinstance(ty, PrimType) else None
+    dtype = dtype_of(str(ty.dtype)) if isinstance(ty, PrimType) else None
     if dtype is None or dtype.kind not in "iu" or not isinstance(arg, int):
         return arg
     limits = np.iinfo(dtype)

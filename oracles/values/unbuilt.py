@@ -3,6 +3,7 @@ fails in the same way."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +37,12 @@ class Single:
         return f"{self.function}: {self.op} ({self.var}) alone fails in the same way"
 
 
+@functools.lru_cache(maxsize=1)
 def culprit(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Single | None:
-    """The first operator whose call alone fails as the build of the module does."""
+    """The first operator whose call alone fails as the build of the module does.
+
+    The oracle and the search for a smaller module both ask for it.
+    """
 
     def build(tried: tvm.IRModule) -> list[Any] | Failure | None:
         return execute(tried, [lambda run: None], pipeline)
