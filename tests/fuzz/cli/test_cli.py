@@ -181,7 +181,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     (finding,) = [each for each in found if each["event"] not in ("asked", "silenced")]
     assert set(finding) == {
         "event", "id", "row", "identity", "identity_format", "place", "pass", "oracle", "title",
-        "reproducer", "module", "confirmed", "similar", "tvm", "contract", "grade", "rare",
+        "reproducer", "module", "confirmed", "similar", "tvm", "contract", "grade", "hint", "rare",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"
     assert finding["confirmed"] is True
