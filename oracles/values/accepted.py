@@ -7,6 +7,7 @@ that a value came from for which the evaluator gave no result.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -62,10 +63,12 @@ def _shape_of(ty: Any, size: Callable[[Any], int | None]) -> Any:
     return tuple(map(size, shape.values)) if isinstance(shape, relax.ShapeExpr) else None
 
 
+@functools.lru_cache(maxsize=4)
 def demands(func: relax.Function | tirx.PrimFunc) -> Mapping[Path, Sequence[Demand]]:
     """The operands whose elements are those of a parameter, by parameter.
 
-    Calls in branches and local functions are left out: they may never be made.
+    Calls in branches and local functions are left out: they may never be made. Arguments of all
+    kinds are drawn for one function after the other.
     """
     found: dict[Path, list[Demand]] = {}
     if not isinstance(func, relax.Function) or not isinstance(func.body, relax.SeqExpr):
