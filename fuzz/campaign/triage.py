@@ -25,6 +25,7 @@ from ..minimize.parallel import State
 from ..process.executor import Executor
 from ..process.protocol import LIMITS, Death
 from ..system.disk_failure import DiskFailure, is_failure, watched
+from ..system.ending import NOT_WAITED_FOR
 from ..user_input.errors import UserError
 from .steps import Steps, described, is_broken
 
@@ -259,7 +260,7 @@ class Triage:
 
     def _start_threads(self, threads: int) -> None:
         while len(self._threads) < threads:
-            thread = threading.Thread(target=self._work, name="triage", daemon=True)
+            thread = threading.Thread(target=self._work, name=NOT_WAITED_FOR, daemon=True)
             self._threads.append(thread)
             thread.start()
 

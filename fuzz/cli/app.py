@@ -126,7 +126,7 @@ def finish(command: Callable[[], int], *, tvm: bool = True, workers: bool = Fals
         code = 3
     finally:
         launch.discard()
-    # A thread that is not waited for may be inside of TVM, which the interpreter's end destroys.
-    if ending.asked.is_set() or ending.is_waited_for("triage"):
+    # A thread that is left behind may be inside of TVM, which the interpreter's end destroys.
+    if ending.asked.is_set() or ending.leaves_threads():
         ending.leave(code)
     raise typer.Exit(code)

@@ -9,6 +9,7 @@ import typer
 from ...compat import weights
 from ..system.limits import cores
 from ..user_input.errors import parse_budget
+from ..user_input.options import CHECK_BUDGET
 from .app import command
 from .options import (
     OUT,
@@ -62,7 +63,7 @@ def check(
             help="The time of the whole command (30s, 10m). The default build and its passes come "
             "first; checks that it does not suffice for are listed.",
         ),
-    ] = "60s",
+    ] = CHECK_BUDGET,
     workers: Workers = None,
     oracle: Oracles = None,
     out: Out = OUT,

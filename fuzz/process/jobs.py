@@ -437,7 +437,7 @@ class Judge(Job[Verdict | None]):
     module: str
     """TVM JSON."""
     folder: str
-    """Where the reading has left what the framework says."""
+    """The folder in which the reading has left the framework's results."""
     seconds: float = BUILD_SECONDS
     """For the default build and one run of it."""
 

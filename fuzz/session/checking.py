@@ -43,7 +43,7 @@ from ..process.jobs import Check, CheckEach, Checked
 from ..process.local_pool import LocalPool
 from ..system.scratch import scratch
 from ..user_input.errors import UserError, near, parse_budget
-from ..user_input.options import Relaxations
+from ..user_input.options import CHECK_BUDGET, Relaxations
 from ..user_input.read_module import inspect, load
 from ..user_input.stage import Part, parts_of
 from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
@@ -53,9 +53,6 @@ from .silences import kept, main_reason, print_kept
 
 VARIANTS = 6
 """How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
-
-BUDGET = "60s"
-"""The time of the whole command, where the user names none."""
 
 TRIAGE_SHARE = 0.3
 """The part of the time that is kept to confirm and reduce findings, once there are some."""
@@ -94,7 +91,7 @@ def check_module(
     out: Path,
     knowns: Choice,
     as_json: bool,
-    seconds: float = parse_budget(BUDGET),
+    seconds: float = parse_budget(CHECK_BUDGET),
 ) -> int:
     """Check the module of a file, and print what is found; the exit code.
 

@@ -27,7 +27,7 @@ TYPES = 5
 
 
 def compare(module: str, folder: Path, pool: Executor, seconds: float) -> Verdict | None:
-    """How the module compares with its framework; None where the framework says nothing.
+    """The comparison of the module with its framework; None where the framework says nothing.
 
     Args:
         module: TVM JSON.

@@ -64,9 +64,13 @@ def _watch(read: int, numbers: bytes) -> None:
     leave(INTERRUPTED)
 
 
-def is_waited_for(name: str) -> bool:
-    """A thread of this name still works."""
-    return any(thread.name == name for thread in threading.enumerate())
+NOT_WAITED_FOR = "triage"
+"""The name of threads that a command whose time is over leaves behind."""
+
+
+def leaves_threads() -> bool:
+    """A thread that was not waited for still works."""
+    return any(thread.name == NOT_WAITED_FOR for thread in threading.enumerate())
 
 
 def leave(code: int) -> NoReturn:

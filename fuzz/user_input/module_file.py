@@ -83,12 +83,11 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
     """
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     built = path
-    calls = is_call(str(path))
-    is_program = path.suffix == ".py" or calls
+    is_program = path.suffix == ".py" or is_call(str(path))
     if is_program:
         built = folder / _BUILT
-        wide = dataclasses.replace(fence, memory=OF_FRAMEWORKS) if calls else fence
-        problem = _sandboxed(lambda: _build(path, built), path, wide, folder)
+        around = _while_built(fence, str(path))
+        problem = _sandboxed(lambda: _build(path, built), path, around, folder)
         if problem is not None:
             return problem
     return _sandboxed(
@@ -110,8 +109,8 @@ def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
     """
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     path, built = Path(source), folder / _BUILT
-    wide = dataclasses.replace(fence, memory=OF_FRAMEWORKS) if is_call(source) else fence
-    problem = _sandboxed(lambda: _cut(source, built), path, wide, folder)
+    around = _while_built(fence, source)
+    problem = _sandboxed(lambda: _cut(source, built), path, around, folder)
     if problem is not None:
         return problem
     return _sandboxed(lambda: _take_pieces(source, built, folder), path, fence, folder)
@@ -160,6 +159,11 @@ def _from_onnx(path: Path) -> tvm.IRModule:
         raise BadModule(f"{name} cannot be imported: {_line(error)}") from None
 
 
+def _while_built(fence: ForkLimits, source: str) -> ForkLimits:
+    """The limits for executing the user's code."""
+    return dataclasses.replace(fence, memory=OF_FRAMEWORKS) if is_call(source) else fence
+
+
 def is_call(source: str) -> bool:
     """It is `FILE.py:function` or `package.module:function`, and no file has that name."""
     spelled = function_in(source) is not None or is_function(source)
@@ -183,7 +187,7 @@ def _imported(source: str) -> tuple[tvm.IRModule, Reference | None]:
 
 
 def _called(source: str) -> object:
-    """What a function of the user's gives."""
+    """The object that a function of the user's gives."""
     name = f"'{sentence(source)}'"
     in_file = function_in(source)
     sys.path.insert(0, os.getcwd())

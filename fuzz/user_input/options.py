@@ -24,6 +24,9 @@ EXEMPT_INSTEAD = {
 """Former options and settings, and the name that --exempt takes instead."""
 
 
+CHECK_BUDGET = "60s"
+"""The time of the whole of `relaxfuzz check`, where the user names none."""
+
 SEED_SHARE = 0.5
 """The share of the blocks that have pieces of real modules, where such are given."""
 

@@ -30,7 +30,7 @@ class Host(Protocol):
     promised: bool
     """Operands for which an operator promises nothing have no result."""
     valued: bool
-    """Where an operator has no value for its operands, the evaluation ends."""
+    """The evaluation ends where an operator has no value for its operands."""
     partial: bool
     """An operator has had no result, as far as that is not used."""
     written: list[Any]

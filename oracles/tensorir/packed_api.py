@@ -250,7 +250,7 @@ class Packed(Statements):
                 super().evaluate(stmt)
 
     def pointed(self, data: Any) -> Storage:
-        # Where a view of an element begins, `begin` counts in the whole buffer.
+        # `begin` counts in the whole buffer, for a view of one element as well.
         name = getattr(getattr(data, "op", None), "name", "")
         if name in ("tirx.buffer_data", "tirx.address_of"):
             return super().pointed(data)

@@ -56,7 +56,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the framework says of its model."""
+    """The results of a framework for its model, and the nodes of its graph."""
 
     framework: str
     """With its version, e.g. "torch 2.14.1"."""
@@ -115,7 +115,7 @@ def move(folder: Path, to: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the imported module and its build compare with the framework."""
+    """The comparison of the imported module and its build with the framework."""
 
     framework: str
     importer: str

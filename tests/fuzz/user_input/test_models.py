@@ -1,4 +1,4 @@
-"""What a function of the user's gives is imported, or refused in one sentence that names it."""
+"""An object that a function gives is imported, or refused in one sentence that names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a framework says of its model against the module that an importer has made of it."""
+"""A framework's results for its model against the module that an importer has made of it."""
 
 from __future__ import annotations
 
