@@ -21,6 +21,9 @@ from relaxfuzz.oracles.execute.device import CPU, KINDS, missing
 from ...commands import relaxfuzz
 
 USER = Path(__file__).parents[1] / "user_passes.py"
+
+OF_CHECKS = ("asked", "silenced")
+"""Events that tell of oracles, not of findings."""
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMAND = [sys.executable, "-m", "relaxfuzz.fuzz.cli"]
 
@@ -178,7 +181,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
         "event", "modules", "checks", "seconds", "findings", "similar_to_known",
         "of_tvm_on_the_way", "reports", "unconfirmed", "knowns", "known_reports", "lost", "workers",
     }  # fmt: skip
-    (finding,) = [each for each in found if each["event"] not in ("asked", "silenced")]
+    (finding,) = [event for event in found if event["event"] not in OF_CHECKS]
     assert set(finding) == {
         "event", "id", "row", "identity", "identity_format", "place", "pass", "oracle", "title",
         "reproducer", "module", "confirmed", "similar", "tvm", "contract", "grade", "hint", "rare",
@@ -196,7 +199,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     assert "KeyError" in alone.stderr
 
     second = relaxfuzz(*arguments)
-    again = [event for event in events(second.stdout)[:-1] if event["event"] != "asked"]
+    again = [event for event in events(second.stdout)[:-1] if event["event"] not in OF_CHECKS]
     assert [event["id"] for event in again] == [finding["id"]]
     with Store(out, create=False) as store:
         assert len(list(store.findings())) == 1
