@@ -39,6 +39,8 @@ from relaxfuzz.oracles.silence.log import ALL
 from relaxfuzz.oracles.silence.rule import SilenceKind
 from relaxfuzz.oracles.violation import Violation
 
+from .pages import put
+
 PAGE = Path(__file__).parents[1] / "docs" / "silence.md"
 PRICES, END_OF_PRICES = "<!-- prices -->", "<!-- end of prices -->"
 INVENTORY, END_OF_INVENTORY = "<!-- rules -->", "<!-- end of rules -->"
@@ -193,13 +195,6 @@ def rules() -> str:
     return "\n".join(parts).strip()
 
 
-def write(text: str, begin: str, end: str) -> None:
-    """Put a text between two comments of the page."""
-    whole = PAGE.read_text()
-    first, last = whole.index(begin) + len(begin), whole.index(end)
-    PAGE.write_text(f"{whole[:first]}\n\n{text}\n\n{whole[last:]}")
-
-
 def main() -> None:
     """Print the prices; with --write, put them into docs/silence.md."""
     parser = argparse.ArgumentParser(prog="make bench-silence", description=__doc__)
@@ -214,7 +209,7 @@ def main() -> None:
     parser.add_argument("--inventory", action="store_true", help="only write the rules there")
     options = parser.parse_args()
     if options.inventory:
-        write(rules(), INVENTORY, END_OF_INVENTORY)
+        put(PAGE, rules(), INVENTORY, END_OF_INVENTORY)
         return
     environment = loud_environment(tuple(options.rules))
     with (
@@ -238,7 +233,7 @@ def main() -> None:
     if options.write:
         bugs, correct = sum(c.is_bug for c in cases), sum(not c.is_bug for c in cases)
         what = f"On {bugs} checks of reproducers and {correct} of correct passes:"
-        write(page(found, what), PRICES, END_OF_PRICES)
+        put(PAGE, page(found, what), PRICES, END_OF_PRICES)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import psutil
 
 from relaxfuzz.oracles.silence.inventory import UNCHANGED
 
+from ..pages import part, put
 from .zoo import MODELS
 
 ZOO = Path(__file__).with_name("zoo.py")
@@ -160,14 +161,10 @@ def _compared(events: Sequence[dict[str, Any]]) -> str:
 
 def _write(name: str, line: str) -> None:
     """Put the line of a model into the page, in the place of an older one."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    table, _, after = rest.partition(END)
-    lines = {_name(old): old for old in table.splitlines() if old.startswith("|")}
+    lines = {_name(old): old for old in part(PAGE, BEGIN, END).splitlines()}
     lines[name] = line
     ordered = [lines[each] for each in MODELS if each in lines]
-    made = "\n".join([BEGIN, *HEADER, *ordered, END])
-    PAGE.write_text(before + made + after, encoding="utf-8")
+    put(PAGE, "\n".join([*HEADER, *ordered]), BEGIN, END)
 
 
 def _name(line: str) -> str:
