@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := pytest -q -n 2 --dist worksteal
 
 TESTS_OF_PYTHON := tests/generators/test_ops.py tests/generators/test_modules.py tests/corpus/test_seeds.py \
-	tests/fuzz/pytest_plugin
+	tests/fuzz/pytest_plugin tests/oracles/test_lines.py
 # Where TVM computes something else than the references, it does so with any Python.
 OF_TVM_ALONE := --deselect tests/generators/test_ops.py::test_known_difference
 TESTS_OF_TVM := tests/generators tests/corpus/test_seeds.py tests/fuzz/pytest_plugin \
@@ -32,7 +32,7 @@ define campaign
 	$(1)/bin/relaxfuzz run --seed 1 --budget $(2) --out $(1)/campaign || test $$? -eq 1
 endef
 
-.PHONY: fuzz test test-python test-tvm test-sessions test-drift test-chaos chaos lint types docs records bugs bench bench-profile bench-minimize bench-cluster bench-versus bench-find silences bench-silence bench-onnx bench-models bench-judge build clean
+.PHONY: fuzz test test-python test-tvm test-sessions lint types docs records bugs zoo bench bench-profile bench-minimize bench-cluster bench-versus bench-find settings silences bench-silence bench-onnx bench-models bench-judge build clean
 
 fuzz: $(INSTALLED)
 	$(BIN)/relaxfuzz run --budget $(BUDGET) || test $$? -eq 1  # 1 says that bugs were found
@@ -61,18 +61,6 @@ test-tvm:
 test-sessions: $(INSTALLED)
 	$(BIN)/$(PYTEST) -m "session and not slow"
 
-# A TVM that lacks one of some sixty names: an hour or so. What has passed is not done again.
-test-drift: $(INSTALLED)
-	$(BIN)/pytest -v -n 2 --dist worksteal -m slow tests/drift
-
-# Real faults, done to real campaigns: an hour or so.
-test-chaos: $(INSTALLED)
-	$(BIN)/pytest -q -m slow tests/chaos
-
-# One campaign with many faults, beside an undisturbed one. CHAOS='--dask' does it on a cluster.
-chaos: $(INSTALLED)
-	$(BIN)/python -m tests.chaos.campaign $(CHAOS)
-
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -85,14 +73,14 @@ docs: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# The identities of the records in corpus/, as their reproducers show them: half an hour.
+# The identities and consequences of the records in corpus/, as their reproducers show them: half an hour.
 # RECORDS='NAME ...' renews only these.
 records: $(INSTALLED)
-	$(BIN)/python -m relaxfuzz.fuzz.renewal.records $(RECORDS)
+	$(BIN)/python -m bench.records $(RECORDS)
 
-# docs/bugs.md, out of the records in corpus/.
+# docs/bugs.md and docs/bugs/, out of the records in corpus/.
 bugs: $(INSTALLED)
-	$(BIN)/python -m relaxfuzz.corpus.page
+	$(BIN)/python -m bench.bugs
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench
@@ -110,7 +98,12 @@ bench-versus: $(INSTALLED)
 bench-find: $(INSTALLED)
 	$(BIN)/python -m bench.find $(OLD) $(FIND)
 
-# The price of each rule of silence: true reports that it takes, false ones that it saves. An hour.
+# Campaigns on passes with known faults: ZOO='values --seconds 60'
+zoo: $(INSTALLED)
+	$(BIN)/python -m tests.specimens $(ZOO)
+
+# The price of each rule of silence: true reports that it takes, false ones that it saves.
+# SILENCE='--budget 120 --workers 2': minutes; 45 by default.
 bench-silence: $(INSTALLED)
 	$(BIN)/python -m bench.silence --write $(SILENCE)
 
@@ -128,6 +121,11 @@ bench-models:
 # The share of planted faults that oracles report: MODULES=archive.tar.xz JUDGE='--budget 600'
 bench-judge: $(INSTALLED)
 	$(BIN)/python -m bench.judge $(if $(MODULES),--modules $(MODULES)) $(JUDGE)
+
+# The table of docs/settings.md, out of the records of the settings.
+settings: $(INSTALLED)
+	$(BIN)/python -m bench.settings
+	$(BIN)/python -m bench.formats
 
 # The rules of silence in docs/silence.md, out of their inventory.
 silences: $(INSTALLED)

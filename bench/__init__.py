@@ -1,1 +1,1 @@
-"""What checks cost, and what the same costs written by hand: `make bench`."""
+"""The cost of checks, and of the same checks written by hand: `make bench`."""

@@ -1,8 +1,8 @@
-"""`make bench`: what checks cost, and what the same costs written by hand.
+"""`make bench`: the cost of checks, and of the same checks written by hand.
 
 All times are CPU time of one process, so that other work on the machine disturbs them little (it
-still shares caches and cores: compare figures of one run). Whatever is measured runs in forks of
-this process, because passes kill processes.
+still shares caches and cores: compare figures of one run). All measured work runs in forks of this
+process, because passes kill processes.
 """
 
 from __future__ import annotations

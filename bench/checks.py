@@ -1,4 +1,4 @@
-"""Checks as a campaign does them: how many, and where the time goes."""
+"""Checks as a campaign does them: their rate, and the cost of their parts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from relaxfuzz.fuzz import zygote
+from relaxfuzz.fuzz.campaign import block as blocks
 from relaxfuzz.fuzz.campaign import schedule
-from relaxfuzz.fuzz.process import block as blocks
-from relaxfuzz.fuzz.process import worker
-from relaxfuzz.fuzz.process.block import Block, ModuleDone, StageDone
-from relaxfuzz.fuzz.process.jobs import Context
+from relaxfuzz.fuzz.campaign.block import Block, ModuleDone, Rest, StageDone
+from relaxfuzz.fuzz.process.context import Context
 from relaxfuzz.fuzz.process.journal import Journal
 from relaxfuzz.fuzz.process.protocol import FromChild, Result
 from relaxfuzz.fuzz.process.targets import Recipe, Target
 from relaxfuzz.generators.families import DEFAULT
 from relaxfuzz.oracles import check as checks
 from relaxfuzz.oracles.catalogue import of_family
-from relaxfuzz.oracles.metamorphic.pairs import oracles as pairs
 from relaxfuzz.oracles.oracle import Oracle
 from relaxfuzz.oracles.pass_runs import PassRuns
-from relaxfuzz.oracles.values import exec_modes, pipeline_values
+from relaxfuzz.oracles.values import pipeline_values
 from relaxfuzz.oracles.violation import Violation
 
 from .clock import Clock
@@ -33,7 +32,7 @@ from .forks import Report, in_fork
 
 @dataclass(slots=True)
 class Throughput:
-    """What the same blocks came to."""
+    """The totals of the same blocks."""
 
     checks: int = 0
     modules: int = 0
@@ -41,7 +40,7 @@ class Throughput:
     wall: float = 0.0
     by_item: Counter[str] = field(default_factory=Counter)
     executions: list[tuple[float, float]] = field(default_factory=list)
-    """CPU seconds of executions in the VM, cold and warm, where they are watched."""
+    """CPU seconds of executions in the VM, cold and warm, if they are watched."""
 
     @property
     def rate(self) -> float:
@@ -51,33 +50,33 @@ class Throughput:
 
 @dataclass(slots=True)
 class Costs:
-    """Where the time went, in CPU seconds."""
+    """The cost of each part, in CPU seconds."""
 
     spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     calls: Counter[str] = field(default_factory=Counter)
     whole: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Of each check, by pass, oracles included."""
+    """The cost of each check, by pass, including oracles."""
     bare: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """Of the direct run in each check, by pass."""
+    """The cost of the direct run in each check, by pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What `measure` measures."""
+    """The results of `measure`."""
 
     alone: Throughput = field(default_factory=Throughput)
-    """Tier 1 alone."""
+    """The throughput with tier 1 alone."""
     sampled: Throughput = field(default_factory=Throughput)
-    """All tiers, as in a campaign."""
+    """The throughput with all tiers, as in a campaign."""
     oracles: Costs = field(default_factory=Costs)
-    """Of the oracles of all tiers."""
+    """The costs of the oracles of all tiers."""
     costs: Costs = field(default_factory=Costs)
-    """Of the parts of a check with tier 1 alone."""
+    """The costs of the parts of a check with tier 1 alone."""
 
 
 def measure(seed: int, modules: int) -> Measured:
-    """Tier 1 alone; all tiers, with the cost of each oracle; the parts of a check of tier 1."""
-    worker.warm_up()
+    """Measure tier 1 alone, all tiers with the cost of each oracle, and the parts of a check."""
+    zygote.warm_up()
     measured = Measured()
     for number, (start, count) in enumerate(schedule.blocks(modules)):
         block = block_of(seed, number, start, count)
@@ -102,7 +101,7 @@ Prepare = Callable[[Report], None]
 
 
 def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | None = None) -> None:
-    """Run a block in forks; where one dies, another goes on with the next module.
+    """Run a block in forks; if one dies, another continues with the next module.
 
     Args:
         prepare: changes the process in which the block runs, and may report more.
@@ -110,7 +109,9 @@ def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | N
     checked: Counter[str] = Counter()
     start, end = block.start, block.start + block.count
     while start < end:
-        part = dataclasses.replace(block, start=start, count=end - start, checked=dict(checked))
+        part = dataclasses.replace(
+            block, start=start, count=end - start, rest=Rest(checked=dict(checked))
+        )
         journal = Journal(0)
         begin = time.perf_counter()
         reported, cpu = in_fork(_run, part, journal, prepare)
@@ -154,12 +155,12 @@ def _run(report: Report, part: Block, journal: Journal, prepare: Prepare) -> Non
 
 
 def _no_samples(report: Report) -> None:
-    # The sample is the last thing that a check draws: without it all else stays as it is.
+    # The sample is the last thing that a check draws: without it, all other draws stay the same.
     replace(schedule, "oracles_of_module", lambda original: lambda random, device: ())
 
 
 def _watch_oracles(report: Report) -> None:
-    """Put a clock on each oracle. What a module is evaluated for counts for the first that asks."""
+    """Put a clock on each oracle. The evaluation of a module counts for the first oracle to ask."""
     clock = Clock()
     violations, module = Oracle.violations, blocks._Run._module
 
@@ -167,12 +168,8 @@ def _watch_oracles(report: Report) -> None:
         return clock.watch(self.name, violations)(self, runs)
 
     replace(Oracle, "violations", lambda original: watched_oracle)
-    for of_pipelines, name in (
-        (pipeline_values, pipeline_values.ORACLE.name),
-        (exec_modes, exec_modes.ORACLE.name),
-        (pairs, "pairs of builds"),
-    ):
-        replace(of_pipelines, "check", functools.partial(clock.watch, name))
+    of_builds = functools.partial(clock.watch, pipeline_values.ORACLE.name)
+    replace(pipeline_values, "check", of_builds)
     replace(blocks._Run, "_module", lambda original: _reporting(clock, module, report))
 
 
@@ -189,7 +186,7 @@ def _reporting(clock: Clock, module: Callable[..., None], report: Report) -> Cal
 
 
 def _watch(report: Report) -> None:
-    """Put clocks around the parts of a check. The process ends with its block: none is undone."""
+    """Put clocks around the parts of a check. They stay, as the process ends with its block."""
     _no_samples(report)
     clock = Clock()
     bare: list[float] = []
@@ -206,7 +203,7 @@ def _watch(report: Report) -> None:
         bare.clear()
         begin = time.process_time()
         found = clock.watch("rest of a check", check)(self, item, *rest)
-        if item.kind is schedule.Kind.PASS and bare:
+        if item.kind is schedule.ItemKind.PASS and bare:
             report(("check", (item.name, time.process_time() - begin, bare[0])))
         return found
 
@@ -228,5 +225,5 @@ def _watch(report: Report) -> None:
 
 
 def replace(owner: object, name: str, change: Callable[[Any], object]) -> None:
-    """Change what the running process knows under a name."""
+    """Replace an attribute in the running process."""
     setattr(owner, name, change(getattr(owner, name)))

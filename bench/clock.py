@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 def cpu_seconds() -> float:
-    """Of this process and of its children that have ended: modules are executed in forks."""
+    """CPU seconds of this process and its ended children: modules are executed in forks."""
     own, theirs = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + theirs.ru_utime + theirs.ru_stime
 
 
 class Clock:
-    """CPU seconds by name, each without what was spent in watched functions below it."""
+    """CPU seconds by name, each without the time spent in watched functions below it."""
 
     def __init__(self) -> None:
         self.spent: defaultdict[str, float] = defaultdict(float)

@@ -1,19 +1,18 @@
-"""`make bench-cluster`: what a Dask cluster costs beside the local pool, and how far it would go.
+"""`make bench-cluster`: the cost of a Dask cluster beside the local pool, and its limit of workers.
 
 Efficiency: the same campaign on the local pool with N workers and on N Dask workers of one thread,
-whose scheduler and workers are processes of their own on this machine; in turn, several times, so
-that what else the machine does disturbs both. Start-up is shown, not counted. Both must find the
-same.
+whose scheduler and workers are separate processes on this machine; in turn, several times, so that
+other work on the machine disturbs both. Start-up is shown, not counted. Both must find the same.
 
-A task is a block, or what is left of one after a process died on it. Saturation, on paper: with c
-the CPU seconds that scheduler or driver spend for a task beyond what they spend anyway, d the
-seconds that a task takes a worker, i the share of a core that they use while nothing runs, and a
-the share that the scheduler uses without any worker, one core of theirs is full at
+A task is a block, or the rest of one after a process died on it. Saturation, on paper: with c the
+CPU seconds that scheduler or driver spend for a task beyond their idle cost, d the seconds that a
+task takes a worker, i the share of a core that they use while nothing runs, and a the share that
+the scheduler uses without any worker, one core of theirs is full at
 
     scheduler: (1 - a) / ((i - a) / N + c / d) workers
     driver:    (1 - i) / (c / d) workers
 
-That is a low estimate for the scheduler: with many workers Dask asks each for fewer signs of life.
+This is a low estimate for the scheduler: with many workers, Dask requests fewer heartbeats of each.
 
 The driver is the only writer: its CPU time comprises sending, decoding, committing and storing.
 """
@@ -39,20 +38,19 @@ from relaxfuzz.fuzz.campaign import schedule
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
-from relaxfuzz.fuzz.cluster.where import Where
+from relaxfuzz.fuzz.loading.targets import targets
 from relaxfuzz.fuzz.output.terminal import columns
 from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.launch import ONE_THREAD
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.user_input.options import Relaxations
-from relaxfuzz.fuzz.user_input.targets import targets
+from relaxfuzz.fuzz.user_input.settings import Relaxations
 from relaxfuzz.oracles.violation import Mark
 
 from .dask_processes import Processes
 from .watched import Measured, measured
 
 IDLE = 5.0
-"""Seconds in which nothing runs, to see what is spent then."""
+"""Seconds in which nothing runs, to measure the idle cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class Idle:
     scheduler: float
     driver: float
     alone: float
-    """Of the scheduler, without workers."""
+    """The scheduler's share, without workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class Saturation:
 
 
 def saturation(rounds: Sequence[Round], idle: Idle, workers: int) -> Saturation:
-    """Of what was measured; infinite where a task costs nothing that can be seen."""
+    """The saturation from these measurements; infinite if a task has no visible cost."""
     tasks = sum(each.dask.tasks for each in rounds)
     seconds = sum(each.dask.seconds for each in rounds)
     task = statistics.fmean(task_seconds(each) for each in rounds)
@@ -100,7 +98,7 @@ def saturation(rounds: Sequence[Round], idle: Idle, workers: int) -> Saturation:
 
 
 def task_seconds(each: Round) -> float:
-    """That a task takes a worker: on the local pool, which reports when it begins."""
+    """The seconds that a task takes a worker, on the local pool, which reports when it begins."""
     assert each.local.task_seconds is not None
     return each.local.task_seconds
 
@@ -138,7 +136,7 @@ def _timed(
 @contextlib.contextmanager
 def _executor(processes: Processes, workers: int) -> Iterator[ClusterExecutor]:
     with (
-        connect(Where(scheduler=str(processes.file)), workers) as connection,
+        connect(str(processes.file)) as connection,
         ClusterExecutor(connection) as executor,
     ):
         while executor.workers < workers:
@@ -147,7 +145,7 @@ def _executor(processes: Processes, workers: int) -> Iterator[ClusterExecutor]:
 
 
 def idle_of(processes: Processes, workers: int) -> Idle:
-    """Start the workers; what they and a driver that waits cost, and the scheduler before that."""
+    """Start the workers; measure the idle scheduler and driver then, and the scheduler before."""
     alone, _ = _spent(processes)
     for _ in range(workers):
         processes.add()
@@ -157,7 +155,7 @@ def idle_of(processes: Processes, workers: int) -> Idle:
 
 def _spent(processes: Processes) -> tuple[float, float]:
     """Shares of a core of the scheduler and of this process."""
-    time.sleep(1.0)  # what a start takes is over
+    time.sleep(1.0)  # until the start is over
     scheduler, driver, began = processes.cpu(), time.process_time(), time.monotonic()
     time.sleep(IDLE)
     seconds = time.monotonic() - began
@@ -165,7 +163,7 @@ def _spent(processes: Processes) -> tuple[float, float]:
 
 
 def figures(rounds: Sequence[Round], idle: Idle, workers: int) -> dict[str, Any]:
-    """Of one size of blocks, as in JSON."""
+    """The figures for one size of blocks, as in JSON."""
     ratios = {
         unit: [
             (getattr(each.dask, unit) / each.dask.seconds)

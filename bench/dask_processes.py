@@ -1,4 +1,4 @@
-"""A Dask scheduler and workers on this machine, in processes of their own as on a real cluster.
+"""A Dask scheduler and workers on this machine, in separate processes as on a real cluster.
 
 Benchmarks and tests start them here, and may kill any.
 """
@@ -21,14 +21,14 @@ import psutil
 from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 SECONDS = 120.0
-"""For the scheduler to come up, on a busy machine."""
+"""The time for the scheduler to start, on a busy machine."""
 
 END = 30.0
-"""Seconds that a process has to end after it was asked to."""
+"""Seconds that a process has to end after the request."""
 
 
 class Processes:
-    """A scheduler, and the workers that are added; all that they write is in one folder."""
+    """A scheduler and the added workers; all their files are in one folder."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str] = {}) -> None:
         """Wait until the scheduler is there.
@@ -41,7 +41,7 @@ class Processes:
         """The scheduler file."""
         self.log = folder / "dask.log"
         self.workers: list[subprocess.Popen[bytes]] = []
-        """Those that were added; their nannies, where they have one."""
+        """The added workers, or their nannies if they have one."""
         self._environment = environment
         self._homes: dict[Path, subprocess.Popen[bytes]] = {}
         self.scheduler = self._scheduler("0")
@@ -54,16 +54,16 @@ class Processes:
 
     @property
     def address(self) -> str:
-        """The scheduler's."""
+        """The scheduler's address."""
         return str(json.loads(self.file.read_text())["address"])
 
     def add(
         self, environment: Mapping[str, str] = {}, *, threads: int = 1, nanny: bool = False
     ) -> subprocess.Popen[bytes]:
-        """One more worker; it keeps its files where one kept them that has gone, if there is one.
+        """Start one more worker; it reuses the folder of a worker that has ended, if there is one.
 
         Args:
-            nanny: starts it, and another one where that dies.
+            nanny: a nanny starts the worker, and another one if it dies.
         """
         homes = (self.folder / f"worker-{number}" for number in itertools.count())
         home = next(h for h in homes if h not in self._homes or self._homes[h].poll() is not None)
@@ -88,7 +88,7 @@ class Processes:
         return times.user + times.system
 
     def end(self) -> None:
-        """Ask all to end, workers first, as an administrator does."""
+        """Request all to end, workers first, as an administrator does."""
         for processes in (self.workers, [self.scheduler]):
             for process in processes:
                 process.terminate()
@@ -98,7 +98,7 @@ class Processes:
         self.close()
 
     def close(self) -> None:
-        """None of them is left."""
+        """Kill all that are left."""
         for process in (*self.workers, self.scheduler):
             if process.poll() is None:  # else another process may have the number by now
                 os.killpg(process.pid, signal.SIGKILL)
@@ -119,7 +119,7 @@ class Processes:
         return process
 
     def _is_written(self) -> bool:
-        """The scheduler file is there, to its end."""
+        """True if the scheduler file is complete."""
         try:
             return bool(self.address)
         except (OSError, ValueError):

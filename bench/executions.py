@@ -1,4 +1,4 @@
-"""Tier 4 as a campaign meets it: results of passes at every stage, nothing compiled before."""
+"""Tier 4 as in a campaign: results of passes at every stage, with nothing compiled before."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from relaxfuzz.fuzz.campaign import schedule
-from relaxfuzz.fuzz.campaign.draw import entropy
-from relaxfuzz.fuzz.process import block
+from relaxfuzz.fuzz.campaign import block, schedule
+from relaxfuzz.fuzz.jobs.draw import entropy
 from relaxfuzz.oracles.execute import kept
 from relaxfuzz.oracles.values import executed as tier_4
 
@@ -22,14 +21,14 @@ from .values import Rates
 ORACLES = (tier_4.ORACLE.name,)
 
 SAMPLED = 0.25
-"""Chance of a check to be the one whose result is executed; a module has one at the most, as in a
-campaign, where two are rare."""
+"""The chance that the result of a check is executed; a module has at most one of these checks, as
+in a campaign, where two are rare."""
 
 
 def executed(seed: int, modules: int) -> Rates:
-    """Results of passes that were built, loaded and run by the oracle of tier 4.
+    """The rates at which the oracle of tier 4 builds, loads and runs results of passes.
 
-    Cold is what a campaign pays: PrimFuncs are there that earlier modules had, and no others.
+    Cold is the cost for a campaign: only PrimFuncs of earlier modules are compiled already.
     """
     into = Throughput()
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-bench-") as place:
@@ -44,7 +43,7 @@ def executed(seed: int, modules: int) -> Rates:
 
 
 def _executing_some(report: Report) -> None:
-    """Execute a sample. The process ends with its block: nothing is undone."""
+    """Execute a sample. The change stays, because the process ends with its block."""
     random, done = Random(), False
 
     def one_of_each(module: Callable[..., None]) -> Callable[..., None]:

@@ -1,11 +1,11 @@
-"""`make bench-find OLD=path/to/checkout`: how soon campaigns meet the known bugs, as if unknown.
+"""`make bench-find OLD=path/to/checkout`: the time until campaigns meet the known bugs, as unknown.
 
 Two checkouts fuzz at the same time, with one worker each, so that other work on the machine slows
 both; each is the `relaxfuzz` of its own environment. A known bug is found when a campaign meets the
-first report of it. Only bugs that all compared checkouts have a record of count, by its name; those
-that a campaign does not find are taken to be found after its end.
+first report of it. Only bugs with a record in all compared checkouts count, by its name; bugs that
+a campaign does not find count as found after its end.
 
-Where other work runs on the machine, only CPU time says something; it is that of all processes.
+If other work runs on the machine, only CPU time is meaningful; it is that of all processes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from relaxfuzz.corpus.knowns import Lookup, identity_from, knowns
 from relaxfuzz.oracles.tiers import ORACLES
 
 from .checks import Costs, measure
+from .meetings import LEARNERS
 from .versus import HERE, programs_of
 
 MEETINGS = Path(__file__).with_name("meetings.py")
 
 MINUTES = (5, 20, 60)
 PARTS = (0.1, 0.25, 0.5, 0.9)
-"""Of the wanted bugs: after how long so many are found."""
+"""Parts of the wanted bugs for which the time until they are found is shown."""
 
 CLOCKS = ("seconds", "cpu")
 
@@ -48,26 +49,26 @@ class Met:
     seconds: float
     cpu: float
     names: frozenset[str]
-    """The records of known bugs that the report may be of."""
+    """The records of known bugs that may explain the report."""
     oracle: str
     item: str
-    """Of the schedule: a pass, "sequence", or a pipeline."""
+    """The item of the schedule: a pass, "sequence", or a pipeline."""
     stage: str
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What one campaign met, and what it has spent."""
+    """The reports of one campaign, and its cost."""
 
     knowns: frozenset[str]
     """The records of its checkout."""
     met: tuple[Met, ...]
     budget: float
     end: Mapping[str, Any] = field(default_factory=dict)
-    """The last event; empty where the campaign did not come to its end."""
+    """The last event; empty if the campaign did not end regularly."""
 
     def first(self) -> dict[str, Met]:
-        """By record: the first report of it."""
+        """The first report of each record."""
         found: dict[str, Met] = {}
         for met in self.met:
             for name in met.names:
@@ -75,7 +76,7 @@ class Campaign:
         return found
 
     def lasted(self, clock: str) -> float:
-        """How long it went on."""
+        """The duration of the campaign."""
         last = getattr(self.met[-1], clock) if self.met else 0.0
         return float(self.end.get(clock, last))
 
@@ -84,7 +85,7 @@ def campaign(lines: Iterable[str], lookup: Lookup) -> Campaign:
     """Read the lines of `meetings.py`.
 
     Args:
-        lookup: names reports, too: a checkout may report a bug before its record says so.
+        lookup: also names reports: a checkout may report a bug that its record does not yet cover.
     """
     start: Mapping[str, Any] = {"knowns": (), "budget": 0.0}
     end: Mapping[str, Any] = {}
@@ -113,7 +114,7 @@ def campaign(lines: Iterable[str], lookup: Lookup) -> Campaign:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """When each wanted bug was found, in each campaign; infinite where it was not."""
+    """The time until each wanted bug was found, in each campaign; infinite if it was not."""
 
     each: tuple[float, ...]
     wanted: int
@@ -121,7 +122,7 @@ class Times:
 
     @classmethod
     def of(cls, campaigns: Sequence[Campaign], wanted: Iterable[str], clock: str) -> Times:
-        """Those of several campaigns, taken together."""
+        """The times of several campaigns, taken together."""
         wanted = sorted(wanted)
         found = [campaign.first() for campaign in campaigns]
         times = [
@@ -133,11 +134,11 @@ class Times:
         return cls(tuple(sorted(times)), len(wanted), lasted)
 
     def until(self, part: float) -> float:
-        """After how many seconds this part of the wanted bugs is found."""
+        """The seconds until this part of the wanted bugs is found."""
         return self.each[max(0, math.ceil(part * len(self.each)) - 1)]
 
     def within(self, seconds: float) -> float:
-        """How many of the wanted bugs are found in this time, on average over the campaigns."""
+        """The number of wanted bugs found in this time, on average over the campaigns."""
         return sum(each <= seconds for each in self.each) * self.wanted / len(self.each)
 
     @property
@@ -146,17 +147,23 @@ class Times:
         return self.within(self.lasted)
 
 
-def run(pythons: Mapping[str, Path], seconds: float, seed: int, folder: Path) -> dict[str, Path]:
-    """Fuzz with each of these interpreters at the same time; the files of events, by name."""
-    files = {name: folder / f"{name}-seed{seed}.jsonl" for name in pythons}
+def run(
+    programs: Mapping[str, Sequence[Path | str]], seconds: float, seed: int, folder: Path
+) -> dict[str, Path]:
+    """Fuzz with each of these programs at the same time; the files of events, by name.
+
+    Args:
+        programs: an interpreter and, after it, further arguments of `meetings.py`.
+    """
+    files = {name: folder / f"{name}-seed{seed}.jsonl" for name in programs}
     with ExitStack() as stack:
         running = [
             subprocess.Popen(
-                [python, MEETINGS, str(seconds), str(seed)],
+                [python, MEETINGS, str(seconds), str(seed), *options],
                 stdout=stack.enter_context(files[name].open("w")),
                 cwd=folder,
             )
-            for name, python in pythons.items()
+            for name, (python, *options) in programs.items()
         ]
         for process in running:
             if process.wait():
@@ -165,7 +172,7 @@ def run(pythons: Mapping[str, Path], seconds: float, seed: int, folder: Path) ->
 
 
 def show_times(runs: Mapping[str, Sequence[Campaign]], wanted: frozenset[str]) -> Table:
-    """After how long parts of the bugs are found, and how many in the first minutes and in all."""
+    """The times until parts of the bugs are found; the counts in the first minutes and in total."""
     every = {each.knowns for campaigns in runs.values() for each in campaigns}
     apart = len(frozenset().union(*every) - wanted)
     table = _table(f"{len(wanted)} known bugs; {apart} more that not all have a record of")
@@ -199,7 +206,7 @@ def _count(times: Times, seconds: float) -> str:
 
 @dataclass(slots=True)
 class Yield:
-    """What was spent on one part of the schedule, and what it gave."""
+    """The cost of one part of the schedule, and its yield."""
 
     checks: int = 0
     seconds: float = 0.0
@@ -210,11 +217,11 @@ class Yield:
 
 
 def yields(campaigns: Sequence[Campaign], costs: Costs) -> dict[str, dict[str, Yield]]:
-    """By kind ("oracle", "item", "stage") and name.
+    """The yields by kind ("oracle", "item", "stage") and name.
 
     Args:
-        costs: of each oracle; what is not among them, such as an oracle of pipelines that is timed
-            together with others, is not timed.
+        costs: the cost of each oracle; other oracles, such as those of pipelines that are timed
+            together, have no time.
     """
     found: dict[str, defaultdict[str, Yield]] = {
         kind: defaultdict(Yield) for kind in ("oracle", "item", "stage")
@@ -255,7 +262,7 @@ def _spent(campaign: Campaign, kind: str, costs: Costs) -> dict[str, tuple[int, 
 
 
 def show_yields(kind: str, of: Mapping[str, Yield]) -> Table:
-    """The best first."""
+    """A table of the yields, the best first."""
     table = _table(f"by {kind}")
     for column in (kind, "checks", "seconds", "share", "first", "alone", "first in 100 s"):
         table.add_column(column, justify="left" if column == kind else "right")
@@ -285,6 +292,9 @@ def main() -> None:
     """Fuzz, or read saved events, and print the tables."""
     parser = argparse.ArgumentParser(prog="make bench-find", description=__doc__)
     parser.add_argument("old", type=Path, nargs="?", help="another checkout, with .venv")
+    parser.add_argument(
+        "--without", choices=LEARNERS, help="this checkout, without one thing that it learns"
+    )
     parser.add_argument("--budget", type=float, default=1200, help="seconds of each campaign")
     parser.add_argument("--seed", type=int, nargs="+", default=[1])
     parser.add_argument("--save", type=Path, help="keep the events in this folder")
@@ -305,8 +315,8 @@ def main() -> None:
     )
     parser.add_argument("--modules", type=int, default=96, help="on which oracles are timed")
     options = parser.parse_args()
-    if not options.events and options.old is None:
-        parser.error("give another checkout, or --events")
+    if not options.events and options.old is None and options.without is None:
+        parser.error("give another checkout, --without or --events")
     lookup = Lookup(knowns(), versions()["tvm"])
     runs: dict[str, list[Campaign]] = {}
 
@@ -317,12 +327,17 @@ def main() -> None:
         for file in files:
             read(name, Path(file))
     if not options.events:
-        pythons = {"old": programs_of(options.old) / "python", "new": HERE / "python"}
+        programs: dict[str, tuple[Path | str, ...]] = {"new": (HERE / "python",)}
+        if options.without is not None:
+            switched = (HERE / "python", "--without", options.without)
+            programs = {f"without {options.without}": switched, **programs}
+        if options.old is not None:
+            programs = {"old": (programs_of(options.old) / "python",), **programs}
         with ExitStack() as stack:
             folder = options.save or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             folder.mkdir(parents=True, exist_ok=True)
             for seed in options.seed:
-                for name, file in run(pythons, options.budget, seed, folder).items():
+                for name, file in run(programs, options.budget, seed, folder).items():
                     read(name, file)
     wanted = frozenset.intersection(*(each.knowns for some in runs.values() for each in some))
     if options.of is not None:

@@ -13,7 +13,7 @@ Report = Callable[[Any], None]
 
 
 def in_fork(work: Callable[..., None], *args: Any) -> tuple[list[Any], float]:
-    """What the work reported before its process ended, and the CPU seconds that it took."""
+    """Run the work in a fork; return its reports until the process ended, and its CPU seconds."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -35,13 +35,13 @@ def in_fork(work: Callable[..., None], *args: Any) -> tuple[list[Any], float]:
             os._exit(0)
     os.close(write)
     with os.fdopen(read) as pipe:
-        lines = pipe.read().split("\n")[:-1]  # the last is empty, or torn by death
+        lines = pipe.read().split("\n")[:-1]  # the last is empty, or incomplete after a death
     _, _, usage = os.wait4(pid, 0)
     return [json.loads(line) for line in lines], usage.ru_utime + usage.ru_stime
 
 
 def until(work: Callable[[Report, int], None], seconds: float) -> tuple[list[Any], float]:
-    """Work until the time is used up, behind the module that killed the process if need be.
+    """Work until the time is used up, continuing after a module that killed the process.
 
     Args:
         work: begins with the module of a number and reports ("module", number) before each one and
@@ -61,6 +61,6 @@ def until(work: Callable[[Report, int], None], seconds: float) -> tuple[list[Any
 
 
 def cpu_of_all() -> float:
-    """Of this process and those that it has waited for."""
+    """CPU seconds of this process and of the children that it has waited for."""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in both)

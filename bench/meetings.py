@@ -1,33 +1,49 @@
-"""Prints what a campaign meets, as it meets it: `meetings.py SECONDS [SEED]`.
+"""Print the reports of a campaign as they come: `meetings.py SECONDS [SEED]`.
 
-One JSON object a line. Nothing is confirmed or reduced, and no module is left out for a bug that is
-known: the campaign goes on as if all were unknown. To compare with another commit, run this file
-with the Python of its checkout.
+Each line is one JSON object. Nothing is confirmed or reduced, and no module is left out because of
+a known bug: the campaign treats all bugs as unknown. To compare with another commit, run this file
+with the Python of its checkout. `--without LEARNER` switches off one thing that a campaign learns,
+and `--cpu` ends the campaign after SECONDS of CPU time.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
 import os
-import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.corpus.knowns import fields_of
+from relaxfuzz.fuzz.campaign import named
+from relaxfuzz.fuzz.campaign.block import StageDone
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
-from relaxfuzz.fuzz.campaign.events import Finished, Found
+from relaxfuzz.fuzz.campaign.events import Finished
+from relaxfuzz.fuzz.findings.finding import UnconfirmedFinding
 from relaxfuzz.fuzz.findings.known import Choice
-from relaxfuzz.fuzz.process.block import StageDone
+from relaxfuzz.fuzz.loading.targets import targets
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Result
-from relaxfuzz.fuzz.user_input.options import Relaxations
-from relaxfuzz.fuzz.user_input.targets import targets
+from relaxfuzz.fuzz.user_input.settings import Relaxations
 
 TICKS = os.sysconf("SC_CLK_TCK")
+
+ENDLESS = 1e9
+"""Seconds of a campaign that CPU time ends."""
+
+LEARNERS: Mapping[str, Callable[[], None]] = MappingProxyType(
+    {
+        "named": lambda: setattr(named, "SHARE", 0.0),
+    }
+)
+"""Switches for things that a campaign learns or knows of passes: the names in the code of a pass.
+Each plans blocks in this process; a switch would not reach the workers."""
 
 
 class Timed(LocalPool):
@@ -51,11 +67,16 @@ class Timed(LocalPool):
         return super().submit(job, listen, **options)
 
 
-def main(seconds: float, seed: int) -> None:
-    """Fuzz all passes of the default family."""
+def main(seconds: float, seed: int, *, by_cpu: bool = False) -> None:
+    """Fuzz all passes of the default family.
+
+    Args:
+        by_cpu: the seconds are of CPU time.
+    """
     expected = Choice().load(versions()["tvm"])
     emit("start", budget=seconds, knowns=[known.name for known in expected.knowns])
-    config = CampaignConfig(seed=seed, targets=targets((), Relaxations()), seconds=seconds)
+    most = ENDLESS if by_cpu else seconds
+    config = CampaignConfig(seed=seed, targets=targets((), Relaxations()), seconds=most)
     pool = Timed()
     began, spent = time.monotonic(), cpu_seconds()
 
@@ -64,8 +85,11 @@ def main(seconds: float, seed: int) -> None:
 
     try:
         for event in run(config, pool):
+            if by_cpu and cpu_seconds() - spent > seconds:
+                emit("end", **now())
+                break
             match event:
-                case Found(calls=calls, pipeline=pipeline):
+                case UnconfirmedFinding(calls=calls, pipeline=pipeline, origin=origin):
                     finding = event.finding(versions(), ())
                     emit(
                         "met",
@@ -75,7 +99,7 @@ def main(seconds: float, seed: int) -> None:
                         made_of=finding.made_of,
                         names=[known.name for known in expected.of(finding)],
                         item=pipeline or (calls[0].name if len(calls) == 1 else "sequence"),
-                        stage=finding.stage,
+                        stage=origin.stage,
                     )
                 case Finished(modules=modules, checks=checks):
                     stats = {name: dataclasses.asdict(each) for name, each in event.stats.items()}
@@ -92,7 +116,7 @@ def emit(event: str, **fields: object) -> None:
 
 
 def cpu_seconds() -> float:
-    """Of this process and all below it, with those that have ended."""
+    """CPU seconds of this process and all its descendants, including ended ones."""
     parents: dict[int, int] = {}
     spent: dict[int, float] = {}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -109,4 +133,12 @@ def cpu_seconds() -> float:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--without", choices=LEARNERS)
+    options = parser.parse_args()
+    if options.without is not None:
+        LEARNERS[options.without]()
+    main(options.seconds, options.seed, by_cpu=options.cpu)

@@ -1,4 +1,4 @@
-"""How the processes of a campaign grow."""
+"""The growth of the processes of a campaign."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Memory:
 
 
 def memory(seed: int, minutes: float, workers: int) -> Iterator[Memory]:
-    """Run a campaign and look at its processes."""
+    """Run a campaign and measure its processes."""
     targets = tuple(map(Target, of_family(DEFAULT)))
     config = campaign.CampaignConfig(seed=seed, targets=targets, seconds=60 * minutes)
     with LocalPool(workers) as pool:

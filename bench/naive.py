@@ -1,4 +1,4 @@
-"""What a developer would write today."""
+"""Checks that a developer would write today."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ import tvm
 import tvm_ffi
 from tvm import relax
 
-from relaxfuzz.fuzz.campaign.draw import entropy, example
-from relaxfuzz.fuzz.process.sequences import call_of
+from relaxfuzz.fuzz.campaign.sequences import call_of
+from relaxfuzz.fuzz.jobs.draw import entropy, example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.execute import from_numpy, to_numpy
+from relaxfuzz.oracles.expected.inputs import InputKind, drawn
 from relaxfuzz.oracles.inspect import public_functions
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.values.inputs import Kind, drawn
 
 from .forks import Report, until
 
 NAIVE_PASSES = 3
-"""Passes of each module that are looked at."""
+"""The number of passes to check on each module."""
 
 TOLERANCE = 1e-3
 
 
 def naive(seed: int, seconds: float) -> tuple[int, float]:
-    """Checks and CPU seconds of what a developer would write today, over raw modules.
+    """The number and CPU seconds of checks that a developer would write today, on raw modules.
 
     For each module and pass: apply it, apply it in Sequential, compare, build both modules, run
-    them in the VM on the same arguments, compare the results. What raises ends that check.
+    them in the VM on the same arguments, compare the results. An exception ends the check.
     """
 
     def work(report: Report, start: int) -> None:
@@ -75,7 +75,7 @@ def _naive(mod: tvm.IRModule, pass_: tvm.transform.Pass) -> None:
     assert tvm_ffi.structural_equal(direct, sequential, map_free_vars=True)
     before, after = machine(mod), machine(direct)
     for gvar, func in public_functions(mod):
-        args = drawn(func, Kind.WHOLE)
+        args = drawn(func, InputKind.WHOLE)
         old, new = (
             to_numpy(built[gvar.name_hint](*map(from_numpy, args))) for built in (before, after)
         )
@@ -83,13 +83,13 @@ def _naive(mod: tvm.IRModule, pass_: tvm.transform.Pass) -> None:
 
 
 def compare(old: Any, new: Any) -> None:
-    """Tensor by tensor."""
+    """Compare results tensor by tensor."""
     for a, b in zip(_leaves(old), _leaves(new), strict=True):
         np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def machine(mod: tvm.IRModule) -> Any:
-    """As the tutorials do it."""
+    """Build a VM as the tutorials do."""
     return relax.VirtualMachine(relax.build(mod, tvm.target.Target("llvm")), tvm.cpu())
 
 

@@ -25,16 +25,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 SECONDS = 120.0
-"""For one fork: hundreds of imports, or one build."""
+"""The limit for one fork: hundreds of imports, or one build."""
 
 M_PERTURB = -6
-"""malloc.h: what `malloc` returns is filled with the complement of a byte."""
+"""malloc.h: option that fills the memory from `malloc` with the complement of a byte."""
 
 LARGE = 0xFF ^ 0x4B
 """The float32 of four bytes 0x4B is 13323083."""
 
 BATCH = 24
-"""Modules that are built together: creating a VM takes longer than all else."""
+"""The number of modules to build together: creating a VM takes longer than all other steps."""
 
 
 class Outcome(enum.Enum):
@@ -52,13 +52,13 @@ class Verdict:
 
     outcome: Outcome
     why: str = ""
-    """The first difference, or why there is no result."""
+    """The first difference, or the reason for the missing result."""
     places: frozenset[int] = frozenset()
-    """The outputs that differ, where there is a result."""
+    """The outputs that differ, if there is a result."""
 
     @property
     def same(self) -> bool:
-        """The result is ONNX's."""
+        """True if the result is ONNX's."""
         return self.outcome is Outcome.SAME
 
     @classmethod
@@ -73,12 +73,12 @@ class Verdict:
 
     @classmethod
     def failed(cls, error: Exception) -> Verdict:
-        """The verdict where an exception takes the result's place."""
+        """The verdict on an exception instead of a result."""
         return cls(Outcome.NONE, f"{type(error).__name__}: {headline(str(error))}")
 
 
 def each_in_fork(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R | str]:
-    """The result for each item, or how its process died; the next fork goes on behind it."""
+    """The result for each item, or the death of its process; the next fork continues after it."""
     start = 0
     while start < len(items):
         rest = items[start:]
@@ -99,7 +99,7 @@ def evaluated(one: Imported) -> Verdict:
 
 
 def built(tests: Sequence[Imported]) -> Iterator[tuple[Imported, Verdict]]:
-    """The default build's verdict on each test; those built together are halved on failure."""
+    """The default build's verdict on each test; tests built together are halved on failure."""
     together = [one for one in tests if is_one_function(one)]
     for start in range(0, len(together), BATCH):
         yield from _built(together[start : start + BATCH])
@@ -109,7 +109,7 @@ def built(tests: Sequence[Imported]) -> Iterator[tuple[Imported, Verdict]]:
 
 
 def is_one_function(one: Imported) -> bool:
-    """The module has nothing but `main`, which may stand under another name in another module."""
+    """True if the module has only `main`, which may have another name in another module."""
     return len(load_json(one.module).functions) == 1
 
 
@@ -123,12 +123,12 @@ def _built(tests: Sequence[Imported]) -> Iterator[tuple[Imported, Verdict]]:
         yield from _built(tests[middle:])
     else:
         for one, verdict in zip(tests, found, strict=True):
-            # The verdict counts that the module has by itself.
+            # The verdict on the module by itself counts.
             yield from [(one, verdict)] if verdict.same else _built([one])
 
 
 def _verdicts(tests: Sequence[Imported]) -> Iterator[Verdict]:
-    """One verdict for each test; one alone where the build fails."""
+    """One verdict for each test; a single one if the build fails."""
     _fill_fresh_memory()
     names = _names(tests)
     try:
@@ -142,7 +142,7 @@ def _verdicts(tests: Sequence[Imported]) -> Iterator[Verdict]:
 
 
 def _fill_fresh_memory() -> None:
-    """A result that nobody has written is not near 0 by chance, where the C library is glibc."""
+    """Make unwritten results differ from 0, if the C library is glibc."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_PERTURB, LARGE)

@@ -59,7 +59,7 @@ class Imported:
 
 
 def node_tests(pattern: str = "") -> Iterator[NodeTest]:
-    """The tests whose names match, in both forms; only one form where there is one input."""
+    """The tests whose names match, in both forms; a test of one input has one form."""
     for case in _cases():
         if case.model is None or not case.data_sets or not re.search(pattern, case.name):
             continue
@@ -98,12 +98,12 @@ def _with_constants(model: onnx.ModelProto, inputs: tuple[Any, ...]) -> onnx.Mod
 
 
 def imported(test: NodeTest) -> Imported | None:
-    """The module of a test; None where TVM's importer refuses the model."""
+    """The module of a test; None if TVM's importer refuses the model."""
     from tvm.relax.frontend.onnx import from_onnx
 
     logging.disable(logging.CRITICAL)
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it refuses
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints models that it refuses
             return Imported(test, save_json(from_onnx(test.model)))
     except Exception:
         return None
@@ -112,7 +112,7 @@ def imported(test: NodeTest) -> Imported | None:
 
 
 def disagreements(actual: Any, test: NodeTest) -> dict[int, str]:
-    """The differences from what the test expects, by the place of the output."""
+    """The differences from the test's expected values, by the place of the output."""
     one = len(test.outputs) == 1
     results = (actual,) if one and not _is_alone(actual, test.outputs[0]) else actual
     if not isinstance(results, tuple) or len(results) != len(test.outputs):
@@ -125,14 +125,14 @@ def disagreements(actual: Any, test: NodeTest) -> dict[int, str]:
 
 
 def _is_alone(actual: Any, expected: Any) -> bool:
-    """The result is a tuple around the one output."""
+    """True if the result is a tuple around the only output."""
     if not isinstance(actual, tuple) or len(actual) != 1 or isinstance(actual[0], int):
         return False
     return not isinstance(expected, tuple)
 
 
 def _tensor(value: Any) -> Any:
-    """A shape as the tensor that ONNX has in its place; anything else as it is."""
+    """A shape as the tensor that ONNX has in its place; anything else unchanged."""
     if isinstance(value, tuple) and all(isinstance(size, int) for size in value):
         return np.array(value, "int64")
     return value

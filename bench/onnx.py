@@ -1,12 +1,12 @@
-"""`make bench-onnx`: ONNX's node tests, whose expected values nobody here wrote.
+"""`make bench-onnx`: ONNX's node tests, whose expected values are independent of relaxfuzz.
 
 TVM's importer makes a module of each test it knows, first with all inputs as parameters, then with
-all but the first as constants. The evaluator and a default build compute it, each beside ONNX's
-values. Where the build is wrong or fails, `relaxfuzz check --no-known` is asked: the checks of the
+all but the first as constants. The evaluator and a default build compute it, each compared with
+ONNX's values. If the build is wrong or fails, `relaxfuzz check --no-known` runs: the checks of the
 pipelines and of their passes, on the module as the command reads it.
 
-Faults of the importer, and what Relax does not promise, stand in `onnx.toml` with their reasons.
-The exit code is 1 where the evaluator computes something else than ONNX.
+`onnx.toml` lists faults of the importer, and values that Relax does not promise, with their
+reasons. The exit code is 1 if the evaluator computes other values than ONNX.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relaxfuzz.compat.serialization import load_json
-from relaxfuzz.fuzz.process.executor import JobFailed, check_each
-from relaxfuzz.fuzz.process.jobs import CheckEach
+from relaxfuzz.fuzz.jobs.asking import check_each
+from relaxfuzz.fuzz.jobs.jobs import CheckEach, CheckOf
+from relaxfuzz.fuzz.loading.read_module import BadModule, load
+from relaxfuzz.fuzz.process.executor import JobFailed
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.user_input.read_module import BadModule, load
 from relaxfuzz.generators.stages import Stage
-from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.catalogue import contract_of
 from relaxfuzz.oracles.identity import FailureKind
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.pipelines import PIPELINES, steps
@@ -53,12 +54,12 @@ class Exclusion:
     reason: str
     source: str
     outputs: frozenset[int] | None = None
-    """Only these may differ; None: any."""
+    """The outputs that may differ; None: any."""
     fails: bool = False
-    """The build may also fail."""
+    """True if the build may also fail."""
 
     def excuses(self, verdict: Verdict) -> bool:
-        """The verdict, on a test that matches, says nothing."""
+        """True if the verdict on a matching test says nothing of Relax."""
         if verdict.outcome is Outcome.NONE:
             return self.outputs is None
         return self.outputs is None or verdict.places <= self.outputs
@@ -66,7 +67,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One test with what the evaluator and the build make of it."""
+    """One test with the verdicts on the evaluator and the build."""
 
     one: Imported
     evaluator: Verdict
@@ -134,21 +135,22 @@ def reports(one: Imported, pool: LocalPool) -> list[str]:
             module = load(path, pool)
         except BadModule as error:
             return [f"REFUSED {error}"]
-    job = CheckEach(module=module, pipelines=tuple(PIPELINES), calls=_steps(module))
+    checks = (*map(CheckOf, PIPELINES), *(CheckOf(calls=(call,)) for call in _steps(module)))
+    job = CheckEach(module=module, checks=checks)
     said: dict[str, None] = {}
     for number, answer in enumerate(check_each(pool, job)):
         if isinstance(answer, JobFailed):
             said[f"FAULT {str(answer).strip().splitlines()[-1]}"] = None
             continue
         for each in answer.violations:
-            # Of a single pass, only wrong values explain a wrong build.
-            if number < len(PIPELINES) or ORACLES[each.oracle].failure is FailureKind.VALUES:
+            # Among reports on a single pass, only wrong values explain a wrong build.
+            if number < len(PIPELINES) or ORACLES[each.oracle].breach.failure is FailureKind.VALUES:
                 said[f"{each.oracle} {each.pass_name}: {each.title}"] = None
     return list(said)
 
 
 def _steps(module: str) -> tuple[PassCall, ...]:
-    """The passes of the default pipeline that `check` asks of a raw module."""
+    """The passes of the default pipeline that `check` runs on a raw module."""
     mod = load_json(module)
     contracts = {call: contract_of(call) for call in steps("default")}
     return tuple(
@@ -181,7 +183,7 @@ def _of_build(each: Judged, left: Judged) -> str:
 
 
 def _count(each: Judged, pool: LocalPool, counts: Counter[str]) -> None:
-    """Count one test, and print how it disagrees."""
+    """Count one test, and print its disagreements."""
     label = each.one.test.label
     if each.evaluator.outcome is Outcome.OTHER:
         counts["the evaluator differs"] += 1

@@ -1,4 +1,4 @@
-"""Parts of pages of the documentation that benchmarks write: each stands between two comments."""
+"""Parts of documentation pages that benchmarks write: each is between two comments."""
 
 from __future__ import annotations
 

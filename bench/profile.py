@@ -1,7 +1,7 @@
-"""`make bench-profile`: where the time of a real campaign goes, compared with the last profile.
+"""`make bench-profile`: the shares of a real campaign's time, compared with the last profile.
 
-py-spy samples all processes of `relaxfuzz run`. A sample counts for each part of which a function
-is on its stack, so the shares overlap: TVM's passes run inside of oracles.
+py-spy samples all processes of `relaxfuzz run`. A sample counts for each part that has a function
+on its stack, so the shares overlap: TVM's passes run inside of oracles.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LAST = Path(".bench-profile.json")
 HERTZ = 25
 
 Frame = tuple[str, str]
-"""A function, and its file as py-spy shows it: from the package on."""
+"""A function, and its file as py-spy shows it, beginning with the package."""
 
 PARTS: Mapping[str, tuple[Frame, ...]] = {
     "TVM's passes": (("Pass.__call__", "tvm/ir/transform.py"),),
-    "generation": (("example", "relaxfuzz/fuzz/campaign/draw.py"),),
+    "generation": (("example", "relaxfuzz/fuzz/jobs/draw.py"),),
     "advancing to a stage": (("step", "relaxfuzz/generators/stages.py"),),
-    "modules made again": (("regenerated", "relaxfuzz/fuzz/process/block.py"),),
+    "modules made again": (("regenerated", "relaxfuzz/fuzz/campaign/block.py"),),
     "evaluation": (("Evaluator.run", "relaxfuzz/oracles/evaluate/evaluator.py"),),
     "evaluation of PrimFuncs": (
         ("Evaluator._call_prim", "relaxfuzz/oracles/evaluate/evaluator.py"),
@@ -58,10 +58,10 @@ PARTS: Mapping[str, tuple[Frame, ...]] = {
         ("parse", "tvm/script/parser/core/entry.py"),
     ),
     "pipelines and sequences": (("_composed", "relaxfuzz/oracles/check.py"),),
-    "choice of each pass": (("_Run._prepare", "relaxfuzz/fuzz/process/block.py"),),
-    "reports": (("_Run._report", "relaxfuzz/fuzz/process/block.py"),),
+    "choice of each pass": (("_Run._prepare", "relaxfuzz/fuzz/campaign/block.py"),),
+    "reports": (("_Run._report", "relaxfuzz/fuzz/campaign/block.py"),),
     "messages and journal": (
-        ("Context.report", "relaxfuzz/fuzz/process/jobs.py"),
+        ("Context.report", "relaxfuzz/fuzz/process/context.py"),
         ("Journal.position", "relaxfuzz/fuzz/process/journal.py"),
         ("Journal.step", "relaxfuzz/fuzz/process/journal.py"),
         ("Journal.guard", "relaxfuzz/fuzz/process/journal.py"),
@@ -74,10 +74,10 @@ _ORACLE: Frame = ("Oracle.violations", "relaxfuzz/oracles/oracle.py")
 
 
 def stacks(folded: Iterable[str]) -> Iterator[tuple[list[Frame], int]]:
-    """The stacks of py-spy's raw format, from the outermost frame, and how often each was seen.
+    """The stacks of py-spy's raw format, from the outermost frame, and the count of each.
 
-    A stack begins with the command of its process. Where that has line breaks (`python -c`), the
-    lines before the last have no frames and no count.
+    A stack begins with the command of its process. If that has line breaks (`python -c`), the lines
+    before the last have no frames and no count.
     """
     for line in folded:
         stack, _, count = line.rpartition(" ")
@@ -90,8 +90,8 @@ def profile(folded: Iterable[str]) -> dict[str, Any]:
     """The shares of the time of workers that check modules, and of the processes.
 
     Returns:
-        `samples`: those of checking workers; `processes`: samples by kind of process; `parts` and
-        `oracles`: the share of the samples, from 0 to 1.
+        `samples`: the samples of checking workers; `processes`: samples by kind of process; `parts`
+        and `oracles`: shares of the samples, from 0 to 1.
     """
     processes: Counter[str] = Counter()
     parts: Counter[str] = Counter()
@@ -101,7 +101,7 @@ def profile(folded: Iterable[str]) -> dict[str, Any]:
             continue
         if ("main", "relaxfuzz/fuzz/process/worker.py") not in frames:
             processes["driver and zygote"] += count
-        elif ("run_block", "relaxfuzz/fuzz/process/block.py") not in frames:
+        elif ("run_block", "relaxfuzz/fuzz/campaign/block.py") not in frames:
             processes["triage"] += count
         else:
             processes["checks"] += count

@@ -1,8 +1,8 @@
 """`make bench-minimize`: the minimizer beside a text reducer, on the same modules and predicate.
 
-What has to stay is what a pass would trip over that loses one operator where another one feeds it:
-a call of the one with a result of the other. The text reducer is picire's delta debugging, over the
-lines of the module's TVMScript, then over the words of what is left, for as long as it is given.
+The predicate is the trigger of a pass that loses one operator if another one feeds it: a call of
+the one with a result of the other. The text reducer is picire's delta debugging, over the lines of
+the module's TVMScript, then over the words of the rest, until its time is up.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.generators.modules import BINDING, FUNCTION_HEADER, HEADER, SPECIAL, build
 from relaxfuzz.generators.ops import table as operators
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.checkers import flaw
 from relaxfuzz.oracles.inspect import bindings_of, op_name
-from relaxfuzz.oracles.structural.checkers import flaw
 
 BINDINGS = 1000
 LARGEST = 10
@@ -53,7 +53,7 @@ class Fed:
 
 
 def pairs(mod: tvm.IRModule) -> Counter[tuple[str, str]]:
-    """How often which operator's result is an argument of which."""
+    """The number of uses of one operator's result as an argument of another, by both names."""
     bindings = bindings_of(mod)
     made = {hash(b.var): name for b in bindings if (name := op_name(b.value)) is not None}
     return Counter(
@@ -66,7 +66,7 @@ def pairs(mod: tvm.IRModule) -> Counter[tuple[str, str]]:
 
 
 def rarest(mod: tvm.IRModule) -> Fed | None:
-    """The pair that occurs least, the first by name among equals; None where there is none."""
+    """The pair that occurs least, the first by name among equals; None if there are no pairs."""
     found = pairs(mod)
     return Fed(*min(found, key=lambda pair: (found[pair], pair))) if found else None
 
@@ -94,7 +94,7 @@ def largest(archive: Path) -> list[tuple[str, tvm.IRModule]]:
             assert file is not None
             try:
                 mod = load_json(file.read().decode())
-            except Exception:  # of another TVM
+            except Exception:  # a module of another version of TVM
                 continue
             if flaw(mod) is None and pairs(mod):
                 found.append((Path(member.name).stem, mod))
@@ -105,7 +105,7 @@ def largest(archive: Path) -> list[tuple[str, tvm.IRModule]]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a reducer came to."""
+    """The result of a reducer."""
 
     bindings: int
     lines: int
@@ -118,8 +118,8 @@ Reducer = Callable[[tvm.IRModule, Holds, float], tvm.IRModule]
 
 
 def measured(reducer: Reducer, mod: tvm.IRModule, holds: Holds, seconds: float) -> Outcome:
-    """Run one reducer, and count how often it asks."""
-    # Shared with forks, which ask too.
+    """Run one reducer, and count its calls of the predicate."""
+    # Shared with forks, which call it too.
     calls = mmap.mmap(-1, 8)
 
     def counted(candidate: tvm.IRModule) -> bool:
@@ -135,18 +135,18 @@ def measured(reducer: Reducer, mod: tvm.IRModule, holds: Holds, seconds: float) 
 
 
 def by_relaxfuzz(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
-    """Ours, in one process."""
+    """Reduce with relaxfuzz's minimizer, in one process."""
     return minimize(mod, holds, seconds=seconds)
 
 
 def by_text(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
-    """picire: lines first, then words. A text that TVM does not parse costs time, and no call."""
+    """Reduce with picire: lines first, then words. Texts that TVM refuses cost time but no call."""
     import picire
 
     best = script(mod)
     begin = parsed(best)
     if begin is None or not holds(begin):
-        return mod  # TVM cannot read its own script: there is nothing to go on from
+        return mod  # TVM cannot read its own script, so that there is no text to reduce
     deadline = time.monotonic() + seconds
 
     def test(config: Sequence[str], identity: Any) -> Any:
@@ -170,7 +170,7 @@ def by_text(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
 
 
 def survives(question: Callable[[], bool]) -> bool:
-    """Ask in a fork: TVM's parser dies of some texts, and of some it takes long."""
+    """Ask in a fork: TVM's parser dies of some texts, and is slow on others."""
     pid = os.fork()
     if pid == 0:
         signal.alarm(PARSE_SECONDS)
@@ -184,7 +184,7 @@ def survives(question: Callable[[], bool]) -> bool:
 
 
 def script(mod: tvm.IRModule) -> str:
-    """Complete TVMScript, the data of constants included."""
+    """Complete TVMScript, including the data of constants."""
     return str(mod.script(show_meta=True))
 
 
@@ -192,7 +192,7 @@ def parsed(text: str) -> tvm.IRModule | None:
     """The well-formed module that a text describes, or None."""
     try:
         mod = tvm.script.from_source(text)
-        save_json(mod)  # some of what parses has parts that are not there
+        save_json(mod)  # some texts parse to modules with missing parts
     except Exception:
         tvm.te.tag.TagScope._current = None
         return None

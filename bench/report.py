@@ -1,4 +1,4 @@
-"""All figures of one run, and how they are shown."""
+"""All figures of one run, and their tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from relaxfuzz.fuzz.campaign.costs import ORACLES as SAMPLED
 from relaxfuzz.generators.families import DEFAULT
 from relaxfuzz.oracles.catalogue import of_family
-from relaxfuzz.oracles.tiers import ORACLES
 
 from .checks import Costs, measure
 from .executions import executed
@@ -18,12 +18,12 @@ from .naive import naive
 from .values import evaluated, naively_executed
 
 VALUE_SECONDS = 3.0
-"""Of CPU time at least, for the figures of tier 3 and of naive execution: a build may take a
+"""The least CPU seconds for the figures of tier 3 and of naive execution: a build may take a
 second."""
 
 EXECUTED = 3
-"""So many times the modules for tier 4, which only ever executes one result of a module: the
-first ones find nothing compiled, and a campaign is longer."""
+"""The factor on the number of modules for tier 4, which executes only one result of a module: for
+the first ones nothing is compiled, and a campaign is longer."""
 
 
 def report(seed: int, modules: int) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def report(seed: int, modules: int) -> dict[str, Any]:
             name: {
                 "calls": measured.oracles.calls[name],
                 "ms": 1e3 * spent / measured.oracles.calls[name],
-                "recorded_ms": ORACLES[name].cost if name in ORACLES else None,
+                "recorded_ms": SAMPLED[name].ms if name in SAMPLED else None,
                 "share": spent / sampled.cpu,
             }
             for name, spent in _dearest(measured.oracles)

@@ -1,4 +1,4 @@
-"""Modules evaluated as tier 3 does it, and executed the naive way."""
+"""Modules evaluated as in tier 3, and executed in the naive way."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from random import Random
 
 import tvm
 
-from relaxfuzz.fuzz.campaign.draw import entropy, example
+from relaxfuzz.fuzz.jobs.draw import entropy, example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.execute import from_numpy, to_numpy
+from relaxfuzz.oracles.expected.inputs import InputKind, drawn
 from relaxfuzz.oracles.inspect import public_functions
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.values.evaluated import evaluated as tier_3
-from relaxfuzz.oracles.values.inputs import Kind, drawn
 from relaxfuzz.oracles.values.sides import sides
 
 from .forks import Report, cpu_of_all, until
@@ -31,10 +31,10 @@ class Rates:
 
     modules: int
     cold: float
-    """As they come. What one module leaves behind (translated or compiled PrimFuncs) is there for
+    """The rate in the first run. PrimFuncs that one module has translated or compiled are there for
     the next one."""
     warm: float
-    """Each one a second time."""
+    """The rate in the second run of each module."""
 
 
 def evaluated(seed: int, seconds: float) -> Rates:
@@ -48,7 +48,7 @@ def evaluated(seed: int, seconds: float) -> Rates:
                 if runs.direct.mod is None or not runs.changed:
                     break
                 seconds.append(_cpu(functools.partial(tier_3, runs)))
-            # Other results cannot be compared, which costs nothing.
+            # Results that cannot be compared cost nothing.
             if len(seconds) == 2 and next(sides(runs), None) is not None:
                 yield seconds[0] / 2, seconds[1] / 2
 
@@ -62,7 +62,7 @@ def naively_executed(seed: int, seconds: float) -> Rates:
         def once() -> None:
             built = machine(mod)
             for gvar, func in public_functions(mod):
-                args = [from_numpy(arg) for arg in drawn(func, Kind.WHOLE)]
+                args = [from_numpy(arg) for arg in drawn(func, InputKind.WHOLE)]
                 one, other = (to_numpy(built[gvar.name_hint](*args)) for _ in range(2))
                 compare(one, other)
 
@@ -77,7 +77,7 @@ def _rates(
     seconds: float,
     per_check: int = 1,
 ) -> Rates:
-    """Of what the function yields for each module: CPU seconds for one, cold and warm."""
+    """The rates from the CPU seconds, cold and warm, that the function yields for each module."""
 
     def work(report: Report, start: int) -> None:
         strategy = ir_modules()

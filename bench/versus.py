@@ -1,9 +1,8 @@
 """`make bench-versus OLD=path/to/checkout`: the same campaign in two checkouts, in turn.
 
 Both use the same seed and one worker, each the `relaxfuzz` of its own environment. With --modules
-they check the same modules and confirm or reduce nothing: what they give must be equal, line by
-line. Where other work runs on the machine, only CPU time says something; it is that of all
-processes.
+they check the same modules and confirm or reduce nothing: their output must be equal, line by line.
+If other work runs on the machine, only CPU time is meaningful; it is that of all processes.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ ROWS = Path(__file__).parents[1] / "tests" / "fuzz" / "campaign" / "rows.py"
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What one run came to."""
+    """The result of one run."""
 
     modules: int
     checks: int
     wall: float
     cpu: float
     rows: tuple[str, ...] = ()
-    """What it gave, where that is the same each time."""
+    """The lines of the output, if it is the same in each run."""
 
     def rates(self) -> dict[str, float]:
-        """By unit; the more the better."""
+        """The rates by unit; higher is better."""
         return {
             "modules/s": self.modules / self.wall,
             "checks/s": self.checks / self.wall,
@@ -47,21 +46,21 @@ class Campaign:
 
 
 def programs_of(checkout: Path) -> Path:
-    """The programs of its own environment."""
+    """The folder with the programs of the checkout's own environment."""
     return checkout.absolute() / ".venv" / "bin"
 
 
 def campaign(programs: Path, seed: str, budget: str, *, known: bool) -> Campaign:
-    """Run `relaxfuzz run`, without the start of the program in its seconds.
+    """Run `relaxfuzz run`; its seconds do not include the start of the program.
 
     Args:
         programs: the folder of the environment's programs.
-        seed: of the campaign.
-        budget: as `--budget` takes it.
-        known: the checkout's own records of bugs are used: few findings are reduced.
+        seed: the seed of the campaign.
+        budget: the value of `--budget`.
+        known: use the checkout's own records of bugs, so that few findings are reduced.
     """
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-bench-") as out:
-        # An empty folder of known bugs: that of the working directory is not taken.
+        # An empty folder of known bugs, to avoid the one in the working directory.
         command = [str(programs / "relaxfuzz"), "run", "--known", out]
         command += [] if known else ["--no-known"]
         command += ["--seed", seed, "--budget", budget, "--workers", "1", "--json"]
@@ -71,7 +70,7 @@ def campaign(programs: Path, seed: str, budget: str, *, known: bool) -> Campaign
 
 
 def checks(programs: Path, seed: str, modules: str) -> Campaign:
-    """Check so many modules and nothing else, see `rows.py`; all seconds count."""
+    """Check this number of modules and nothing else, see `rows.py`; all seconds count."""
     lines, wall, cpu = output([str(programs / "python"), str(ROWS), modules, seed])
     counts = lines[0].split()
     return Campaign(int(counts[0]), int(counts[2]), wall, cpu, tuple(lines))
@@ -91,13 +90,13 @@ def children() -> float:
 
 
 def ratios(old: Sequence[Campaign], new: Sequence[Campaign]) -> dict[str, float]:
-    """By unit: the median over the rounds of how many times the old rate the new one is."""
+    """The ratio of the new rate to the old one by unit: the median over the rounds."""
     pairs = [(a.rates(), b.rates()) for a, b in zip(old, new, strict=True)]
     return {unit: statistics.median(b[unit] / a[unit] for a, b in pairs) for unit in pairs[0][0]}
 
 
 def main() -> None:
-    """Print the rates of each run as it ends, and what has become of them."""
+    """Print the rates of each run as it ends, and then their ratios."""
     parser = argparse.ArgumentParser(prog="make bench-versus", description=__doc__)
     parser.add_argument("old", type=Path, help="another checkout, with an environment in .venv")
     parser.add_argument("--seed", default="1")
@@ -110,7 +109,7 @@ def main() -> None:
     options = parser.parse_args()
     runs: dict[str, list[Campaign]] = {"old": [], "new": []}
     for number in range(options.rounds):
-        # Each comes first in every other round.
+        # The two take turns in coming first.
         for name in ("old", "new") if number % 2 == 0 else ("new", "old"):
             programs = programs_of(options.old) if name == "old" else HERE
             if options.modules:
@@ -127,7 +126,7 @@ def main() -> None:
 
 
 def show(name: str, rates: dict[str, float]) -> None:
-    """One line."""
+    """Print one line."""
     figures = "  ".join(f"{rate:8.2f} {unit}" for unit, rate in rates.items())
     print(f"{name:5}  {figures}", flush=True)
 

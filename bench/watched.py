@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from relaxfuzz.compat.release import versions
+from relaxfuzz.fuzz.campaign.block import Block
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
 from relaxfuzz.fuzz.campaign.campaign import run as campaign
-from relaxfuzz.fuzz.campaign.events import BlockDone, Fault, Finished, Found
-from relaxfuzz.fuzz.campaign.recorder import begin
+from relaxfuzz.fuzz.campaign.events import BlockDone, Finished, HarnessFault
+from relaxfuzz.fuzz.campaign.recorder import Recorder
+from relaxfuzz.fuzz.findings.finding import UnconfirmedFinding
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.process.block import Block
-from relaxfuzz.fuzz.process.executor import Executor, Member, Sink
+from relaxfuzz.fuzz.process.executor import Executor, Forwarding, Sink
 from relaxfuzz.fuzz.process.protocol import (
     LIMITS,
     Died,
@@ -36,7 +37,7 @@ from relaxfuzz.oracles.violation import Mark
 
 @dataclass(slots=True)
 class Trip:
-    """A block, or what is left of one, on its way to a worker and back."""
+    """A block, or the rest of one, on its way to a worker and back."""
 
     job: Block
     replies: list[Reply] = field(default_factory=list)
@@ -45,35 +46,26 @@ class Trip:
 
     @property
     def there(self) -> bytes:
-        """What the worker is sent, as lines of the protocol."""
+        """The message to the worker, as lines of the protocol."""
         return encode(Submit(0, self.job, LIMITS))
 
     @property
     def back(self) -> bytes:
-        """What it answers."""
+        """The replies of the worker, as lines of the protocol."""
         return b"".join(map(encode, self.replies))
 
 
-class Watched:
+class Watched(Forwarding):
     """An executor that records all replies."""
 
     def __init__(self, executor: Executor) -> None:
+        super().__init__(executor)
         self.trips: list[Trip] = []
-        self._executor = executor
-
-    @property
-    def workers(self) -> int:
-        """See `Executor`."""
-        return self._executor.workers
-
-    def members(self) -> tuple[Member, ...]:
-        """See `Executor`."""
-        return self._executor.members()
 
     def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
         """See `Executor`."""
         if not isinstance(job, Block):
-            return self._executor.submit(job, sink, limits=limits)
+            return super().submit(job, sink, limits=limits)
         trip = Trip(job)
         self.trips.append(trip)
 
@@ -88,15 +80,7 @@ class Watched:
                 trip.ended = time.monotonic()
             sink(reply)
 
-        return self._executor.submit(job, listen, limits=limits)
-
-    def cancel(self, id: int) -> None:
-        """See `Executor`."""
-        self._executor.cancel(id)
-
-    def close(self) -> None:
-        """See `Executor`."""
-        self._executor.close()
+        return super().submit(job, listen, limits=limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +94,7 @@ class Sizes:
 
     @staticmethod
     def of(trips: list[Trip]) -> Sizes:
-        """Encodes them a second time, which is slow: after the stopwatch."""
+        """Encode the messages again, which is slow and thus happens after the stopwatch."""
         pairs = [(trip.there, trip.back) for trip in trips]
         return Sizes(
             statistics.fmean(len(there) for there, _ in pairs),
@@ -125,21 +109,21 @@ class Measured:
     """One campaign, without its start."""
 
     began: float
-    """By the monotonic clock, when the workers were warm."""
+    """The time at which the workers were warm, by the monotonic clock."""
     seconds: float
     modules: int
     checks: int
     tasks: int
-    """More than blocks: one whose process died makes several."""
+    """The number of tasks: a block whose process died makes several."""
     task_seconds: float | None
-    """Mean, from the fork to the end; None: only the local pool reports when it forks."""
+    """The mean from the fork to the end; None if unknown: only the local pool reports its forks."""
     driver: float
     """CPU seconds of this process: sending, decoding, committing, writing."""
     scheduler: float
     """CPU seconds of the scheduler's process in that time."""
     sizes: Sizes
     found: Mapping[Mark, int]
-    """What was found, and how often."""
+    """The findings, with the number of times each was found."""
     faults: tuple[str, ...]
 
 
@@ -166,15 +150,15 @@ def measured(
                 versions=versions(),
                 passes=tuple(target.label for target in config.targets),
             )
-            recorder = begin(store.runs, run, config, resume=False)
+            recorder = Recorder(runs=store.runs, run=run)
             began, spent, scheduled = time.monotonic(), time.process_time(), scheduler()
             for event in campaign(config, watched):
                 match event:
-                    case Found():
+                    case UnconfirmedFinding():
                         store.pend(event.finding(versions(), ()))
                     case BlockDone():
                         recorder.block(event.state, {}, faults)
-                    case Fault():
+                    case HarnessFault():
                         faults.append(event.text)
                     case Finished():
                         finished = event
@@ -197,14 +181,11 @@ def measured(
 
 
 def warm_up(config: CampaignConfig, executor: Executor) -> None:
-    """Small blocks until each worker has had one: a Dask worker starts its zygote at the first.
+    """Run small blocks, so that each worker has had one: a Dask worker starts its zygote then.
 
-    They come from another seed, so that nothing of what is measured is compiled already.
+    They come from another seed, so that no measured module is compiled already.
     """
     small = replace(config, seed=config.seed + 1, modules=4 * executor.workers, modules_in_block=1)
-    for _ in range(10):
+    for _ in range(3):
         for _ in campaign(small, executor):
             pass
-        if all(member.blocks for member in executor.members()):
-            return
-    raise RuntimeError(f"Expected each worker to get a block but got {executor.members()}")

@@ -1,9 +1,9 @@
-"""What is kept: files that show bugs of TVM, and a record of each bug; models, faulty passes.
+"""The corpus: files that show bugs of TVM, with a record of each bug; models; faulty passes.
 
 `seeds/` holds the bugs that relaxfuzz was made for; `found/` holds, for each root cause that it
 found, a reproducer and a record (see `knowns`); `judged.toml` holds the reports that were judged
-to be no bugs. Each Python file runs by itself and fails as long as the bug is there. What is
-expected of it is in its record, or in the header of the file:
+not to be bugs. Each Python file runs by itself and fails as long as the bug exists. Its expected
+behaviour is in its record, or in the header of the file:
 
     # pass: LiftTransformParams
     # oracle: well-formed
@@ -12,9 +12,9 @@ expected of it is in its record, or in the header of the file:
     # upstream: https://github.com/apache/tvm/issues/17231
     # promise: ...
 
-`versions` gives the grammar of `tvm`. `fails with` is how the failure begins, as `relaxfuzz replay`
-prints it: the class of the exception and the condition that failed. `upstream` is optional. A line
-that is indented by three or more spaces continues the field above it.
+`versions` gives the grammar of `tvm`. `fails with` is the beginning of the failure as `relaxfuzz
+replay` prints it: the class of the exception and the condition that failed. `upstream` is optional.
+A line that is indented by three or more spaces continues the field above it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FIELDS = (*REQUIRED, "upstream")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What is expected of a file of a corpus."""
+class CorpusEntry:
+    """The expected behaviour of a file of a corpus."""
 
     pass_name: str
     oracle: str
@@ -54,10 +54,10 @@ def found() -> list[Path]:
     return sorted((HERE / "found").glob("*.py"))
 
 
-def entry(path: Path) -> Entry | None:
-    """What is expected of a file, by its header or by the record of the same name beside it.
+def entry(path: Path) -> CorpusEntry | None:
+    """The expected behaviour of a file, from its header or the record of the same name beside it.
 
-    None where neither states how the file fails.
+    None if neither states how the file fails.
 
     Raises:
         ValueError: a field is missing, or cannot be read.
@@ -74,7 +74,7 @@ def entry(path: Path) -> Entry | None:
     if missing:
         raise ValueError(f"Expected a header with {', '.join(REQUIRED)} but {path} lacks {missing}")
     try:
-        return Entry(
+        return CorpusEntry(
             pass_name=fields["pass"],
             oracle=fields["oracle"],
             tvm=claim(fields["tvm"]),
@@ -86,12 +86,12 @@ def entry(path: Path) -> Entry | None:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _of_record(path: Path) -> Entry | None:
+def _of_record(path: Path) -> CorpusEntry | None:
     bug = known(path)
     if bug.fails_with is None:
         return None
     oracle, pass_name, *_ = bug.reports[0]
-    return Entry(
+    return CorpusEntry(
         pass_name=pass_name,
         oracle=oracle,
         tvm=bug.tvm,

@@ -16,8 +16,8 @@ reproducer NAME.py:
     condition = "relax/analysis/well_formed.cc:244 (0.27.0.post1)"
     ingredients = ["attribute num_input"]
 
-`make records` and `relaxfuzz known --renew` write the identities, as the module of the reproducer
-shows them. `[[also]]` holds those of other modules that people have judged to show the bug.
+`make records` and `relaxfuzz known --renew` write the identities that the module of the reproducer
+shows. `[[also]]` holds the identities of other modules that people have judged to show the bug.
 `versions` gives the grammar of `tvm`.
 """
 
@@ -30,23 +30,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..oracles.identity import FORMAT, FailureKind, Identity, Sameness, compare, is_presumed
+from ..oracles.grades.consequence import Consequence, consequence_from
+from ..oracles.identity import (
+    FORMAT,
+    FailureKind,
+    Identity,
+    Sameness,
+    compare,
+    is_alike,
+    is_presumed,
+)
 from .reading import read_text
 from .versions import Claim, claim
 
 SHIPPED = Path(__file__).parent / "found"
 """The records that come with relaxfuzz."""
 
-Report = tuple[str, ...]
-"""Oracle and pass that is blamed, and perhaps what the grade depends on."""
+KnownReport = tuple[str, ...]
+"""The oracle and the blamed pass, and perhaps a detail that the grade depends on."""
 
 _REQUIRED = ("what", "format", "tvm", "reports")
 _OPTIONAL = (
     *("verdict", "note", "promise", "source", "root_cause", "symptoms", "fails_with"),
-    *("reproducer", "upstream", "thread", "identity", "also"),
+    *("workaround", "reproducer", "upstream", "thread", "consequence", "identity", "also"),
 )
 IDENTITY = ("failure", "how", "blamed", "site", "condition", "ingredients")
-"""The fields of an identity, in the order in which they are written."""
+"""The fields of an identity, in the order of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,31 +65,35 @@ class Known:
     path: Path
     """The file of the record."""
     what: str
-    """What goes wrong, in one sentence."""
+    """The fault in one sentence."""
     identities: tuple[Identity, ...]
-    """Those that its reproducer shows, then those of other modules."""
-    reports: tuple[Report, ...]
-    """The reports that the bug causes; see `Report`."""
+    """The identities that its reproducer shows, then those of other modules."""
+    reports: tuple[KnownReport, ...]
+    """The reports that the bug causes; see `KnownReport`."""
     tvm: Claim
+    consequence: Consequence | None = None
+    """The gravest that its reproducer was seen to do to users; None: it was not measured."""
     fails_with: str | None = None
-    """The beginning of the failure of the reproducer; see `fuzz.findings.replay.failure`."""
+    """The beginning of the failure of the reproducer; see `fuzz.reproducer.replay.failure`."""
     reproducer: Path | None = None
     """The file of the same name beside the record, if the field is missing."""
     upstream: tuple[str, ...] = ()
     """Links to issues and pull requests of TVM."""
     thread: str | None = None
-    """What they say and how they stand, or that TVM's tracker has none, and when that was."""
+    """A dated summary of the links and their status, or the note that TVM's tracker has none."""
     verdict: str | None = None
     note: str | None = None
     """A remark on the verdict."""
     promise: tuple[str, ...] = ()
-    """What TVM promises, each with the place where it does."""
+    """The promises of TVM, each with its place in the docs or the source."""
     source: str | None = None
     """The place in TVM's source that is wrong."""
     root_cause: str | None = None
-    """Why it goes wrong, if `what` does not state it."""
+    """The reason for the fault, if `what` does not state it."""
     symptoms: tuple[str, ...] = ()
-    """What else the same root cause makes go wrong."""
+    """Other failures with the same root cause."""
+    workaround: str | None = None
+    """Advice to the owner of a model: another way to write it, or the release that is repaired."""
 
     @property
     def name(self) -> str:
@@ -129,8 +142,16 @@ class Lookup:
         return tuple(dict.fromkeys(found))
 
     def similar(self, identity: Identity) -> tuple[Known, ...]:
-        """The bugs that a report is similar to."""
-        return tuple(k for k in self.knowns if k.sameness(identity) is Sameness.SIMILAR)
+        """The bugs that a report is similar to.
+
+        If its module is not minimized, also the only one with its failure, blamed and site.
+        """
+        found = tuple(k for k in self.knowns if k.sameness(identity) is Sameness.SIMILAR)
+        if found or identity.ingredients is not None:
+            return found
+        blamed = (each for name in identity.blamed for each in self._blamed.get(name, ()))
+        alike = tuple(dict.fromkeys(known for known, mine in blamed if is_alike(mine, identity)))
+        return alike if len(alike) == 1 else ()
 
 
 def knowns(folder: Path = SHIPPED) -> tuple[Known, ...]:
@@ -217,7 +238,7 @@ def fields_of(identity: Identity) -> dict[str, Any]:
     return table if given is None else {**table, "ingredients": sorted(given)}
 
 
-def reports_of(fields: Mapping[str, Any]) -> tuple[Report, ...]:
+def reports_of(fields: Mapping[str, Any]) -> tuple[KnownReport, ...]:
     """The reports that a record names.
 
     Raises:
@@ -227,8 +248,6 @@ def reports_of(fields: Mapping[str, Any]) -> tuple[Report, ...]:
 
 
 def _known(path: Path, fields: Mapping[str, Any]) -> Known:
-    if "keys" in fields and "format" not in fields:
-        check_format(fields.get("key_format"), path.parent)
     missing = [name for name in _REQUIRED if name not in fields]
     unknown = [name for name in fields if name not in (*_REQUIRED, *_OPTIONAL)]
     if missing or unknown:
@@ -247,6 +266,7 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
         ),
         reports=reports_of(fields),
         tvm=claim(_text("tvm", fields["tvm"])),
+        consequence=_consequence(fields.get("consequence")),
         fails_with=_optional("fails_with", fields),
         reproducer=_reproducer(path, fields),
         upstream=_texts("upstream", fields.get("upstream", [])),
@@ -257,7 +277,16 @@ def _known(path: Path, fields: Mapping[str, Any]) -> Known:
         source=_optional("source", fields),
         root_cause=_optional("root_cause", fields),
         symptoms=_texts("symptoms", fields.get("symptoms", [])),
+        workaround=_optional("workaround", fields),
     )
+
+
+def _consequence(table: object) -> Consequence | None:
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise ValueError(f"Expected consequence to be a table but got {table!r}")
+    return consequence_from(table)
 
 
 def _reproducer(path: Path, fields: Mapping[str, Any]) -> Path | None:

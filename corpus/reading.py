@@ -1,4 +1,4 @@
-"""Untrusted files, read so that they can neither block nor fill the memory."""
+"""Read untrusted files so that they can neither block nor fill the memory."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""On which versions of TVM a bug shows, as records and headers of the corpus state it.
+"""The versions of TVM on which a bug shows, as records and headers of the corpus state them.
 
     fails on 0.17.dev0, 0.25.0.post1; fixed in 0.27.0.post1
     fails on 0.27.0.post1; new in 0.27.0.post1
 
-`fails on` names every version on which the reproducer was seen to fail in the same way, `fixed in`
-the oldest one after these on which it was seen to pass, `new in` the oldest of these where it was
-seen to pass on an older one. A version on which it was not run, or cannot run, is not named: it is
-expected to behave like the versions before it.
+`fails on` names every version on which the reproducer was seen to fail in the same way; `fixed in`
+the oldest version after these on which it was seen to pass; `new in` the oldest failing version, if
+it was seen to pass on an older one. A version on which it was not run, or cannot run, is not named:
+it is expected to behave like the versions before it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Claim:
         return Claim(left, version, self.new_in)
 
     def expects_failure(self, version: str) -> bool:
-        """Whether it is expected to fail: from when it was new until it was seen to pass.
+        """True if it is expected to fail: from `new_in` until it was seen to pass.
 
         Raises:
             ValueError: `version` is not a version.

@@ -7,6 +7,7 @@ is served below files/; CONTRIBUTING.md is a page.
 from __future__ import annotations
 
 import re
+from os.path import relpath
 from pathlib import Path
 
 import griffe
@@ -82,11 +83,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         elif path.is_relative_to(ROOT):
             target = f"files/{path.relative_to(ROOT).as_posix()}"
         else:
-            target = found[2]
-        return f"{found[1]}{target}{found[3]}"
+            return found[0]
+        # A page of a folder of docs/ is served from a folder, too.
+        return f"{found[1]}{relpath(target, Path(page.file.src_uri).parent)}{found[3]}"
 
     return LINK.sub(moved, markdown)
 
 
 def _folder(file: File) -> Path:
-    return ROOT if file.src_uri in PAGES.values() else DOCS
+    return ROOT if file.src_uri in PAGES.values() else DOCS / Path(file.src_uri).parent

@@ -27,7 +27,7 @@ class Choices:
         self._next = 0
 
     def field(self, count: int) -> int:
-        """A field of so many, mostly the first: that of batch_norm or dropout is the result."""
+        """One of `count` fields, mostly the first: in batch_norm and dropout it is the result."""
         return max(0, self.below(2 * count) - count)
 
     def below(self, n: int) -> int:
@@ -47,7 +47,7 @@ class Choices:
         return alternatives[self.below(len(alternatives))]
 
     def picks(self, alternatives: Sequence[T], count: int) -> list[T]:
-        """So many independent picks in one decision."""
+        """`count` independent picks in one decision."""
         number = self.below(len(alternatives) ** count)
         found = []
         for _ in range(count):
@@ -60,14 +60,14 @@ class Choices:
         return [item for item in items if self.flag(chance)]
 
     def part(self, size: int) -> Choices:
-        """The decisions of the next so many bytes: how many are used moves no later decision."""
+        """The decisions of the next `size` bytes: later ones do not depend on how many are used."""
         self._next += size
         return Choices(self._data[self._next - size : self._next])
 
     def again(self, number: int = 0) -> Choices:
-        """The same decisions from the start on or, by another number, others of the same bytes.
+        """The same decisions from the start or, for another number, others from the same bytes.
 
-        A 0 stays a 0: where all decisions are the simplest, the others are, too.
+        A 0 stays a 0: if all decisions are the simplest, the others are, too.
         """
         if not number or not self._data:
             return Choices(self._data)
@@ -81,6 +81,6 @@ class Choices:
         return self._data[self._next - 1]
 
     def some(self, size: int) -> list[Choices]:
-        """Up to two parts of so many bytes, either of which may be left out for itself."""
+        """Up to two parts of `size` bytes each; either may be left out independently."""
         parts = [(self.part(size), self.flag(0.6)) for _ in range(2)]
         return [part for part, wanted in parts if wanted]

@@ -1,4 +1,4 @@
-"""Operators on operands for which rules about them hold or fail: twice the same, all 0, numbers."""
+"""Operators on operands at which rules about them hold or fail: equal ones, all 0, numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from tvm import relax, tirx
 
 from .choices import Choices
-from .ops import batching
 from .ops.record import BRAIN, FLOATS, Op
 from .ops.variation import Variation, accepted
 from .scope import Scope
@@ -18,26 +17,26 @@ from .traits import Trait
 from .values import Value, uniform, value_of
 
 BYTES = 6
-"""What the decisions about one call take."""
+"""Bytes for the decisions about one call."""
 OFTEN = 0.4
-"""The share of the calls that are changed where the module has the trait."""
+"""The share of the calls that are changed if the module has the trait."""
 UNIFORM = (
     *(0.0, 1.0, -1.0, 100.0, 2.0, 0.5, 3.0, 2.5),
     *(-2.0, -1.5, 0.1, math.nan, math.inf, -math.inf, 1e4, 1e-4),
     *(1.0, 0.0) * 3,
 )
-"""Values of uniform constants: neutral and absorbing, which passes look for most, out of most
-bounds; fractions next to the whole numbers that passes look for; special ones."""
+"""Values of uniform constants: neutral and absorbing ones, which passes look for most; values out
+of most bounds; fractions next to the whole numbers that passes look for; special values."""
 INEXACT = (2**24 + 1, 2**53 + 1)
-"""The first whole numbers that float32 and float64 round: who computes integers in floats loses."""
+"""The first whole numbers that float32 and float64 round: integers computed in floats lose bits."""
 LARGEST = 256
-"""Elements of a constant."""
+"""The most elements of a constant."""
 
 
 @functools.lru_cache(maxsize=4096)
 def cornered(op: Op) -> Op:
     """The operator, often on such operands where the module has the trait for it."""
-    integers = op.batching is batching.elementwise  # those of others may be indices
+    integers = op.elementwise  # those of others may be indices
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         part = c.part(BYTES)
@@ -108,7 +107,7 @@ TRAITS = tuple(_CHANGES)
 
 @functools.cache
 def _uniform_values(dtype: str) -> tuple[float, ...]:
-    """Those that a dtype holds, though floats perhaps not exactly."""
+    """The uniform values that a dtype holds, though floats perhaps not exactly."""
     kind = np.dtype(dtype).kind
     if kind not in "iub":
         return UNIFORM

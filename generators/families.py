@@ -1,4 +1,4 @@
-"""Families: passes that are given modules of one kind, on the way through one pipeline."""
+"""Families: passes that run on modules of one kind, at the stages of one pipeline."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from .stages import ARITHMETIC, DEVICE, RELAX, TENSORIR, Stage
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What the passes of a family are checked on."""
+    """The modules on which the passes of a family are checked."""
 
     name: str
     modules: Callable[..., SearchStrategy[tvm.IRModule]]
     """The strategy for modules of the first stage; all take the settings of `ir_modules`."""
     stages: tuple[Stage, ...]
-    """Of the pipeline, in order."""
+    """The stages of the pipeline, in order."""
     targets: tuple[str, ...] = ()
-    """The kinds of targets to one of which its modules can be bound."""
+    """The kinds of targets that its modules can be bound to."""
     imports: tuple[str, ...] = ()
-    """Modules of TVM that its passes import when they run, and that take long to import."""
+    """Modules of TVM that its passes import at run time, and that are slow to import."""
 
     @property
     def first(self) -> Stage:
-        """The stage of its modules as they are generated."""
+        """The stage of its generated modules."""
         return self.stages[0]
 
 
@@ -53,12 +53,12 @@ DEFAULT = "relax"
 
 
 def family_of(stage: Stage) -> Family:
-    """The family that modules of this stage are of."""
+    """The family of modules of this stage."""
     return next(family for family in FAMILIES.values() if stage in family.stages)
 
 
 def by_family(stages: Sequence[Stage]) -> Mapping[str, tuple[Stage, ...]]:
-    """The stages of each family that has some of them, by its name."""
+    """The given stages by the names of their families."""
     found: dict[str, tuple[Stage, ...]] = {}
     for stage in stages:
         name = family_of(stage).name

@@ -1,4 +1,4 @@
-"""What the functions of one module share while it is being generated."""
+"""The state that the functions of one module share while it is generated."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import tvm
 from tvm import relax
 
 from ..compat import ir
-from .seeds.edit import Edit
+from .seeds.edit import PieceEdit
 from .seeds.piece import Piece
 from .traits import Trait
 
 
 @dataclass(slots=True)
 class ModuleScope:
-    """What the functions of one module share."""
+    """The state that the functions of one module share."""
 
     traits: frozenset[Trait]
     builder: relax.BlockBuilder = field(default_factory=relax.BlockBuilder)
@@ -25,30 +25,30 @@ class ModuleScope:
     shapes: dict[tuple[int, ...], relax.ShapeExpr] = field(default_factory=dict)
     """ShapeExpr nodes that several functions use, by their static dims."""
     constants: dict[tuple[object, ...], relax.Expr] = field(default_factory=dict)
-    """Constants that several places use, by what they are."""
+    """Constants that several places use, by their contents."""
     given: dict[relax.GlobalVar, Sequence[relax.Expr]] = field(default_factory=dict)
     """The arguments of the latest call of each function."""
     names: dict[str, int] = field(default_factory=dict)
     bindings: int = 0
-    """How many bindings there are so far; numbers the variables."""
+    """The number of bindings so far, which numbers the variables."""
     numbers: Sequence[float] = ()
-    """Sizes and constants are often near these."""
+    """Numbers that sizes and constants are often close to."""
     dtypes: Sequence[str] = ()
-    """Most functions use one of these; none: any."""
+    """Dtypes, one of which most functions use; empty: any."""
     pieces: Sequence[Piece] = ()
-    """Of real modules; they are put among the bindings."""
-    edits: Collection[Edit] = tuple(Edit)
-    """What may be done to the pieces."""
+    """Pieces of real modules to put among the bindings."""
+    edits: Collection[PieceEdit] = tuple(PieceEdit)
+    """The kinds of edits that pieces may get."""
     kernels: dict[relax.GlobalVar, int] = field(default_factory=dict)
-    """By the PrimFuncs that pieces call, the number of their operands; some may have been taken
-    back from `functions`."""
+    """The numbers of operands of the PrimFuncs that pieces call; some of these may have been
+    removed from `functions` again."""
     naming: Mapping[str, str] = field(default_factory=dict)
-    """Other names to give, by the plain ones."""
+    """Replacements of names, by the plain names."""
     one_name: bool = False
-    """Whether all bound variables of a kind have one name."""
+    """True if all bound variables of a kind have one name."""
 
     def unique(self, name: str) -> str:
-        """The name, or what stands for it here, with a number behind it where it is taken."""
+        """The name, or its replacement, with a number appended if it is taken."""
         name = self.naming.get(name, name)
         taken = self.names.get(name, 0)
         self.names[name] = taken + 1

@@ -21,21 +21,20 @@ from .idioms.building import Builder
 from .idioms.pattern import Pattern, beside, row
 from .module_scope import ModuleScope
 from .near import did_you_mean
-from .ops import table
+from .ops import add, table
 from .ops.record import Op
 from .scope import DTYPES
-from .seeds import Edit, Piece, pieces_of
+from .seeds import Piece, PieceEdit, pieces_of
 from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
 HEADER = 88
-SPECIAL = 160
+SPECIAL = 180
 FUNCTION_HEADER = 28
 BINDING = 24
 
 RARE = 3
-"""How often an operator is listed that only modules with some rare trait have; with two of them, so
-many times as often."""
+"""The weight of an operator that needs a rare trait; squared if it needs two, and so on."""
 
 E = TypeVar("E", bound=enum.StrEnum)
 
@@ -48,41 +47,42 @@ def ir_modules(
     force: Collection[Trait | str] = (),
     without: Collection[Trait | str] = (),
     only: Collection[Trait | str] | None = None,
-    ops: Collection[str | Sequence[str]] | None = None,
+    ops: Collection[str | Op | Sequence[str]] | None = None,
     numbers: Sequence[float] = (),
     dtypes: Sequence[str] = (),
     seeds: Sequence[tvm.IRModule | Piece] = (),
-    edits: Collection[Edit | str] | None = None,
+    edits: Collection[PieceEdit | str] | None = None,
     max_functions: int = 4,
     max_bindings: int = 14,
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules.
 
     Args:
-        stage: how far the modules have come on their way through the default pipeline. Passes on
-            the way are TVM's own: an example for which one of them fails is discarded, and one
-            that kills the process kills it (campaigns work in processes of their own).
+        stage: the stage of the modules in the default pipeline. TVM's own passes bring them there:
+            an example for which one of them fails is discarded, and one that kills the process
+            does kill it (campaigns use separate processes).
         force: traits that every module has.
         without: traits that no module has.
         only: traits that modules may have, besides those that are forced; None: all. With
             `only=()` a module is one function of tensors of known shapes.
-        ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table. Several in
-            a row, ("matmul", "add", "nn.relu"), work each on the result of the one before; some of
-            these chains end early. Several side by side, "matmul & nn.relu", have one operand.
-        numbers: sizes and constants are often one of these, or next to one: what is compared with
-            them somewhere.
+        ops: names of the operators to use ("add", "nn.conv2d"); None: all of the table. In a chain,
+            ("matmul", "add", "nn.relu"), each works on the result of the previous one; some chains
+            end early. Operators side by side, "matmul & nn.relu", have one operand. The record of
+            an operator of your own is added to the table.
+        numbers: sizes and constants are often one of these, or next to one: numbers that code
+            compares with something.
         seeds: pieces of real modules that functions are partly made of; a module is cut into
             pieces, and slimmed.
         edits: the kinds of edits that pieces get; None: all.
-        dtypes: most functions use one of these ("int64"); none: mostly float32.
+        dtypes: dtypes ("int64"), one of which most functions use; if empty, mostly float32.
         max_functions: bound on the Relax functions of free form; special ones (recursive,
-            Composite, Codegen, Primitive) come on top.
+            Composite, Codegen, Primitive) are added.
         max_bindings: bound on the draws for bindings in one function; some draws give two or
             three bindings.
 
     Raises:
-        InvalidArgument: an unknown trait, stage, operator or dtype, or one that the installed
-            TVM does not have; or bounds below 1.
+        InvalidArgument: a trait, stage, operator or dtype is unknown, or missing in the installed
+            TVM; or a bound is below 1.
     """
     forced, banned = _traits("force", force), _traits("without", without)
     forced |= {implied for trait in forced for implied in IMPLIES.get(trait, ())}
@@ -127,13 +127,15 @@ def ir_modules(
         numbers=tuple(numbers),
         dtypes=tuple(dtypes),
         pieces=tuple(pieces),
-        edits=tuple(Edit) if edits is None else tuple(named("edit", each, Edit) for each in edits),
+        edits=tuple(PieceEdit)
+        if edits is None
+        else tuple(named("edit", each, PieceEdit) for each in edits),
     )
     modules = _modules(draws, to, forced, banned, chosen, shared)
     return modules if to is Stage.RAW else modules.filter(lambda mod: mod is not None)
 
 
-@st.composite  # Hypothesis prints what `map` gives as a call, with all the bytes
+@st.composite  # Hypothesis prints results of `map` as calls, with all the bytes
 def _modules(
     draw: st.DrawFn,
     draws: st.SearchStrategy[Draws],
@@ -157,7 +159,7 @@ def build(
     """The module that these draws stand for.
 
     Args:
-        shared: makes what the functions share, given the traits of the module.
+        shared: makes the state that the functions share, given the traits of the module.
     """
     header, special, bodies = draws
     c = Choices(header)
@@ -221,7 +223,7 @@ Maker: TypeAlias = Callable[[Choices, ModuleScope, Sequence[Op]], list[relax.Glo
 
 
 def _of_own(make: Callable[[Choices, ModuleScope], list[relax.GlobalVar]]) -> Maker:
-    """Functions of operators of their own."""
+    """Functions with their own operators."""
     return lambda c, module, ops: make(c, module)
 
 
@@ -230,7 +232,7 @@ _SPECIAL: tuple[tuple[Trait, int, Maker], ...] = (
     (Trait.HELPERS, 46, functions.helpers),
     (Trait.PRIMITIVE, 20, _of_own(functions.primitive)),
     (Trait.CODEGEN, 8, _of_own(functions.codegen)),
-    (Trait.DIFFERENTIABLE, 17, _of_own(functions.differentiable)),
+    (Trait.DIFFERENTIABLE, 37, _of_own(functions.differentiable)),
     (Trait.NUM_INPUT, 28, _of_own(functions.weighted)),
     (Trait.TRANSFORM_PARAMS, 10, _of_own(functions.transform_params)),
     (Trait.COMPOSITE, 10, _of_own(functions.composites)),
@@ -238,11 +240,11 @@ _SPECIAL: tuple[tuple[Trait, int, Maker], ...] = (
     (Trait.HELPERS, 12, _of_own(functions.tuple_helpers)),
     (Trait.EXTERN_FUNCS, 3, _of_own(functions.outside)),
 )
-"""Functions by the trait that asks for them, with the bytes that they decide from."""
+"""Functions by the trait that requires them, with the number of bytes for their decisions."""
 
 
 def _advanced(mod: tvm.IRModule, to: Stage) -> tvm.IRModule | None:
-    """The module at the stage; None where a bug of a pass on the way stops it or breaks it."""
+    """The module at the stage; None if a bug of a pass on the way stops or breaks it."""
     try:
         made = advance(mod, to)
     except Exception:
@@ -258,7 +260,7 @@ def named(argument: str, name: str, kind: type[E]) -> E:
     """The member of this name.
 
     Raises:
-        InvalidArgument: there is none.
+        InvalidArgument: no member has this name.
     """
     try:
         return kind(name)
@@ -270,13 +272,19 @@ def named(argument: str, name: str, kind: type[E]) -> E:
         ) from None
 
 
-def _ops(names: Collection[str | Sequence[str]] | None) -> list[Op]:
+def _ops(names: Collection[str | Op | Sequence[str]] | None) -> list[Op]:
     if names is None:
         off = availability.current().ops
         return [op for name, op in table.items() if name not in off]
-    if () in map(tuple, names):
+    if () in names or [] in names:
         raise InvalidArgument(f"Expected operators in a row but got none in ops={names!r}")
-    return [_of_name(name) if isinstance(name, str) else _chain(name) for name in names]
+    return list(map(_chosen, names))
+
+
+def _chosen(name: str | Op | Sequence[str]) -> Op:
+    if isinstance(name, Op):
+        return add(name)
+    return _of_name(name) if isinstance(name, str) else _chain(name)
 
 
 def _of_name(name: str) -> Op:
@@ -294,7 +302,7 @@ def _op(name: str) -> Op:
 
 
 def _chain(names: Sequence[str]) -> Op:
-    """The last of the operators, each on the result before it where it can take that."""
+    """The last operator of a chain, in which each takes the previous result if it fits."""
     ops = list(map(_op, names))
     return _built(" > ".join(names), row(names), ops)
 
@@ -310,5 +318,5 @@ def _built(name: str, pattern: Pattern, ops: Sequence[Op]) -> Op:
     )
 
 
-# As a function: Hypothesis does not evaluate it while modules are imported.
+# A function, because Hypothesis does not evaluate it while modules are imported.
 st.register_type_strategy(tvm.IRModule, lambda _: ir_modules())

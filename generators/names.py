@@ -1,4 +1,4 @@
-"""Names that passes give to what they make, and that a module may have before they run."""
+"""Names that passes give to new functions and variables, and that a module may have before."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ FUNCTIONS = (
     "subgraph_0",
 )
 KERNELS = ("add", "tir_reshape", "fused_add", "main_1", "relu", "shape_func", "add_inplace")
-"""What Relax functions and PrimFuncs are called after LambdaLift, FuseOps, Gradient and others."""
+"""Names of Relax functions and PrimFuncs after LambdaLift, FuseOps, Gradient and others."""
 
 _FUNCTIONS = ("func", "layer", "results", "step", "wide", "composite")
 _KERNELS = ("tir_add_one", "tir_square", "tir_sum", "tir_two_steps", "tir_inplace")
 
 
 def rename(c: Choices, module: ModuleScope) -> None:
-    """Decide which functions of the module to come have such names, and how variables are called.
+    """Choose these names for some functions of the module to come, and a scheme for its variables.
 
-    A name is given at most once, so that it stands for functions of one kind.
+    A name is used at most once, so that it stands for functions of one kind.
     """
     module.one_name = c.flag(0.3)
     naming: dict[str, str] = {}

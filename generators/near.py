@@ -7,10 +7,19 @@ from collections.abc import Iterable
 
 
 def near(name: str, known: Iterable[str], likeness: float = 0.6) -> list[str]:
-    """Up to three known names that are spelt like this one, whatever their case."""
+    """Up to three known names that are spelt like this one, ignoring case."""
     lower = {str(other).lower(): str(other) for other in known}
     found = difflib.get_close_matches(str(name).lower(), lower, n=3, cutoff=likeness)
     return [lower[match] for match in found]
+
+
+def no_pass(name: str, home: str, known: Iterable[str]) -> str:
+    """The message for an unknown pass.
+
+    Args:
+        home: the module in which it was looked up.
+    """
+    return f"No pass {name!r} in {home}{did_you_mean(name, known)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

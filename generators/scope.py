@@ -1,4 +1,4 @@
-"""What is in scope while one Relax function is being generated: values, dims, bindings."""
+"""The scope of one Relax function while it is generated: values, dims, bindings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .rewrite.nodes import defining
 from .traits import Trait
 from .values import (
     Dim,
-    Request,
+    OperandRequest,
     Value,
     holds_function,
     uniform,
@@ -29,15 +29,18 @@ from .values import (
 
 DEFAULT_DTYPE = "float32"
 DIVISORS = (1, 1, 1, 2, 2, 10)
-"""What the numbers of constant floats are multiples of: mostly exact, also in sums and products."""
+"""Constant floats are multiples of 1 / divisor: mostly exact, also in sums and products."""
 _STRIDES = (1, 0, 2, 3)
+FORGOTTEN = 0.25
+"""The chance that the shape of an operand of a function or PrimFunc is not in its type, if the
+module has match_casts."""
 LARGEST = 4096
-"""Elements of a tensor of more than two axes, before operators make it larger."""
+"""The most elements of a tensor of more than two axes, before operators make it larger."""
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool")
 
 
 def near(numbers: Sequence[float], which: int) -> float:
-    """One of the numbers, what is next to it, twice or half as much."""
+    """One of the numbers, a neighbour of it, or twice or half of it."""
     way, at = divmod(which, len(numbers))
     number = numbers[at]
     return number + (0, number, 0.5, -0.5, 1, -1, -number / 2)[way % 7]
@@ -51,8 +54,8 @@ def _mentioned(ty: relax.Type) -> list[tirx.Var]:
     return list(relax.analysis.tir_vars_in_type(ty))
 
 
-Supplier: TypeAlias = Callable[["Choices", "Scope", Request], "Value | None"]
-"""Gives the operand that is asked for; None: any other that fits."""
+Supplier: TypeAlias = Callable[["Choices", "Scope", OperandRequest], "Value | None"]
+"""Gives the requested operand; None: any other that fits."""
 
 
 State: TypeAlias = tuple[
@@ -83,11 +86,11 @@ class Scope:
         self.blocks: list[relax.BindingBlock] = []
         self.pure = True
         self.exporting = False
-        """What is bound now outlives its dataflow block."""
+        """True if the current bindings outlive their dataflow block."""
         self.device: ir.VDevice | None = None
-        """Where the operands of the next binding live: there, or nowhere in particular."""
+        """The device of the next binding's operands: each is on it, or on none in particular."""
         self.next_operands: Sequence[Supplier] = ()
-        """Who gives the next operands that are asked for, one each."""
+        """Suppliers of the next requested operands, one each."""
         self._found: set[tirx.Var] = set()
         """Symbolic variables that bindings define: match_casts, and numbers."""
         self._bindings: list[relax.Binding] = []
@@ -96,7 +99,7 @@ class Scope:
         self._exports = False
 
     def has(self, trait: Trait) -> bool:
-        """Whether the module under construction has the trait."""
+        """True if the module under construction has the trait."""
         return trait in self.module.traits
 
     # Operands
@@ -116,19 +119,19 @@ class Scope:
         """A tensor that meets all the conditions: one in scope, or a fresh parameter or constant.
 
         Args:
-            c: where the decisions come from.
-            dtype: the dtype, or those allowed; None for any.
-            ndim: the rank, or those allowed; None for any.
+            c: the source of the decisions.
+            dtype: the dtype, or the allowed ones; None for any.
+            ndim: the rank, or the allowed ones; None for any.
             shape: exactly this shape (symbolic dims compared structurally).
-            static: every dimension a known integer.
-            complete: shape and dtype known. False also admits incomplete types (rank only,
-                unknown rank, unknown dtype) where the trait is on; then `Value.shape` or
+            static: every dimension is a known integer.
+            complete: shape and dtype are known. False also admits incomplete types (rank only,
+                unknown rank, unknown dtype) if the module has the trait; then `Value.shape` or
                 `Value.dtype` may be None.
             where: a further condition on candidates in scope.
-            fresh_shape: the shape of a fresh tensor where none in scope fits; it must meet
-                the conditions. None: a shape of `shape(c, ...)`.
+            fresh_shape: the shape of a fresh tensor if none in scope fits; it must meet the
+                conditions. None: a shape of `shape(c, ...)`.
         """
-        request = Request(
+        request = OperandRequest(
             (dtype,) if isinstance(dtype, str) else dtype,
             (ndim,) if isinstance(ndim, int) else ndim,
             shape,
@@ -140,18 +143,18 @@ class Scope:
         )
         if self.next_operands:
             supply, *rest = self.next_operands
-            self.next_operands = ()  # what is built meanwhile has operands of its own
+            self.next_operands = ()  # the supplier may build calls with other operands
             value = supply(c, self, request)
             self.next_operands = rest
             if value is not None:
                 return value
         return self.operand(c, request)
 
-    def operand(self, c: Choices, request: Request) -> Value:
+    def operand(self, c: Choices, request: OperandRequest) -> Value:
         """A tensor that meets the request: one in scope, or a fresh parameter or constant."""
         candidates = [value for value in reversed(self.values) if request.fits(value)]
         if candidates and not c.flag(0.12):
-            # Mostly the latest: operators come in chains.
+            # Mostly the latest, so that operators form chains.
             at = c.below(len(candidates) + len(candidates) // 2)
             return candidates[at if at < len(candidates) else 0]
         dtypes, ndims = request.dtypes, request.ndims
@@ -171,10 +174,10 @@ class Scope:
         return self.fresh(c, shape, fresh_dtype)
 
     def fresh(self, c: Choices, shape: Sequence[Dim], dtype: str) -> Value:
-        """A new parameter of the function, or sometimes a constant where the shape is static.
+        """A new parameter of the function, or sometimes a constant if the shape is static.
 
-        Of dims that a binding has found out it is filled on the spot: a parameter would be of
-        other sizes than what was cast.
+        With dims that a binding defines, it is filled on the spot instead: a parameter would have
+        other sizes than the cast value.
         """
         if self._found and self._found.intersection(_variables(shape)):
             fill = relax_op.zeros if c.flag() else relax_op.ones
@@ -199,13 +202,13 @@ class Scope:
     ) -> Value:
         """A constant with small values: whole numbers, and fractions in floats.
 
-        They are in [low, high], from -3 to 3 where nothing is said. Without bounds they may be near
-        the numbers that the module is to have.
+        They are in [low, high], by default from -3 to 3. Without bounds they may be near the
+        numbers that the module is to have.
 
-        They are in equal steps, sometimes but for one, which repeats the number before it.
+        They are in equal steps, sometimes except for one, which repeats the number before it.
 
-        Where the trait is on, equal constants are one node, as tied weights are. Without elements
-        it is a parameter instead: TVM cannot load such a constant from JSON.
+        If the module has the trait, equal constants are one node, as tied weights are. An empty one
+        becomes a parameter instead: TVM cannot load an empty constant from JSON.
         """
         size = math.prod(shape)
         if size == 0:
@@ -216,7 +219,7 @@ class Scope:
             low, high = 0, 1
         elif dtype.startswith("uint"):
             low, high = max(low, 0), max(high, 0)
-        choice = c.below(65_536)  # in one: many a call has few bytes left for its constants
+        choice = c.below(65_536)  # one decision: many calls have few bytes left for constants
         if numbers and choice % 2:
             return self._near(choice // 2, shape, dtype, numbers)
         choice, stride = divmod(choice // 2, len(_STRIDES))
@@ -256,7 +259,7 @@ class Scope:
     def shape_expr(self, c: Choices, dims: Sequence[Dim]) -> relax.ShapeExpr:
         """A ShapeExpr of these dims.
 
-        Where the trait is on, sometimes a node that another function uses too.
+        If the module has the trait, it is sometimes a node that another function uses too.
         """
         static = tuple(d for d in dims if isinstance(d, int))
         if self.has(Trait.SHARED_SHAPES) and len(static) == len(dims) and c.flag(0.7):
@@ -270,7 +273,7 @@ class Scope:
         return var
 
     def adopt(self, variables: Sequence[relax.Var]) -> bool:
-        """Make these variables parameters, unless bindings define what their types mention."""
+        """Make these variables parameters, unless bindings define variables of their types."""
         if any(self._found.intersection(_mentioned(var.ty)) for var in variables):
             return False
         self.params += variables
@@ -278,7 +281,7 @@ class Scope:
         return True
 
     def _offer(self, params: Sequence[relax.Var]) -> None:
-        """Parameters go before what the current block defines: they outlive the block."""
+        """Put parameters before the values of the current block, because they outlive the block."""
         for var in params:
             value = value_of(var)
             if value is not None:
@@ -301,7 +304,7 @@ class Scope:
         return self._param(relax.TensorType(dtype=known_dtype or "", ndim=rank), None)
 
     def dtype(self, c: Choices, allowed: Collection[str] | None) -> str:
-        """One of the allowed dtypes, of the function's palette where it has such."""
+        """One of the allowed dtypes, preferably of the function's palette."""
         if allowed is None:
             return c.pick(self.dtypes)
         return c.pick([d for d in self.dtypes if d in allowed] or list(allowed))
@@ -316,7 +319,7 @@ class Scope:
         """Bind an expression to a variable at the current place; the result must be a tensor.
 
         Args:
-            expr: a call or another expression that may stand on the right of a binding.
+            expr: a call or another expression that may be the value of a binding.
             export: the variable must outlive its dataflow block.
         """
         value = value_of(self.bind(expr, export=export))
@@ -327,7 +330,7 @@ class Scope:
     def bind(
         self, expr: relax.Expr, *, export: bool = False, var: relax.Var | None = None
     ) -> relax.Var:
-        """Bind an expression; tensors and tuples become values. `var`: where `expr` names it."""
+        """Bind an expression; tensors and tuples become values. `var`: needed if `expr` uses it."""
         expr = self._normalized(expr)
         var = self._var(expr.ty, export) if var is None else var
         self._bindings.append(relax.VarBinding(var, expr))
@@ -338,7 +341,7 @@ class Scope:
         builder = self.module.builder
         if not isinstance(expr, relax.If):
             return builder.normalize(expr)
-        # A branch may speak of the symbolic variables of the function around it.
+        # A branch may use the symbolic variables of the function around it.
         whole = relax.Function([], relax.SeqExpr([], expr), relax.AnyType())
         builder.begin_scope(defining(relax.analysis.free_symbolic_vars(whole)))
         try:
@@ -349,8 +352,8 @@ class Scope:
     def fresh_dim(self, instead_of: Dim | None = None) -> tirx.Var:
         """A symbolic variable that a match_cast is to define.
 
-        Every other one has the name of the symbolic dim that it takes the place of: types that are
-        printed alike may differ.
+        Every other one has the name of the symbolic dim that it replaces: types that are printed
+        alike may differ.
         """
         name = self.module.unique("k")
         if isinstance(instead_of, tirx.Var) and len(self._found) % 2 == 0:
@@ -366,6 +369,12 @@ class Scope:
         self._register(var)
         return var
 
+    def forgotten(self, c: Choices, x: Value) -> relax.Expr:
+        """The tensor, sometimes under a type without its shape, as results of packed calls have."""
+        if not self.has(Trait.MATCH_CAST) or x.vdevice is not None or not c.flag(FORGOTTEN):
+            return x.expr
+        return self.match_cast(x.expr, relax.TensorType(dtype=x.dtype or "", ndim=x.ndim))
+
     def _var(self, ty: relax.Type, export: bool) -> relax.Var:
         number = "" if self.module.one_name else str(self.module.bindings)
         self.module.bindings += 1
@@ -375,7 +384,7 @@ class Scope:
             self._exports = True
         elif not (isinstance(ty, PrimType) or (isinstance(ty, relax.ShapeType) and not ty.values)):
             return relax.DataflowVar(f"lv{number}", ty)
-        # A type that depends on a shape or a number may not name a DataflowVar.
+        # A type that depends on a shape or a number must not name a DataflowVar.
         return relax.Var(f"gv{number}", ty)
 
     def _register(self, var: relax.Var) -> None:
@@ -400,11 +409,11 @@ class Scope:
 
     @property
     def in_dataflow(self) -> bool:
-        """Whether what is bound next stands in a dataflow block."""
+        """True if the next binding is in a dataflow block."""
         return self._dataflow
 
     def state(self) -> State:
-        """What `restore` needs to take back everything from here on."""
+        """The state that `restore` needs to undo everything from here on."""
         return (
             list(self._bindings),
             list(self.blocks),
@@ -418,20 +427,20 @@ class Scope:
         )
 
     def restore(self, state: State) -> None:
-        """Take back what was bound, and what was added to the module, since the state."""
+        """Undo all bindings, and additions to the module, since the state."""
         bindings, blocks, values, tuples, others, found, params, (functions, devices), flags = state
         self._bindings, self.blocks = list(bindings), list(blocks)
         self.values, self.tuples = list(values), list(tuples)
         self.shapes, self.numbers = map(list, others)
         self._found = set(found)
-        self.params[:] = params  # a branch adds to those of the function around it
+        self.params[:] = params  # a branch adds to the parameters of the function around it
         self.pure, self._dataflow, self._local_from, self._exports = flags
         while len(self.module.functions) > functions:
             self.module.functions.popitem()
         del self.module.vdevices[devices:]
 
     def dataflow(self, on: bool) -> None:
-        """Go on in a dataflow block (or an ordinary one), closing the current one if need be."""
+        """Continue in a dataflow block (or a plain one), closing the current one if necessary."""
         on = on and not self.has(Trait.NO_DATAFLOW)
         if self._dataflow == on and (self._bindings or not on):
             return
@@ -459,7 +468,7 @@ class Scope:
         self._local_from = len(self.values)
 
     def _export_unused(self) -> None:
-        """Let what nothing in the dataflow block uses outlive it."""
+        """Export the values that nothing in the dataflow block uses."""
         used = {var for old in self._bindings for var in relax.analysis.free_vars(old.value)}
         new: dict[relax.Expr, relax.Var] = {}
         for at, old in enumerate(self._bindings):
@@ -481,9 +490,9 @@ class Scope:
 
     @contextmanager
     def nested(self) -> Iterator[Scope]:
-        """The scope of a branch or local function: sees these values, has bindings of its own.
+        """The scope of a branch or local function: it sees these values and has its own bindings.
 
-        Only outside dataflow blocks. Fresh tensors inside become parameters of this function.
+        Only for use outside dataflow blocks. Fresh tensors in it become parameters of the function.
         """
         inner = Scope(self.module, self.dims, self.dtypes)
         inner.params = self.params

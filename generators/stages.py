@@ -1,4 +1,4 @@
-"""Stages: a pass is fed modules as it meets them in the compilation pipeline."""
+"""Stages: a pass gets modules as they are at its place in the compilation pipeline."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..compat import availability
 
 
 class Stage(enum.StrEnum):
-    """How far a module has come on its way through a default pipeline, in order."""
+    """The progress of a module through a default pipeline, in order."""
 
-    # Of relax.build
+    # Stages of relax.build
 
     RAW = "raw"
     LEGALIZED = "legalized"
@@ -29,7 +29,7 @@ class Stage(enum.StrEnum):
     KILLED = "killed"
     BUILTINS_LOWERED = "builtins_lowered"
     LOWERED = "lowered"
-    # Of tirx.build
+    # Stages of tirx.build
     TENSORIR = "tensorir"
     BOUND = "bound"
     INIT_LOWERED = "init_lowered"
@@ -44,7 +44,7 @@ class Stage(enum.StrEnum):
     SPLIT = "split"
     PACKED = "packed"
     HOST_LOWERED = "host_lowered"
-    # Of tirx.build, for a device
+    # Stages of tirx.build for a device
     KERNELS = "kernels"
     SCHEDULED = "scheduled"
     REDUCTIONS_LOWERED = "reductions_lowered"
@@ -57,7 +57,7 @@ class Stage(enum.StrEnum):
     SYNCHRONIZED = "synchronized"
     ALLREDUCED = "allreduced"
     DEVICE_SPLIT = "device_split"
-    # Of no pipeline: expressions for TVM's arithmetic analyzer
+    # No pipeline: expressions for TVM's arithmetic analyzer
     EXPRESSIONS = "expressions"
 
 
@@ -75,7 +75,7 @@ RELAX: Mapping[Stage, tuple[str, ...]] = {
     Stage.BUILTINS_LOWERED: ("LowerRuntimeBuiltin", "ComputePrimValue"),
     Stage.LOWERED: ("VMShapeLower", "AttachGlobalSymbol"),
 }
-"""The default pipeline of `relax.build`: the passes that take a module from the stage before to
+"""The default pipeline of `relax.build`: the passes that take a module from the previous stage to
 this one."""
 
 TENSORIR: Mapping[Stage, tuple[str, ...]] = {
@@ -137,9 +137,9 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
         "tirx.LowerIntrin",
     ),
 }
-"""The same of `tirx.build` for a CPU: tvm/tirx/build.py binds the target, tvm/s_tir/pipeline.py,
-its default pipeline, has the passes behind that. Left out are those that only look at threads and
-memory of devices (VTCM, barriers, fragments, all-reduce)."""
+"""The same for `tirx.build` for a CPU: tvm/tirx/build.py binds the target; tvm/s_tir/pipeline.py,
+its default pipeline, has the passes behind that. Passes that only look at threads and memory of
+devices (VTCM, barriers, fragments, all-reduce) are left out."""
 
 DEVICE: Mapping[Stage, tuple[str, ...]] = {
     Stage.KERNELS: (),
@@ -172,10 +172,10 @@ DEVICE: Mapping[Stage, tuple[str, ...]] = {
     Stage.DEVICE_SPLIT: TENSORIR[Stage.SPLIT],
 }
 """The same for a device: the schedules of tvm/relax/backend/gpu_generic/pipeline.py, then the
-default pipeline of `tirx.build`, with a stage behind each pass that changes what threads do."""
+default pipeline of `tirx.build`, with a stage behind each pass that changes the work of threads."""
 
 ARITHMETIC: Mapping[Stage, tuple[str, ...]] = {Stage.EXPRESSIONS: ()}
-"""No pipeline: TVM's arithmetic analyzer is asked about expressions as they are."""
+"""No pipeline: TVM's arithmetic analyzer gets the expressions unchanged."""
 
 PIPELINES = (RELAX, TENSORIR, DEVICE, ARITHMETIC)
 
@@ -190,8 +190,8 @@ MODULES: Mapping[str, str] = {
     "s_tir": "s_tir.transform",
     "dlight": "s_tir.dlight",
 }
-"""Where the passes below Relax are, by what stands before their names: several names are in two of
-them, and two of these in `tvm.relax.transform`, too."""
+"""The modules of passes below Relax, by the prefix of the passes' names: several names are in two
+modules, and two of these also in `tvm.relax.transform`."""
 
 
 @functools.cache
@@ -201,7 +201,7 @@ def chain(stage: Stage) -> tuple[Stage, ...]:
 
 
 def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
-    """The stages of one pipeline from one to another, both included."""
+    """The stages of one pipeline from one to another, inclusive."""
     order = chain(first)
     return order[order.index(first) : order.index(last) + 1]
 
@@ -219,7 +219,7 @@ def steps(to: Stage) -> tuple[str, ...]:
 
 
 def last_step(stage: Stage) -> str | None:
-    """The pass that a module of this stage has been through last; None for a raw one."""
+    """The last pass that a module of this stage has gone through; None for a raw one."""
     order = chain(stage)
     names = [name for each in order[: order.index(stage) + 1] for name in steps(each)]
     return pass_of(names[-1]) if names else None
@@ -230,11 +230,20 @@ def pass_of(name: str) -> str:
     return name.partition("(")[0]
 
 
+def pass_to(stage: Stage) -> str:
+    """The pass of `STEPS` whose result is at this stage."""
+    return pass_of(STEPS[stage][-1])
+
+
+LEGALIZER = pass_to(Stage.LEGALIZED)
+"""The pass that lowers operators in general."""
+
+
 def expression(name: str) -> str:
     """The pass of `STEPS` as a Python expression over the names of `made`.
 
-    A pass that is not in its module is looked for in the others: between releases, passes have
-    moved from one to another.
+    A pass that is not in its module is searched in the others, because passes have moved between
+    releases.
     """
     call = name if name.endswith(")") else f"{name}()"
     family, dot, rest = call.partition(".")
@@ -253,7 +262,7 @@ def made(name: str) -> tvm.transform.Pass:
     """The pass of `STEPS`.
 
     Raises:
-        NameError, AttributeError: this TVM has no such pass.
+        NameError, AttributeError: the installed TVM does not have the pass.
     """
     return eval(expression(name), {"tvm": tvm, "tirx": tirx, "s_tir": s_tir}, vars(relax.transform))
 

@@ -18,7 +18,7 @@ Shape = tuple[Dim, ...]
 
 
 def own_dims(shape: Sequence[Dim], known: list[tuple[Dim, tirx.Var]]) -> list[Dim]:
-    """The shape over variables of the PrimFunc itself: one for each distinct symbolic dim.
+    """The shape over the PrimFunc's own variables: one for each distinct symbolic dim.
 
     A PrimFunc shares no symbolic variable with its caller; `known` holds the pairs made so far.
     """
@@ -62,7 +62,7 @@ def _two_steps(a: te.Tensor) -> list[te.Tensor]:
 
 
 def _less_its_sum(a: te.Tensor) -> list[te.Tensor]:
-    """A reduction, an output too, and an elementwise step that reads it."""
+    """A reduction, which is an output too, and an elementwise step that reads it."""
     (total,) = _row_sum(a)
     return [
         te.compute(a.shape, lambda *i: a(*i) - total(*i[:-1]), name="less_its_sum"),
@@ -96,7 +96,7 @@ def _to_float(a: te.Tensor) -> list[te.Tensor]:
 
 
 def _prepacked(a: te.Tensor, weight: te.Tensor) -> list[te.Tensor]:
-    """A step that brings a weight into another layout, marked as MetaSchedule marks it."""
+    """A step that changes the layout of a weight, marked as MetaSchedule marks it."""
     packed = te.compute(
         list(weight.shape)[::-1],
         lambda *i: weight(*reversed(i)),
@@ -120,21 +120,21 @@ def _one_shape(shape: Shape) -> list[Shape]:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A PrimFunc of inputs of one shape, for any shape of the ranks it takes."""
+    """A PrimFunc on inputs of one shape, which may be any of the ranks that it takes."""
 
     name: str
     compute: Callable[..., list[te.Tensor]]
-    """From the inputs, and the number behind them, to the outputs."""
+    """Computes the outputs from the inputs and the number behind them."""
     ranks: tuple[int, ...] = (2, 1, 3, 4)
     output_shapes: Callable[[Shape], list[Shape]] = _one_shape
     static: bool = False
     inputs: int = 1
     output_dtype: str | None = None
-    """None: that of the inputs."""
+    """The dtype of the output; None: that of the inputs."""
     scalar: bool = False
-    """Behind the inputs comes a number."""
+    """True if a number follows the inputs."""
     leading: bool = False
-    """The output has one more dimension in front, which no input has."""
+    """True if the output has one more dimension in front, which no input has."""
 
 
 SCALED = Template("tir_scaled", _scaled, scalar=True)
@@ -184,10 +184,10 @@ def inplace(shape: Sequence[int], dtype: str, buffers: int = 1, new: int = 0) ->
     """A PrimFunc that adds 1, 2, ... to every element of its first buffers, of rank 1 or more.
 
     Args:
-        shape: of all buffers.
-        dtype: of all buffers.
-        buffers: how many are updated.
-        new: how many more buffers, behind them, receive the first one's new elements.
+        shape: the shape of all buffers.
+        dtype: the dtype of all buffers.
+        buffers: the number of updated buffers.
+        new: the number of further buffers, behind them, that receive the first one's new elements.
     """
     with IRBuilder() as ib, builder.prim_func(s_tir=True):
         builder.func_name("inplace")

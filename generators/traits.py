@@ -123,9 +123,9 @@ CHANCE: Mapping[Trait, float] = {
     Trait.NO_DATAFLOW: 0.0,
     Trait.BOUND_PARAMS: 0.0,
 }
-"""How often a module has a trait that is neither forced nor switched off. What keeps modules from
-the later stages (incomplete types, no FLegalize) is rarer than its bugs would deserve. A trait of
-chance 0 is there only where it is forced."""
+"""The chance of a trait that is neither forced nor switched off. Traits that keep modules from the
+later stages (incomplete types, no FLegalize) are rarer than their bugs would deserve. A trait of
+chance 0 occurs only if it is forced."""
 
 assert set(CHANCE) == set(Trait), "every trait has a chance"
 

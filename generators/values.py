@@ -1,4 +1,4 @@
-"""Tensors as generation sees them: shape, dtype and rank unpacked, and what an operand must be."""
+"""Tensors as generation sees them: shape, dtype and rank unpacked; and requests for operands."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ Dim: TypeAlias = "int | tvm.ir.Expr"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor in scope, with its type unpacked (reading it through the FFI again costs more)."""
+    """A tensor in scope, with its type unpacked, because reading it through the FFI is slower."""
 
     expr: relax.Expr
     shape: tuple[Dim, ...] | None
-    """None where the shape is not known."""
+    """The shape; None if it is not known."""
     dtype: str | None
-    """None where the dtype is not known."""
+    """The dtype; None if it is not known."""
     ndim: int
-    """-1 where the rank is not known."""
+    """The rank; -1 if it is not known."""
     vdevice: ir.VDevice | None = None
 
     @property
     def static(self) -> bool:
-        """Every dimension is a known integer."""
+        """True if every dimension is a known integer."""
         return self.shape is not None and all(isinstance(d, int) for d in self.shape)
 
     @property
     def complete(self) -> bool:
-        """Shape and dtype are known."""
+        """True if shape and dtype are known."""
         return self.shape is not None and self.dtype is not None
 
 
 def dims_of(shape: relax.ShapeExpr | relax.ShapeType) -> tuple[Dim, ...]:
     """The dims of a ShapeExpr, or of a type that knows them, constants as Python ints."""
-    values = shape.values[:]  # a list, which is quicker to go through
+    values = shape.values[:]  # a list, which is faster to iterate over
     return tuple([int(d) if isinstance(d, tirx.IntImm) else d for d in values])
 
 
 def value_of(expr: relax.Expr) -> Value | None:
-    """The value of a normalized expression, or None where it is no tensor."""
+    """The value of a normalized expression; None if it is not a tensor."""
     ty = expr.ty
     if not isinstance(ty, relax.TensorType):
         return None
@@ -62,15 +62,15 @@ def latest(values: Sequence[Value], var: relax.Var) -> Value | None:
 
 
 def uniform(shape: Sequence[int], number: float, dtype: str) -> relax.Expr:
-    """A constant of one number everywhere, infinite where the dtype ends before it."""
+    """A constant of one number everywhere; infinite if the number exceeds the dtype's range."""
     with np.errstate(over="ignore"):
         data = np.full(tuple(shape), number).astype(np.dtype(dtype))
     return relax.const(data, dtype)
 
 
 def elements(ty: relax.Type) -> int:
-    """Of a tensor, or of the largest one in a tuple; symbolic dims count as 1, what is not known
-    as 0.
+    """The elements of a tensor, or of the largest one in a tuple; symbolic dims count as 1, and
+    unknown shapes as 0 elements.
     """
     if isinstance(ty, relax.TupleType):
         return max(map(elements, ty.fields), default=0)
@@ -85,37 +85,37 @@ def static_product(dims: Iterable[tvm.ir.Expr]) -> int:
 
 
 def static_size(shape: Sequence[Dim]) -> int | None:
-    """The number of elements of a tensor of this shape; None where a dim is no number."""
+    """The number of elements of a tensor of this shape; None if a dim is not a number."""
     dims = [dim for dim in shape if isinstance(dim, int)]
     return math.prod(dims) if len(dims) == len(shape) else None
 
 
 def holds_function(ty: relax.Type) -> bool:
-    """Among the fields of a tuple, or of one inside it, is a function: no caller can use that."""
+    """True if a field of a tuple, or of one inside it, is a function: no caller can use that."""
     if isinstance(ty, relax.TupleType):
         return any(map(holds_function, ty.fields))
     return isinstance(ty, relax.FuncType)
 
 
 def is_nested(ty: relax.TupleType) -> bool:
-    """A tuple with a tuple among its fields."""
+    """True if a tuple is among the fields of the tuple."""
     return any(isinstance(field, relax.TupleType) for field in ty.fields)
 
 
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """Dims equal one by one, symbolic ones structurally."""
+    """True if dims are equal one by one, symbolic ones structurally."""
     return len(a) == len(b) and all(map(same_dim, a, b))
 
 
 def same_dim(a: Dim, b: Dim) -> bool:
-    """Equal ints, or structurally equal expressions over the same variables."""
+    """True for equal ints, and for structurally equal expressions over the same variables."""
     if isinstance(a, int) or isinstance(b, int):
         return isinstance(a, int) and isinstance(b, int) and a == b
     return a.same_as(b) or bool(tvm_ffi.structural_equal(a, b))
 
 
 def broadcasts(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """Whether shapes broadcast with one another, as far as is known."""
+    """True if shapes are known to broadcast with one another."""
     pairs = zip(reversed(a), reversed(b), strict=False)
     return all(_is_one(x) or _is_one(y) or same_dim(x, y) for x, y in pairs)
 
@@ -125,8 +125,8 @@ def _is_one(dim: Dim) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What an operand must be; the arguments of `Scope.tensor`."""
+class OperandRequest:
+    """The conditions on an operand: the arguments of `Scope.tensor`."""
 
     dtypes: Collection[str] | None
     ndims: Collection[int] | None
@@ -138,7 +138,7 @@ class Request:
     device: ir.VDevice | None
 
     def fits(self, value: Value) -> bool:
-        """Whether the value meets all the conditions."""
+        """True if the value meets all the conditions."""
         if value.vdevice is not None and value.vdevice != self.device:
             return False
         if value.shape is None or value.dtype is None:

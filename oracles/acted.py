@@ -1,4 +1,4 @@
-"""A pass did what it is for: more than clean-up of the module that it was given."""
+"""Decides whether a pass did what it is for, beyond mere clean-up of its input."""
 
 from __future__ import annotations
 
@@ -11,19 +11,26 @@ import tvm_ffi
 from tvm import relax
 
 from ..compat import ir
+from .behaviour import is_work
 from .contract import PassContract
 from .inspect import nodes, op_name
 
 
-def acted(contract: PassContract, before: tvm.IRModule, after: tvm.IRModule) -> bool:
-    """The calls of the operators that the pass works on are others than before.
+def acted(
+    contract: PassContract, before: tvm.IRModule, after: tvm.IRModule, did: Collection[str]
+) -> bool:
+    """True if the pass changed the calls of the operators that it works on.
 
-    Calls that dead code elimination removes by itself do not count. Where the contract names no
-    operators, a module that has what the pass works on and is changed counts.
+    Calls that dead code elimination alone removes do not count. If the contract names no operators,
+    any change to a module that has what the pass works on counts. Without a contract that says what
+    it works on, any of its behaviours counts that is not clean-up.
+
+    Args:
+        did: its behaviours; see `behaviours`.
     """
     sought = contract.looks_for
     if sought is None:
-        return True
+        return is_work(did)
     if not sought.has(before):
         return False
     names = {f"relax.{op}" for op in sought.ops}
@@ -31,7 +38,7 @@ def acted(contract: PassContract, before: tvm.IRModule, after: tvm.IRModule) -> 
 
 
 def _calls(mod: tvm.IRModule, names: Collection[str]) -> Counter[tuple[Any, ...]]:
-    """The calls of these operators that something uses, with attributes and operands' types."""
+    """The calls of these operators whose results are used, with attributes and operand types."""
     used = relax.transform.DeadCodeElimination()(mod)
     calls = (call for call in nodes(used, relax.Call) if op_name(call) in names)
     return Counter(
@@ -45,5 +52,5 @@ def _calls(mod: tvm.IRModule, names: Collection[str]) -> Counter[tuple[Any, ...]
 
 
 def _operand(arg: Any) -> tuple[bool, int]:
-    """Names of symbolic dimensions do not matter."""
+    """Key of an operand; names of symbolic dimensions do not matter."""
     return isinstance(arg, ir.GenericConst), tvm_ffi.structural_hash(arg.ty, map_free_vars=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
@@ -12,24 +13,22 @@ from ..compat import availability
 from ..compat.drift import Drift, drift_of
 from ..generators.near import did_you_mean
 from . import composition, keys, pipelines
-from .catalogue import catalogue
+from .catalogue import catalogue, contract_of, documented
+from .checkers import INFERENCE, inferred_flaw, sound_form
 from .contract import PARTIAL, PassContract
-from .grades.grade import Grade
-from .grades.rule import promise
+from .execute import unbuilt
 from .identity import FailureKind
 from .metamorphic import laws
-from .metamorphic.pairs import oracles as pairs
-from .oracle import Oracle
-from .pass_runs import Given, PassRuns, given
-from .passcall import is_users
+from .oracle import About, Oracle
+from .pass_runs import Given, PassRuns, digest, given
+from .passcall import PassCall, is_users
 from .silence import inventory
-from .silence.log import abstain, answers, asking, excused, is_loud
-from .structural import idempotence, well_formed
-from .structural.checkers import INFERENCE, inferred_flaw, sound_form
-from .structural.inside import REWRITER, is_of_rewriter
+from .silence.log import abstain, answers, asking, excused, is_loud, reported
+from .structural import crash, idempotence, mutation, well_formed
+from .structural.inside import REWRITER, is_of_rewriter, same_part
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
-from .values import evaluated, exec_modes, executed, pipeline_values
-from .violation import Case, Journal, Violation, silent
+from .values import evaluated, executed, pipeline_values
+from .violation import Case, StepJournal, Violation, silent
 
 __all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow", "smaller"]
 
@@ -37,18 +36,14 @@ __all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow", "s
 VALUES = tuple(oracle.name for oracle in EVALUATED)
 """The oracles of values that are cheap enough for every check."""
 
-BUILDS = (
-    pipeline_values.ORACLE.name,
-    exec_modes.ORACLE.name,
-    laws.LAWS_OF_BUILDS.name,
-)
-"""The oracles of values of whole builds that need no second module."""
+BUILDS = (pipeline_values.ORACLE.name, laws.ORACLE.name)
+"""The oracles of values of whole builds."""
 
-NAMED = tuple(name for name in USUAL if ORACLES[name].tier > 1 and not ORACLES[name].of_pipelines)
-"""The oracles besides those of tier 1 that are asked of a pass that a user has named."""
-
-OF_PIPELINES = frozenset(oracle.name for oracle in ORACLES.values() if oracle.of_pipelines)
+OF_PIPELINES = frozenset(name for name, oracle in ORACLES.items() if oracle.check is None)
 """The oracles of whole builds, which are not asked of a single pass."""
+
+NAMED = tuple(name for name in USUAL if ORACLES[name].tier > 1 and name not in OF_PIPELINES)
+"""The oracles besides those of tier 1 that are asked of a pass that a user has named."""
 
 
 class UnknownOracle(ValueError):
@@ -56,10 +51,10 @@ class UnknownOracle(ValueError):
 
 
 def validated(contract: PassContract) -> PassContract:
-    """The same contract, after its exemptions are checked.
+    """The contract itself, after a check of its exemptions.
 
     Raises:
-        UnknownOracle: an exemption names neither an oracle nor a part of what one checks.
+        UnknownOracle: an exemption names neither an oracle nor a part of an oracle's promise.
     """
     for exemption in contract.exemptions:
         if exemption.oracle not in ORACLES and exemption.oracle not in PARTIAL:
@@ -76,9 +71,15 @@ for _contract in catalogue.values():
 
 _Again: TypeAlias = Callable[[Case], list[Violation]]
 
+CALLS = 3
+"""Calls of an operator that are tried by themselves, to find the one that shows a violation."""
+
+CALLS_OF_STEP = 64
+"""Calls of any operator that are tried where a step of a pipeline raises, which takes
+milliseconds each."""
+
 UNCHANGED = 8
-"""On a module that the pass leaves as it is, a sampled oracle of tier 2 is asked in one check of so
-many."""
+"""A sampled oracle of tier 2 is asked in one of this many checks whose pass changes nothing."""
 
 
 def check(
@@ -86,31 +87,31 @@ def check(
     *,
     oracles: Collection[str] | None = None,
     besides: Collection[str] = (),
-    journal: Journal = silent,
+    journal: StepJournal = silent,
     contract: PassContract | None = None,
     watch: Callable[[PassRuns], None] | None = None,
     all_kinds: bool = False,
 ) -> list[Violation]:
-    """What is wrong, in the order of the oracles; nothing where the case does not apply.
+    """Check one case: the violations in the order of the oracles; none if the case does not apply.
 
-    The passes get the very module of the case: one that mutates its input has mutated it. Of a
-    module that TVM's type inference makes ill-formed they get another form, see `sound_form`.
+    The passes get the module of the case itself, not a copy, so a pass may mutate it. If TVM's type
+    inference has made the module ill-formed, they get another form of it, see `sound_form`.
 
     Args:
         oracles: only these, by name, and without sampling; None: all of tier 1.
-        besides: asked about the same runs where the others find nothing wrong; those of tier 2
-            mostly where the pass has changed something.
+        besides: further oracles, asked about the same runs if the others find nothing wrong; those
+            of tier 2 mostly if the pass has changed something.
         journal: receives each step before it is taken.
         contract: what the pass promises; None: what the catalogue promises, else everything.
-        watch: given the runs of a pass, when the oracles have been asked.
+        watch: called with the runs of a pass after the oracles have been asked.
         all_kinds: compare values on all kinds of arguments, not on a sample.
 
     Raises:
-        UnknownOracle: there is no such oracle.
-        UnknownPipeline: no such pipeline.
+        UnknownOracle: no oracle has one of the names.
+        UnknownPipeline: no pipeline has the name.
         BadPass: a user's factory gives no pass.
         ValueError: the case names neither passes nor a pipeline.
-        Drift: the installed TVM lacks what an oracle needs, and the others find nothing wrong.
+        Drift: the installed TVM lacks something that an oracle needs, and the others find nothing.
     """
     chosen = STRUCTURAL if oracles is None else _chosen(oracles)
     later = _chosen(besides)
@@ -132,7 +133,7 @@ def check(
     if len(case.calls) == 1:
         return _one(
             *(case, known, chosen, later, journal, contract, watch),
-            thorough=oracles is not None and any(oracle.thorough for oracle in chosen),
+            thorough=oracles is not None,
             all_kinds=all_kinds,
         )
     off = availability.current().oracles
@@ -141,7 +142,7 @@ def check(
 
 
 def _ill_formed(case: Case, chosen: Sequence[Oracle], again: _Again) -> list[Violation]:
-    """The flaw that TVM's type inference makes, and what is wrong with what the module means.
+    """The flaw that TVM's type inference introduces, and violations on the module's sound form.
 
     Nothing is promised for a module that its author has made ill-formed.
     """
@@ -157,16 +158,21 @@ def _ill_formed(case: Case, chosen: Sequence[Oracle], again: _Again) -> list[Vio
     return [found.blame(own.name, INFERENCE), *wrong]
 
 
-def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[Violation]:
-    """What is wrong with a list of passes or a pipeline; no other oracle looks at its values."""
+def _composed(case: Case, chosen: tuple[Oracle, ...], journal: StepJournal) -> list[Violation]:
+    """The violations of a list of passes or of a pipeline.
+
+    After the first finding, no other oracle compares its values.
+    """
     found = None
     for oracle in chosen:
         asking(oracle.name)
-        if oracle not in composition.ASKED and not (oracle.of_pipelines and case.pipeline):
+        if oracle not in composition.ASKED and (
+            case.pipeline is None or oracle.name not in OF_PIPELINES
+        ):
             abstain(inventory.ANOTHER_SUBJECT)
     if any(oracle in STRUCTURAL for oracle in chosen):
         wrong: list[Violation] = []
-        with answers():  # what is said of one step says nothing of the whole
+        with answers():  # answers about one step say nothing about the whole
             if case.calls:
                 found = composition.check_list(case.mod, case.calls, journal)
             else:
@@ -178,22 +184,15 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> list[
     if found is None and case.pipeline is not None and pipeline_values.ORACLE in chosen:
         asking(pipeline_values.ORACLE.name)
         found = pipeline_values.check(case.mod, case.pipeline, journal)
-        if found is not None:
-            _pass_over_others(chosen, found.oracle)
-    if found is None and case.pipeline is not None and exec_modes.ORACLE in chosen:
-        asking(exec_modes.ORACLE.name)
-        found = exec_modes.check(case.mod, case.pipeline, journal)
-    if found is None and case.pipeline is not None:
-        found = pairs.check(case.mod, case.pipeline, chosen, journal)
     return [*([] if found is None else [found]), *_lawless(case, chosen, journal)]
 
 
-def _lawless(case: Case, chosen: tuple[Oracle, ...], journal: Journal) -> tuple[Violation, ...]:
-    """The laws of operators that a build breaks, whatever else is wrong with it."""
-    if case.pipeline is None or laws.LAWS_OF_BUILDS not in chosen:
+def _lawless(case: Case, chosen: tuple[Oracle, ...], journal: StepJournal) -> tuple[Violation, ...]:
+    """The laws of operators that a build breaks, whatever other errors it has."""
+    if case.pipeline is None or laws.ORACLE not in chosen:
         return ()
-    asking(laws.LAWS_OF_BUILDS.name)
-    return laws.of_pipeline(case.mod, case.pipeline, journal)
+    asking(laws.ORACLE.name)
+    return laws.check(case.mod, case.pipeline, journal)
 
 
 def _one(
@@ -201,7 +200,7 @@ def _one(
     known: Given,
     chosen: tuple[Oracle, ...],
     later: tuple[Oracle, ...],
-    journal: Journal,
+    journal: StepJournal,
     contract: PassContract | None,
     watch: Callable[[PassRuns], None] | None,
     *,
@@ -209,7 +208,7 @@ def _one(
     all_kinds: bool,
 ) -> list[Violation]:
     (call,) = case.calls
-    contract = composition.contract_of(call) if contract is None else validated(contract)
+    contract = contract_of(call) if contract is None else validated(contract)
     if contract.requires(case.mod) is not None:
         return []
     runs = PassRuns(
@@ -219,7 +218,7 @@ def _one(
         journal=journal,
         thorough=thorough,
         all_kinds=all_kinds,
-        skips=composition.documented(call),
+        skips=documented(call),
         known=known,
     )
     explained: dict[int, str] = {}
@@ -232,46 +231,42 @@ def _one(
     if runs.lacking and not violations:
         raise Drift(runs.lacking[0])
     if is_users(call):
-        # All that a user's pass breaks is one row; the first violation gives it its title.
-        violations.sort(key=_promise)
+        # All violations of a user's pass are one row; the first one gives it its title.
+        violations.sort(key=_class_of)
     return violations
 
 
-def _promise(violation: Violation) -> Grade:
-    return promise((violation.oracle, violation.pass_name, *violation.key))
+def _class_of(violation: Violation) -> int:
+    """The rank of the violation's failure; failures that are plain to see come first."""
+    return list(FailureKind).index(ORACLES[violation.oracle].breach_of(violation.key).failure)
 
 
 def _worthwhile(oracle: Oracle, runs: PassRuns) -> bool:
-    """A pass that leaves a module as it is does so to its twins: these are mostly not made."""
+    """False for most checks whose pass changes nothing: it leaves the twins as they are, too."""
     if oracle.tier != 2 or runs.changed:
         return True
     return zlib.crc32(f"{oracle.name} {runs.entropy}".encode()) % UNCHANGED == 0
 
 
 def _brings_code(runs: PassRuns) -> bool:
-    """A backend of the user's own has compiled something: only the VM shows what it computes."""
+    """True if a backend of the user's own compiled code; only the VM shows what that computes."""
     after = runs.direct.mod
-    return (
-        after is not None
-        and keys.comparable(after) is not after
-        and not composition.documented(runs.call)
-    )
+    return after is not None and keys.comparable(after) is not after and not documented(runs.call)
 
 
 def _asked(
     oracles: Sequence[Oracle], runs: PassRuns, explained: dict[int, str]
 ) -> Iterator[Violation]:
-    """What is wrong in the opinion of these oracles.
+    """The violations that these oracles report.
 
     Args:
-        explained: by tier of oracles that are not asked, the oracle whose violation explains what
-            they would report; those that these find are added.
+        explained: for each tier that is not asked, the oracle whose violation explains what the
+            tier would report; oracles that find something here are added.
     """
     off = availability.current().oracles
     for oracle in oracles:
         asking(oracle.name)
-        explained_away = oracle.tier in explained and not oracle.of_operators
-        if explained_away and not is_loud(inventory.EXPLAINED):
+        if oracle.tier in explained and not is_loud(inventory.EXPLAINED):
             _abstain_for(explained[oracle.tier])
             continue
         if oracle.name in off:
@@ -288,41 +283,79 @@ def _asked(
             runs.lacking.append(lacking)
             abstain(inventory.NOT_AVAILABLE, lacking)
             continue
-        if oracle.compares_runs and _left_to_chance(runs, violations):
+        if oracle.about is About.RUNS and _left_to_chance(runs, violations):
             continue
         at_step = composition.at_step(oracle, runs) if violations else None
         violations = violations if at_step is None else at_step
-        culprit = _culprit(oracle, runs) if violations else ""
+        if oracle is mutation.ORACLE and violations and not runs.intact:
+            runs.set_apart()
+        culprit = _culprit(oracle, runs, violations) if violations else ""
+        if violations:
+            reported()
         for violation in violations:
-            if runs.call.factory is not None and violation.pass_name.startswith("relax."):
-                # An operator is blamed for what TVM makes of it, not for what the user's pass does.
+            if not runs.call.is_tvms and violation.pass_name.startswith("relax."):
+                # An operator is blamed for TVM's code for it, not for errors of the user's pass.
                 violation = dataclasses.replace(violation, pass_name="")
             yield violation.blame(oracle.name, culprit)
-        own = oracle.leaves_values and is_users(runs.call)
-        for tier in oracle.explains if violations and not own else ():
+        for tier in _explained_by(oracle, violations, runs.call):
             explained.setdefault(tier, oracle.name)
 
 
+def _explained_by(
+    oracle: Oracle, violations: Sequence[Violation], call: PassCall
+) -> frozenset[int]:
+    """The tiers whose oracles would report consequences of these violations.
+
+    A pass of the user's has one row for all that is wrong with its result. Its violations explain
+    only what each breach of the promise does, so that the row has what the others find.
+    """
+    breaches = [oracle.breach_of(each.key) for each in violations]
+    if not breaches:
+        return frozenset()
+    if is_users(call):
+        every = (oracle.breach, *oracle.breaches.values())
+        return frozenset.intersection(*(each.explains for each in every))
+    return frozenset().union(*(each.explains for each in breaches))
+
+
 def _left_to_chance(runs: PassRuns, violations: Sequence[Violation]) -> bool:
-    """The contract allows that each run gives another result, as these violations say."""
+    """True if the contract allows the violations: each run may give another result."""
     chance = runs.exemption("chance") if violations else None
     return chance is not None and excused(inventory.EXEMPTION, f"exempt: {chance.reason}")
 
 
-def _culprit(oracle: Oracle, runs: PassRuns) -> str:
-    """The pass, unless what is wrong is what TVM's rewriting by patterns does by itself."""
+def _culprit(oracle: Oracle, runs: PassRuns, violations: Sequence[Violation]) -> str:
+    """The pass to blame: `REWRITER` or one of TVM that a user's pass runs, if it does the same by
+    itself."""
     mod, outcome = runs.mod, runs.direct
-    if oracle is idempotence.ORACLE and runs.direct.mod is not None:
+    is_again = oracle is idempotence.ORACLE and runs.direct.mod is not None
+    if is_again:
         mod, outcome = runs.direct.mod, runs.again
-    elif oracle.failure not in (FailureKind.RAISES, FailureKind.ILL_FORMED):
-        return runs.call.name
-    return REWRITER if is_of_rewriter(runs, mod, outcome) else runs.call.name
+    keys = {violation.key for violation in violations}
+
+    def shows(others: PassRuns) -> bool:
+        """Return whether these runs break the promise in the same ways."""
+        if not oracle.promised(others):
+            return False
+        return keys <= {violation.key for violation in oracle.violations(others)}
+
+    def breaks(others: PassRuns) -> bool:
+        """Return whether the result of these runs is ill-formed in the same ways."""
+        return oracle.breach.failure is FailureKind.ILL_FORMED and shows(others)
+
+    of_rewriting = is_again or oracle.breach.failure in (FailureKind.RAISES, FailureKind.ILL_FORMED)
+    blamed: str = (
+        REWRITER
+        if of_rewriting and is_of_rewriter(runs, mod, outcome, breaks)
+        else same_part(runs, mod, outcome, shows) or runs.call.name
+    )
+    return blamed
 
 
 def _pass_over_others(chosen: Sequence[Oracle], first: str) -> None:
-    """The oracles of pipelines that are not asked because of what another one has found."""
+    """Let the other oracles of pipelines abstain, since `first` has found something."""
     for oracle in chosen:
-        if oracle.of_pipelines and not oracle.of_operators and oracle.name != first:
+        if oracle.name in OF_PIPELINES - {first} and oracle.about is not About.OPERATORS:
             asking(oracle.name)
             _abstain_for(first)
 
@@ -331,14 +364,50 @@ def _abstain_for(first: str) -> None:
     abstain(inventory.EXPLAINED, f"not asked, for '{first}' has found something")
 
 
-def smaller(case: Case, violation: Violation) -> Case | None:
-    """The case of the one call that shows the violation of a pipeline; None: there is none."""
-    mod = case.pipeline and pipeline_values.smaller(case.mod, case.pipeline, violation)
-    return dataclasses.replace(case, mod=mod) if mod else None
+def smaller(case: Case, violation: Violation) -> Iterator[unbuilt.Single]:
+    """Calls of the module, each alone; the first that shows the violation may replace the case."""
+    if case.pipeline is not None and violation.pass_name == pipeline_values.CODE_GENERATION:
+        found = pipeline_values.culprit(case.mod, case.pipeline)
+        yield from () if found is None else (found,)
+    elif case.pipeline is not None and violation.oracle == crash.ORACLE.name:
+        yield from itertools.islice(unbuilt.singles_of(case.mod), CALLS_OF_STEP)
+    elif violation.pass_name.startswith("relax."):
+        yield from itertools.islice(unbuilt.singles_of(case.mod, violation.pass_name), CALLS)
+
+
+def hides(violation: Violation) -> bool:
+    """True if others of the same module may be behind it: results were not compared by value, or
+    only up to the first difference. Builds are left out, which take long."""
+    oracle = ORACLES.get(violation.oracle)
+    if oracle is None or oracle is pipeline_values.ORACLE:
+        return False
+    return oracle.tier < 4 and 3 in oracle.breach_of(violation.key).explains
+
+
+def still_shows(case: Case, violation: Violation, contract: PassContract | None = None) -> bool:
+    """True if one run shows a violation that `hides` others on this module, too.
+
+    Whether the module is well-formed is not looked at.
+    """
+    wanted = violation.key, violation.trace
+    if case.pipeline is not None:
+        found = composition.check_pipeline(case.mod, case.pipeline, silent)
+    else:
+        (call,) = case.calls
+        contract = contract_of(call) if contract is None else contract
+        if contract.requires(case.mod) is not None:
+            return False
+        known = Given(case.mod, digest(case.mod), lambda: case.mod)
+        runs = PassRuns(case.mod, case.calls, contract, alone=True, known=known)
+        oracle = ORACLES[violation.oracle]
+        found = list(oracle.violations(runs)) if oracle.promised(runs) else []
+        steps = composition.at_step(oracle, runs) if found else None
+        found = found if steps is None else list(steps)
+    return wanted in ((each.key, each.trace) for each in found)
 
 
 def narrow(case: Case, violation: Violation) -> Case:
-    """The one pass and module inside a list or pipeline that show the violation; else the case."""
+    """The case of the one pass in a list or pipeline that shows the violation; else the case."""
     calls = case.calls if case.pipeline is None else pipelines.steps(case.pipeline)
     if len(calls) < 2:
         return case

@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import tvm
 
-from . import keys, pipelines
-from .catalogue import catalogue
-from .catalogue import contract_of as contract_of_tvms
-from .catalogue.memory import killed
-from .contract import Exemption, PassContract
+from . import pipelines
+from .catalogue import contract_of
+from .contract import PassContract
 from .oracle import Halves, Oracle
-from .pass_runs import Given, Outcome, PassRuns, given
+from .pass_runs import Given, PassRuns, given
 from .passcall import PassCall, pass_context
 from .structural import crash, lowering_complete, sequential, well_formed
-from .text.halves import both
-from .violation import Case, Journal, Violation, silent
+from .violation import Case, StepJournal, Violation, silent
 
 BLAMED = "Sequential"
-"""Who is blamed where each pass by itself is right, and their composition is not."""
-
-UNKNOWN = (
-    Exemption(
-        "values",
-        "what is rewritten may use a variable after what was its last use, and so after its kill",
-        "docstring of KillAfterLastUse: 'Drop all tensor/storage objects after last use'",
-        killed,
-    ),
-)
-"""What a pass need not promise of which nothing is known."""
-
-NESTED = "a Sequential inside a Sequential does not do what its passes do"
-DISABLED = "Sequential does not leave out exactly the passes that the context disables"
-
-
-def contract_of(call: PassCall) -> PassContract:
-    """The catalogue's contract of the pass, or of the one it is like.
-
-    Of other passes of TVM nothing is known; a user's own pass keeps the strict contract.
-    """
-    if call.like is not None:
-        return dataclasses.replace(
-            catalogue[call.like], name=call.name, variants=lambda choices, mod: call
-        )
-    known = None if call.factory else contract_of_tvms(call.name)
-    return known or PassContract(
-        name=call.name, variants=lambda choices, mod: call, exemptions=UNKNOWN
-    )
-
-
-def documented(call: PassCall) -> bool:
-    """The pass is one of TVM's own, which the catalogue describes."""
-    return call.factory is None and call.name in catalogue
+"""Name of the contract of several passes."""
 
 
 ASKED = (
@@ -65,14 +28,14 @@ ASKED = (
     sequential.SEQUENTIAL,
     lowering_complete.ORACLE,
 )
-"""The oracles that look at several passes, too."""
+"""The oracles that also check several passes at once."""
 
 
-def check_pipeline(mod: tvm.IRModule, name: str, journal: Journal) -> list[Violation]:
-    """The first step of a pipeline that crashes or breaks the module; what is not lowered.
+def check_pipeline(mod: tvm.IRModule, name: str, journal: StepJournal) -> list[Violation]:
+    """Violations: calls that are not lowered, and the first step that crashes or breaks the module.
 
     Raises:
-        UnknownPipeline: no such pipeline.
+        UnknownPipeline: no pipeline has the name.
     """
     calls = pipelines.steps(name)
     reached, violation = _walk(mod, calls, journal)
@@ -80,8 +43,10 @@ def check_pipeline(mod: tvm.IRModule, name: str, journal: Journal) -> list[Viola
     return found if violation is None else [*found, violation]
 
 
-def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Violation | None:
-    """The first pass that fails on its way; else the difference that Sequential makes."""
+def check_list(
+    mod: tvm.IRModule, calls: Sequence[PassCall], journal: StepJournal
+) -> Violation | None:
+    """The violation of the first pass that fails; else the difference that Sequential makes."""
     reached, violation = _walk(mod, calls, journal)
     if violation is not None or len(reached) <= len(calls):
         return violation
@@ -89,15 +54,7 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
     runs = _subject(mod, calls, journal)
     explained = sequential.explanation(runs)
     if explained is None:
-        if runs.given.mark & 2:
-            difference = _unlike(runs.direct, _nest(runs), NESTED)
-        else:
-            difference = _unlike(*_disable(runs), DISABLED)
-        if difference is None:
-            return None
-        explained = sequential.by_chance(runs)
-        if explained is None:
-            return difference.blame("sequential", BLAMED)
+        return None
     oracle, violation = explained
     culprit = _culprit(runs, calls, journal)
     if contract_of(culprit).exemption("chance", mod, culprit):
@@ -106,7 +63,7 @@ def check_list(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -
 
 
 def _enabled(calls: Sequence[PassCall]) -> list[PassCall]:
-    """Sequential leaves out what is above the context's opt_level, and documents that."""
+    """The passes up to the context's opt_level; Sequential documents that it skips the others."""
     most = pass_context(_config(calls)).opt_level
     return [call for call in calls if call.build().info.opt_level <= most]
 
@@ -114,11 +71,6 @@ def _enabled(calls: Sequence[PassCall]) -> list[PassCall]:
 def halves(case: Case, violation: Violation) -> Halves | None:
     """The two runs of several passes that differ."""
     runs = _subject(case.mod, _enabled(case.calls), silent)
-    if violation.title.startswith(NESTED):
-        return both(runs.direct, "one pass after the other", _nest(runs), "nested Sequential")
-    if violation.title.startswith(DISABLED):
-        without, disabled = _disable(runs)
-        return both(without, "without the pass", disabled, "with the pass disabled")
     return sequential.halves(runs, violation)
 
 
@@ -138,8 +90,10 @@ def step_before(
 
 
 def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
-    """What is wrong with the first step of a pipeline that breaks the promise on what the ones
-    before it give; nothing where a step may refuse that. None: no step is to blame.
+    """Violations of the first step of a pipeline that breaks the promise.
+
+    Each step gets the result of the steps before it. Empty if a step rejects that; None if no step
+    is to blame.
     """
     if runs.contract.steps is None:
         return None
@@ -153,7 +107,7 @@ def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
             thorough=runs.thorough,
             all_kinds=runs.all_kinds,
         )
-        # The pipeline runs the pass on what does not meet its conditions, too.
+        # The pipeline runs the pass even on modules that do not meet its conditions.
         if contract.requires(mod) is None and oracle.promised(alone):
             found = oracle.violations(alone)
             if found:
@@ -177,19 +131,14 @@ def reach(mod: tvm.IRModule, calls: Sequence[PassCall]) -> list[tvm.IRModule]:
     return reached
 
 
-def first_fault(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> Violation | None:
-    """What the first of the passes one after the other does that breaks its own contract."""
-    return _walk(mod, calls, journal)[1]
-
-
 def _config(calls: Sequence[PassCall]) -> dict[str, Any]:
     return {key: value for call in calls for key, value in call.config.items()}
 
 
 def _walk(
-    mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal
+    mod: tvm.IRModule, calls: Sequence[PassCall], journal: StepJournal
 ) -> tuple[list[tvm.IRModule], Violation | None]:
-    """The modules up to a pass that refuses or is wrong, and what is wrong with it."""
+    """The modules up to a pass that refuses or is wrong, and its violation."""
     config = _config(calls)
     reached = [mod]
     known = given(mod)
@@ -218,7 +167,7 @@ def _walk(
 def _not_lowered(
     reached: Sequence[tvm.IRModule], calls: Sequence[PassCall]
 ) -> list[tuple[int, Violation]]:
-    """Calls that a pass ought to have lowered, with the number of the pass that is blamed."""
+    """Violations for calls that a pass ought to have lowered, with the index of the blamed pass."""
     for legalizer, call in enumerate(calls):
         if lowering_complete.lowers(contract_of(call), call):
             return [
@@ -228,47 +177,15 @@ def _not_lowered(
     return []
 
 
-def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: Journal) -> PassRuns:
+def _subject(mod: tvm.IRModule, calls: Sequence[PassCall], journal: StepJournal) -> PassRuns:
     contract = PassContract(name=BLAMED, variants=lambda choices, mod: None)
     return PassRuns(mod, calls, contract, journal=journal)
 
 
-def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: Journal) -> PassCall:
-    """The last pass of the shortest beginning of the list that shows a difference."""
+def _culprit(runs: PassRuns, calls: Sequence[PassCall], journal: StepJournal) -> PassCall:
+    """The last pass of the shortest prefix of the list that shows a difference."""
     for length in range(1, len(calls)):
         beginning = _subject(runs.given.copy(), calls[:length], journal)
         if sequential.explanation(beginning) or sequential.by_chance(beginning):
             return calls[length - 1]
     return calls[-1]
-
-
-def _nest(runs: PassRuns) -> Outcome:
-    """[p, [q, r]], which must do what [p, q, r] does."""
-    passes = runs.passes
-    nested = tvm.transform.Sequential([*passes[:1], tvm.transform.Sequential(passes[1:])])
-    return runs.attempt("nested Sequential", runs.under(nested), runs.mod)
-
-
-def _disable(runs: PassRuns) -> tuple[Outcome, Outcome]:
-    """[q, r], and [p, q, p, r] with p disabled, which must do the same."""
-    names = [str(pass_.info.name) for pass_ in runs.passes]
-    disabled = names[(runs.given.mark >> 2) % len(names)]
-
-    def kept(mod: tvm.IRModule) -> tvm.IRModule:
-        for call, pass_, name in zip(runs.calls, runs.passes, names, strict=True):
-            if name != disabled:
-                # It is given another module than on the walk: if it dies of that, it is to blame.
-                runs.step(call.name)
-                # Some passes are a Sequential inside, which leaves out what is disabled, too.
-                mod = runs.under(pass_, disabled_pass=[disabled])(mod)
-        return mod
-
-    expected = runs.attempt("without a pass", kept, runs.mod)
-    whole = runs.under(tvm.transform.Sequential(runs.passes), disabled_pass=[disabled])
-    return expected, runs.attempt("disabled pass", whole, runs.mod)
-
-
-def _unlike(expected: Outcome, actual: Outcome, what: str) -> Violation | None:
-    if expected.mod is not None and actual.mod is not None:
-        return keys.mismatch(expected.mod, actual.mod, what)
-    return None if expected.mark == actual.mark else Violation.titled(what)

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
 from random import Random
+from typing import Any
 
 import tvm
 
@@ -19,9 +20,9 @@ VALUES: Mapping[str, tuple[bool, ...] | tuple[int, ...]] = {
     "int": (0, 1, 2, 1 << 30),
     OPT_LEVEL: (1, 3),
 }
-"""By the type of an option, as TVM names it. Options of other types are left alone. At level 0 the
-passes that CanonicalizeBindings and LiftTransformParams consist of are skipped, and with them all
-that these promise."""
+"""The values to draw, by the option's type as TVM names it. Options of other types are left alone.
+Level 0 is not drawn: it skips the passes that CanonicalizeBindings and LiftTransformParams consist
+of, and with them all that these promise."""
 
 
 @functools.cache
@@ -41,9 +42,11 @@ def draw(random: Random) -> dict[str, bool | int]:
     return {name: random.choice(VALUES[options()[name]])}
 
 
-def under(calls: Iterable[PassCall], config: Mapping[str, bool | int]) -> tuple[PassCall, ...]:
-    """The same passes with these options, where one of them does not set its own."""
+def under(calls: Iterable[PassCall], config: Mapping[str, Any]) -> tuple[PassCall, ...]:
+    """The same passes with these options, except options that one of the passes sets itself."""
     calls = tuple(calls)
+    if not config:
+        return calls
     own = {key for call in calls for key in call.config}
     config = {key: value for key, value in config.items() if key not in own}
     return tuple(dataclasses.replace(call, config={**config, **call.config}) for call in calls)

@@ -17,15 +17,19 @@ from .text import messages
 from .text.frames import frames_of
 
 Variants = Callable[[Choices, tvm.IRModule], PassCall | None]
-"""Chooses arguments that fit the module; None where it offers none (no parameter to bind)."""
+"""Chooses arguments that fit the module; None if it offers none, e.g. no parameter to bind."""
 
 Requires = Callable[[tvm.IRModule], str | None]
-"""Why the pass does not apply to this module, or None."""
+"""The reason why the pass does not apply to this module, or None."""
 
 Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
-"""`post(before, after, call)`: what is wrong with the result, or None.
+"""`post(before, after, call)`: the error in the result, or None.
 
 The text is part of the finding's key: it holds op and node kinds, never names or numbers."""
+
+ReferencePass = Callable[[PassCall], tvm.transform.Pass | None]
+"""Makes the right pass, written a second time, for these arguments; None if it does not support
+them. Both results are equal but for names of private functions; see `oracles/reference`."""
 
 
 NO_CONTRACT = "no contract"
@@ -33,7 +37,7 @@ NO_CONTRACT = "no contract"
 
 
 class Relation(enum.StrEnum):
-    """How the result is called and compared with the module before."""
+    """Relation of the result to the module before: how it is called and compared."""
 
     SAME = "same"  # every public function: same signature, same values
     NEW_SIGNATURE = "new signature"  # parameters change by purpose; the post-condition checks how
@@ -51,7 +55,7 @@ class Relation(enum.StrEnum):
 
 
 def no_post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> None:
-    """Nothing is promised besides what every pass promises."""
+    """The post-condition of a pass that promises nothing beyond the promises of every pass."""
 
 
 PARTIAL: Mapping[str, str] = {
@@ -59,7 +63,7 @@ PARTIAL: Mapping[str, str] = {
     "values": "the result may compute other values",
     "allocations": "a buffer that parallel iterations share may become one of each of them later",
 }
-"""What an exemption may name besides an oracle."""
+"""Promises other than oracles that an exemption may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Exemption:
     """Name of the oracle that is silent, or one of `PARTIAL`."""
     reason: str
     source: str
-    """Where the limit is documented: a docstring, a documentation page, a message that names it."""
+    """Documentation of the limit: a docstring, a documentation page, a message that names it."""
     when: Callable[[tvm.IRModule, PassCall], bool] | None = None
     """Only for these modules and arguments; None: always."""
 
@@ -94,14 +98,14 @@ class Rejection:
     """Regular expression searched in the exception's text."""
     source: str
     function: str = ""
-    """Regular expression: a function with such a name must be running when it is raised."""
+    """Regular expression that a function running when the exception is raised must match."""
     when: Callable[[Exception, tvm.IRModule], bool] | None = None
-    """Only for such an exception on such a module; None: always."""
+    """Only for these exceptions and modules; None: always."""
     outside: bool = False
-    """Passes that have this one inside may give it, too."""
+    """Passes that run this one inside may refuse in the same way."""
 
     def covers(self, error: Exception, mod: tvm.IRModule) -> bool:
-        """Whether the exception is this refusal."""
+        """True if the exception is this refusal."""
         return (
             bool(re.search(self.pattern, messages.text_of(error)))
             and (
@@ -113,27 +117,15 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """The right behaviour of a pass, written down a second time; see `oracles/reference`."""
-
-    make: Callable[[PassCall], tvm.transform.Pass | None]
-    """The reference pass for these arguments; None where it does not know them."""
-    unique: bool
-    """There is one right answer: both results are equal but for the names of private functions.
-    Otherwise the pass must do what the reference shows to be possible: give a result that keeps the
-    post-condition, wherever the reference gives one."""
-
-
-@dataclass(frozen=True, slots=True)
 class Sought:
-    """What a pass works on, and most modules do not have."""
+    """A feature that a pass works on and most modules lack."""
 
     has: Callable[[tvm.IRModule], bool]
-    """Whether the module has it, asked fast: it may be more than the pass changes."""
+    """Fast test for the feature; it may accept modules in which the pass changes nothing."""
     ops: tuple[str, ...] = ()
-    """The operators to make modules of that have it, as in the table of operators."""
+    """Operators of which such modules are made, named as in the table of operators."""
     chains: tuple[tuple[str, ...], ...] = ()
-    """Some of them in a row, each on the result of the one before."""
+    """Chains of these operators, each applied to the result of the one before."""
     traits: tuple[Trait, ...] = ()
     """The traits of modules that have it."""
     dtypes: tuple[str, ...] = ()
@@ -142,73 +134,69 @@ class Sought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassContract:
-    """What a pass promises. The defaults are the strict contract of an unknown pass."""
+    """The promises of a pass. The defaults are the strict contract of an unknown pass."""
 
     name: str
     variants: Variants | None = None
-    """None: it is called without arguments."""
+    """Chooses the arguments; None: the pass is called without any."""
     no_variants: str = "it offers no arguments for the pass"
-    """Why `variants` gives None: what the module lacks."""
+    """The reason why `variants` gives None: what the module lacks."""
     stages: tuple[Stage, ...] = tuple(RELAX)
-    """Where modules meet the pass, in one pipeline or in several."""
+    """The stages at which modules meet the pass, in one pipeline or in several."""
     requires: Requires = lambda mod: None
     looks_for: Sought | None = None
-    """A campaign makes modules that have it, and checks the pass mostly on them, elsewhere only
-    sometimes: unlike `requires`, this takes no promise back. None: nearly every module has it."""
+    """The feature that the pass works on; None: nearly every module has it. A campaign makes
+    modules that have it, and checks the pass mostly on them, sometimes on others: unlike
+    `requires`, this takes no promise back."""
     relation: Relation = Relation.SAME
     post: Post = no_post
     normal_form: NormalForm | None = None
-    """None: a second run may change the result, but neither raise nor break it."""
-    reference: Reference | None = None
+    """The promise of a normal form; None: a second run may change the result, but must neither
+    raise nor break it."""
+    reference: ReferencePass | None = None
     lowers: bool = False
-    """It is to leave nothing that neither the virtual machine's code generator nor a later pass of
-    the pipeline can handle."""
+    """The pass must leave only operators that the virtual machine's code generator or a later pass
+    of the pipeline can handle."""
     synchronizes: Callable[[PassCall], str] | None = None
-    """The storage scope of the memory that it puts barriers for: nothing in its result races there,
-    whatever did before. None: it is not for that."""
-    synchronized: bool = False
-    """It comes behind the barriers: what does not race before must not race after, even where there
-    is no barrier at all."""
+    """The storage scope of the memory that the pass inserts barriers for: nothing in its result
+    races there, whatever did before. None: the pass inserts no barriers."""
     inside: tuple[str, ...] = ()
-    """The passes that it runs inside, as its source shows, as far as they need no arguments. A bug
-    of one of them, which must show on the very same module, is reported as theirs."""
+    """The passes that it runs inside and that need no arguments, as its source shows. A bug of one
+    of them is reported as theirs if it shows on the very same module."""
     steps: Callable[[PassCall], tuple[PassCall, ...]] | None = None
-    """The passes that a pipeline runs one after the other. A bug of one of them, which must show on
-    what the ones before it give, is reported as theirs. None: it is no pipeline."""
-    share: float | None = None
-    """Of the checks of a campaign; None: that of every pass, which depends on its cost."""
+    """The passes that a pipeline runs one after the other. A bug of one of them is reported as
+    theirs if it shows on the result of the ones before it. None: the pass is not a pipeline."""
     shares: str = ""
-    """Code of TVM that it shares with other passes, by the name that is blamed; a pass that does
-    nothing else shows what that does."""
+    """The name blamed for bugs in code of TVM that the pass shares with others; a pass that does
+    nothing else shows what that code does."""
+    ops_by: str = ""
+    """The attribute of operators in TVM's registry that the pass reads before it runs code of the
+    operator. If the pass raises, operators with the same value of it are interchangeable."""
     ops_alike: bool = False
-    """It treats all operators of the model alike: none is an ingredient of its bugs."""
-    expressions: bool = False
-    """It changes each stored value and each condition by itself: findings about values name the
-    smallest part that it gets wrong."""
+    """The pass treats all operators of the model, or all arithmetic of TensorIR, alike: none is an
+    ingredient of its bugs."""
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     universal_only: bool = False
-    """Nobody has written a contract for the pass: only the universal oracles are asked."""
-    cost: float = 1.0
-    """Milliseconds of one bare application, roughly; dear passes get a smaller share."""
+    """True if nobody has written a contract for the pass: only the universal oracles are asked."""
 
     def choose(self, choices: Choices, mod: tvm.IRModule) -> PassCall | None:
-        """The pass with arguments that fit the module; None where it offers none."""
+        """The pass with arguments that fit the module; None if it offers none."""
         if self.variants is None:
             return bare_call(self.name)
         return self.variants(choices, mod)
 
     def rejects(self, error: Exception, mod: tvm.IRModule) -> bool:
-        """Whether the exception is a clean refusal of the module."""
+        """True if the exception is a clean refusal of the module."""
         return any(each.covers(error, mod) for each in self.rejections)
 
     def promises_normal_form(self, mod: tvm.IRModule, call: PassCall) -> bool:
-        """A second run must give the result of the first one."""
+        """True if a second run must give the result of the first one."""
         form = self.normal_form
         return form is not None and (form.when is None or form.when(mod, call))
 
     def exemption(self, oracle: str, mod: tvm.IRModule, call: PassCall) -> Exemption | None:
-        """Why what this oracle checks is not promised for the module and arguments."""
+        """The exemption from this oracle for the module and arguments, or None."""
         for each in self.exemptions:
             if each.oracle == oracle and (each.when is None or each.when(mod, call)):
                 return each

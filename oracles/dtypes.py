@@ -14,8 +14,8 @@ def dtype_of(name: str) -> np.dtype[Any]:
 
 
 def is_short_integer(dtype: np.dtype[Any]) -> bool:
-    """An integer of less than a byte: TVM's tensors pack several into one, NumPy's arrays do not.
+    """True for integers of less than a byte: TVM's tensors pack several into one, NumPy's do not.
 
-    `tvm.runtime.tensor` takes no array of more than one.
+    `tvm.runtime.tensor` does not take an array with more than one of them.
     """
     return dtype.kind == "V" and dtype.name.lstrip("u").startswith("int")

@@ -1,4 +1,4 @@
-"""What evaluators and reference passes raise where they give no result."""
+"""Exceptions that evaluators and reference passes raise instead of giving a result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class NoResult(Exception):
 
     Attributes:
         calls: the bound expressions that were being evaluated, the innermost first.
-        operands: of the innermost call.
+        operands: the operands of the innermost call.
     """
 
     def __init__(self, *args: object) -> None:
@@ -27,20 +27,25 @@ class Unsupported(NoResult):
 
 
 class TooLarge(Unsupported):
-    """More work than the budget allows; smaller sizes may do."""
+    """The work exceeds the budget; smaller sizes may do."""
 
 
 class Unpromised(Unsupported):
     """Operands for which the record of an operator promises no result."""
 
 
+class OtherKind(Unpromised):
+    """Operands of a kind of numbers that the record of an operator does not name: floats, signed or
+    unsigned integers, bool."""
+
+
 class RefusedOperands(Unpromised):
-    """Operands that the reference of an operator refuses: an axis that is not there, a class
-    outside of a tensor."""
+    """The reference of an operator refuses the operands, e.g. a missing axis, or a class outside of
+    a tensor."""
 
 
 class NoValue(RefusedOperands):
-    """An operator has no value for its operands; what it does to memory is promised all the same.
+    """An operator has no value for its operands; its memory accesses are promised all the same.
 
     The maximum of no elements is an example.
     """
@@ -53,12 +58,12 @@ class Mismatch(NoResult):
 class Undefined(NoResult):
     """The program has undefined behaviour, which compiled code would hide.
 
-    An access outside a buffer, a read of uninitialized or freed memory, two parallel iterations
-    that write one element, and what `generators.ops.undefined.Behaviour` names. The message says
-    what is undefined first; what may follow behind a colon is where, and on which values.
+    Examples are an access outside a buffer, a read of uninitialized or freed memory, two parallel
+    iterations that write one element, and the kinds of `generators.ops.undefined.Behaviour`. The
+    message first names the undefined behaviour; the place and the values may follow after a colon.
 
     Attributes:
-        size: of the dimension that an index is outside of; None: it is something else.
+        size: the size of the dimension that an index is outside of; None for other behaviour.
     """
 
     def __init__(self, text: str, size: int | None = None) -> None:
@@ -66,13 +71,17 @@ class Undefined(NoResult):
         self.size = size
 
 
-class NoAnswer(ValueError):
-    """A reference pass defines no result, for the reason in the message: nothing is compared.
+class NoModule(TypeError):
+    """A pass returns something else than a module whose functions are all there."""
 
-    It is raised where the pass may refuse, and where no document defines which result is right.
+
+class NoAnswer(ValueError):
+    """A reference pass defines no result, for the reason in the message, so nothing is compared.
+
+    It is raised if the pass may refuse, or if no document defines the right result.
     """
 
 
-# So that it leaves a pass as what it is. No decorator: a reproducer that runs in this process would
-# bring a class of the same name, and register that one instead.
+# Registered so that the exception keeps its class when it leaves a pass. Not as a decorator: a
+# reproducer in this process would bring a class of the same name and register that one instead.
 tvm_ffi.register_error(NoAnswer)

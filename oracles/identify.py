@@ -1,4 +1,4 @@
-"""The identity of a violation, from what its oracle says and what is known of its module."""
+"""The identity of a violation, from its oracle's report and facts about its module."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tvm.ir import Op
+
 from ..generators.ops import table
+from ..generators.stages import LEGALIZER
 from .catalogue import catalogue, parts
-from .catalogue.common import REWRITER
-from .grades.rule import decides
+from .catalogue.common import MUTATOR, REWRITER
+from .checkers import OPERATORS
+from .grading import decides
 from .identity import TYPES, FailureKind, Identity
 from .ingredients import ELEMENTWISE, INTERCHANGEABLE, of_family
 from .keys import computes
 from .passcall import PassCall, is_users
+from .text import messages
 from .text.frames import LEGALIZATION
 from .tiers import ORACLES
 from .violation import Violation
 
-LEGALIZERS = frozenset(name for name in catalogue if "LegalizeOps" in {name, *parts(name)})
-"""Passes that call the legalizations of operators; what is wrong with these shows in all."""
+LEGALIZERS = frozenset(name for name in catalogue if LEGALIZER in {name, *parts(name)})
+"""Passes that call the legalizations of operators; a wrong legalization shows in all of them."""
 
 TYPE_INFERENCE = "type inference"
+
+DEVICE = "virtual device"
+"""A respect in which a result differs from its type; see `Circumstances.retyped`."""
+
+_ARITHMETIC = frozenset(kind.__name__ for kind in OPERATORS)
 
 _OPERATOR = re.compile(r"\brelax(?:\.\w+)+")
 
@@ -33,11 +43,12 @@ class Circumstances:
 
     ingredients: frozenset[str] | None = None
     inside: str = ""
-    """The pass that runs inside of the blamed one and shows the same in its place; or empty."""
+    """The pass that runs inside of the blamed one and shows the same by itself; or empty."""
     retyped: tuple[str, str] | None = None
-    """The first operator whose legalization gives another type than the call has, and in what."""
+    """The first operator whose legalization gives another type than the call has, and the part of
+    the type that differs."""
     unknowns: tuple[str, ...] = ()
-    """Gaps in types of calls that a legalization must know."""
+    """Unknown parts of types of calls that a legalization must know."""
 
 
 UNKNOWN = Circumstances()
@@ -50,7 +61,7 @@ def identity_of(
 
     Args:
         calls: the passes that were checked.
-        known: nothing, as long as the module is not minimized.
+        known: facts about the minimized module; `UNKNOWN` before that.
     """
     user = next((c for c in calls if c.name == violation.pass_name and is_users(c)), None)
     if user is not None:
@@ -59,40 +70,58 @@ def identity_of(
     blamed, condition = known.inside or violation.pass_name, violation.trace.condition
     if violation.reason:
         site, condition = (), violation.reason
-    if blamed == REWRITER and failure is FailureKind.RAISES:
-        # Whoever calls the rewriting: a pass of TVM, or of the user's.
-        site = tuple(itertools.dropwhile(lambda name: not name.startswith("relax/dpl/"), site))
+    if failure is FailureKind.RAISES:
+        site = _below_callers(site, blamed)
+    named = bool(violation.reason)
+    is_mistyped = any(messages.MISTYPED in part for part in site)
     refused = _constructed(site) if violation.oracle == "tvmscript" else ""
     within = "" if violation.raised is None else violation.raised.within
     if failure is FailureKind.RAISES and within:
         blamed = within
     if refused:
-        # To read a script is to make its calls, which the operators check: those that are made
-        # otherwise are checked by type inference alone.
+        # Reading a script constructs its calls, which the operators check; calls that are made in
+        # another way are checked by type inference alone.
         blamed, site, condition = TYPE_INFERENCE, (refused,), ""
-    elif within == LEGALIZATION and known.unknowns and violation.pass_name != "LegalizeOps":
-        # LegalizeOps looks at the types first; whoever calls legalizations has to do so, too.
+    elif within == LEGALIZATION and known.unknowns and violation.pass_name != LEGALIZER:
+        # LegalizeOps checks the types first; other callers of legalizations must do so, too.
         blamed, site, condition = violation.pass_name, known.unknowns[:1], ""
-    elif known.retyped is not None and _is_of_legalized(violation, failure):
-        # The result has another type than the call: its consumers refuse it.
+    elif known.retyped is not None and (is_mistyped or _is_of_legalized(violation, failure)):
+        # The result has another type than the call, so its consumers refuse it.
         operator, respect = known.retyped
         failure, blamed, site, condition = FailureKind.ILL_FORMED, operator, (respect,), ""
-    elif failure in (FailureKind.VALUES, FailureKind.ILL_FORMED) and blamed in LEGALIZERS:
+        if respect == DEVICE:  # all legalizations get the device of their result by one code
+            blamed, named = LEGALIZATION, True
+    elif is_mistyped or (
+        failure in (FailureKind.VALUES, FailureKind.ILL_FORMED) and blamed in LEGALIZERS
+    ):
         blamed, site = _by_operator(blamed, site)
     elif failure is FailureKind.VALUES:
-        site = site[:1]  # which operator is the first that differs depends on the module
+        site = site[:1]  # the first operator that differs depends on the module
     return Identity(
         failure=failure,
         how="" if violation.oracle in ORACLES else violation.oracle,
         blamed=(_sharing(blamed) if failure is FailureKind.ILL_FORMED else blamed,),
         site=site,
         condition=condition,
-        ingredients=_needed(known.ingredients, blamed, named=bool(violation.reason)),
+        ingredients=_needed(known.ingredients, blamed, failure, named=named),
     )
 
 
+def _below_callers(site: tuple[str, ...], blamed: str) -> tuple[str, ...]:
+    """The site without the callers of code that passes share: passes of TVM or of the user's."""
+    if blamed == REWRITER:
+        return tuple(itertools.dropwhile(lambda name: not name.startswith("relax/dpl/"), site))
+    if blamed == MUTATOR:  # a pass in C++ does without the frames of Python
+        last = max((i for i, name in enumerate(site) if name.startswith(_VISITORS)), default=-1)
+        return site[last + 1 :]
+    return site
+
+
+_VISITORS = "relax/expr_functor.py:"
+
+
 def _constructed(site: Sequence[str]) -> str:
-    """The operator, by its family, whose constructor in Python is on the way to the throw."""
+    """The family of the operator whose Python constructor is on the way to the throw."""
     for found in filter(None, map(_CONSTRUCTOR.match, site)):
         name = f"{found[1] or ''}{found[2]}".replace("/", ".")
         if name in table:
@@ -104,21 +133,28 @@ _CONSTRUCTOR = re.compile(r"relax/op/(\w+/)?\w+\.py:(\w+)$")
 
 
 def _sharing(blamed: str) -> str:
-    """The operators that infer their types by the code of the one that is blamed, if one is."""
+    """A name for all operators that share the type inference code of the blamed one."""
     return "elementwise operators" if blamed in ELEMENTWISE else of_family(blamed)
 
 
 def _needed(
-    ingredients: frozenset[str] | None, blamed: str, *, named: bool = False
+    ingredients: frozenset[str] | None,
+    blamed: str,
+    failure: FailureKind,
+    *,
+    named: bool = False,
 ) -> frozenset[str] | None:
-    """Without operators that others can replace.
+    """The ingredients without operators that others can replace.
 
-    Without any operator where the pass treats them alike, or the oracle has named the cause. Where
-    an operator is blamed: its attributes and the types alone.
+    All operators are left out if the pass treats them alike, or the oracle has named the cause. If
+    an operator is blamed, only its attributes and the types remain.
     """
     if ingredients is None:
         return None
-    alike = named or (blamed in catalogue and catalogue[blamed].ops_alike)
+    contract = catalogue.get(blamed)
+    alike = named or (contract is not None and contract.ops_alike)
+    raises = failure is FailureKind.RAISES and not named
+    told_by = contract.ops_by if contract is not None and raises else ""
     only = of_family(blamed) if blamed.startswith("relax.") else ""
 
     def counts(ingredient: str) -> bool:
@@ -126,10 +162,17 @@ def _needed(
         if only:
             return ingredient in TYPES or (operator == only and bool(attribute))
         if not operator.startswith("relax."):
-            return True
+            return not (alike and ingredient in _ARITHMETIC)
         return operator not in INTERCHANGEABLE and not (alike and computes(operator))
 
-    return frozenset(filter(counts, ingredients))
+    return frozenset(_told(each, told_by) for each in ingredients if counts(each))
+
+
+def _told(ingredient: str, attribute: str) -> str:
+    """The ingredient, or the value of the attribute by which the pass tells operators apart."""
+    if not attribute or ingredient.removeprefix("relax.") not in table:
+        return ingredient
+    return f"{attribute} {Op.get(ingredient).get_attr(attribute)}"
 
 
 def _is_of_legalized(violation: Violation, failure: FailureKind) -> bool:
@@ -144,22 +187,22 @@ def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
         if violation.oracle == "side-effect":
             return FailureKind.MUTATES, violation.key
         return FailureKind.DIES, violation.trace.functions
-    kind = oracle.failure_of.get(violation.key[0], oracle.failure)
+    kind = oracle.breach_of(violation.key).failure
     if kind is FailureKind.UNSTABLE:
         return kind, ()
     if violation.raised is not None or kind is FailureKind.RAISES:
         return FailureKind.RAISES, violation.trace.functions
-    of_part = violation.key[0] in oracle.failure_of and len(violation.key) > 1
+    of_part = kind is not oracle.breach.failure and len(violation.key) > 1
     site = violation.key[1:] if of_part else violation.key
     if kind is FailureKind.VALUES and site[:1] == ("dtype",):
-        kind = FailureKind.ILL_FORMED  # whoever runs it sees what whoever looks at types sees
+        kind = FailureKind.ILL_FORMED  # running it shows the same as looking at its types
     if kind is FailureKind.FORM:
         site = tuple(_OPERATOR.sub(lambda found: of_family(found[0]), part) for part in site)
     return kind, site
 
 
 def _by_operator(blamed: str, site: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Blame the operator whose legalization gives a wrong result."""
+    """Blame and site with the operator whose legalization gives a wrong result, if there is one."""
     found = [name for part in site for name in _OPERATOR.findall(part)]
     if len(found) != 1:
         return blamed, site
@@ -168,16 +211,16 @@ def _by_operator(blamed: str, site: tuple[str, ...]) -> tuple[str, tuple[str, ..
 
 
 def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Identity:
-    """A pass of the user's is blamed by its file and its name.
+    """The identity for a pass of the user's, which is blamed by its file and its name.
 
-    Nothing is known of its code, so a wrong result is one class: ill-formed, of other types or
+    Nothing is known of its code, so all wrong results are one class: ill-formed, of other types or
     values, or refused by TVM on the way. An exception of its own has its function and line. A hint
-    is apart: it says nothing of what is wrong.
+    is kept apart, since it breaks no promise.
     """
     failure, site = failure_of(violation)
     condition, raised = violation.trace.condition, violation.raised
     ingredients = known.ingredients
-    if ingredients is not None and known.unknowns:  # of which operator, is an accident
+    if ingredients is not None and known.unknowns:  # the operator is an accident
         ingredients = frozenset(known.unknowns)
     own = raised is not None and violation.trace.functions[-1:] == (raised.own,)
     if failure is FailureKind.RAISES and own:
@@ -195,4 +238,4 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
 
 
 _RESULT = (FailureKind.RAISES, FailureKind.ILL_FORMED, FailureKind.VALUES, FailureKind.FORM)
-"""Classes of failures of a result, or of what makes it."""
+"""Classes of failures of a result, or of the run that makes it."""

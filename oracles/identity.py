@@ -1,8 +1,8 @@
-"""The identity of a bug: how it fails, who is blamed, where it goes wrong, what it needs.
+"""The identity of a bug: its failure, the blamed pass or operator, its site, and its ingredients.
 
-One comparison decides whether two reports are of one bug: of a report and a known bug, of two
-findings of a campaign, of a module and a smaller one. docs/known.md explains it to users. No field
-holds the text of a message.
+The same comparison decides if two reports are of one bug: a report and a known bug, two findings of
+a campaign, a module and a smaller one. docs/known.md explains it to users. No field holds the text
+of a message.
 """
 
 from __future__ import annotations
@@ -35,12 +35,10 @@ class FailureKind(enum.StrEnum):
     """The result depends on more than the module: on addresses, an order, names, history."""
     MUTATES = "mutates"
     """The input is changed, or state of the process."""
-    ACCEPTED = "accepted"
-    """An ill-formed module is not refused."""
 
 
 _FIELD = re.compile(r"^\w+, \w+$")
-"""Node and field in which two modules differ: no rule that was broken."""
+"""Node and field in which two modules differ, as opposed to a rule that was broken."""
 
 _ON_THE_WAY = (FailureKind.RAISES, FailureKind.DIES)
 """Failures whose site is the way from the pass to the throw."""
@@ -56,20 +54,25 @@ class Sameness(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The fields by which a bug differs from others."""
+    """The identity of a bug: the fields by which it differs from others."""
 
     failure: FailureKind
     how: str = ""
     """The death of a process, e.g. "segfault"; else empty."""
     blamed: tuple[str, ...]
-    """The pass, operator or function of TVM that is blamed. A record names all that show it."""
+    """The blamed pass, operator or function of TVM. A record names all that show the bug."""
     site: tuple[str, ...] = ()
-    """Functions from the pass to the throw, the innermost last; else what an oracle says is wrong,
-    from the whole to the part."""
+    """Functions from the pass to the throw, the innermost last; else the fault that the oracle
+    names, from the whole to the part."""
     condition: str = ""
     """See `Trace.condition`."""
     ingredients: frozenset[str] | None = None
-    """See `ingredients`; None where the module was not looked at, or is not minimized."""
+    """See `ingredients`; None if the module was not looked at, or is not minimized."""
+
+    @property
+    def last(self) -> str:
+        """The innermost function; empty if none is known."""
+        return self.site[-1] if self.site else ""
 
     @property
     def telling(self) -> tuple[str, ...]:
@@ -78,24 +81,22 @@ class Identity:
 
     @property
     def has_place(self) -> bool:
-        """The site alone tells the bug from others of the pass.
+        """True if the site alone distinguishes the bug from others of the pass.
 
-        A function on the way to the throw points to it, or an oracle has named the rule.
+        Then a function on the way to the throw points to it, or an oracle has named the rule.
         """
         if self.failure in _ON_THE_WAY:
             return bool(self.telling)
         form = self.failure is FailureKind.FORM and bool(self.condition)
-        return (
-            form and _FIELD.match(self.condition) is None
-        ) or self.failure is FailureKind.ACCEPTED
+        return form and _FIELD.match(self.condition) is None
 
 
 def compare(one: Identity, other: Identity) -> Sameness:
     """The agreement of two identities.
 
-    Same: failure, blamed and site agree and, where the site has no place of its own, the
-    ingredients. Similar: the site agrees and another pass is blamed, or blamed and ingredients
-    agree and no site contradicts.
+    Same: failure, blamed and site agree, and the ingredients too unless the site names a place.
+    Similar: the site agrees and another pass is blamed, or blamed and ingredients agree and no site
+    contradicts.
     """
     failure, blamed, site = _agreements(one, other)
     needs = same_ingredients(one, other)
@@ -111,7 +112,7 @@ def compare(one: Identity, other: Identity) -> Sameness:
 
 
 def _agreements(one: Identity, other: Identity) -> tuple[bool, bool, bool]:
-    """The agreement of failures, of who is blamed, and of sites."""
+    """The agreement of failures, of blamed names, and of sites."""
     failure = (one.failure, one.how) == (other.failure, other.how)
     return failure, not set(one.blamed).isdisjoint(other.blamed), same_site(one, other)
 
@@ -129,12 +130,14 @@ def distinction(one: Identity, other: Identity) -> str:
     elif None not in (one.ingredients, other.ingredients) and not same_ingredients(one, other):
         lacking = sorted((other.ingredients or frozenset()) - (one.ingredients or frozenset()))
         found.append(f"with {', '.join(lacking) or 'less'}")
-    return "; ".join(found)
+    return "; ".join(found) or "the module is not minimized"
 
 
 def same_site(one: Identity, other: Identity) -> bool:
-    """The conditions agree, and one way has all telling functions of the other, in their order; or
-    one function refuses what a legalization calls it with.
+    """True if the conditions agree, and one way has all telling functions of the other, in order.
+
+    Also true if both are refusals by one function that a legalization calls, and the condition does
+    not count if type inference refuses both: which of its checks fails depends on the operands.
 
     A build with symbols names functions that a release leaves out.
     """
@@ -142,7 +145,8 @@ def same_site(one: Identity, other: Identity) -> bool:
 
 
 def _same_way(one: Identity, other: Identity) -> bool:
-    if not _same_condition(one.condition, other.condition):
+    inferred = _INFERENCE.search(one.last) and _INFERENCE.search(other.last)
+    if not inferred and not _same_condition(one.condition, other.condition):
         return False
     if one.failure not in _ON_THE_WAY:
         return one.site == other.site
@@ -151,23 +155,25 @@ def _same_way(one: Identity, other: Identity) -> bool:
 
 
 def _same_check(one: Identity, other: Identity) -> bool:
-    """Type inference lets a call through that the code behind its legalization refuses: which
-    condition of the function that does so is the first to fail, depends on the operands."""
+    """True if one function behind a legalization refuses both calls, which type inference accepts.
+
+    The condition of that function that is the first to fail depends on the operands.
+    """
     if not all(LEGALIZATION in each.blamed and each.telling for each in (one, other)):
         return False
     return one.telling[-1] == other.telling[-1] and _throws_in(one) == _throws_in(other)
 
 
 def _throws_in(identity: Identity) -> str:
-    """The file of Python that raises; empty where C++ does."""
-    return identity.site[-1].rpartition(":")[0] if ".py" in identity.site[-1] else ""
+    """The Python file that raises; empty if C++ does."""
+    return identity.last.rpartition(":")[0] if ".py" in identity.last else ""
 
 
 def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bool:
-    """A report on a module that is not minimized is presumed to be the bug.
+    """True if a report on a module that is not minimized is presumed to be the bug.
 
-    Failure, blamed and site agree; and the module has all that the bug needs. A bug that needs
-    nothing shows on every module.
+    Failure, blamed and site must agree, and the module must have all ingredients of the bug. A bug
+    without ingredients shows on every module.
 
     Args:
         made_of: the ingredients of the module.
@@ -178,15 +184,15 @@ def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bo
 
 
 def is_alike(one: Identity, other: Identity) -> bool:
-    """Failure, blamed and site agree; what a minimizer keeps."""
+    """True if failure, blamed and site agree; a minimizer keeps these."""
     return all(_agreements(one, other))
 
 
 def same_ingredients(one: Identity, other: Identity) -> bool:
-    """The one needs all that the other needs, with an attribute of an operator and an open type in
-    common if either needs one.
+    """True if one needs all ingredients of the other.
 
-    A module that needs nothing is like no other one that needs something.
+    If either needs an attribute of an operator or an open type, both must have one in common. A bug
+    that needs nothing agrees only with others that need nothing.
     """
     mine, its = one.ingredients, other.ingredients
     if mine is None or its is None:
@@ -200,30 +206,33 @@ def same_ingredients(one: Identity, other: Identity) -> bool:
 
 
 NO_TENSOR = "no tensor"
-"""A number, a shape, a function or an object: code that expects tensors meets something else."""
+"""The operand is a number, a shape, a function or an object where code may expect a tensor."""
 
 OPEN_SHAPE = "open shape"
-"""A tensor or shape of which the rank or a dimension is not known, or is symbolic."""
+"""The rank or a dimension of a tensor or shape is unknown or symbolic."""
 
 OPEN_DTYPE = "unknown dtype"
 
 _OPEN = frozenset({OPEN_SHAPE, OPEN_DTYPE})
-"""Types that leave something open."""
+"""Types that are not fully known."""
 
 TYPES = _OPEN | {NO_TENSOR}
-"""Types of operands other than of a tensor of which all is known."""
+"""Types of operands other than fully known tensors."""
 
 
 def _is_attribute(ingredient: str) -> bool:
-    """An attribute of an operator: a minimized module has it only if its bug needs it."""
+    """True for an attribute of an operator; a minimized module has it only if its bug needs it."""
     return ingredient.startswith("relax.") and " " in ingredient
 
+
+_INFERENCE = re.compile(r"^Infer[A-Z]\w*$")
+"""Functions of type inference, which refuse calls that a pass has made."""
 
 _PLACE = re.compile(r"^(.*):\d+ \((.*)\)$")
 
 
 def _same_condition(one: str, other: str) -> bool:
-    """Equal; places in the source of two versions of TVM are compared by their files."""
+    """True if equal; places in the source of two versions of TVM are compared by their files."""
     mine, its = _PLACE.match(one), _PLACE.match(other)
     if mine and its and mine[2] != its[2]:
         return mine[1] == its[1]
@@ -231,7 +240,7 @@ def _same_condition(one: str, other: str) -> bool:
 
 
 def _placed(one: Identity, other: Identity) -> bool:
-    """A function that points to a cause is on both ways, which agree."""
+    """True if the ways agree and a function that points to a cause is on both."""
     if not _same_way(one, other):
         return False
     if one.failure not in _ON_THE_WAY:
@@ -240,7 +249,7 @@ def _placed(one: Identity, other: Identity) -> bool:
 
 
 def _is_much(one: Identity, other: Identity) -> bool:
-    """So many ingredients in common are no chance."""
+    """True if the common ingredients are too many for a coincidence."""
     common = (one.ingredients or frozenset()) & (other.ingredients or frozenset())
     return len(common) > 1
 
@@ -252,15 +261,17 @@ def _is_subsequence(short: Sequence[str], long: Sequence[str]) -> bool:
 
 _HELPER = re.compile(
     r"^(?:(?:\w+::)*(\w+)::\1$"  # a constructor
-    r"|ffi::|(?:\w+::)*operator_call$|(?:Object|Expr|Stmt|StmtExpr)(?:Mutator|Visitor|Functor)\w*::"
+    r"|ffi::|(?:\w+::)*operator_call$"
+    r"|(?:Object|Expr|Stmt|StmtExpr)(?:Mutator|Visitor|Functor)\w*::(?!VisitExprDefault_)"
     r"|(?:\w+::)*DispatchNode$|runtime/|ir/(?:expr|utils|transform|_overload\w*|base)\.py:"
     r"|(?:\w+::)*(?:div|floordiv|floormod|indexdiv|indexmod|truncdiv|truncmod)$)"
 )
-"""Functions that raise on behalf of whoever calls them."""
+"""Functions that raise on behalf of their callers. The default of a visitor is none: the pass that
+reaches it has no case for a kind of node."""
 
 
 def is_telling(name: str) -> bool:
-    """The function points to a cause: it is no helper, and few records share it."""
+    """True if the function points to a cause: it is not a helper, and few records share it."""
     return _HELPER.match(name) is None and name not in shared_functions()
 
 
@@ -270,5 +281,5 @@ SHARED = Path(__file__).with_name("shared_functions.txt")
 
 @functools.cache
 def shared_functions() -> frozenset[str]:
-    """The functions that point to no cause, since records of many bugs have them."""
+    """The functions that do not point to a cause, since records of many bugs have them."""
     return frozenset(SHARED.read_text(encoding="utf-8").splitlines())

@@ -1,7 +1,7 @@
 """Ingredients: the operators and kinds of nodes that a module is made of.
 
-Names, numbers, dtypes, ranks and the order of bindings are no ingredients. Those of a minimized
-module are what its bug needs.
+Names, numbers, dtypes, ranks and the order of bindings are not ingredients. A bug needs all
+ingredients of its minimized module.
 """
 
 from __future__ import annotations
@@ -17,35 +17,33 @@ from tvm.ir import GlobalVar, Op
 
 from ..compat import ir
 from ..generators.ops import table
-from ..generators.ops.batching import elementwise
+from ..generators.ops.roles import PLAIN, PLAINEST
 from ..generators.rewrite.defaults import unusual
+from ..generators.traits import Trait
 from .identity import NO_TENSOR, OPEN_DTYPE, OPEN_SHAPE
 from .inspect import has_recursive_local, nodes, op_name, relax_functions
 from .keys import computes
 
 _RELAX = "relax."
 
-PACKED = "relax.call_pure_packed"
-
-SUBSTITUTES = frozenset({PACKED, "relax.negative", "relax.add"})
-"""Operators that the minimizer puts where any value will do."""
+SUBSTITUTES = frozenset({PLAINEST, *PLAIN})
+"""Operators that the minimizer inserts where any value will do."""
 
 ELEMENTWISE = frozenset(
     f"{_RELAX}{name}"
     for name, op in table.items()
-    if op.batching is elementwise and computes(f"{_RELAX}{name}")
+    if op.elementwise and computes(f"{_RELAX}{name}")
 )
-"""Operators that share their code in TVM: which of them a module has, is an accident there."""
+"""Operators that share their code in TVM; the one that a module has is an accident."""
 
 INTERCHANGEABLE = ELEMENTWISE | {
-    *("relax.full", "relax.ones", "relax.zeros"),
-    *("relax.shape_of", "relax.tensor_to_shape"),
+    f"{_RELAX}{name}" for name, op in table.items() if op.interchangeable
 }
-"""Besides, those that fill a tensor, and those that make a shape: which of them a module has, is an
-accident, too."""
+"""Elementwise operators, those that fill a tensor, and those that make a shape; the one that a
+module has is an accident."""
 
 _BY_OTHER_MEANS = frozenset({"alias", relax.ShapeExpr.__name__})
-"""Kinds of bindings in whose place others will do: a second name, another way to a shape."""
+"""Kinds of bindings that others can replace: a second name, another way to a shape."""
 
 
 def _families() -> Iterator[tuple[str, str]]:
@@ -62,9 +60,9 @@ def _families() -> Iterator[tuple[str, str]]:
 
 
 FAMILY: Mapping[str, str] = dict(_families())
-"""By operator: the one that stands for its family. A family differs in the rank, as convolutions
-do, or in a function that TVM's code is handed, as poolings and scans do: one code in the table of
-operators makes its calls."""
+"""The operator that stands for the family, by operator. The members of a family differ in the rank,
+as convolutions do, or in a function that TVM's code is handed, as poolings and scans do. The same
+code in the table of operators makes their calls."""
 
 
 def of_family(name: str) -> str:
@@ -72,18 +70,22 @@ def of_family(name: str) -> str:
     return FAMILY.get(name, name)
 
 
-SHAPED = frozenset({"axis", "axes"})
-"""Attributes that have to fit the shapes of operands."""
+ON_DEVICE = "tensor on a device"
+
+FITTED = frozenset({"axis", "axes", "dtype"})
+"""Attributes that have to fit the shapes of operands or the type of the result."""
 
 
 def ingredients(mod: tvm.IRModule) -> frozenset[str]:
-    """The ingredients of a module. It takes as long as a fast pass."""
+    """The ingredients of a module; computing them takes as long as a fast pass."""
     functions = dict(relax_functions(mod))
-    if not functions:
-        return frozenset(part for func in mod.functions.values() for part in _tensorir(func))
     found: set[str] = set()
+    if any(isinstance(func, relax.ExternFunc) for func in mod.functions.values()):
+        found.add(relax.ExternFunc.__name__)
     for func in functions.values():
         found.update(_of_function(func, functions))
+    if not functions:
+        found.update(part for func in mod.functions.values() for part in _tensorir(func))
     return frozenset(found)
 
 
@@ -92,7 +94,7 @@ def _of_function(func: relax.Function, functions: Mapping[Any, Any]) -> Iterator
     tvm_ffi.structural_walk(func, [(kind, seen[kind].append) for kind in _KINDS])
     if seen[relax.If]:
         yield relax.If.__name__
-    if len(seen[relax.ExternFunc]) > sum(op_name(call) == PACKED for call in seen[relax.Call]):
+    if len(seen[relax.ExternFunc]) > sum(op_name(call) == PLAINEST for call in seen[relax.Call]):
         yield relax.ExternFunc.__name__
     if len(seen[relax.Function]) > 1:
         yield "local function"
@@ -120,7 +122,10 @@ def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
         if name.startswith(_RELAX) and name not in SUBSTITUTES:
             name = of_family(name)
             yield name
-            yield from (f"{name} {attr}" for attr in unusual(call) if attr not in SHAPED)
+            op = table.get(name.removeprefix(_RELAX))
+            if op is not None and op.needs is Trait.VDEVICES:
+                yield ON_DEVICE
+            yield from (f"{name} {attr}" for attr in unusual(call) if attr not in FITTED)
     else:
         yield kind_of_call(call.op, functions)
 
@@ -155,7 +160,7 @@ def _of_type(ty: Any) -> Iterator[str]:
         if ty.dtype is None:
             yield OPEN_DTYPE
         if ty.vdevice is not None:
-            yield "tensor on a device"
+            yield ON_DEVICE
     else:
         yield NO_TENSOR
     if _is_open(ty):
@@ -175,7 +180,7 @@ def _is_open(ty: Any) -> bool:
 _KINDS: tuple[type[Any], ...] = (
     *(relax.Function, relax.Call, relax.expr.Binding, relax.If, relax.ExternFunc),
 )
-"""A node is counted as the first of these that it is."""
+"""Kinds of nodes; a node counts as the first kind that it matches."""
 
 
 def _tensorir(func: Any) -> Iterator[str]:
@@ -188,8 +193,8 @@ def _tensorir(func: Any) -> Iterator[str]:
             yield name
         elif isinstance(node, ir.For):
             yield from _of_loop(node)
-        elif type(node).__name__ not in _LEAVES:
-            yield type(node).__name__
+        elif (kind := type(node).__name__) not in _LEAVES:
+            yield _BINDINGS.get(kind, kind)
         if isinstance(node, ir.IfThenElse) and node.else_case is not None:
             yield "else"
 
@@ -203,6 +208,9 @@ def _of_loop(loop: Any) -> Iterator[str]:
         yield "loop not from 0"
 
 
+_BINDINGS = {"Let": "Bind"}
+"""An expression and a statement that bind a variable to a value; passes treat them alike."""
+
 _LEAVES = frozenset(
     [
         "IntImm",
@@ -213,7 +221,10 @@ _LEAVES = frozenset(
         "SeqStmt",
         "BufferStore",
         "BufferLoad",
+        "BufferRegion",
+        "TensorLoad",
+        "TensorRegion",
         "Evaluate",
     ]
 )
-"""Kinds of nodes that nearly every PrimFunc has."""
+"""Kinds of nodes that nearly every PrimFunc has, under their names in all versions of TVM."""

@@ -30,7 +30,7 @@ def prim_funcs(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, tirx.PrimF
 
 
 def is_public(func: tvm.ir.BaseFunc) -> bool:
-    """Can be called from outside of the module."""
+    """True if the function can be called from outside of the module."""
     return attr(func, "global_symbol") is not None
 
 
@@ -41,7 +41,7 @@ def attr(func: tvm.ir.BaseFunc | tvm.IRModule, name: str) -> Any:
 
 
 def is_bound_to_threads(func: tirx.PrimFunc) -> bool:
-    """A loop of it runs on the threads of a device: it is no code for the CPU."""
+    """True if a loop runs on the threads of a device: the function is not code for the CPU."""
     return any(loop.kind == ir.ForKind.THREAD_BINDING for loop in nodes(func, ir.For))
 
 
@@ -110,7 +110,7 @@ def op_name(expr: Any) -> str | None:
 
 @functools.cache
 def has_op_attr(op: str, name: str) -> bool:
-    """The registered operator has the attribute, e.g. "FLegalize" or "FLowerBuiltin"."""
+    """True if the registered operator has the attribute, e.g. "FLegalize"."""
     return Op.get(op).get_attr(name) is not None
 
 
@@ -125,7 +125,7 @@ def bindings_of(root: Any) -> list[relax.Binding]:
 
 
 def has_dataflow(root: Any) -> bool:
-    """A dataflow block is somewhere inside."""
+    """True if a dataflow block is somewhere inside."""
     return bool(nodes(root, relax.DataflowBlock))
 
 
@@ -135,14 +135,14 @@ def blocks_of(root: Any) -> list[relax.BindingBlock]:
 
 
 def local_functions(root: Any) -> list[relax.Function]:
-    """Functions bound inside other functions; of a function, without itself."""
+    """Functions that are bound inside `root`; `root` itself is not among them."""
     if isinstance(root, tvm.IRModule):
         return [local for _, func in relax_functions(root) for local in local_functions(func)]
     return [f for f in nodes(root, relax.Function) if not f.same_as(root)]
 
 
 def has_recursive_local(root: Any) -> bool:
-    """A function that is bound inside of another one uses its own name."""
+    """True if a function that is bound inside of another one uses its own name."""
     return any(
         isinstance(binding.value, relax.Function) and binding.var in nodes(binding.value, relax.Var)
         for binding in bindings_of(root)
@@ -164,7 +164,7 @@ def tensor_types(ty: Any) -> Iterator[relax.TensorType]:
 
 
 def complete(ty: Any) -> bool:
-    """The type has dtype and shape (symbolic dimensions allowed) of every tensor in it."""
+    """True if the type has dtype and shape of every tensor in it; shapes may be symbolic."""
     if isinstance(ty, relax.TensorType):
         return ty.dtype is not None and isinstance(ty.shape, relax.ShapeExpr)
     if isinstance(ty, relax.TupleType):
@@ -173,7 +173,7 @@ def complete(ty: Any) -> bool:
 
 
 def static(ty: Any) -> bool:
-    """The type has dtype and shape of every tensor, and all dimensions are integers."""
+    """True if the type is complete, and all dimensions are integers."""
     if not complete(ty):
         return False
     return all(

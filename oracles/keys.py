@@ -1,8 +1,8 @@
-"""Keys of violations: what is raised, and where two modules differ, without accidents.
+"""Keys of violations: the raised exception, or the difference of two modules, without accidents.
 
 One root cause shows in many modules, operators, dtypes and ranks. Names, numbers and addresses
-differ between those and are dropped, and so is the text of messages: where an exception comes from
-identifies it (`identity`).
+differ between these and are dropped. So is the text of messages: an exception is identified by its
+origin (`identity`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from tvm_ffi.access_path import AccessKind, AccessPath
 
 from .text import frames as stack
 from .text import messages
-from .text.paths import as_there
 from .violation import Raised, Violation
 
 
 def exception(error: BaseException) -> Violation:
-    """An exception by its class and the place that raised it."""
-    kind, written = type(error).__name__, as_there(messages.text_of(error))
+    """The violation for an exception, keyed by its class and the place that raised it."""
+    kind, written = type(error).__name__, messages.text_of(error)
     frames = stack.inside(stack.frames_of(stack.cause_of(error)))
     trace = stack.trace(stack.from_within(frames), kind, written)
     file, line = stack.origin(frames)
@@ -33,7 +32,7 @@ def exception(error: BaseException) -> Violation:
     first = messages.headline(written) if written.strip() else ""
     return Violation(
         title=f"{kind}: {first}" if first else f"{kind} in {function}",
-        detail=as_there(messages.shortened("".join(traceback.format_exception(error)))).rstrip(),
+        detail=messages.shortened("".join(traceback.format_exception(error))).rstrip(),
         key=(kind, trace.condition or function),
         place=f"{file}:{line}" if file else "",
         trace=trace,
@@ -42,7 +41,7 @@ def exception(error: BaseException) -> Violation:
 
 
 OPAQUE = "external_mods"
-"""The module attribute with compiled code: TVM can neither compare nor save what is in it."""
+"""The module attribute with compiled code, which TVM can neither compare nor save."""
 
 
 def comparable(mod: tvm.IRModule) -> tvm.IRModule:
@@ -52,7 +51,7 @@ def comparable(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def compiled(mod: tvm.IRModule) -> int:
-    """How many modules of compiled code are attached."""
+    """The number of attached modules of compiled code."""
     attrs = mod.attrs
     return len(attrs[OPAQUE]) if attrs is not None and OPAQUE in attrs else 0
 
@@ -64,8 +63,9 @@ def mismatch(
 
     Args:
         what: the beginning of the title, e.g. "a second run changes the result".
-        located: the key has the kind of node that differs. What a pass makes differently shows at
-            one node or another, by accident of the module; what TVM cannot print is one kind.
+        located: the key has the kind of node that differs. A difference between results of a pass
+            shows at one node or another, by accident of the module; TVM's failure to print concerns
+            one kind.
     """
     before, after = comparable(before), comparable(after)
     paths = tvm_ffi.get_first_structural_mismatch(before, after, map_free_vars=True)
@@ -89,7 +89,7 @@ _MISSING = (
 
 
 def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
-    """The innermost IR node on an access path, the last step behind it, and what is at its end."""
+    """The innermost IR node on an access path, the last step behind it, and the text of its end."""
     found, last = "", ""
     node: Any = root
     for step in path.to_steps():
@@ -121,7 +121,8 @@ def kind_of(node: Any) -> str | None:
 
 
 def _operator(op: Any) -> str:
-    """Operators that compute on tensors are one kind: which of them it hit is an accident."""
+    """The kind of a called operator. All that compute on tensors are one kind: it is an accident
+    which of them shows the bug."""
     if not isinstance(op, Op):
         return f"Call of a {type(op).__name__}"
     name = str(op.name)
@@ -135,5 +136,5 @@ _STRUCTURAL = re.compile(
 
 
 def computes(op: str) -> bool:
-    """It is one of the many operators of the model (add, conv2d), not one of the compiler's own."""
+    """True for operators of models (add, conv2d), not for the compiler's own."""
     return _STRUCTURAL.match(op) is None

@@ -1,7 +1,8 @@
-"""Variables that the result of a Relax function, or what it does besides, depends on."""
+"""Variables that the result or the side effects of a Relax function depend on, and for how long."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import relax
@@ -11,7 +12,7 @@ from .inspect import bindings_of, nodes
 
 
 def live_variables(func: relax.Function) -> set[int]:
-    """The hashes of the variables; those inside a branch or a local function are all among them."""
+    """The hashes of the live variables, and of all those inside a live branch or local function."""
     body = func.body
     found = set(map(hash, func.params))
     if not isinstance(body, relax.SeqExpr):
@@ -25,12 +26,49 @@ def live_variables(func: relax.Function) -> set[int]:
     return found
 
 
+MANY = 64
+"""Least number of bindings of a sequence of which values are dropped after their last use."""
+
+_ends: dict[int, tuple[relax.SeqExpr, Sequence[Sequence[int]]]] = {}
+"""The results of `ends` for the last sequences, which are kept alive, by address."""
+
+
+def ends(seq: relax.SeqExpr) -> Sequence[Sequence[int]]:
+    """For each binding of a long sequence, the hashes of the tensors that are not used after it.
+
+    Empty for a short one, and for one with local functions, which may use a variable later.
+    """
+    if sum(len(block.bindings) for block in seq.blocks) < MANY:
+        return ()
+    found = _ends.get(hash(seq))
+    if found is None:
+        if len(_ends) == MANY:
+            _ends.clear()
+        found = _ends[hash(seq)] = seq, _ends_of(seq)
+    return found[1]
+
+
+def _ends_of(seq: relax.SeqExpr) -> Sequence[Sequence[int]]:
+    if nodes(seq, relax.Function):
+        return ()
+    own = [binding for block in seq.blocks for binding in block.bindings]
+    tensors = (relax.TensorType, relax.TupleType)
+    left = {hash(each.var) for each in own if isinstance(each.var.ty, tensors)}
+    left -= _variables(seq.body)
+    found: list[Sequence[int]] = []
+    for binding in reversed(own):
+        last = left & {hash(binding.var), *_variables(binding.value)}
+        left -= last
+        found.append([*last])
+    return found[::-1]
+
+
 def _variables(expr: Any) -> set[int]:
     return set(map(hash, nodes(expr, relax.Var)))
 
 
 def _may_be_dropped(binding: relax.Binding) -> bool:
-    """Nothing happens but that the value is computed."""
+    """True if computing the value has no side effects."""
     if isinstance(binding, relax.MatchCast):
         return False
     calls = nodes(binding.value, relax.Call)

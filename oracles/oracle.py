@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import tvm
 
 from .errors import TooLarge
-from .grades.grade import Grade
 from .identity import FailureKind
 from .pass_runs import PassRuns
+from .passcall import PassCall
 from .silence import inventory
 from .silence.log import abstain, is_curious, is_loud, keep
 from .violation import Case, Violation
@@ -23,107 +24,98 @@ class Half:
 
     label: str
     mod: tvm.IRModule | None = None
-    """None: there is none, for the reason in the label; or only the values matter."""
+    """The module; None if there is none, for the reason in the label, or if only values matter."""
     values: str = ""
-    """What it computes, where the oracle looks at that."""
+    """The computed values, if the oracle compares them."""
 
 
 Halves = tuple[Half, Half]
 
 
 ALL = frozenset({1, 2, 3, 4})
-"""The tiers of oracles: structural, metamorphic, of values that are evaluated, and executed."""
+"""The tiers of oracles: structural, metamorphic, of evaluated values, and of executed values."""
 
 TWINS = frozenset({2})
 """The tier of oracles that compare runs of a pass on modules that mean the same."""
 
+FORMS = frozenset({1, 2})
+"""The tiers of oracles that look at the form of a result, not at what it computes."""
+
+
+class About(enum.Enum):
+    """The subject of an oracle's violations."""
+
+    RESULT = enum.auto()
+    """The result of a pass, or of a pipeline."""
+    RUN = enum.auto()
+    """One run of a pass. If the pass changes nothing, no result is compared."""
+    RUNS = enum.auto()
+    """Several runs of a pass, which are compared. The oracle is silent if the contract allows each
+    run another result (an exemption from "chance")."""
+    OPERATORS = enum.auto()
+    """Operators, in modules of the oracle's own: no other violation explains these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """The meaning of a broken promise."""
+
+    failure: FailureKind
+    """The class of the violation in its identity."""
+    explains: frozenset[int] = ALL
+    """The tiers whose oracles would report consequences of the violation: those that are behind
+    it are not asked. Of a result that is not there, is ill-formed or is called in another way,
+    nothing else means anything; where only a form is missed, or is another one in each run, other
+    forms differ for it, and values do not; what a second run does explains nothing of the
+    first."""
+    hint: bool = False
+    """It breaks no promise: it is reported, but decides no exit code unless the oracle is asked by
+    name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
-    """One promise and the check of it."""
+    """One promise, the check of it, and the text that shows a violation."""
 
     name: str
     tier: int
     promise: str
-    """What every pass promises, in one sentence for reports."""
-    grade: Grade
-    """How much it matters that the promise is broken; see docs/triage.md."""
+    """The promise of every pass, in one sentence for reports."""
     source: str
-    """Where TVM promises it: a docstring, a documentation page, a checker."""
-    snippet: str | Callable[[Case], str]
-    """Standalone Python (tvm and numpy) that raises with the finding's message, or what writes it.
+    """The place where TVM promises it: a docstring, a documentation page, a checker."""
+    breach: Breach
+    """The meaning of its violations."""
+    breaches: Mapping[str, Breach] = field(default_factory=dict)
+    """The meaning of violations that differ from `breach`, by the first part of their keys."""
+    about: About = About.RESULT
+    universal: bool = False
+    """Every pass must keep the promise, so passes without a contract are checked, too."""
+    check: Callable[[PassRuns], Violation | tuple[Violation, ...] | None] | None = None
+    """Returns the violations in the runs of one pass, which are made once for all oracles.
 
-    It is given `mod` (the IRModule), `passes` (a list of passes, one in an ordinary check),
-    `the_pass` (the first of them) and `apply(mod, p=the_pass)`, which runs a pass under the case's
-    PassContext and target.
-    """
-    check: Callable[[PassRuns], Violation | tuple[Violation, ...] | None] = lambda runs: None
-    """What is wrong with the runs of one pass, which are made once for all oracles.
-
-    The default is for oracles of whole pipelines.
+    None: the oracle is asked of whole pipelines, never of a single pass.
     """
     brief: Callable[[Case, Violation], Iterable[str]] = lambda case, violation: ()
-    """Shorter forms of the check for this one violation, the best first; none, one or several.
+    """Python (tvm and numpy) that shows this one violation, the best first; none, one or several.
 
-    They are given `mod` and `the_pass`, which is called on modules, or `passes`, a list of such.
-    They may fail to show the violation: whoever uses one executes it first. The last statement is
-    what raises; unless it raises what the pass itself raised, the pass is run before it.
+    They are given `mod` and `the_pass`, which is called on modules, or `passes`, a list of passes.
+    They may fail to show the violation: execute one before using it. The last statement is the one
+    that raises; unless it raises what the pass itself raised, the pass is run before it.
     """
     halves: Callable[[Case, Violation], Halves | None] = lambda case, violation: None
-    """What people want to see side by side; None: the module before the pass and after it.
+    """The two halves to show side by side; None: the module before the pass and after it.
 
     It may run passes, and must work on what the case holds, not on what an earlier run left.
     """
-    grade_of: Mapping[str, Grade] = field(default_factory=dict)
-    """The grade of violations that are of another one, by the first part of their keys."""
-    hints: frozenset[str] = frozenset()
-    """First parts of the keys of violations that break no promise: they are reported, and decide no
-    exit code unless the oracle is asked by name."""
-    cost: float = 0.0
-    """Milliseconds of one check, roughly, as `make bench` measures it; the dearer, the rarer a
-    campaign asks it."""
-    worth: float = 1.0
-    """A campaign spends so many times the usual time of the tier on it, for the root causes that a
-    second of it has found in measured campaigns."""
-    thorough: bool = False
-    """Asked for by name, it looks at everything that it otherwise samples."""
-    copies: bool = False
-    """It runs the pass on copies of the module that it is given."""
-    compares_runs: bool = False
-    """It compares results of several runs of the pass: silent where the contract allows that each
-    gives another one (an exemption from "chance")."""
-    past: bool = False
-    """It looks for what depends on earlier modules: asked, too, about a violation of another oracle
-    that does not come out in a fresh process."""
-    of_pipelines: bool = False
-    """It is about whole builds: asked of pipelines, never of a single pass."""
-    of_runs: bool = False
-    """It is about the run itself: on a module that the pass leaves as it is, it compares
-    nothing."""
-    of_operators: bool = False
-    """It judges operators by themselves, in modules of its own: no other violation explains what it
-    finds."""
-    universal: bool = False
-    """Every pass keeps the promise, whatever it is for: asked of passes without a contract, too."""
-    explains: frozenset[int] = ALL
-    """The tiers whose oracles would report consequences of this violation: those that are behind
-    it are not asked. Of a result that is not there, is ill-formed or is called in another way,
-    nothing else means anything; where only a form is missed, twins differ for it, and values do
-    not; what a second run does explains nothing of the first."""
-    leaves_values: bool = False
-    """Values can be compared behind its violations. A pass of the user's has one row for all that
-    is wrong with its result, so that they are."""
-    on_request: bool = False
-    """It needs a device, or else what not every machine has: asked only where somebody names it."""
-    failure: FailureKind
-    """The class of its violations in their identity."""
-    failure_of: Mapping[str, FailureKind] = field(default_factory=dict)
-    """The class of violations that are of another one, by the first part of their keys."""
+
+    def breach_of(self, key: Sequence[str]) -> Breach:
+        """The meaning of a violation with this key."""
+        return self.breaches.get(key[0], self.breach) if key else self.breach
 
     def promised(self, runs: PassRuns) -> bool:
-        """The contract of the pass makes this promise; if not, the oracle abstains."""
+        """True if the contract of the pass makes this promise; if not, the oracle abstains."""
         if runs.contract.universal_only and not self.universal:
-            abstain(inventory.NO_CONTRACT)
+            abstain(inventory.NO_PROMISE, "nobody has written a contract for the pass")
             return False
         exemption = runs.exemption(self.name)
         if exemption is None or is_loud(inventory.EXEMPTION):
@@ -135,19 +127,31 @@ class Oracle:
         return False
 
     def checks(self, case: Case, violation: Violation, *, brief: bool) -> Iterator[str]:
-        """Python that shows the violation: the shorter forms, or the whole check.
+        """Python that shows the violation: the brief forms, or one that asks relaxfuzz again.
 
-        None where an array in it is too large to be written out.
+        Yields nothing if an array in it is too large to be written out.
         """
         with contextlib.suppress(TooLarge):
             if brief:
                 yield from self.brief(case, violation)
+            elif any(type(call) is not PassCall for call in case.calls):
+                yield "the_pass(mod)"  # it exists only in the memory of one process
             else:
-                yield self.snippet if isinstance(self.snippet, str) else self.snippet(case)
+                yield _ASKING.format(calls=case.calls, pipeline=case.pipeline, oracle=self.name)
 
     def violations(self, runs: PassRuns) -> tuple[Violation, ...]:
-        """All that is wrong."""
-        found = self.check(runs)
+        """All violations that the check finds."""
+        found = None if self.check is None else self.check(runs)
         if isinstance(found, tuple):
             return found
         return () if found is None else (found,)
+
+
+_ASKING = """\
+from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.violation import Case
+
+found = check(Case(mod, {calls!r}, {pipeline!r}), oracles=[{oracle!r}])
+assert not found, found[0].title
+"""

@@ -1,44 +1,45 @@
-"""The runs of one case, each made once, whichever oracle asks for it first."""
+"""The runs of one case, each made once, when the first oracle asks for it."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import zlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tvm
-import tvm_ffi
 from tvm.ir.instrument import pass_instrument
 
+from ..compat import weights
 from ..compat.drift import drift_of
 from ..compat.serialization import load_json, save_json
-from . import keys, rejection
+from . import checkers, keys, lines, rejection
 from .catalogue import catalogue, rejects
 from .catalogue.uncovered import missing_arguments
 from .contract import Exemption, PassContract
-from .errors import NoAnswer
-from .passcall import OPT_LEVEL, PassCall, bare_call, cpu, pass_context
+from .errors import NoAnswer, NoModule
+from .expected.expectation import Expectation
+from .expected.expectations import Expectations
+from .pace import late
+from .passcall import OPT_LEVEL, PassCall, bare_call, pass_context, target_of, whole
 from .pipelines import seen_running
 from .silence import inventory
 from .silence.log import abstain
-from .structural import checkers
 from .text import messages
-from .values.expectation import Expectation
-from .values.expectations import Expectations
-from .violation import Journal, Violation, silent
+from .violation import StepJournal, Violation, silent
 
 Pass: TypeAlias = tvm.transform.Pass
-Run: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
+Transform: TypeAlias = Callable[[tvm.IRModule], tvm.IRModule]
 
 
 def digest(mod: tvm.IRModule) -> int:
     """The structural hash, constants' data included: equal for structurally equal modules."""
-    return int(tvm_ffi.structural_hash(keys.comparable(mod), map_free_vars=True))
+    return weights.content(keys.comparable(mod))
 
 
 class Outcome:
-    """What a run gave: a module or an exception."""
+    """The outcome of a run: a module or an exception."""
 
     def __init__(self, mod: tvm.IRModule | None = None, error: Exception | None = None) -> None:
         self.mod = mod
@@ -46,21 +47,30 @@ class Outcome:
 
     @functools.cached_property
     def mark(self) -> int | tuple[str, ...]:
-        """Equal for equal outcomes: a module's hash, an exception's key."""
+        """A value that is equal for equal outcomes: a module's hash, or an exception's key."""
         if self.mod is not None:
             return digest(self.mod)
         assert self.error is not None
-        # The place is left out: inside Sequential the same exception has passed other frames.
+        # The place is left out: inside Sequential, the same exception has passed other frames.
         return keys.exception(self.error).key
 
 
-def attempt(run: Run, mod: tvm.IRModule) -> Outcome:
-    """Run and keep the exception, if any, as a value.
+def outcome_of(result: Any) -> Outcome:
+    """The outcome of a pass that returned `result`: an error unless that is a whole module."""
+    try:
+        return Outcome(mod=whole(result))
+    except NoModule as error:
+        return Outcome(error=error)
 
-    What we ask of TVM and do not get, such as `Sequential`, is no outcome of a pass.
+
+def attempt(run: Transform, mod: tvm.IRModule) -> Outcome:
+    """Run, and keep an exception as a value.
+
+    An exception because this TVM lacks something that we use, such as `Sequential`, is raised: it
+    is not an outcome of a pass.
     """
     try:
-        return Outcome(mod=run(mod))
+        return Outcome(mod=whole(run(mod)))
     except Exception as error:
         if drift_of(error) is not None:
             raise
@@ -68,37 +78,42 @@ def attempt(run: Run, mod: tvm.IRModule) -> Outcome:
 
 
 class Given:
-    """A module as it was handed in, and what is known of it."""
+    """A module as it was handed in, and facts about it."""
 
     def __init__(
         self, mod: tvm.IRModule, mark: int, again: Callable[[], tvm.IRModule] | None = None
     ) -> None:
         """
         Args:
-            again: makes an equal module anew. Then the text, which costs as much as a check,
-                need not be taken down before each run.
+            again: makes an equal module anew. Then the text, which costs as much as a check, need
+                not be saved before each run.
         """
         self.mod = mod
         self.mark = mark
-        self.executed: dict[tuple[str, str], Any] = {}
-        """By pipeline and mode: what came of the calls of `expectations` in the VM."""
+        self.executed: dict[str, Any] = {}
+        """Results of `calls` in the VM, by pipeline and mode."""
+        self.calls: list[Expectation] | None = None
+        """The calls of `expectations` that builds execute, chosen once for all pipelines."""
         self.latest: str | None = None
-        """The deep content, as it was taken down last to be compared with what it is later."""
+        """The deep content as it was last saved, to be compared with later content."""
         self._again = again
         self._text: str | None = None
         self._derived: dict[Hashable, tuple[tvm.IRModule | None, int | None]] = {}
-        """By name, with the digest."""
+        """Derived modules with their digests, by name."""
 
     @property
     def fleeting(self) -> bool:
-        """It can be made again, as one of many modules: not all of it is compared each time."""
+        """True if the module is one of many that can be made again.
+
+        The deep content of such a module is compared in a sample of its checks only.
+        """
         return self._again is not None
 
     def note(self, *, copies: bool = False) -> None:
-        """Take the text down before a run, unless it can be made later.
+        """Save the text before a run, unless it can be made later.
 
         Args:
-            copies: copies of the module will be wanted: to make it again would cost more.
+            copies: copies of the module will be wanted, and making it again would cost more.
         """
         if self._text is None and (self._again is None or copies):
             self._text = save_json(keys.comparable(self.mod))
@@ -107,7 +122,7 @@ class Given:
     def text(self) -> str:
         """The deep content: names, annotations and the data of constants, which no hash covers.
 
-        It is that of the module before the runs, if `note` was called then.
+        It is the content before the runs if `note` was called then.
         """
         if self._text is None and (made := self._made_again()) is not None:
             self._text = save_json(keys.comparable(made))
@@ -126,21 +141,21 @@ class Given:
 
     @functools.cached_property
     def flaw(self) -> Violation | None:
-        """What makes it ill-formed: then nothing is promised for it."""
+        """The flaw of the module that voids all promises for it, or None."""
         return checkers.input_flaw(self.mod)
 
     @functools.cached_property
     def expectations(self) -> Expectations:
-        """What its functions give, evaluated once for all passes that are applied to it."""
+        """The results of its functions, evaluated once for all passes that are applied to it."""
         return Expectations(self.mod)
 
     def derived(
         self, name: Hashable, make: Callable[[tvm.IRModule], tvm.IRModule | None]
     ) -> tvm.IRModule | None:
-        """What is made of the module, once for all passes that leave it as it is.
+        """A module derived from this one, made once for all passes that do not mutate this one.
 
         Args:
-            name: of what is made.
+            name: the name of the derived module.
         """
         made, mark = self._derived.get(name, (None, None))
         if name not in self._derived or (made is not None and digest(made) != mark):
@@ -153,29 +168,44 @@ class Given:
         return load_json(self.text)
 
     def anew(self) -> tvm.IRModule:
-        """The same; made as the original was where that is known, since loading fills in what may
-        be missing from a module."""
+        """A copy that is made as the original was, if that is known: loading may fill in parts that
+        are missing from a module."""
         return self._made_again() or self.copy()
 
 
-_last: Given | None = None
+RECORDS = 3
+"""Number of modules whose records are kept, the last used first: oracles look at modules of their
+own between two passes over the same module."""
+
+_recent: list[Given] = []
+
+
+@contextlib.contextmanager
+def records_kept() -> Iterator[None]:
+    """Keep the records of the modules so far, whatever other modules are looked at inside."""
+    before = list(_recent)
+    try:
+        yield
+    finally:
+        _recent[:] = before
 
 
 def given(mod: tvm.IRModule, again: Callable[[], tvm.IRModule] | None = None) -> Given:
-    """The record of this module; made anew when it is another object or has changed.
+    """The record of this module; made anew if the module is another object or has changed.
 
     Args:
         again: see `Given`; kept with a record made now.
     """
-    global _last
     mark = digest(mod)
-    if _last is None or not _last.mod.same_as(mod) or _last.mark != mark:
-        _last = Given(mod, mark, again)
-    return _last
+    others = [each for each in _recent if not each.mod.same_as(mod)]
+    found = next((each for each in _recent if each.mod.same_as(mod) and each.mark == mark), None)
+    found = Given(mod, mark, again) if found is None else found
+    _recent[:] = [found, *others[: RECORDS - 1]]
+    return found
 
 
 def same_functions(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    """Two modules are made of the very same objects: whatever holds for one holds for both."""
+    """True if two modules consist of the very same objects: what holds for one holds for both."""
     if a.same_as(b):
         return True
     if (
@@ -195,8 +225,8 @@ def same_functions(a: tvm.IRModule, b: tvm.IRModule) -> bool:
 class PassRuns:
     """One module and one pass (or a list of passes), and the runs that the oracles look at.
 
-    Direct and Sequential runs work on the *same* module object, as a user's would. Which of them
-    comes first depends on a bit of the module's hash, so that both orders are covered.
+    Direct and Sequential runs work on the *same* module object, as a user's would. A bit of the
+    module's hash decides which comes first, so that both orders are covered.
     """
 
     def __init__(
@@ -205,7 +235,7 @@ class PassRuns:
         calls: Sequence[PassCall],
         contract: PassContract,
         *,
-        journal: Journal = silent,
+        journal: StepJournal = silent,
         config: Mapping[str, Any] | None = None,
         alone: bool = False,
         thorough: bool = False,
@@ -216,14 +246,14 @@ class PassRuns:
     ) -> None:
         """
         Args:
-            known: the module's record, where the caller has just made it.
-            seen: what came of the passes, where somebody else has run them; it stands for all runs.
+            known: the module's record, if the caller has just made it.
+            seen: the outcome of the passes, if they have run elsewhere; it stands for all runs.
             config: PassContext options; None: those of the calls.
             alone: only the direct run is wanted.
             thorough: compare the deep content, whether or not it is in the sample.
             all_kinds: compare values on all kinds of arguments, as thorough runs do.
-            skips: Sequential's skipping of passes above the default opt_level is expected, as it is
-                where the calls have a level of their own.
+            skips: Sequential is expected to skip passes above the default opt_level; it always is
+                if the calls have a level of their own.
         """
         self.mod = mod
         self.calls = tuple(calls)
@@ -235,24 +265,28 @@ class PassRuns:
         if not alone:
             self.given.note()
         self.before: str | None = None
-        """The deep content before the runs, where it is to be compared."""
+        """The deep content before the runs, if it is to be compared."""
         self.just_taken = False
-        """It was taken down just before them, not after those of an earlier check."""
+        """True if `before` was saved just before the runs, not after those of an earlier check."""
         if self.sampled and not alone:
             self.just_taken = self.given.latest is None or not self.given.fleeting
             if self.just_taken:
                 self.given.latest = save_json(keys.comparable(mod))
             self.before = self.given.latest
         self.other_sides: dict[Expectation, Expectation] = {}
-        """By call of the module: the call of the result that must give the same."""
+        """Calls of the result, each by the call of the module whose result it must have."""
         self._seen = seen
-        self.passes = [] if seen is not None else [call.build() for call in calls]
+        with lines.watched():
+            self.passes = [] if seen is not None else [call.build() for call in calls]
         self.asked: list[str] = []
-        """The oracles that were, by name."""
+        """The names of the oracles that were asked."""
         self._rejections: dict[tuple[int, int], tuple[bool, Exception, tvm.IRModule | None]] = {}
-        """By addresses of an exception and of a module, both kept alive: the answer."""
+        """Answers of `rejected`, by addresses of the exception and the module, both kept alive."""
+        self.once = False
+        """One run alone was made, since it took the time for the whole check; it stands for the
+        direct one and for that in Sequential."""
         self.lacking: list[str] = []
-        """What the installed TVM lacks, so that an oracle could not answer."""
+        """The features that the installed TVM lacks, so that an oracle could not answer."""
         self._journal = journal
         self._config = (
             {key: value for call in calls for key, value in call.config.items()}
@@ -263,35 +297,36 @@ class PassRuns:
 
     @property
     def call(self) -> PassCall:
-        """The pass of a check of one pass."""
+        """The pass, in a check of a single pass."""
         return self.calls[0]
 
     @functools.cached_property
     def sampled(self) -> bool:
-        """Whether the dearer comparisons are due: always, or in one of eight checks.
+        """True if the expensive comparisons are due: in one of eight checks, and in any that
+        compares values on all kinds of arguments.
 
-        In a campaign these are all on the same modules, whose text is then taken down once.
+        In a campaign these checks are all on the same modules, whose text is then saved once.
         """
-        return self.thorough or zlib.crc32(self.entropy_of_module.encode()) % 8 == 0
+        return self.all_kinds or zlib.crc32(self.entropy_of_module.encode()) % 8 == 0
 
     @property
     def entropy(self) -> str:
-        """Seeds what is left to chance: the same wherever the files of a user's passes are."""
+        """The seed of random choices: it does not depend on where the user's files are."""
         return f"{self.given.mark} {', '.join(map(str, self.calls))}"
 
     @property
     def entropy_of_module(self) -> str:
-        """The same for all passes that a campaign checks on the module."""
+        """A seed that is the same for all passes that a campaign checks on the module."""
         return str(self.given.mark) if self.given.fleeting else self.entropy
 
     # Ways to run
 
-    def under(self, pass_: Pass, **others: Any) -> Run:
-        """Apply this pass under the case's PassContext, with other arguments too, and target."""
-        context = pass_context(self._config, **others)
+    def under(self, pass_: Pass, **others: Any) -> Transform:
+        """Apply this pass under the case's PassContext, with further arguments, and target."""
+        context, target = pass_context(self._config, **others), target_of(self._config)
 
         def run(mod: tvm.IRModule) -> tvm.IRModule:
-            with context, cpu():
+            with context, target:
                 return pass_(mod)
 
         return run
@@ -307,7 +342,7 @@ class PassRuns:
         return self.under(tvm.transform.Sequential(self.passes))(mod)
 
     def enabled(self) -> bool:
-        """Sequential runs all of the passes under the case's context."""
+        """True if Sequential runs all of the passes under the case's context."""
         most = pass_context(self._config).opt_level
         return all(pass_.info.opt_level <= most for pass_ in self.passes)
 
@@ -329,11 +364,18 @@ class PassRuns:
             return self._seen, self._seen
         if self.given.mark & 1 and not self.alone:
             sequential = self.attempt("Sequential", self.in_sequential, self.mod)
+            if self._one_suffices():
+                return sequential, sequential
             return self.attempt("direct", self.directly, self.mod), sequential
         direct = self.attempt("direct", self.directly, self.mod)
-        if direct.error is not None or self.alone:
+        if direct.error is not None or self.alone or self._one_suffices():
             return direct, direct
         return direct, self.attempt("Sequential", self.in_sequential, self.mod)
+
+    def _one_suffices(self) -> bool:
+        """Note if the first run has taken the time for the check: the second is not made."""
+        self.once = late() and self.enabled()
+        return self.once
 
     @functools.cached_property
     def again(self) -> Outcome:
@@ -341,26 +383,39 @@ class PassRuns:
         assert self.direct.mod is not None
         return self.attempt("second run", self.directly, self.direct.mod)
 
-    def attempt(self, step: str, run: Run, mod: tvm.IRModule) -> Outcome:
+    def attempt(self, step: str, run: Transform, mod: tvm.IRModule) -> Outcome:
         """A further run, journaled first."""
         self.step(step)
-        return attempt(run, mod)
+        with lines.watched():
+            return attempt(run, mod)
 
     def step(self, step: str) -> None:
-        """Write in the journal what comes next."""
+        """Write the next step to the journal."""
         self._journal(step)
 
     # Questions about them
 
     @functools.cached_property
     def intact(self) -> bool:
-        """The first runs have left the module with the same hash."""
+        """True if the first runs have left the hash of the module unchanged."""
         _ = self._first_runs
         return digest(self.mod) == self.given.mark
 
+    def set_apart(self) -> None:
+        """Go on with copies, since the pass changes what it is given in place.
+
+        The module is what it was, and its result is made of another copy: the two can be compared.
+        """
+        outcome = self.attempt("on a copy", self.directly, self.given.copy())
+        self.mod = self.given.copy()
+        self.given = Given(self.mod, self.given.mark)
+        for made in ("_first_runs", "again", "changed"):
+            self.__dict__.pop(made, None)
+        self._seen, self.intact = outcome, True
+
     @functools.cached_property
     def changed(self) -> bool:
-        """The direct run gave another module than it was given."""
+        """True if the direct run gave another module than it was given."""
         after = self.direct.mod
         if after is None or after.same_as(self.mod):
             return False
@@ -371,10 +426,10 @@ class PassRuns:
         return self.direct.mark != self.given.mark
 
     def rejected(self, error: Exception, mod: tvm.IRModule | None = None) -> bool:
-        """The exception is a clean rejection, or a reference has no answer.
+        """True if the exception is a clean rejection, or a reference has no answer.
 
         Args:
-            mod: what the pass was given; None: the module of the case.
+            mod: the input of the pass; None: the module of the case.
         """
         asked = id(error), id(mod)
         if asked not in self._rejections:  # several oracles ask, and the answer may take runs
@@ -389,15 +444,15 @@ class PassRuns:
             return True
         if isinstance(error, NoAnswer) or rejects(self.contract, error, asked):
             return True
-        if self.call.factory is None and not self.contract.universal_only:
+        if not self.passes or (self.call.is_tvms and not self.contract.universal_only):
             return False
         return self._refused_inside(error, self.given.copy() if mod is None else mod)
 
     def _refused_inside(self, error: Exception, mod: tvm.IRModule) -> bool:
-        """A pass of TVM that runs inside of this one rejects the very module that this one was
-        given, by its own contract.
+        """True if a pass of TVM that runs inside of this one rejects, by its own contract, the very
+        module that this one was given.
 
-        If it rejects only what this pass has made of the module, that is this pass's fault.
+        If it rejects only a module that this pass has made, that is this pass's fault.
         """
         mark = Outcome(error=error).mark
         for name, given_to_it in self._running(mod):
@@ -415,7 +470,7 @@ class PassRuns:
         return False
 
     def _running(self, mod: tvm.IRModule) -> list[tuple[str, tvm.IRModule]]:
-        """The passes that run when the pass raises, the innermost first; what each was given."""
+        """The passes that run when the pass raises, the innermost first, each with its input."""
         running: list[tuple[str, tvm.IRModule]] = []
 
         @pass_instrument
@@ -430,8 +485,14 @@ class PassRuns:
         outcome = self.attempt("watched", self.under(pass_, instruments=[Watch()]), mod)
         return running[::-1] if outcome.error is not None else []
 
+    def raising(self) -> str:
+        """The innermost pass of TVM that runs when the pass raises; empty if it is the pass
+        itself."""
+        names = [name for name, _ in self._running(self.mod) if name in catalogue]
+        return names[0] if names and names[0] != self.call.name else ""
+
     def inner_passes(self) -> frozenset[str]:
-        """The names of the passes that run when the module goes through the pass, its own too."""
+        """The names of the passes that run when the pass is applied, its own among them."""
 
         def run(instrument: Any) -> None:
             for pass_ in self.passes:
@@ -440,17 +501,17 @@ class PassRuns:
         return seen_running(run)
 
     def exempt(self, oracle: str) -> bool:
-        """The contract does not promise what this oracle checks."""
+        """True if the contract does not promise what this oracle checks."""
         return self.exemption(oracle) is not None
 
     def exemption(self, oracle: str) -> Exemption | None:
-        """Why the contract does not promise what this oracle checks."""
+        """The exemption of the contract from this oracle, or None."""
         return self.contract.exemption(oracle, self.mod, self.call)
 
     # For oracles that may have nothing to compare
 
     def result(self) -> tvm.IRModule | None:
-        """What the direct run gave; the oracle abstains where the pass rejects the module."""
+        """The result of the direct run; the oracle abstains if the pass rejects the module."""
         if self.direct.error is not None:
             abstain(inventory.REJECTION, self._rejection)
         return self.direct.mod
@@ -460,7 +521,7 @@ class PassRuns:
         return f"the pass rejects the module: {messages.headline(str(self.direct.error))}"
 
     def changed_result(self) -> tvm.IRModule | None:
-        """The same; the oracle abstains, too, where the pass leaves the module as it is."""
+        """The result, if the pass has changed the module; else the oracle abstains."""
         after = self.result()
         if after is None or self.changed:
             return after

@@ -1,7 +1,7 @@
-"""The steps of TVM's own pipelines, read from TVM, so that another version's are followed.
+"""The steps of TVM's own pipelines, read from the installed TVM, so that they fit any version.
 
-A pipeline is one pass that runs others inside. Which ones is seen by running it on a tiny module
-under a pass instrument.
+A pipeline is one pass that runs others inside. A pass instrument sees these when the pipeline runs
+on a tiny module.
 """
 
 from __future__ import annotations
@@ -11,27 +11,52 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir.instrument import pass_instrument
 
 from ..compat import availability
 from ..compat.drift import Drift
 from ..generators.near import did_you_mean
-from .passcall import PassCall, pass_context, public_passes
+from ..generators.stages import STEPS, Stage
+from .passcall import (
+    PassCall,
+    is_group,
+    parse,
+    pass_context,
+    public_passes,
+    steps_inside,
+    target_of,
+    tiny_module,
+)
 
 PIPELINES: Mapping[str, Callable[[], tvm.transform.Pass]] = {
     "zero": lambda: relax.get_pipeline("zero"),
     "default": lambda: relax.get_pipeline("default"),
     "cpu_generic": lambda: relax.get_default_pipeline(tvm.target.Target("llvm")),
 }
-"""Each pipeline by its name, as the users of TVM get it; `default` is what `relax.build` runs."""
+"""Each pipeline by its name, as the users of TVM get it; `relax.build` runs `default`."""
 
 
 BUILT = "default"
 """The pipeline of `relax.build`."""
 
+FUSING = "cpu_generic"
+"""The pipeline for the CPU that fuses operators as well."""
+
+OF_KERNELS: Mapping[str, Callable[[], tvm.transform.Pass]] = {
+    "s_tir": lambda: tirx.get_tir_pipeline("s_tir")[0],
+    "tirx": lambda: tirx.get_tir_pipeline("tirx")[0],
+}
+"""The pipelines of `tirx.build`, whose default is "s_tir", without their last steps."""
+
+BUILT_KERNELS = "s_tir"
+"""The pipeline of `tirx.build`."""
+
+BIND = PassCall('tirx.transform.BindTarget(tvm.target.Target("llvm", host="llvm"))')
+"""The pass with which `tirx.build` begins."""
+
 LIFTS = PassCall("LambdaLift()")
-"""No pipeline brings it, but what has local functions can only be built after it."""
+"""The pass that a module with local functions needs before a build; no pipeline has it."""
 
 
 class UnknownPipeline(ValueError):
@@ -39,23 +64,45 @@ class UnknownPipeline(ValueError):
 
 
 class UnknownStep(Drift):
-    """A pipeline of the installed TVM runs a pass that is no public one."""
+    """A pipeline of the installed TVM runs a pass that is not public."""
+
+
+_remembered: dict[str, tuple[PassCall, ...]] = {}
+
+
+def remember(name: str, calls: tuple[PassCall, ...]) -> None:
+    """Keep the steps of a pipeline of the user's that another process has loaded."""
+    _remembered[name] = calls
+
+
+def steps(name: str) -> tuple[PassCall, ...]:
+    """The steps of a pipeline: those that `remember` was given, else those of `_steps`."""
+    return _remembered.get(name) or _steps(name)
 
 
 @functools.cache
-def steps(name: str) -> tuple[PassCall, ...]:
+def _steps(name: str) -> tuple[PassCall, ...]:
     """The passes that a pipeline runs, in order.
 
     A step's arguments cannot be seen: it is the pass with its defaults. The tests compare the
     steps' result with the pipeline's.
 
+    The steps of a user's own pipeline, `FILE.py:factory`, have their arguments. It is loaded.
+
     Raises:
-        UnknownPipeline: no such pipeline; the message names those there are.
-        UnknownStep: this TVM's pipeline has a step that is no public pass.
+        UnknownPipeline: no pipeline has the name; the message lists the pipelines.
+        UnknownStep: this TVM's pipeline has a step that is not a public pass.
+        BadPass: the user's pipeline cannot be loaded.
     """
+    if is_own(name):
+        factory = parse(name).factory
+        names = [str(each.info.name) for each in steps_inside(parse(name).build())]
+        return tuple(PassCall(f"{s}()", factory=f"{factory}[{n}]") for n, s in enumerate(names))
     passes = public_passes()
-    calls = []
-    for step in names_of_steps(_pipeline(name)):
+    calls = [BIND] if name in OF_KERNELS else []
+    for step in names_of_steps(whole(name)):
+        if step not in passes and name in OF_KERNELS:
+            continue  # it is for one kind of device
         if step not in passes:
             raise UnknownStep(
                 f"this TVM's pipeline {name!r} runs {step!r}, which is no public pass"
@@ -64,15 +111,29 @@ def steps(name: str) -> tuple[PassCall, ...]:
     return tuple(calls)
 
 
+LOWERS = STEPS[Stage.LOWERED][0]
+"""The pass after which code generation takes a module."""
+
+
+def lowers(name: str) -> bool:
+    """True if code generation takes the result of a pipeline; others only prepare for `BUILT`."""
+    return name == BUILT or any(call.name == LOWERS for call in steps(name))
+
+
+def is_own(name: str) -> bool:
+    """True for a pipeline of the user's, `FILE.py:factory` or `package.module:factory`."""
+    return ":" in name
+
+
 def names_of_steps(pipeline: tvm.transform.Pass) -> list[str]:
     """The names of the passes that a pipeline runs, in order."""
     names: list[str] = []
-    observe(pipeline, _tiny_module(), begin=names.append)
+    observe(pipeline, tiny_module(), begin=names.append)
     return names
 
 
 def following(place: str | None) -> tuple[PassCall, ...]:
-    """The passes that pipelines run right after this one of their passes; None: first."""
+    """The passes that pipelines run right after this pass; None: the first passes."""
     return _neighbours().get(place, ())
 
 
@@ -92,18 +153,27 @@ def run(name: str, mod: tvm.IRModule) -> tvm.IRModule:
     """Run a whole pipeline for the CPU target.
 
     Raises:
-        UnknownPipeline: no such pipeline; the message names those there are.
+        UnknownPipeline: no pipeline has the name; the message lists the pipelines.
     """
     with tvm.target.Target("llvm"):
-        return _pipeline(name)(mod)
+        return whole(name)(mod)
 
 
-def _pipeline(name: str) -> tvm.transform.Pass:
-    if name not in PIPELINES:
+def whole(name: str) -> tvm.transform.Pass:
+    """The pipeline as one pass.
+
+    Raises:
+        UnknownPipeline: no pipeline has the name; the message lists the pipelines.
+        BadPass: the user's pipeline cannot be loaded.
+    """
+    if is_own(name):
+        return parse(name).build()
+    every = {**PIPELINES, **OF_KERNELS}
+    if name not in every:
         raise UnknownPipeline(
-            f"No pipeline {name!r} among {', '.join(PIPELINES)}{did_you_mean(name, PIPELINES)}"
+            f"No pipeline {name!r} among {', '.join(every)}{did_you_mean(name, every)}"
         )
-    return PIPELINES[name]()
+    return every[name]()
 
 
 def observe(
@@ -114,7 +184,7 @@ def observe(
     end: Callable[[str, tvm.IRModule], object] = lambda name, mod: None,
     config: Mapping[str, Any] | None = None,
 ) -> tvm.IRModule:
-    """Run a pipeline for the CPU target; what it gives.
+    """Run a pipeline for the CPU target, and return its result.
 
     Args:
         begin: receives the name of each pass directly inside the pipeline before it runs.
@@ -124,8 +194,8 @@ def observe(
     running: list[str] = []
 
     def at_step() -> bool:
-        inside = [name for name in running[1:] if not _is_group(name)]
-        return len(inside) == 1 and not _is_group(running[-1])
+        inside = [name for name in running[1:] if not is_group(name)]
+        return len(inside) == 1 and not is_group(running[-1])
 
     @pass_instrument
     class Observer:
@@ -140,25 +210,26 @@ def observe(
             running.pop()
 
     context = pass_context(config or {}, instruments=[Observer()])
-    with context, tvm.target.Target("llvm"):
+    with context, target_of(config or {}):
         return pipeline(mod)
 
 
-def run_by_builds() -> frozenset[str]:
-    """The names of the passes that `relax.build` runs, those inside of others too."""
-    return seen_running(functools.partial(_run_built, _tiny_module()))
+@functools.cache
+def run_by_builds(name: str = BUILT) -> frozenset[str]:
+    """The names of the passes that a pipeline runs, including those inside of others."""
 
+    def run(instrument: Any) -> None:
+        with pass_context({}, instruments=[instrument]), tvm.target.Target("llvm"):
+            whole(name)(tiny_module())
 
-def _run_built(mod: tvm.IRModule, instrument: Any) -> None:
-    with pass_context({}, instruments=[instrument]), tvm.target.Target("llvm"):
-        _pipeline(BUILT)(mod)
+    return seen_running(run)
 
 
 def seen_running(run: Callable[[Any], object]) -> frozenset[str]:
-    """The names of all passes that run meanwhile; groups of passes are none.
+    """The names of all passes that run inside `run`, without groups of passes.
 
     Args:
-        run: given the pass instrument under which passes are seen.
+        run: called with the pass instrument that sees the passes.
     """
     names: set[str] = set()
 
@@ -168,17 +239,4 @@ def seen_running(run: Callable[[Any], object]) -> frozenset[str]:
             names.add(str(info.name))
 
     run(Names())
-    return frozenset(name for name in names if not _is_group(name))
-
-
-def _is_group(name: str) -> bool:
-    """It is no step but a pipeline, or a list of passes, by default called "sequential"."""
-    return name == "sequential" or name.endswith("_pipeline")
-
-
-def _tiny_module() -> tvm.IRModule:
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((2,), "float32"))
-    with builder.function("main", [x]):
-        builder.emit_func_output(x)
-    return builder.finalize()
+    return frozenset(name for name in names if not is_group(name))

@@ -1,10 +1,10 @@
-"""Clean rejections: exceptions by which a pass of which nothing is known refuses a module.
+"""Clean rejections: exceptions by which a pass without a contract may refuse a module.
 
-A contract lists the rejections of its pass. Where there is no contract, a rejection is clean if the
-author of the pass wrote it for a person: the pass itself raises it, on purpose, with a message that
-names what is not supported or what the pass requires.
+A contract lists the rejections of its pass. Without one, a rejection is clean if the author of the
+pass wrote it for people: the pass itself raises it, on purpose, with a message that names an
+unsupported feature or a requirement of the pass.
 
-Every pass may refuse a module that lacks a function which the pass is asked to work on.
+Every pass may refuse a module that lacks a function named in the pass's arguments.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _UNSUPPORTED = re.compile(
 )
 
 _REQUIRED = re.compile(r"\b(?:must|should|expect|requir|needs? )", re.IGNORECASE)
-"""Also what failed internal checks say: it counts in errors for users alone."""
+"""Wording that counts only in errors for users, since failed internal checks use it, too."""
 
 _OTHERS = re.compile(r"/relax/op/|/tvm/topi/|/(?:src|tvm)/te/|/src/ffi/|tvm[-_]ffi|^<")
-"""Sources that raise because a pass has used them wrongly."""
+"""Sources whose exceptions mean that a pass has used them wrongly."""
 
 
 def is_clean(error: Exception) -> bool:
-    """The exception names what the pass does not support, or what it requires."""
+    """True if the exception names something that the pass does not support, or that it requires."""
     frames = frames_of(error)
     text = messages.explanation(messages.text_of(error))
     if not frames or not text or not isinstance(error, RuntimeError | ValueError | TypeError):
         return False
     file, line = frames[-1].filename, frames[-1].line or ""
-    # Python raises TypeErrors by itself, and operators refuse what a pass has given them wrongly.
+    # Python raises TypeErrors by itself, and operators refuse wrong operands that a pass gives.
     if _OTHERS.search(file) or (file.endswith(".py") and not line.startswith("raise")):
         return False
-    # It leaves TVM as a RuntimeError.
+    # NotImplementedError leaves TVM as a RuntimeError.
     if line.startswith("raise NotImplementedError") or _UNSUPPORTED.search(text):
         return True
     return not isinstance(error, InternalError) and bool(_REQUIRED.search(text))
@@ -53,7 +53,7 @@ _LACKS = re.compile(r'Cannot find global var "([^"]+)" in the Module')
 
 
 def lacks_function(error: Exception, call: str, mod: tvm.IRModule) -> bool:
-    """The message names a function that the arguments of the pass name, and the module lacks.
+    """True if the message names a function that the pass's arguments name and the module lacks.
 
     Args:
         call: the expression of the pass.

@@ -1,4 +1,4 @@
-"""A call in a function of its own, to see what it does by itself."""
+"""Puts a call into a function of its own, to see what it does by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAIN = "main"
 
 
 def with_operands(call: relax.Call, replaced: Callable[[relax.Expr], relax.Expr]) -> relax.Call:
-    """The same call on other operands; of tuples the fields are replaced."""
+    """The same call on other operands; in tuples, the fields are replaced."""
 
     def operand(expr: relax.Expr) -> relax.Expr:
         if isinstance(expr, relax.Tuple):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from .metamorphic import fresh_process, history, laws, oracles, refused
-from .metamorphic.pairs import oracles as pairs
+from .metamorphic import fresh_process, history, laws, oracles
 from .on_device import oracle as on_device
-from .on_device import source
-from .oracle import Oracle
+from .oracle import About, Oracle
 from .silence.log import Answer
 from .structural import (
     crash,
@@ -23,10 +21,8 @@ from .structural import (
     well_formed,
 )
 from .values import (
-    builds,
     effects,
     evaluated,
-    exec_modes,
     executed,
     gradients,
     pipeline_values,
@@ -36,48 +32,42 @@ from .values import (
 STRUCTURAL: tuple[Oracle, ...] = (
     # Without a result there is nothing else to look at.
     crash.ORACLE,
-    # An ill-formed result explains whatever comes of working on it.
+    # An ill-formed result explains every later failure on it.
     well_formed.ORACLE,
-    # A changed input makes every later run one on another module.
+    # After a change of the input, every later run is on another module.
     mutation.ORACLE,
-    # Results that are not the same each time cannot be compared with anything.
+    # Results that vary from run to run cannot be compared with anything.
     sequential.DETERMINISTIC,
     sequential.REPEATABLE,
     sequential.SEQUENTIAL,
     interface.FUNCTIONS,
     interface.SIGNATURE,
     interface.ATTRIBUTES,
-    # What the pass left undone, the second run does: report the former, not both.
+    # A second run completes work that the pass left undone: report the former, not both.
     postcondition.ORACLE,
-    # A result that breaks the post-condition differs from the right one, too: report the former.
+    # A result that breaks the post-condition also differs from the right one: report the former.
     reference.ORACLE,
-    # It reports what the pass leaves alone by design; the others, what it does wrong.
+    # It reports calls that the pass leaves alone by design; the others report mistakes.
     lowering_complete.ORACLE,
     idempotence.ORACLE,
 )
 """Tier 1: asked in every check."""
 
 EVALUATED: tuple[Oracle, ...] = (
-    # A fault in a PrimFunc explains what it computes.
+    # A fault in a PrimFunc explains wrong values that it computes.
     sanitized.ORACLE,
     evaluated.ORACLE,
-    # Values that differ may be what is printed.
+    # Differing values may also be printed.
     effects.ORACLE,
     gradients.ORACLE,
-    laws.LAWS,
 )
 """Tier 3: asked in nearly every check."""
 
 EXECUTED: tuple[Oracle, ...] = (
     executed.ORACLE,
-    # What the VM runs of the result has been built.
-    builds.ORACLE,
     pipeline_values.ORACLE,
-    exec_modes.ORACLE,
-    laws.LAWS_OF_BUILDS,
-    *pairs.ORACLES,
-    source.ORACLE,
-    # Behind all others: whether one of them is drawn changes nothing that is drawn before.
+    laws.ORACLE,
+    # Behind all others, so that drawing one of them changes no earlier draw.
     *on_device.ORACLES,
 )
 """Tier 4: asked of a sample."""
@@ -87,9 +77,8 @@ _ALL = (
     devices.ORACLE,
     *oracles.ORACLES,
     history.ORACLE,
-    # What an earlier module left in the process, `history` shows with the module.
+    # `history` comes first: it shows traces of an earlier module together with that module.
     fresh_process.ORACLE,
-    refused.ORACLE,
     *EVALUATED,
     *EXECUTED,
 )
@@ -97,14 +86,14 @@ _ALL = (
 ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""
 
-USUAL = tuple(name for name, oracle in ORACLES.items() if not oracle.on_request)
-"""The names of those that are asked although nobody names them."""
+USUAL = tuple(name for name in ORACLES if name not in on_device.NAMES)
+"""The names of the oracles that are asked without being named: those that need no device."""
 
 
 def compared(answers: Iterable[Answer], asked: Collection[str] | None = None) -> bool:
-    """An oracle compared what the pass, or the pipeline, has made of the module.
+    """True if an oracle compared the result of the pass or the pipeline.
 
-    Oracles that compare runs, whatever the pass does, only count where no other one was asked.
+    Oracles that only compare runs count if no other one was asked.
 
     Args:
         asked: the oracles that were named; None: the usual ones.
@@ -116,8 +105,8 @@ def compared(answers: Iterable[Answer], asked: Collection[str] | None = None) ->
 
 
 def _compares_results(name: str) -> bool:
-    return not ORACLES[name].of_runs and ORACLES[name].tier != 2
+    oracle = ORACLES[name]
+    return oracle.about not in (About.RUN, About.RUNS) and oracle.tier != 2
 
 
 assert len(ORACLES) == len(_ALL), "two oracles bear the same name"
-assert all(o.tier == 1 or o.cost > 0 for o in _ALL), "what is sampled has a cost"

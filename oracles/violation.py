@@ -1,4 +1,4 @@
-"""The values of the oracle layer: the case that is checked, and the violation that is found."""
+"""The basic values of the oracle layer: the checked case, and the violation found in it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Case:
     calls: tuple[PassCall, ...] = ()
     """One call: an ordinary check. Several: the Sequential of them. None: see `pipeline`."""
     pipeline: str | None = None
-    """"zero", "default" or "cpu_generic": checked after each step, blame on the step."""
+    """"zero", "default" or "cpu_generic"; checked after each step, which is blamed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception that a violation comes of."""
+    """The exception behind a violation."""
 
     kind: str
-    """The name of its class."""
+    """The name of the exception's class."""
     within: str = ""
-    """Code of TVM that many passes share and that raised, e.g. `LEGALIZATION`; else empty."""
+    """The code of TVM that raised, if many passes share it, e.g. `LEGALIZATION`; else empty."""
     own: str = ""
-    """`file:function` of the innermost frame in a file of the user's; empty where TVM has raised
+    """`file:function` of the innermost frame in a file of the user's; empty if TVM has raised
     outside of any."""
 
 
@@ -44,22 +44,22 @@ class Violation:
     """A broken promise of a pass, as an oracle reports it; a finding once it is confirmed."""
 
     title: str
-    """One line for people: what went wrong, without addresses, indices or paths."""
+    """One line for people that describes the error, without addresses, indices or paths."""
     detail: str
     """Exception text, first mismatch, offending node."""
     key: tuple[str, ...]
-    """The fault that the oracle names, from the whole to the part: no names, no text of TVM's."""
+    """The fault that the oracle names, from the whole to the part, without names or TVM's texts."""
     place: str = ""
     """`file:line` of TVM's source that raised, for people."""
     trace: Trace = field(default_factory=Trace)
-    """From the pass to where it goes wrong, if TVM or Python said so."""
+    """The functions from the pass to the fault, if TVM or Python reported them."""
     raised: Raised | None = None
     reason: str = ""
-    """The rule that is broken, if it names the cause, whatever the module has."""
+    """The broken rule, if it names the cause by itself, whatever the module contains."""
     oracle: str = ""
-    """Empty until the violation is blamed, like the pass."""
+    """The oracle's name; empty until the violation is blamed, like `pass_name`."""
     pass_name: str = ""
-    """Who is blamed: the pass, unless the oracle knows better (an operator, the parser)."""
+    """The culprit's name: the pass, unless the oracle knows better (an operator, the parser)."""
 
     @property
     def full_key(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class Violation:
         return cls(title, detail or title, (title,))
 
     def under(self, what: str, title: str | None = None, detail: str | None = None) -> Violation:
-        """The same violation of another promise, e.g. that a second run does not raise.
+        """The same violation as one of another promise, e.g. that a second run does not raise.
 
         Args:
             what: stands before the key and, unless `title` is given, before the title.
@@ -85,7 +85,7 @@ class Violation:
         )
 
     def blame(self, oracle: str, pass_name: str) -> Violation:
-        """The violation of this promise by this pass, or by whom the oracle has blamed already."""
+        """The violation of this promise, by this pass unless the oracle has blamed another."""
         return dataclasses.replace(self, oracle=oracle, pass_name=self.pass_name or pass_name)
 
 
@@ -106,8 +106,8 @@ def short_mark(mark: Mark) -> str:
     return hashlib.sha256(repr(mark).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-Journal = Callable[[str], None]
-"""Is given the name of each step before it begins, so that a dead process leaves a trace."""
+StepJournal = Callable[[str], None]
+"""Receives the name of each step before it begins, so that a dead process leaves a trace."""
 
 
 def silent(step: str) -> None:

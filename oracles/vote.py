@@ -1,7 +1,7 @@
-"""The votes of the VM on differences that the evaluator sees.
+"""Lets the VM vote on differences that the evaluator sees.
 
-A vote needs evidence that is independent of the pass: a build of the module that runs the pass,
-too, computes what the pass makes of it.
+A vote needs evidence that is independent of the pass. A build of the module that itself runs the
+pass is not: it computes what the pass makes of the module.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from typing import Any
 
 from ..generators.ops.record import Tolerance
 from ..generators.stages import TENSORIR, pass_of
-from .execute import Death, Failure, execute
+from .execute import Failure, ProcessDeath, execute
+from .expected.expectation import Expectation
 from .pass_runs import PassRuns
 from .pipelines import LIFTS, run_by_builds
 from .text import messages
-from .values.expectation import Expectation
 
 
-class Verdict(enum.Enum):
+class Vote(enum.Enum):
     """The VM's opinion of a difference."""
 
     SAME = enum.auto()
-    """It computes on both sides what the evaluator does, and so the sides differ."""
+    """The VM computes the same as the evaluator on both sides, so the sides differ."""
     OTHER = enum.auto()
-    """It computes something else on one side: the evaluator or code generation is wrong."""
+    """The VM computes something else on one side: the evaluator or code generation is wrong."""
     NONE = enum.auto()
-    """It can build or run one of the sides not at all."""
+    """The VM cannot build or run one of the sides, or raises."""
 
 
 REFUSED = object()
-"""The result of a side that cannot be carried out, in the evaluator's opinion."""
+"""The result of a side that cannot be run, according to the evaluator."""
 
 
 def is_run_by_builds(runs: PassRuns) -> bool:
-    """A build for the CPU runs the pass, or one of the passes that run inside of it."""
+    """True if a build for the CPU runs the pass, or one of the passes that run inside of it."""
     return not _of_builds().isdisjoint((*(call.name for call in runs.calls), *runs.inner_passes()))
 
 
 @functools.cache
 def _of_builds() -> frozenset[str]:
-    """The names of the passes that builds for a CPU run: of Relax, and those of TensorIR."""
+    """The names of the passes of Relax and of TensorIR that builds for the CPU run."""
     of_tensorir = (pass_of(name) for steps in TENSORIR.values() for name in steps)
     return run_by_builds() | {LIFTS.name, *of_tensorir}
 
@@ -53,30 +53,33 @@ def vote(
     tolerance: Tolerance | None,
     *,
     builds: Callable[[], bool] = lambda: False,
-    overflows: bool = False,
-) -> tuple[Verdict, str]:
+    open_: bool = False,
+    narrowed: bool = False,
+) -> tuple[Vote, str]:
     """The verdict, and for NONE the reason.
 
     Args:
-        before: what the evaluator says of the module.
+        before: the evaluator's expectation for the module.
         after: the same of the pass's result; `REFUSED` may be its result.
         tolerance: by which the sides differ; None: the usual one.
-        builds: says that the build of the module runs the pass, too: then it is no evidence.
-        overflows: only an overflow makes the result wrong. Code generation assumes that there is
-            none, and so may give other values than those that wrap around, or the right ones.
+        builds: tells whether the build of the module runs the pass, too; then it is not evidence.
+        open_: compiled code may give anything for the result. It overflows, and code generation
+            assumes that nothing does; or an operator promises nothing for its operands.
+        narrowed: the result overflows in a type that is narrower than those of the module. Code
+            generation may compute in a wider one, and other targets do not.
     """
     for side, e, bounds in (("result", after, tolerance), ("module", before, None)):
         value, reason = _run(e, side)
         if reason:
-            return Verdict.NONE, reason
-        any_value = overflows and side == "result" and not isinstance(value, Failure)
+            return Vote.NONE, reason
+        any_value = side == "result" and not isinstance(value, Failure) and (open_ or narrowed)
         if not any_value and not _confirms(e, value, bounds):
             if side == "module" and _is_of_result(value, after, tolerance) and builds():
-                return Verdict.NONE, "it makes of the module what the pass does"
-            return Verdict.OTHER, ""
-        if side == "result" and before.differs(value, tolerance) is None:
-            return Verdict.OTHER, ""
-    return Verdict.SAME, ""
+                return Vote.NONE, "it makes of the module what the pass does"
+            return Vote.OTHER, ""
+        if side == "result" and not narrowed and before.differs(value, tolerance) is None:
+            return Vote.OTHER, ""
+    return Vote.SAME, ""
 
 
 def _is_of_result(value: Any, after: Expectation, tolerance: Tolerance | None) -> bool:
@@ -87,9 +90,11 @@ def _is_of_result(value: Any, after: Expectation, tolerance: Tolerance | None) -
 
 def hidden(
     before: Expectation, after: Expectation, tolerance: Tolerance | None
-) -> tuple[Verdict, str]:
-    """The VM's opinion of a module whose result is not defined: is the module, and what does the
-    result give?"""
+) -> tuple[Vote, str]:
+    """The verdict on a module whose result by the pass is undefined, and a note for people.
+
+    SAME means that the VM confirms the module's own value.
+    """
     value, reason = _run(after, "result")
     if not reason:
         same = before.differs(value, tolerance) is None
@@ -97,8 +102,8 @@ def hidden(
     note = f"Compiled code hides it or not, by accident; in the VM: {reason}"
     value, reason = _run(before, "module")
     if reason:
-        return Verdict.NONE, note
-    return (Verdict.SAME if _confirms(before, value, None) else Verdict.OTHER), note
+        return Vote.NONE, note
+    return (Vote.SAME if _confirms(before, value, None) else Vote.OTHER), note
 
 
 def _run(e: Expectation, side: str) -> tuple[Any, str]:
@@ -106,11 +111,13 @@ def _run(e: Expectation, side: str) -> tuple[Any, str]:
     ran = execute(e.mod, [e.plan()], record=e.record)
     if ran is None:
         return None, f"running the {side} takes too long, or it is for another device"
-    if isinstance(ran, Death):
+    if isinstance(ran, ProcessDeath):
         return None, f"the process of the {side} dies ({ran.step}): {ran.error}"
     if isinstance(ran, Failure):
         return None, f"it cannot build the {side} ({ran.error}: {messages.headline(ran.text)})"
     (value,) = ran
+    if isinstance(value, Failure) and e.result is not REFUSED:
+        return None, f"it raises for the {side} ({value.error}: {messages.headline(value.text)})"
     return value, ""
 
 

@@ -1,4 +1,4 @@
-"""The shape of the source: layers, import circles, sizes of folders and files."""
+"""The shape of the source: layers, rooms that stand on one another, import circles."""
 
 from __future__ import annotations
 
@@ -13,31 +13,60 @@ ROOT = Path(__file__).parents[1] / "src" / "relaxfuzz"
 LAYERS = ("compat", "generators", "oracles", "corpus", "fuzz")
 """From the ground up; `corpus` is data with a loader."""
 
-MAX_FILES = 15
-"""Source files in one folder, `__init__.py` not counted."""
-
-MAX_LINES = 500
-
-LARGE_FOLDERS = {
-    "generators/ops": "one file for each family of operators",
-    "fuzz/minimize": "one file for each kind of reduction",
-    "fuzz/cli": "one file for each command",
-    "fuzz/campaign": "one file for each part of a campaign; the features of modules are one",
-    "oracles": "one file for each idea that all oracles share",
-    "oracles/catalogue": "one file for each family of passes",
-    "oracles/values": "one file for each oracle of values, and for what they share",
+ROOMS: Mapping[str, str] = {
+    "compat": "",
+    "generators": """
+        choices near rewrite source stages traits values
+        seeds tensorir
+        module_scope names scope
+        ops
+        corners idioms
+        bindings functions modules prim_funcs families
+    """,
+    "oracles": """
+        dtypes errors graph inspect lines pace arithmetic_passes single_call
+        liveness lowering_gaps silence tensorir text
+        evaluate identity passcall reference rejection
+        contexts contract pass_arguments pipelines violation
+        checkers keys
+        execute explain grades ingredients
+        behaviour acted
+        expected
+        catalogue snippets
+        pass_runs
+        oracle vote
+        structural
+        composition metamorphic
+        values
+        on_device
+        tiers
+        grading
+        check identify
+        consequence
+        exhibit
+    """,
+    "corpus": "found models reading seeds versions knowns grades",
+    "fuzz": """
+        output
+        system
+        process
+        user_input affected
+        jobs
+        findings loading
+        reproducer
+        minimize
+        campaign renewal
+        zygote
+        cluster probe
+        report
+        session
+        property_tests doctor
+        checker nightly pytest_plugin
+        cli
+    """,
 }
-
-LONG_FILES = {
-    "generators/ops/nn.py": "a table: the operators of neural networks",
-    "oracles/catalogue/params.py": "a table: the contracts of passes that change parameters",
-    "corpus/zoo/correct.py": "a table: the correct passes of the zoo",
-    "corpus/zoo/crossing.py": "a table: the faulty passes of one kind",
-    "corpus/zoo/schedules.py": "a table: the faulty schedules of the zoo",
-    "corpus/zoo/structure.py": "a table: the faulty passes of one kind",
-    "corpus/zoo/tensorir.py": "a table: the faulty passes on PrimFuncs of the zoo",
-    "corpus/zoo/values.py": "a table: the faulty passes of one kind",
-}
+"""The rooms of each layer, from the ground up: its folders and the files beside them. A room
+imports rooms before it, of its own layer."""
 
 
 @cache
@@ -52,8 +81,14 @@ def source_files() -> list[Path]:
     return [path for layer in LAYERS for path in sorted((ROOT / layer).rglob("*.py"))]
 
 
-def imports(name: str, path: Path) -> Iterator[str]:
-    """The names that a module imports from the project, wherever the import stands in the file.
+@cache
+def imports(name: str, path: Path) -> tuple[str, ...]:
+    """The names that a module imports from the project, wherever the import stands in the file."""
+    return tuple(_imports(name, path))
+
+
+def _imports(name: str, path: Path) -> Iterator[str]:
+    """The same, one by one.
 
     Those in functions and behind TYPE_CHECKING are among them. `from .a import b` is an import of
     `a.b` if that is a module, else of `a`.
@@ -111,13 +146,17 @@ def reachable(name: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", list(modules()))
-def test_no_import_points_upward(name: str) -> None:
-    layer = LAYERS.index(name.split(".")[0])
-    for target in imports(name, modules()[name]):
-        first = target.split(".")[0]
-        if first in LAYERS:
-            assert LAYERS.index(first) <= layer, f"{name} imports {target}, from a layer above"
+@pytest.mark.parametrize("layer", LAYERS)
+def test_no_import_points_to_a_higher_layer(layer: str) -> None:
+    higher = LAYERS[LAYERS.index(layer) + 1 :]
+    wrong = [
+        f"{name} imports {target}"
+        for name, path in modules().items()
+        if name.split(".")[0] == layer
+        for target in imports(name, path)
+        if target.split(".")[0] in higher
+    ]
+    assert not wrong
 
 
 def test_there_are_no_import_circles() -> None:
@@ -125,28 +164,28 @@ def test_there_are_no_import_circles() -> None:
     assert not described, f"modules that import each other: {described}"
 
 
-def test_no_folder_holds_too_many_files() -> None:
-    counts: dict[str, int] = {}
-    for path in source_files():
-        folder = path.parent.relative_to(ROOT).as_posix()
-        # `found` and `seeds` hold reproducers, which are data.
-        if path.name != "__init__.py" and not folder.startswith(("corpus/found", "corpus/seeds")):
-            counts[folder] = counts.get(folder, 0) + 1
-    large = {folder for folder, count in counts.items() if count > MAX_FILES}
-    check_exceptions(large, LARGE_FOLDERS, f"more than {MAX_FILES} files")
+def room_of(name: str) -> str | None:
+    """The room of a module of the ladder; None of a layer's own `__init__`, and of `compat`."""
+    layer, _, rest = name.partition(".")
+    return rest.partition(".")[0] or None if ROOMS.get(layer) else None
 
 
-def test_no_file_is_too_long() -> None:
-    long = {
-        path.relative_to(ROOT).as_posix()
-        for path in source_files()
-        if len(path.read_text().splitlines()) > MAX_LINES
-        and not path.is_relative_to(ROOT / "corpus" / "found")
-    }
-    check_exceptions(long, LONG_FILES, f"more than {MAX_LINES} lines")
+@pytest.mark.parametrize("layer", [layer for layer, rooms in ROOMS.items() if rooms])
+def test_each_room_has_its_place(layer: str) -> None:
+    there = {room_of(name) for name in modules() if name.startswith(f"{layer}.")}
+    rooms = ROOMS[layer].split()
+    assert sorted(rooms) == sorted(filter(None, there)), "ROOMS lists each room once"
 
 
-def check_exceptions(found: set[str], allowed: Mapping[str, str], what: str) -> None:
-    assert not found - allowed.keys(), f"{what}: {sorted(found - allowed.keys())}"
-    gone = sorted(allowed.keys() - found)
-    assert not gone, f"no longer {what}, take them out of the lists in this file: {gone}"
+@pytest.mark.parametrize("layer", [layer for layer, rooms in ROOMS.items() if rooms])
+def test_no_import_points_to_a_higher_room(layer: str) -> None:
+    order = [None, *ROOMS[layer].split()]  # None: the layer's own `__init__`
+    wrong = [
+        f"{name} imports {target}"
+        for name, path in modules().items()
+        if name.split(".")[0] == layer and room_of(name) is not None
+        for target in imports(name, path)
+        if target.split(".")[0] == layer and target in modules()
+        if order.index(room_of(target)) > order.index(room_of(name))
+    ]
+    assert not wrong

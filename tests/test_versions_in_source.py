@@ -24,8 +24,7 @@ COMPAT = ROOT / "src/relaxfuzz/compat"
 ROOTS = ("tvm", "tvm_ffi")
 
 STANDALONE = {
-    "oracles/text/outside.py": "its text stands in reproducers, which import TVM only",
-    "oracles/arithmetic/passes.py": "its text stands in reproducers, which import TVM only",
+    "oracles/arithmetic_passes.py": "its text stands in reproducers, which import TVM only",
 }
 """Files that may not use compat, and why."""
 

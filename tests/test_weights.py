@@ -13,7 +13,7 @@ from tvm import relax
 
 from relaxfuzz.compat import weights
 from relaxfuzz.compat.serialization import load_json, save_json
-from relaxfuzz.fuzz.user_input.read_module import BadModule, inspect
+from relaxfuzz.fuzz.loading.read_module import BadModule, inspect
 
 DTYPES = ("float32", "float16", "int64", "uint8")
 
@@ -98,3 +98,14 @@ def test_files_that_nobody_needs_are_removed(folder: Path, arrays: list[np.ndarr
         assert name.read_bytes() == arrays[0].tobytes()
         weights.sweep(folder, [])
     assert not folder.exists()
+
+
+def test_the_hash_tells_constants_that_are_files_apart(
+    folder: Path, arrays: list[np.ndarray]
+) -> None:
+    one, other = arrays[0], arrays[0][::-1].copy()
+    with weights.kept_in(folder):
+        mods = [load_json(save_json(model(*each))) for each in ([one, other], [other, one])]
+        again = load_json(save_json(mods[0]))
+    assert weights.content(mods[0]) == weights.content(again) != weights.content(mods[1])
+    assert weights.content(model(one, other)) != weights.content(model(other, one))

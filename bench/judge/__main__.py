@@ -1,8 +1,8 @@
 """`make bench-judge`: the share of planted faults that the oracles report.
 
-Results of correct passes are altered by one mutation each, and the oracles are asked as if the pass
-had given them. Printed is the share that is reported, by kind of mutation and by family of modules,
-and the rules that kept quiet about the rest.
+One mutation alters the result of a correct pass, and the oracles check it as if the pass had given
+it. The output has the share that is reported, by kind of mutation and by family of modules, and the
+rules that kept quiet about the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from relaxfuzz.fuzz.process import worker
+from relaxfuzz.fuzz import zygote
 from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 from .measure import FAMILIES, MUTATIONS, Fault, faults
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for the faults that are not reported")
     parser.add_argument("--json", action="store_true", help="one JSON object for each fault")
     options = parser.parse_args()
-    worker.warm_up()
+    zygote.warm_up()
     if options.modules is not None:
         real_modules(options.modules)
     kinds = {kind: MUTATIONS[kind] for kind in options.kind}

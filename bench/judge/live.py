@@ -1,4 +1,4 @@
-"""Parts of a module in which a fault can be seen: elsewhere it is equal by construction."""
+"""Parts of a module in which a fault is visible: elsewhere the module is equal by construction."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tvm import relax, tirx
 from tvm.ir import Op
 
 from relaxfuzz.generators.rewrite.nodes import reachable, references, used_vars
-from relaxfuzz.generators.rewrite.scopes import Site, sites_of
+from relaxfuzz.generators.rewrite.scopes import BindingSite, sites_of
 from relaxfuzz.oracles.inspect import entries
 
 
 def live(mod: tvm.IRModule) -> Iterator[tuple[str, tvm.ir.BaseFunc]]:
-    """The functions that can be called from outside, and those that these may call."""
+    """The functions that can be called from outside, and all functions that these may call."""
     functions = {str(gvar.name_hint): func for gvar, func in mod.functions_items()}
     calls = {name: references(func) for name, func in functions.items()}
     reached = reachable(calls, [str(gvar.name_hint) for gvar, _ in entries(mod)])
@@ -32,7 +32,7 @@ def live_kernels(mod: tvm.IRModule) -> Iterator[tuple[str, tirx.PrimFunc]]:
     return ((name, func) for name, func in live(mod) if isinstance(func, tirx.PrimFunc))
 
 
-def live_sites(func: relax.Function) -> Iterator[Site]:
+def live_sites(func: relax.Function) -> Iterator[BindingSite]:
     """The bindings that the result depends on, or that may have an effect."""
     sites = sites_of(func)
     values = {site.key: site.binding.value for site in sites}
@@ -48,12 +48,12 @@ def live_sites(func: relax.Function) -> Iterator[Site]:
 
 
 def _may_refuse(binding: Any) -> bool:
-    """A cast, which checks its value whether or not anything uses it."""
+    """True for a cast, which checks its value even if nothing uses it."""
     return isinstance(binding, relax.MatchCast)
 
 
 def is_impure(binding: Any) -> bool:
-    """A call that may do something besides giving a value."""
+    """True for a call that may have effects besides its value."""
     value = binding.value
     if isinstance(binding, relax.MatchCast):
         return False
@@ -66,7 +66,7 @@ def is_impure(binding: Any) -> bool:
 
 
 def _is_builtin(call: relax.Call) -> bool:
-    """It checks and copies what the caller gives, or manages memory, as the compiler likes."""
+    """True for calls that the compiler may add: checks and copies of arguments, uses of memory."""
     name = str(getattr(call.op, "name", ""))
     called = call.args[0] if name == "relax.call_packed" else call.op
     if str(getattr(called, "global_symbol", "")).startswith("vm.builtin"):

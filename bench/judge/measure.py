@@ -1,4 +1,4 @@
-"""Plant faults in forks, ask the oracles, and note what they say."""
+"""Plant faults in forks, ask the oracles, and record their answers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ MUTATIONS = by_kind([*relax_values.MUTATIONS, *relax_structure.MUTATIONS, *tenso
 FAMILIES = ("relax", REAL, "tensorir", "dlight")
 
 PASSES = 3
-"""Results of one module that are altered."""
+"""The number of results of one module to alter."""
 
 FAULTS = 6
-"""Faults that are planted in one result, each by itself."""
+"""The number of faults to plant in one result, each by itself."""
 
 SECONDS = 90
-"""After which a fault that the oracles are asked about is given up; that counts as a death."""
+"""The limit for the oracles' answers on one fault; exceeding it counts as a death."""
 
 DIED = "died"
 
@@ -44,7 +44,7 @@ FAILED = "the harness failed"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One planted fault, and what became of it."""
+    """One planted fault, and its fate."""
 
     family: str
     index: int
@@ -53,23 +53,23 @@ class Fault:
     usual: tuple[str, ...] = ()
     """The oracles that report it in the usual check."""
     thorough: tuple[str, ...] = ()
-    """Those that do with all kinds of arguments; not asked where the usual ones report it."""
+    """The oracles that do with all kinds of arguments; not asked if the usual ones report it."""
     truth: str = ""
-    """The change that a silent one makes; see `truth`."""
+    """The change that a silent fault makes; see `truth`."""
     rule: str = ""
-    """Why the oracles keep quiet with all kinds of arguments."""
+    """The rule by which the oracles keep quiet with all kinds of arguments."""
     seconds: float = 0.0
     folder: str = ""
     titles: tuple[str, ...] = field(default=())
 
     @property
     def reported(self) -> bool:
-        """With all kinds of arguments."""
+        """True if an oracle reports it, with all kinds of arguments."""
         return bool(self.usual or self.thorough)
 
     @property
     def is_equal(self) -> bool:
-        """Nobody reports it, and nothing differs."""
+        """True if no oracle reports it and nothing differs."""
         return not self.reported and self.truth == EQUAL
 
 
@@ -84,11 +84,11 @@ def faults(
 ) -> Iterator[Fault]:
     """The faults of one family, module after module, until the budget of seconds is spent.
 
-    Rare kinds come first: those that have been planted least so far.
+    Rare kinds come first: the kinds that have been planted least so far.
 
     Args:
-        keep: the folder for silent ones.
-        first: number of the first module.
+        keep: the folder for silent faults.
+        first: the number of the first module.
     """
     planted_so_far: Counter[str] = Counter()
     end = time.monotonic() + budget
@@ -110,7 +110,7 @@ def _order(kinds: Mapping[str, Mutation], done: Counter[str], random: Random) ->
 
 
 def _ended(reported: list[Any]) -> Iterator[Fault]:
-    """The faults with what is known of them; the last may have killed the process."""
+    """The faults with the known facts; the last may have killed the process."""
     known: dict[int, Fault] = {}
     for number, fields in reported:
         known[number] = Fault(**fields)
@@ -143,13 +143,13 @@ def _plant(
             report((number, asdict(fault)))
             try:
                 made = judged(fault, sample, altered, keep)
-            except Exception as error:  # a fault of the harness is no report
+            except Exception as error:  # a fault of the harness is not a report
                 made = replace(fault, truth=FAILED, rule=f"{FAILED}: {type(error).__name__}")
             report((number, asdict(made)))
 
 
 def judged(fault: Fault, sample: Sample, altered: tvm.IRModule, keep: Path | None = None) -> Fault:
-    """The fault with what the oracles say."""
+    """The fault with the answers of the oracles."""
     call = planted(sample.call, sample.mod, altered)
     began = time.monotonic()
     said = usual(call, sample.mod)

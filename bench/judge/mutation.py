@@ -1,4 +1,4 @@
-"""The record of one kind of mutation, and how one mutant of a module is drawn."""
+"""The record of one kind of mutation, and the choice of one mutant of a module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tvm
 from relaxfuzz.oracles.pass_runs import digest
 
 Mutant: TypeAlias = Callable[[], tvm.IRModule | None]
-"""Makes the altered module; None, or an exception, where types do not allow it."""
+"""Makes the altered module; None, or an exception, if types do not allow it."""
 
 
 class Changes(enum.StrEnum):
@@ -34,18 +34,18 @@ class Mutation:
     kind: str
     changes: Changes
     mutants: Callable[[tvm.IRModule], Iterator[Mutant]]
-    """One for each place in the module and each way to alter it."""
+    """The mutants: one for each place in the module and each way to alter it."""
 
 
 TRIES = 12
-"""Places that are tried until one gives another module."""
+"""The most places to try until one gives another module."""
 
 LISTED = 4000
-"""Places that are listed at most: a whole model has tens of thousands."""
+"""The most places to list: a whole model has tens of thousands."""
 
 
 def drawn(mutation: Mutation, mod: tvm.IRModule, random: Random) -> tvm.IRModule | None:
-    """One mutant of the module; None where the mutation has no place in it."""
+    """One mutant of the module; None if the mutation has no place in it."""
     places: list[Mutant] = []
     with contextlib.suppress(StopIteration):
         found = mutation.mutants(mod)
@@ -68,7 +68,7 @@ def _made(mutant: Mutant) -> tvm.IRModule | None:
 
 
 def by_kind(mutations: Sequence[Mutation]) -> dict[str, Mutation]:
-    """The mutations by their kinds, each of which is one."""
+    """The mutations by kind; no two have the same kind."""
     named = {each.kind: each for each in mutations}
     assert len(named) == len(mutations), "two mutations bear the same name"
     return named

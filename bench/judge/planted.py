@@ -1,4 +1,4 @@
-"""A pass of TVM whose result on one module is altered, and what the oracles say of it."""
+"""A pass of TVM whose result on one module is altered, and the answers of the oracles."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from typing import Any
 
 import tvm
 
-from relaxfuzz.fuzz.process.jobs import Check, violations_of
+from relaxfuzz.fuzz.jobs.jobs import Check, violations_of
 from relaxfuzz.fuzz.process.journal import Journal
+from relaxfuzz.oracles.check import OF_PIPELINES
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence.log import Answer, answers
 from relaxfuzz.oracles.structural import idempotence
-from relaxfuzz.oracles.tiers import ORACLES
+from relaxfuzz.oracles.tiers import ORACLES, USUAL
 
 
 @dataclass(frozen=True, slots=True)
 class Planted(PassCall):
-    """The call of a pass that gives a certain module for another one.
+    """The call of a pass that returns a certain module for another one.
 
     It keeps the text of the original call, and with it the contract. A second run leaves the
-    altered result as it is, and any other module gets what the original gives.
+    altered result unchanged, and any other module gets the original's result.
     """
 
     given: tvm.IRModule | None = None
     result: tvm.IRModule | None = None
 
     def build(self) -> tvm.transform.Pass:
-        """The original pass but for the one module."""
+        """The original pass, except on the one module."""
         original: Any = PassCall.build(self)
         given, result = digest(self.given), digest(self.result)
 
@@ -55,13 +56,10 @@ BY_ACCIDENT = frozenset({idempotence.ORACLE.name})
 THOROUGH = tuple(
     name
     for name, oracle in ORACLES.items()
-    if oracle.tier != 2
-    and not oracle.of_pipelines
-    and not oracle.on_request
-    and name not in BY_ACCIDENT
+    if oracle.tier != 2 and name in USUAL and name not in OF_PIPELINES and name not in BY_ACCIDENT
 )
 """The oracles of single results: twins of a module get the original's result, so that metamorphic
-oracles would see any fault, whatever it is."""
+oracles would see any fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class Said:
     """The answer of a check to a planted result."""
 
     oracles: tuple[str, ...]
-    """Those that report it."""
+    """The oracles that report it."""
     titles: tuple[str, ...]
     answers: dict[str, Answer]
 

@@ -34,7 +34,7 @@ Mutants = Iterator[Mutant]
 
 
 def with_function(mod: tvm.IRModule, name: str, func: Any) -> tvm.IRModule:
-    """The module with another function of this name, and of the type that it has."""
+    """The module with another function of this name, under the type of the new function."""
     old = mod.get_global_var(name)
     new = old if equal_types(old.ty, func.ty) else global_var(name, func.ty)
     functions = {
@@ -49,7 +49,7 @@ def with_function(mod: tvm.IRModule, name: str, func: Any) -> tvm.IRModule:
 # Blocks
 
 Blocks = Callable[[list[Any], set[int]], Iterator[list[Any]]]
-"""Other lists of bindings in place of those of a block, given with the live variables."""
+"""Yields replacements of the bindings of a block, given with the live variables."""
 
 
 def of_blocks(forms: Blocks) -> Callable[[tvm.IRModule], Mutants]:
@@ -76,7 +76,7 @@ def _with_block(mod: tvm.IRModule, name: str, block: Any, bindings: list[Any]) -
 
 
 def lost_effect(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
-    """Without a call that has an effect, and whose value nothing of the block uses."""
+    """Drop a call that has an effect and whose value nothing in the block uses."""
     for place, binding in enumerate(bindings):
         rest = [*bindings[:place], *bindings[place + 1 :]]
         unused = hash(binding.var) not in used_vars(rest)
@@ -85,7 +85,7 @@ def lost_effect(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
 
 
 def twice(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
-    """The effect of a call comes twice."""
+    """Repeat the effect of a call."""
     for place, binding in enumerate(bindings):
         if is_impure(binding):
             var = relax.Var("again", binding.var.ty)
@@ -94,7 +94,7 @@ def twice(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
 
 
 def reordered(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
-    """An effect comes before an earlier one."""
+    """Move an effect before an earlier one."""
     places = [i for i, b in enumerate(bindings) if is_impure(b)]
     for first, second in itertools.pairwise(places):
         between = {hash(each.var) for each in bindings[first:second]}
@@ -104,14 +104,14 @@ def reordered(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
 
 
 def used_before(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
-    """A binding stands before the one whose variable it uses."""
+    """Move a binding before the one whose variable it uses."""
     for place, (first, second) in enumerate(itertools.pairwise(bindings)):
         if hash(first.var) in used_vars([second.value]):
             yield [*bindings[:place], second, first, *bindings[place + 2 :]]
 
 
 def lost_binding(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
-    """A variable that later bindings use is not defined any more."""
+    """Drop the definition of a variable that later bindings use."""
     for place, binding in enumerate(bindings):
         if hash(binding.var) in used_vars(bindings[place + 1 :]):
             yield [*bindings[:place], *bindings[place + 1 :]]
@@ -121,7 +121,7 @@ def lost_binding(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
 
 
 def narrowed(bindings: list[Any], shown: set[int]) -> Iterator[list[Any]]:
-    """A value is computed in a shorter type and cast back."""
+    """Compute a value in a shorter type and cast it back."""
     for place, binding in enumerate(bindings):
         ty = binding.var.ty
         shorter = NARROWER.get(str(getattr(ty, "dtype", "")))
@@ -136,7 +136,7 @@ def narrowed(bindings: list[Any], shown: set[int]) -> Iterator[list[Any]]:
 
 
 def is_cast(call: relax.Call) -> bool:
-    """A cast, which loses nothing if its operand is as short."""
+    """True for a cast, which loses nothing if its operand is as short."""
     return str(call.op.name) == "relax.astype"
 
 
@@ -164,7 +164,7 @@ def _in_shorter(binding: Any, dtype: str) -> list[Any] | None:
     try:
         short = bound(relax.Call(call.op, args, call.attrs, call.ty_args), "result")
         back = relax.BlockBuilder().normalize(relax.op.astype(short, str(ty.dtype)))
-    except Exception:  # the operator does not take the type
+    except Exception:  # the operator does not accept the type
         return None
     if not made or not equal_types(back.ty, ty):
         return None
@@ -175,7 +175,7 @@ def _in_shorter(binding: Any, dtype: str) -> list[Any] | None:
 
 
 def of_functions(forms: Callable[[Any], Iterator[Any]]) -> Callable[[tvm.IRModule], Mutants]:
-    """Mutants in which one Relax function is another one."""
+    """Mutants in which one Relax function is replaced."""
 
     def mutants(mod: tvm.IRModule) -> Mutants:
         for name, func in live_relax(mod):
@@ -191,7 +191,7 @@ def other_purity(func: Any) -> Iterator[Any]:
 
 
 def swapped_params(func: Any) -> Iterator[Any]:
-    """Two parameters of one type exchanged."""
+    """Exchange two parameters of one type."""
     params = list(func.params)
     for place, (a, b) in enumerate(itertools.pairwise(params)):
         if equal_types(a.ty, b.ty) and {hash(a), hash(b)} & used_vars([func.body]):
@@ -199,14 +199,14 @@ def swapped_params(func: Any) -> Iterator[Any]:
 
 
 def lost_param(func: Any) -> Iterator[Any]:
-    """Without a parameter that it does not use."""
+    """Drop a parameter that the function does not use."""
     for place, param in enumerate(func.params):
         if hash(param) not in used_vars([func.body, func.ret_ty]):
             yield with_parts(func, params=[*func.params[:place], *func.params[place + 1 :]])
 
 
 def vaguer_result(func: Any) -> Iterator[Any]:
-    """Less is known of the type of the result."""
+    """Make the type of the result less complete."""
     ty = func.ret_ty
     if isinstance(ty, relax.TensorType) and ty.shape is not None:
         yield _giving(func, relax.TensorType(dtype=ty.dtype, ndim=ty.ndim))
@@ -215,13 +215,13 @@ def vaguer_result(func: Any) -> Iterator[Any]:
 
 
 def _giving(func: relax.Function, ty: relax.Type) -> relax.Function:
-    """With this type of the result, where the constructor would take that of the body."""
+    """The function with this result type; the constructor would take the type of the body."""
     whole = relax.FuncType([param.ty for param in func.params], ty, func.is_pure)
     return ir.with_fields(func, ret_ty=ty, ty=whole)
 
 
 def other_result_type(func: Any) -> Iterator[Any]:
-    """The result is said to have another dtype, or another dimension."""
+    """Declare another dtype or another dimension of the result."""
     ty = func.ret_ty
     if isinstance(ty, relax.TensorType) and ty.dtype is not None:
         other = "float32" if str(ty.dtype) != "float32" else "int32"
@@ -235,7 +235,7 @@ def other_result_type(func: Any) -> Iterator[Any]:
 
 
 def lost_function_attribute(mod: tvm.IRModule) -> Mutants:
-    """Without an attribute of a Relax function, but for its symbol."""
+    """Drop an attribute of a Relax function other than its symbol."""
     for name, func in live_relax(mod):
         for key in dict(func.attrs or {}):
             if str(key) != "global_symbol":
@@ -244,7 +244,7 @@ def lost_function_attribute(mod: tvm.IRModule) -> Mutants:
 
 
 def lost_module_attribute(mod: tvm.IRModule) -> Mutants:
-    """Without an attribute of the module."""
+    """Drop an attribute of the module."""
     for key in dict(mod.attrs or {}):
         rest = {str(k): v for k, v in dict(mod.attrs).items() if k != key}
         attrs = tvm.ir.make_node("ir.DictAttrs", **rest)
@@ -253,14 +253,14 @@ def lost_module_attribute(mod: tvm.IRModule) -> Mutants:
 
 
 def lost_function(mod: tvm.IRModule) -> Mutants:
-    """Without a function."""
+    """Drop a function."""
     for name, _ in live(mod):
         rest = {g: f for g, f in mod.functions_items() if str(g.name_hint) != name}
         yield functools.partial(with_functions, mod, rest)
 
 
 def renamed_function(mod: tvm.IRModule) -> Mutants:
-    """A public function has another name."""
+    """Give a public function another name."""
     for name, func in live_relax(mod):
         if is_public(func):
             yield functools.partial(_renamed, mod, mod.get_global_var(name))
@@ -279,7 +279,7 @@ def _renamed(mod: tvm.IRModule, gvar: Any) -> tvm.IRModule:
 
 
 def other_callee(mod: tvm.IRModule) -> Mutants:
-    """Another function of the same type is called."""
+    """Call another function of the same type."""
     for name, func in live_relax(mod):
         for callee in sorted(references(func)):
             old = mod.get_global_var(callee)
@@ -294,7 +294,7 @@ def other_callee(mod: tvm.IRModule) -> Mutants:
 
 
 def lost_vdevice(mod: tvm.IRModule) -> Mutants:
-    """A value that was on a virtual device is on none."""
+    """Take a value off its virtual device."""
     for name, func in live_relax(mod):
         for site in live_sites(func):
             value = site.binding.value
@@ -321,7 +321,7 @@ def _nowhere(ty: Any) -> Any:
 
 
 def swapped_outputs(mod: tvm.IRModule) -> Mutants:
-    """Two fields of the tuple that a function gives are exchanged."""
+    """Exchange two fields of the tuple that a function returns."""
     for name, func in live_relax(mod):
         result = func.body.body
         for fields in _swaps(result):

@@ -1,4 +1,4 @@
-"""Mutations of values that Relax functions compute; every type stays as it is."""
+"""Mutations of values that Relax functions compute; all types stay unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .live import live_relax, live_sites
 from .mutation import Changes, Mutant, Mutation
 
 Forms = Callable[[Any], Iterator[Any]]
-"""Other expressions in place of one."""
+"""Yields replacements of an expression."""
 
 
 def of_values(forms: Forms) -> Callable[[tvm.IRModule], Iterator[Mutant]]:
@@ -40,7 +40,7 @@ def of_values(forms: Forms) -> Callable[[tvm.IRModule], Iterator[Mutant]]:
 
 
 def with_value(mod: tvm.IRModule, name: str, binding: Any, new: Any) -> tvm.IRModule | None:
-    """The module with another value of a binding; None where it is of another type."""
+    """The module with another value of a binding; None if its type differs."""
     made = relax.BlockBuilder().normalize(new) if isinstance(new, relax.Call) else new
     if not equal_types(made.ty, binding.value.ty):
         return None
@@ -53,7 +53,7 @@ def with_args(call: relax.Call, args: Sequence[Any]) -> relax.Call:
 
 
 def _pairs(items: Sequence[Any]) -> Iterator[list[Any]]:
-    """The items with two of one type exchanged, which are not the same."""
+    """The items with two different ones of one type exchanged."""
     for i, a in enumerate(items):
         for j in range(i + 1, len(items)):
             b = items[j]
@@ -66,7 +66,7 @@ def _is_call(value: Any) -> bool:
 
 
 def swapped_operands(value: Any) -> Iterator[Any]:
-    """Two operands of one type, or two fields of an operand that is a tuple."""
+    """Exchange two operands of one type, or two fields of an operand that is a tuple."""
     if not _is_call(value) or commutes(value):
         return
     for args in _pairs(list(value.args)):
@@ -88,7 +88,7 @@ def other_operator(value: Any) -> Iterator[Any]:
     if not _is_call(value) or not isinstance(value.op, Op):
         return
     if len(value.args) == 2 and value.args[0].same_as(value.args[1]):
-        return  # the larger of two that are one is the smaller
+        return  # if both operands are one value, its maximum is its minimum
     own = str(value.op.name).removeprefix("relax.")
     for names in edits._groups().values():
         for name in names if own in names else ():
@@ -135,7 +135,7 @@ def _others(value: Any) -> Iterator[Any]:
 
 
 def off_by_one(value: Any) -> Iterator[Any]:
-    """A number among the operands, as of a slice or a size, one more or less."""
+    """Increase or decrease a number among the operands, such as a bound of a slice or a size."""
     if not _is_call(value):
         return
     for place, arg in enumerate(value.args):
@@ -180,7 +180,7 @@ def _other_elements(const: Any) -> Iterator[Any]:
 
 
 def no_guard(value: Any) -> Iterator[Any]:
-    """Always the same branch of an If, or side of a `where`."""
+    """Always take the same branch of an If, or side of a `where`."""
     if isinstance(value, relax.If):
         for side in (True, False):
             cond = relax.const(side, "bool")
@@ -192,7 +192,7 @@ def no_guard(value: Any) -> Iterator[Any]:
 
 
 def dropped(value: Any) -> Iterator[Any]:
-    """An operand instead of what is computed of it."""
+    """An operand instead of the value computed from it."""
     if _is_call(value) and isinstance(value.op, Op):
         yield from (arg for arg in value.args if isinstance(arg, relax.Var))
 
@@ -207,7 +207,7 @@ def other_field(value: Any) -> Iterator[Any]:
 
 
 def swapped_fields(value: Any) -> Iterator[Any]:
-    """Two fields of a tuple exchanged."""
+    """Exchange two fields of a tuple."""
     if isinstance(value, relax.Tuple):
         yield from map(relax.Tuple, _pairs(list(value.fields)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +12,15 @@ from random import Random
 import tvm
 
 from relaxfuzz.compat.serialization import load_json
-from relaxfuzz.fuzz.campaign.draw import NoExample, example
+from relaxfuzz.fuzz.jobs.draw import NoExample, example
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.families import FAMILIES
 from relaxfuzz.generators.stages import Stage, step, steps, usable
 from relaxfuzz.oracles.catalogue import of_family
+from relaxfuzz.oracles.checkers import flaw, input_flaw
 from relaxfuzz.oracles.pass_runs import digest
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.structural.checkers import flaw, input_flaw
 
-from ..mutants import read
 from .planted import usual
 
 REAL = "real"
@@ -40,6 +40,20 @@ class Sample:
     result: tvm.IRModule
 
 
+def read(path: Path) -> Iterator[tuple[str, str]]:
+    """The names and texts of the JSON files in an archive or a folder, or of one file."""
+    if path.is_dir():
+        yield from ((each.name, each.read_text()) for each in sorted(path.glob("**/*.json")))
+    elif path.suffix == ".json":
+        yield path.name, path.read_text()
+    else:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                file = archive.extractfile(member) if member.name.endswith(".json") else None
+                if file is not None:
+                    yield Path(member.name).name, file.read().decode()
+
+
 @functools.cache
 def real_modules(archive: Path) -> list[tuple[str, str]]:
     """The names and texts of modules of an archive that are not too large."""
@@ -51,9 +65,9 @@ def real_modules(archive: Path) -> list[tuple[str, str]]:
 def samples(
     family: str, seed: int, index: int, most: int, archive: Path | None = None
 ) -> Iterator[Sample]:
-    """Results of some passes on one module, at a stage at which they meet it.
+    """Results of some passes on one module, at a stage at which they run.
 
-    Only a pass that changes the module counts, and of which `relaxfuzz check` reports nothing.
+    Only passes that change the module, and for which `relaxfuzz check` reports nothing, count.
     """
     random = Random(f"{family} {seed} {index}")
     mod = _module(family, seed, index, archive)
@@ -83,7 +97,7 @@ def _module(family: str, seed: int, index: int, archive: Path | None) -> tvm.IRM
         texts = real_modules(archive)
         try:
             return load_json(texts[index % len(texts)][1])
-        except Exception:  # of another version of TVM
+        except Exception:  # a module of another version of TVM
             return None
     try:
         return example(FAMILIES[family].modules(), seed, index)

@@ -17,7 +17,7 @@ ASKED = {
     Changes.ATTRIBUTE: ("attributes",),
     Changes.EFFECT: ("effects", *VALUES),
 }
-"""The oracles that are to see such a change; `VALUES` see all others."""
+"""The oracles that are to see a change of each kind; `VALUES` see all others."""
 
 NO_RULE = "no rule: compared, and found the same"
 NOT_ASKED = "no oracle is asked"
@@ -26,7 +26,7 @@ NOT_ASKED = "no oracle is asked"
 def rule(changed: str, said: Said) -> str:
     """The name of the rule by which the oracle that is to see the change keeps quiet about it.
 
-    A rule that has kept a report back comes first, then one that has left something out.
+    A rule that has suppressed a report comes first, then one that has omitted a comparison.
     """
     names = ASKED.get(Changes(changed), VALUES) if changed in set(Changes) else VALUES
     answers = [said.answers[name] for name in names if name in said.answers]

@@ -29,7 +29,7 @@ def show(faults: Sequence[Fault], console: Console) -> None:
 def _shares(
     title: str, faults: Sequence[Fault], of: Callable[[Fault], str], order: object
 ) -> Table:
-    """The shares that are reported; what is equal does not count."""
+    """The shares that are reported; faults that change nothing do not count."""
     table = Table(title, "faults", "all arguments", "check", "equal", box=None)
     for name in order:  # type: ignore[attr-defined]
         mine = [f for f in faults if of(f) == name]

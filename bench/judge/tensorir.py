@@ -14,15 +14,14 @@ from tvm.ir import Op
 from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize import kernels_tree as tree
 from relaxfuzz.generators.rewrite.nodes import rebuilt, used_vars
-from relaxfuzz.oracles.inspect import is_bound_to_threads, nodes
-from relaxfuzz.oracles.tensorir.packed_api import is_packed
+from relaxfuzz.oracles.inspect import attr, is_bound_to_threads, nodes
 
 from .live import live_kernels
 from .mutation import Changes, Mutant, Mutation
 from .relax_structure import with_function
 
 Forms = Callable[[Any, Any], Iterator[Any]]
-"""Other nodes in place of one, given with its parent; None takes a statement away."""
+"""Yields replacements of a node, given with its parent; None removes a statement."""
 
 
 def anywhere(func: tirx.PrimFunc) -> bool:
@@ -31,24 +30,24 @@ def anywhere(func: tirx.PrimFunc) -> bool:
 
 
 def on_cpu(func: tirx.PrimFunc) -> bool:
-    """No thread of a device runs it: there, code generation makes parallel loops serial."""
+    """True if no thread of a device runs it: code for devices has serial loops only."""
     return not is_bound_to_threads(func) and not any(
-        str(attr.attr_key) == "thread_extent" for attr in nodes(func, ir.AttrStmt)
+        str(stmt.attr_key) == "thread_extent" for stmt in nodes(func, ir.AttrStmt)
     )
 
 
 def unpacked(func: tirx.PrimFunc) -> bool:
-    """It does not unpack its arguments itself: assertions on these hold for all that are given."""
-    return not is_packed(func)
+    """True if it does not unpack its own arguments: assertions on these hold for all given ones."""
+    return bool(attr(func, "calling_conv") != 1)
 
 
 def of_nodes(
     forms: Forms, where: Callable[[tirx.PrimFunc], bool] = anywhere
 ) -> Callable[[tvm.IRModule], Iterator[Mutant]]:
-    """Mutants in which one node of one PrimFunc is another one.
+    """Mutants in which one node of one PrimFunc is replaced.
 
     Args:
-        where: only in these PrimFuncs.
+        where: the predicate for PrimFuncs to mutate.
     """
 
     def mutants(mod: tvm.IRModule) -> Iterator[Mutant]:
@@ -86,7 +85,7 @@ OTHER: Mapping[type, tuple[type, ...]] = {
     ir.And: (ir.Or,),
     ir.Or: (ir.And,),
 }
-"""Operators of the same operands and result."""
+"""Replacements of operators, with the same types of operands and result."""
 
 ORDERED = (
     *(ir.Sub, ir.Div, ir.Mod, ir.FloorDiv, ir.FloorMod),
@@ -96,7 +95,7 @@ ORDERED = (
 
 
 def _region(parent: Any) -> bool:
-    """A number of a call that describes an access, which nothing computes with."""
+    """True for the parent of numbers that describe an access, which nothing computes with."""
     return isinstance(parent, tvm.ir.Call) and isinstance(parent.op, Op) and not _computes(parent)
 
 
@@ -111,7 +110,7 @@ def other_operator(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def swapped_operands(node: Any, parent: Any) -> Iterator[Any]:
-    """The operands exchanged."""
+    """Exchange the operands."""
     if isinstance(node, ORDERED):
         yield type(node)(node.b, node.a)
     if isinstance(node, ir.Select):
@@ -119,7 +118,7 @@ def swapped_operands(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def other_number(node: Any, parent: Any) -> Iterator[Any]:
-    """A constant of the computation that is one more."""
+    """Increase a constant of the computation by one."""
     if isinstance(parent, (ir.For, ir.TensorLoad, ir.SBlockRealize, ir.AttrStmt)) or _region(
         parent
     ):
@@ -135,7 +134,7 @@ def other_number(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def other_bound(node: Any, parent: Any) -> Iterator[Any]:
-    """A loop that begins or ends one iteration earlier or later."""
+    """Begin or end a loop one iteration earlier or later."""
     if isinstance(node, ir.For) and node.kind != ir.ForKind.THREAD_BINDING:
         for step in (1, -1):
             yield tree.with_loop(node, extent=node.extent + step)
@@ -143,7 +142,7 @@ def other_bound(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def other_index(node: Any, parent: Any) -> Iterator[Any]:
-    """An element next to the one that is read or written, or another place of a block."""
+    """Access an element next to the one that is read or written, or another place of a block."""
     match node:
         case ir.TensorLoad():
             for indices in _nearby(node.indices):
@@ -167,7 +166,7 @@ NARROWER = {"float64": "float32", "float32": "float16", "int64": "int32", "int32
 
 
 def narrowed(node: Any, parent: Any) -> Iterator[Any]:
-    """A value that is stored goes through a shorter type."""
+    """Cast a stored value to a shorter type and back."""
     if isinstance(node, ir.BufferStore):
         dtype = tree.dtype(node.value)
         shorter = NARROWER.get(str(dtype))
@@ -176,7 +175,7 @@ def narrowed(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def no_guard(node: Any, parent: Any) -> Iterator[Any]:
-    """Without a condition."""
+    """Drop a condition."""
     match node:
         case ir.IfThenElse():
             yield node.then_case
@@ -189,7 +188,7 @@ def no_guard(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def other_init(node: Any, parent: Any) -> Iterator[Any]:
-    """A reduction that begins with another value, or with none."""
+    """Begin a reduction with another value, or with none."""
     if isinstance(node, ir.SBlock) and node.init is not None:
         yield tree.with_block(node, init=None)
         if isinstance(node.init, ir.BufferStore) and tree.dtype(node.init.value) != "bool":
@@ -198,13 +197,13 @@ def other_init(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def no_store(node: Any, parent: Any) -> Iterator[Any]:
-    """Without a store."""
+    """Drop a store."""
     if isinstance(node, ir.BufferStore):
         yield tree.nothing()
 
 
 def no_effect(node: Any, parent: Any) -> Iterator[Any]:
-    """Without a call for its effect, or an assertion."""
+    """Drop an assertion or a call that has an effect."""
     if isinstance(node, ir.AssertStmt) or (_is_called(node) and not is_sync(node)):
         yield tree.nothing()
 
@@ -214,18 +213,18 @@ def _is_called(node: Any) -> bool:
 
 
 def is_sync(node: Any) -> bool:
-    """A barrier."""
+    """True for a barrier."""
     return _is_called(node) and "storage_sync" in str(getattr(node.value.op, "name", ""))
 
 
 def no_sync(node: Any, parent: Any) -> Iterator[Any]:
-    """Without a barrier."""
+    """Drop a barrier."""
     if is_sync(node):
         yield tree.nothing()
 
 
 def reordered(node: Any, parent: Any) -> Iterator[Any]:
-    """Two statements exchanged, the second of which reads what the first writes."""
+    """Exchange two statements, the second of which reads a value that the first writes."""
     if isinstance(node, ir.SeqStmt):
         stmts = list(node.seq)
         for place, (a, b) in enumerate(itertools.pairwise(stmts)):
@@ -242,7 +241,7 @@ def _read(stmt: Any) -> set[int]:
 
 
 def other_threads(node: Any, parent: Any) -> Iterator[Any]:
-    """One thread more or less, or half of them."""
+    """Use one thread more or less, or half of them."""
     if isinstance(node, ir.For) and node.kind == ir.ForKind.THREAD_BINDING:
         for extent in _extents(node.extent):
             yield tree.with_loop(node, extent=extent)
@@ -260,13 +259,13 @@ def _extents(extent: Any) -> Iterator[Any]:
 
 
 def made_parallel(node: Any, parent: Any) -> Iterator[Any]:
-    """A loop over which one element is summed up, or written again, that runs in parallel."""
+    """Run a loop in parallel that sums up one element, or writes it again."""
     if isinstance(node, ir.For) and node.kind == ir.ForKind.SERIAL and _sums_up(node):
         yield tree.with_loop(node, kind=ir.ForKind.PARALLEL)
 
 
 def _sums_up(loop: Any) -> bool:
-    """More than one iteration writes to an element that it has read."""
+    """True if more than one iteration writes to an element that it has read."""
     if isinstance(loop.extent, tirx.IntImm) and int(loop.extent.value) < 2:
         return False
     moving = {hash(loop.loop_var)}
@@ -283,7 +282,7 @@ def _sums_up(loop: Any) -> bool:
 
 
 def lost_attribute(mod: tvm.IRModule) -> Iterator[Mutant]:
-    """Without an attribute of a PrimFunc, but for its symbol."""
+    """Drop an attribute of a PrimFunc other than its symbol."""
     for name, func in live_kernels(mod):
         for key in dict(func.attrs or {}):
             if str(key) != "global_symbol":

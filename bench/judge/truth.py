@@ -1,4 +1,4 @@
-"""The difference that a mutation makes, by itself: no contract, no vote and no tolerance."""
+"""The difference that a mutation makes by itself, without contract, vote or tolerance."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import tvm
 import tvm_ffi
 from tvm import tirx
 
-from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.catalogue import contract_of
+from relaxfuzz.oracles.checkers import flaw
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
-from relaxfuzz.oracles.inspect import is_public
+from relaxfuzz.oracles.expected.comparison import difference
+from relaxfuzz.oracles.expected.expectation import TIGHT, Expectation
+from relaxfuzz.oracles.inspect import attr, is_public
 from relaxfuzz.oracles.pass_runs import Outcome, PassRuns
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.structural.checkers import flaw
-from relaxfuzz.oracles.values.comparison import difference
 from relaxfuzz.oracles.values.effects import Effects
-from relaxfuzz.oracles.values.expectation import TIGHT, Expectation
 from relaxfuzz.oracles.values.sides import drawn_again, sides
 
 from .mutation import Changes
@@ -29,16 +29,16 @@ _CALL = PassCall("Altered()", factory="altered:Altered")
 
 
 def truth(mod: tvm.IRModule, call: PassCall, result: tvm.IRModule, altered: tvm.IRModule) -> str:
-    """One of `Changes`, by which the altered result differs; else `EQUAL` or `UNKNOWN`.
+    """The kind of `Changes` by which the altered result differs; else `EQUAL` or `UNKNOWN`.
 
     Args:
-        mod: what the pass was given. Where the result is called in another way than can be known
-            of it alone, the values of both are compared.
+        mod: the module before the pass. If the result alone does not tell how to call it, the
+            values of both are compared.
         call: the pass that gives the altered result.
     """
     if flaw(altered) is not None:
         return Changes.FORM
-    if _interface(result) != _interface(altered) or not _same_types(result, altered):
+    if _interface(mod, result) != _interface(mod, altered) or not _same_types(mod, result, altered):
         return Changes.TYPE
     contract = PassContract(name="Altered", variants=lambda choices, mod: _CALL)
     seen = Outcome(altered)
@@ -46,14 +46,14 @@ def truth(mod: tvm.IRModule, call: PassCall, result: tvm.IRModule, altered: tvm.
     if found == UNKNOWN:
         runs = PassRuns(mod, (call,), contract_of(call), thorough=True, seen=seen)
         found = _values(runs, effects=False)
-    if found in (EQUAL, UNKNOWN) and not _same_attributes(result, altered):
+    if found in (EQUAL, UNKNOWN) and not _same_attributes(mod, result, altered):
         return Changes.ATTRIBUTE
     return found
 
 
 def _values(runs: PassRuns, *, effects: bool) -> str:
     found = UNKNOWN
-    for e, side in sides(runs):
+    for e, side in sides(runs, partial=True):
         again = drawn_again(runs, e)
         for pair in ((e, side), *([] if again is None else [again])):
             try:
@@ -66,7 +66,7 @@ def _values(runs: PassRuns, *, effects: bool) -> str:
 
 
 def _differ(e: Expectation, side: Expectation, effects: bool) -> Changes | None:
-    """The two sides of a call differ, whatever excuses it."""
+    """The kind of difference between the two sides of a call, with all excuses ignored."""
     try:
         value = side.value()
         if difference(e.result, value, (), TIGHT) is not None:
@@ -81,16 +81,22 @@ def _other_effects(before: Effects, after: Effects) -> bool:
     return names[0] != names[1] or difference(before.result, after.result, (), TIGHT) is not None
 
 
-def _interface(mod: tvm.IRModule) -> set[str]:
-    return {str(gvar.name_hint) for gvar, func in mod.functions_items() if is_public(func)}
+def _interface(before: tvm.IRModule, mod: tvm.IRModule) -> set[str]:
+    """The public functions, but for those that a pass makes for a library under any name."""
+    return {
+        name
+        for gvar, func in mod.functions_items()
+        if is_public(func)
+        and ((name := str(gvar.name_hint)) in before or attr(func, "Codegen") is None)
+    }
 
 
-def _same_types(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    return all(_same(_type(a[name]), _type(b[name])) for name in _interface(a))
+def _same_types(mod: tvm.IRModule, a: tvm.IRModule, b: tvm.IRModule) -> bool:
+    return all(_same(_type(a[name]), _type(b[name])) for name in _interface(mod, a))
 
 
 def _type(func: tvm.ir.BaseFunc) -> list[Any]:
-    """The types of parameters and result: a PrimFunc's own type may be an old one."""
+    """The types of parameters and result; a PrimFunc's own type may be outdated."""
     if isinstance(func, tirx.PrimFunc):
         return [param.ty for param in func.params]
     return [func.ty]
@@ -100,8 +106,10 @@ def _same(a: Any, b: Any) -> bool:
     return bool(tvm_ffi.structural_equal(a, b, map_free_vars=True))
 
 
-def _same_attributes(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    names = {str(gvar.name_hint) for gvar in a.functions}
-    if names != {str(gvar.name_hint) for gvar in b.functions} or not _same(a.attrs, b.attrs):
+def _same_attributes(mod: tvm.IRModule, a: tvm.IRModule, b: tvm.IRModule) -> bool:
+    """Compare attributes; a function that the pass has made may have any name."""
+    names = {str(gvar.name_hint) for gvar in (*a.functions, *b.functions)}
+    both = {name for name in names if name in a and name in b}
+    if any(name in mod for name in names - both) or not _same(a.attrs, b.attrs):
         return False
-    return all(_same(a[name].attrs, b[name].attrs) for name in names)
+    return all(_same(a[name].attrs, b[name].attrs) for name in both)

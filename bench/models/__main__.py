@@ -1,10 +1,10 @@
-"""`make bench-models`: what `relaxfuzz check` says of models of torchvision and transformers.
+"""`make bench-models`: what `check` says of models of torchvision and transformers.
 
-Each model of `zoo.py` is given to the command in a process of its own. The table in docs/models.md
-is written from what it prints as JSON; models that are not named keep their lines. PyTorch is only
-in the environment in which this runs.
+Each model of `zoo.py` is given to the command in a process of its own, and to `relaxfuzz explain`
+where its default build fails. The table in docs/models.md is written from what they print as JSON;
+models that are not named keep their lines. PyTorch is only in the environment in which this runs.
 
-    python -m bench.models [--seconds 600] [NAME ...]
+    python -m bench.models [--seconds 600] [--budget 60s] [NAME ...]
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Any
 
 import psutil
 
-from relaxfuzz.oracles.silence.inventory import UNCHANGED
+from relaxfuzz.fuzz.user_input.settings import BUDGET
+from relaxfuzz.oracles.silence.inventory import NO_TIME, UNCHANGED
 
 from ..pages import part, put
 from .zoo import MODELS
@@ -33,13 +34,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 BEGIN, END = "<!-- begin of the table -->", "<!-- end of the table -->"
 
 HEADER = (
-    "| model | importer | evaluation | default build | exit code | rows of check | "
-    "known bugs | values compared | CPU s | MB |",
-    "|---|---|---|---|---|---|---|---|---|---|",
+    "| model | importer | evaluation | default build | explain | exit code | rows of check | "
+    "known bugs | values compared | not made | s | CPU s | MB |",
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
 )
 
+NOTHING = (UNCHANGED.excuses, "the pass leaves the functions", "not asked, for ")
+"""Begins the reason where there is nothing to compare: the functions are the same, or another
+oracle has found something, such as a crash."""
+
 EVERY = 0.2
-"""Seconds between two looks at the memory."""
+"""Seconds between two measurements of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +52,15 @@ class Measured:
     """One run of the command."""
 
     code: int | None
-    """None: it did not end in time."""
+    """The exit code; None if the command did not end in time."""
     events: Sequence[dict[str, Any]]
     error: str
+    wall: float
+    """Seconds of the clock."""
     seconds: float
     """CPU time of the command and all of its processes."""
     megabytes: float
-    """The most that all of them held at one time, shared pages counted once."""
+    """The peak memory of all of them together, shared pages counted once."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -61,17 +68,23 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.models")
     parser.add_argument("names", nargs="*", metavar="NAME", help="models of zoo.py; none: all")
     parser.add_argument("--seconds", type=float, default=600.0, help="for each model")
+    parser.add_argument("--budget", default=BUDGET, help="that of relaxfuzz check")
     options = parser.parse_args(arguments)
     for name in options.names or MODELS:
-        line = f"| {name} | {' | '.join(cells(measure(name, options.seconds)))} |"
+        found = measure(name, options.seconds, options.budget)
+        verdict = next((each for each in found.events if each["event"] == "framework"), None)
+        fails = verdict is not None and verdict["not_built"] is not None
+        why = explained(name, options.seconds) if fails else ""
+        line = f"| {name} | {' | '.join(cells(found, why))} |"
         print(line, flush=True)
         _write(name, line)
 
 
-def measure(name: str, seconds: float) -> Measured:
+def measure(name: str, seconds: float, budget: str) -> Measured:
     """Run the command on a model."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "relaxfuzz.fuzz.cli", "check", f"{ZOO}:{name}"]
+        command += ["--budget", budget]
         began, used = time.monotonic(), _Used()
         out, error = Path(folder, "out"), Path(folder, "error")
         with out.open("wb") as file, error.open("wb") as errors:
@@ -88,11 +101,24 @@ def measure(name: str, seconds: float) -> Measured:
         lines = out.read_text(encoding="utf-8").splitlines()
         events = [json.loads(line) for line in lines if line.startswith("{")]
         text = error.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return Measured(code, events, text[-1] if text else "", used.seconds, used.megabytes)
+        wall = time.monotonic() - began
+        return Measured(code, events, text[-1] if text else "", wall, used.seconds, used.megabytes)
+
+
+def explained(name: str, seconds: float) -> str:
+    """The answer of `relaxfuzz explain` on a model."""
+    command = [sys.executable, "-m", "relaxfuzz.fuzz.cli", "explain", f"{ZOO}:{name}", "--json"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "not in time"
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    troubles = [each["title"] for each in events if each["event"] == "trouble"]
+    return _short("; ".join(troubles)) or ("builds" if done.returncode == 0 else "fails")
 
 
 class _Used:
-    """CPU time and memory of a process and its descendants, by looking now and then."""
+    """CPU time and memory of a process and its descendants, measured now and then."""
 
     def __init__(self) -> None:
         self.megabytes = 0.0
@@ -123,7 +149,7 @@ def _family(pid: int) -> list[psutil.Process]:
         return []
 
 
-def cells(found: Measured) -> Iterator[str]:
+def cells(found: Measured, explanation: str) -> Iterator[str]:
     """The cells of the table for one run."""
     verdict = next((each for each in found.events if each["event"] == "framework"), None)
     if verdict is None:
@@ -133,11 +159,14 @@ def cells(found: Measured) -> Iterator[str]:
         yield "; ".join(_short(each) for each in verdict["types"]) or "same types"
         for kind in ("evaluated", "built"):
             yield _outcome(verdict[kind], verdict[f"not_{kind}"])
+    yield explanation
     yield "not in time" if found.code is None else str(found.code)
     rows = [each for each in found.events if each["event"] == "finding"]
     yield "; ".join(f"{each['grade']} {each['pass']} ({each['oracle']})" for each in rows)
     yield str(sum(each["event"] == "known" for each in found.events))
     yield _compared(found.events)
+    yield str(sum(each.get("reason") == NO_TIME.excuses for each in found.events))
+    yield f"{found.wall:.0f}"
     yield f"{found.seconds:.0f}"
     yield f"{found.megabytes:,.0f}"
 
@@ -153,14 +182,18 @@ def _short(text: str) -> str:
 
 
 def _compared(events: Sequence[dict[str, Any]]) -> str:
-    """For how many checks of passes that change the module values were compared in NumPy."""
-    asked = [each for each in events if each["event"] == "asked" and each["oracle"] == "evaluated"]
-    changing = [each for each in asked if each["reason"] != UNCHANGED.excuses]
+    """For how many checks of passes that change the module values were compared in NumPy.
+
+    A check that ends at a finding, such as a crash, is left out.
+    """
+    events = [each for each in events if each["event"] == "asked" and each["pass"] is not None]
+    asked = [each for each in events if each["oracle"] == "evaluated"]
+    changing = [each for each in asked if not (each["reason"] or "").startswith(NOTHING)]
     return f"{sum(not each['silent'] for each in changing)} of {len(changing)}"
 
 
 def _write(name: str, line: str) -> None:
-    """Put the line of a model into the page, in the place of an older one."""
+    """Put the line of a model into the page, replacing an older one."""
     lines = {_name(old): old for old in part(PAGE, BEGIN, END).splitlines()}
     lines[name] = line
     ordered = [lines[each] for each in MODELS if each in lines]

@@ -2,8 +2,8 @@
 
     relaxfuzz check bench/models/zoo.py:resnet18
 
-Each function gives a torch.nn.Module, example arguments and keyword arguments. The twelve that are
-not among the first eighteen are of other families, and were chosen before any result was looked at.
+Each function returns a torch.nn.Module, example arguments and keyword arguments. The twelve that
+are not among the first eighteen are of other families, and were chosen before any result was known.
 Language models have two layers of width 64.
 """
 
@@ -38,7 +38,7 @@ GROUPED: Mapping[str, Any] = {**SMALL, "num_key_value_heads": 2}
 
 
 class First(nn.Module):
-    """The first result of a model, which gives a structure of its own."""
+    """The first result of a model that returns its own structure."""
 
     def __init__(self, model: nn.Module, **options: Any) -> None:
         super().__init__()

@@ -1,49 +1,17 @@
 # adaptive_avg_pool1d to the size 0: Divide by zero
 
-import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def typed(expr, ty):
-    set_type(expr, ty)
-    return expr
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2, 2, 2), dtype="float32")) -> R.Tensor((2, 2, 0), dtype="float32"):
+        gv: R.Tensor((2, 2, 0), dtype="float32") = R.nn.adaptive_avg_pool1d(x, output_size=[0], layout="NCW", out_layout="NCW")
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x = relax.Var("x", R.Tensor((2, 2, 2), "float32"))
-gv = relax.Var("gv", R.Tensor((2, 2, 0), "float32"))
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.BindingBlock([relax.VarBinding(gv, typed(
-            op(
-                "nn.adaptive_avg_pool1d",
-                [x],
-                "AdaptivePool1DAttrs",
-                output_size=[0],
-                layout="NCW",
-                out_layout="NCW",
-            ),
-            R.Tensor((2, 2, 0), "float32"),
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 if __name__ == "__main__":
     LegalizeOps()(mod)

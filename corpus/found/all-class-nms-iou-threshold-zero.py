@@ -1,56 +1,19 @@
 # all_class_non_max_suppression with an IoU threshold of 0 selects nothing
 
-import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-gv = relax.Var("gv", TupleType([R.Tensor((3, 3), "int64"), R.Tensor((1,), "int64")]))
-main = relax.Function(
-    [],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "vision.all_class_non_max_suppression",
-            [
-                relax.const(
-                    np.array([[[0.0, 0.0, 1.0, 1.0], [5.0, 5.0, 6.0, 6.0], [9.0, 9.0, 10.0, 10.0]]], "float32"),
-                    "float32",
-                ),
-                relax.const(
-                    np.array([[[0.8999999761581421, 0.800000011920929, 0.699999988079071]]], "float32"),
-                    "float32",
-                ),
-                relax.const(3, "int64"),
-                relax.const(0.0, "float32"),
-                relax.const(0.0, "float32"),
-            ],
-            "AllClassNonMaximumSuppressionAttrs",
-            output_format="onnx",
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main() -> R.Tuple(R.Tensor((3, 3), dtype="int64"), R.Tensor((1,), dtype="int64")):
+        with R.dataflow():
+            gv: R.Tuple(R.Tensor((3, 3), dtype="int64"), R.Tensor((1,), dtype="int64")) = R.vision.all_class_non_max_suppression(R.const([[[0.0, 0.0, 1.0, 1.0], [5.0, 5.0, 6.0, 6.0], [9.0, 9.0, 10.0, 10.0]]], "float32"), R.const([[[0.8999999761581421, 0.800000011920929, 0.699999988079071]]], "float32"), R.const(3, "int64"), R.const(0.0, "float32"), R.const(0.0, "float32"), output_format="onnx")
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -109,7 +72,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = []

@@ -2,51 +2,19 @@
 
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x0 = relax.Var("x0", R.Tensor((1, 3, 4), "float32"))
-x1 = relax.Var("x1", R.Tensor((1, 1, 3), "float32"))
-gv = relax.Var("gv", TupleType([R.Tensor((3, 3), "int64"), R.Tensor((1,), "int64")]))
-main = relax.Function(
-    [x0, x1],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "vision.all_class_non_max_suppression",
-            [
-                x0,
-                x1,
-                relax.const(1, "int64"),
-                relax.const(0.5, "float32"),
-                relax.const(0.0, "float32"),
-            ],
-            "AllClassNonMaximumSuppressionAttrs",
-            output_format="onnx",
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((1, 3, 4), dtype="float32"), x1: R.Tensor((1, 1, 3), dtype="float32")) -> R.Tuple(R.Tensor((3, 3), dtype="int64"), R.Tensor((1,), dtype="int64")):
+        with R.dataflow():
+            gv: R.Tuple(R.Tensor((3, 3), dtype="int64"), R.Tensor((1,), dtype="int64")) = R.vision.all_class_non_max_suppression(x0, x1, R.const(1, "int64"), R.const(0.5, "float32"), R.const(0.0, "float32"), output_format="onnx")
+            R.output(gv)
+        return gv
 
 
 def apply(mod, p=None):

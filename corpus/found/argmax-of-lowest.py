@@ -1,44 +1,19 @@
 # argmax of the lowest values, argmin of the highest, is -1
 
-import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-gv = relax.Var("gv", R.Tensor((), "int64"))
-main = relax.Function(
-    [],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "argmax",
-            [relax.const(np.full((2,), 0, "uint8"), "uint8")],
-            "ArgmaxArgminAttrs",
-            axis=0,
-            keepdims=False,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main() -> R.Tensor((), dtype="int64"):
+        with R.dataflow():
+            gv: R.Tensor((), dtype="int64") = R.argmax(R.const([0, 0], "uint8"), axis=0, keepdims=False)
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -97,7 +72,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = []

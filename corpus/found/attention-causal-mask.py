@@ -3,52 +3,19 @@
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-ty = TensorType((1, 2, 1, 2), "float16")
-x0 = relax.Var("x0", ty)
-x1 = relax.Var("x1", ty)
-x2 = relax.Var("x2", ty)
-lv = relax.DataflowVar("lv", R.Tensor((1, 2, 1, 2), "float16"))
-gv = relax.Var("gv", R.Tensor((1, 2, 1, 2), "float16"))
-main = relax.Function(
-    [x0, x1, x2],
-    relax.SeqExpr(
-        [relax.DataflowBlock([
-            bind(lv, relax.op.multiply(x0, relax.const(5.0, "float16"))),
-            bind(gv, op(
-                "nn.attention",
-                [lv, x1, x2],
-                "AttentionAttrs",
-                scale=None,
-                causal_mask="TopLeft",
-                window_size=None,
-            )),
-        ])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((1, 2, 1, 2), dtype="float16"), x1: R.Tensor((1, 2, 1, 2), dtype="float16"), x2: R.Tensor((1, 2, 1, 2), dtype="float16")) -> R.Tensor((1, 2, 1, 2), dtype="float16"):
+        with R.dataflow():
+            lv: R.Tensor((1, 2, 1, 2), dtype="float16") = R.multiply(x0, R.const(5.0, "float16"))
+            gv: R.Tensor((1, 2, 1, 2), dtype="float16") = R.nn.attention(lv, x1, x2, scale=None, causal_mask="TopLeft", window_size=None)
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -107,7 +74,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([[[[ 2.,  1.]],

@@ -3,43 +3,18 @@
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x0 = relax.Var("x0", R.Tensor((3,), "bfloat16"))
-gv = relax.Var("gv", R.Tensor((), "int64"))
-main = relax.Function(
-    [x0],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "argmax",
-            [x0],
-            "ArgmaxArgminAttrs",
-            axis=0,
-            keepdims=False,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((3,), dtype="bfloat16")) -> R.Tensor((), dtype="int64"):
+        with R.dataflow():
+            gv: R.Tensor((), dtype="int64") = R.argmax(x0, axis=0, keepdims=False)
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -98,7 +73,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([2, 1, 0], np.dtype("bfloat16"))]

@@ -1,6 +1,7 @@
 # CommonSubexprElim: a division where the divisor is not 0
 
 import numpy as np
+import tvm
 from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
@@ -17,14 +18,9 @@ class mod:
 
 
 if __name__ == "__main__":
-    # The pass runs inside of tvm.compile, too: relaxfuzz evaluates both sides.
-    from relaxfuzz import evaluate
-
+    # tvm.compile runs the pass as well.
     after = tirx.transform.CommonSubexprElim()(mod)
-
-    args = [np.zeros(8, "int32"), 3, 2]
-    expected, got = (
-        evaluate(each, "main", [np.copy(x) if isinstance(x, np.ndarray) else x for x in args])
-        for each in (mod, after)
-    )
-    np.testing.assert_equal(got, expected)
+    built = tvm.compile(after, target="llvm")
+    array = tvm.runtime.tensor(np.zeros(8, "int32"))
+    built["main"](array, 3, 2)  # divides by 0
+    np.testing.assert_array_equal(array.numpy(), np.zeros(8))

@@ -1,52 +1,18 @@
 # conv2d with the kernel layout IWHO is computed as with IHWO
 
-import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2, 2, 3, 2), dtype="float32"), y: R.Tensor((2, 3, 2, 2), dtype="float32")) -> R.Tensor((2, 2, 2, 0), dtype="float32"):
+        gv: R.Tensor((2, 2, 2, 0), dtype="float32") = R.nn.conv2d(x, y, strides=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1, data_layout="NCHW", kernel_layout="IWHO", out_layout="NCHW", out_dtype=None)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x = relax.Var("x", R.Tensor((2, 2, 3, 2), "float32"))
-y = relax.Var("y", R.Tensor((2, 3, 2, 2), "float32"))
-gv = relax.Var("gv", R.Tensor((2, 2, 2, 0), "float32"))
-main = relax.Function(
-    [x, y],
-    relax.SeqExpr(
-        [relax.BindingBlock([bind(gv, op(
-            "nn.conv2d",
-            [x, y],
-            "Conv2DAttrs",
-            strides=[1, 1],
-            padding=[0, 0, 0, 0],
-            dilation=[1, 1],
-            groups=1,
-            data_layout="NCHW",
-            kernel_layout="IWHO",
-            out_layout="NCHW",
-            out_dtype=None,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 if __name__ == "__main__":
     before, after = mod['main'], LegalizeOps()(mod)['main']

@@ -2,66 +2,19 @@
 
 import tvm
 from tvm import relax
-from tvm.ir import Op, make_node
 from tvm.relax.transform import ConvertLayout
-
-FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 
-def typed(expr, ty):
-    set_type(expr, ty)
-    return expr
-
-
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-
-ty = TensorType((4, 4, 4, 4), "float32")
-ty_1 = TensorType((4, 4, 1, 1), "float32")
-ty_2 = TensorType((4, 4, 4, 4), "float32")
-func_gv = typed(tvm.ir.GlobalVar("func"), FuncType([ty, ty_1], ty_2))
-x0 = relax.Var("x0", ty)
-x1 = relax.Var("x1", ty_1)
-lv2 = relax.Var("lv2", ty_2)
-func = relax.Function(
-    [x0, x1],
-    relax.SeqExpr(
-        [
-            relax.DataflowBlock(
-                [
-                    bind(
-                        lv2,
-                        relax.Call(
-                            Op.get("relax.nn.conv2d"),
-                            [x0, x1],
-                            make_node(
-                                "relax.attrs.Conv2DAttrs",
-                                strides=[1, 1],
-                                padding=[0, 0, 0, 0],
-                                dilation=[1, 1],
-                                groups=1,
-                                data_layout="NCHW",
-                                kernel_layout="OIHW",
-                                out_layout="NCHW",
-                                out_dtype=None,
-                            ),
-                        ),
-                    )
-                ]
-            )
-        ],
-        lv2,
-    ),
-    type_of(lv2),
-)
-set_type(func.body, type_of(lv2))
-
-mod = tvm.IRModule({func_gv: func})
+@I.ir_module
+class mod:
+    @R.function(private=True)
+    def func(x0: R.Tensor((4, 4, 4, 4), dtype="float32"), x1: R.Tensor((4, 4, 1, 1), dtype="float32")) -> R.Tensor((4, 4, 4, 4), dtype="float32"):
+        with R.dataflow():
+            lv2: R.Tensor((4, 4, 4, 4), dtype="float32") = R.nn.conv2d(x0, x1, strides=[1, 1], padding=[0, 0, 0, 0], dilation=[1, 1], groups=1, data_layout="NCHW", kernel_layout="OIHW", out_layout="NCHW", out_dtype=None)
+            R.output(lv2)
+        return lv2
 
 
 def apply(mod, p=None):

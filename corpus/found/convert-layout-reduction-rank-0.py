@@ -1,67 +1,20 @@
 # ConvertLayout: the layout of a scalar is the text __undef__, which the next reduction reads as dimensions
 
 import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import ConvertLayout
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-
-x0 = relax.Var("x0", R.Tensor((), "float32"))
-lv0 = relax.DataflowVar("lv0", R.Tensor((), "float32"))
-lv1 = relax.Var("lv1", R.Tensor((), "float32"))
-main = relax.Function(
-    [x0],
-    relax.SeqExpr(
-        [
-            relax.DataflowBlock(
-                [
-                    bind(
-                        lv0,
-                        relax.Call(
-                            Op.get("relax.sum"),
-                            [x0],
-                            make_node(
-                                "relax.attrs.StatisticalAttrs",
-                                axis=None,
-                                keepdims=False,
-                            ),
-                        ),
-                    ),
-                    bind(
-                        lv1,
-                        relax.Call(
-                            Op.get("relax.sum"),
-                            [lv0],
-                            make_node(
-                                "relax.attrs.StatisticalAttrs",
-                                axis=None,
-                                keepdims=False,
-                            ),
-                        ),
-                    ),
-                ]
-            )
-        ],
-        lv1,
-    ),
-    type_of(lv1),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(lv1))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((), dtype="float32")) -> R.Tensor((), dtype="float32"):
+        with R.dataflow():
+            lv0: R.Tensor((), dtype="float32") = R.sum(x0, axis=None, keepdims=False)
+            lv1: R.Tensor((), dtype="float32") = R.sum(lv0, axis=None, keepdims=False)
+            R.output(lv1)
+        return lv1
 
 
 def apply(mod, p=None):

@@ -1,54 +1,19 @@
 # ConvertLayout: InferLayoutSplit expects a tuple, but split into one section is a tensor
 
 import tvm
-from tvm import relax
-from tvm.ir import Op, make_node
 from tvm.relax.transform import ConvertLayout
-from tvm.script import tirx as T
-
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-
-ty = TensorType((2, 3), "int32")
-gv4 = relax.Var("gv4", ty)
-lv15 = relax.Var("lv15", ty)
-func_1 = relax.Function(
-    [gv4],
-    relax.SeqExpr(
-        [
-            relax.DataflowBlock(
-                [
-                    bind(
-                        lv15,
-                        relax.Call(
-                            Op.get("relax.split"),
-                            [gv4],
-                            make_node(
-                                "relax.attrs.SplitAttrs",
-                                indices_or_sections=T.int64(1),
-                                axis=1,
-                            ),
-                        ),
-                    )
-                ]
-            )
-        ],
-        lv15,
-    ),
-    type_of(lv15),
-)
-set_type(func_1.body, type_of(lv15))
-
-mod = tvm.IRModule({"func_1": func_1})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function(private=True)
+    def func_1(gv4: R.Tensor((2, 3), dtype="int32")) -> R.Tensor((2, 3), dtype="int32"):
+        with R.dataflow():
+            lv15: R.Tensor((2, 3), dtype="int32") = R.split(gv4, indices_or_sections=1, axis=1)
+            R.output(lv15)
+        return lv15
 
 
 def apply(mod, p=None):

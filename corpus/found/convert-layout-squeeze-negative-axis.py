@@ -1,50 +1,19 @@
 # ConvertLayout: InferLayoutSqueeze writes before its string for a negative axis
 
 import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import ConvertLayout
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-
-x0 = relax.Var("x0", R.Tensor((1,), "float32"))
-lv0 = relax.Var("lv0", R.Tensor((), "float32"))
-main = relax.Function(
-    [x0],
-    relax.SeqExpr(
-        [
-            relax.DataflowBlock(
-                [
-                    bind(
-                        lv0,
-                        relax.Call(
-                            Op.get("relax.squeeze"),
-                            [x0],
-                            make_node("relax.attrs.SqueezeAttrs", axis=[-1]),
-                        ),
-                    )
-                ]
-            )
-        ],
-        lv0,
-    ),
-    type_of(lv0),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(lv0))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((1,), dtype="float32")) -> R.Tensor((), dtype="float32"):
+        with R.dataflow():
+            lv0: R.Tensor((), dtype="float32") = R.squeeze(x0, axis=[-1])
+            R.output(lv0)
+        return lv0
 
 
 def apply(mod, p=None):

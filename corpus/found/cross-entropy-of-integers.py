@@ -1,39 +1,17 @@
 # cross_entropy_with_logits of int32: TVM supports multiple types of integer divisions
 
-import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2, 2), dtype="int64")) -> R.Tensor((), dtype="int64"):
+        gv: R.Tensor((), dtype="int64") = R.nn.cross_entropy_with_logits(x, x)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x = relax.Var("x", R.Tensor((2, 2), "int64"))
-gv = relax.Var("gv", R.Tensor((), "int64"))
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.BindingBlock([bind(gv, op("nn.cross_entropy_with_logits", [x, x]))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 if __name__ == "__main__":
     LegalizeOps()(mod)

@@ -2,71 +2,18 @@
 
 import numpy as np
 import tvm
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
-from tvm.script import relax as R, tirx as T
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
 
-FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def typed(expr, ty):
-    set_type(expr, ty)
-    return expr
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2, 2), dtype="int32")) -> R.Tensor((2, 2), dtype="float32"):
+        gv: R.Tensor((2, 2), dtype="float32") = R.dequantize(x, R.const([1.0, 1.0], "float32"), R.const([1, 1], "uint32"), out_dtype="float32", axis=-1)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-shape = relax.ShapeExpr([2, 2])
-ty = TensorType(
-    make_node(
-        "relax.expr.ShapeExpr",
-        ty=type_of(shape),
-        values=[T.int64(2), T.int64(2)],
-        span=None,
-    ),
-    "int32",
-)
-ty_1 = TensorType(
-    make_node(
-        "relax.expr.ShapeExpr",
-        ty=type_of(shape),
-        values=[T.int64(2), T.int64(2)],
-        span=None,
-    ),
-    "float32",
-)
-main_gv = typed(tvm.ir.GlobalVar("main"), FuncType([ty], ty_1))
-x = relax.Var("x", ty)
-gv = relax.Var("gv", ty_1)
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.BindingBlock([relax.VarBinding(gv, typed(
-            op(
-                "dequantize",
-                [
-                    x,
-                    relax.const(np.full((2,), 1.0, "float32"), "float32"),
-                    relax.const(np.full((2,), 1, "uint32"), "uint32"),
-                ],
-                "QuantizeAttrs",
-                out_dtype="float32",
-                axis=-1,
-            ),
-            R.Tensor((2, 2), "float32"),
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({main_gv: main})
 
 if __name__ == "__main__":
     args = [tvm.runtime.tensor(np.array([[ 2,  1], [ 0, -2]], "int32"))]

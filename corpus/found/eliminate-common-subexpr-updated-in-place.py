@@ -2,79 +2,30 @@
 
 import numpy as np
 import tvm
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
+from tvm import relax
 from tvm.relax.transform import EliminateCommonSubexpr
-from tvm.script import relax as R, tirx as T
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
+@I.ir_module
+class mod:
+    @T.prim_func(private=True)
+    def bump(A: T.Buffer((3,), "float32")):
+        T.func_attr({"tirx.noalias": True})
+        for i in range(3):
+            A[i] = A[i] + T.float32(1.0)
 
-def prim_func(params, body, **options):
-    names = [p if isinstance(p, tirx.Var) else tirx.Var(p.name, "handle") for p in params]
-    buffers = {name: p for name, p in zip(names, params) if name is not p}
-    if buffers:
-        options["buffer_map"] = buffers
-    return tirx.PrimFunc(names, body, **options)
-
-bump_gv = tvm.ir.GlobalVar("bump")
-A = tirx.decl_buffer([3], "float32", "A", layout=make_node(
-    "tirx.TileLayout",
-    shard=[make_node(
-        "tirx.Iter",
-        extent=T.int32(3),
-        stride=T.int32(1),
-        axis=tirx.layout.Axis.get("m"),
-    )],
-    replica=[],
-    offset={},
-))
-i = tirx.Var("i", "int32")
-bump = prim_func(
-    [A],
-    tirx.For(i, 0, 3, tirx.ForKind.SERIAL, tirx.BufferStore(
-        A,
-        tirx.Add(A[i], T.float32(1.0)),
-        [i],
-    )),
-    attrs=DictAttrs({"tirx.noalias": True}),
-)
-
-ty = TensorType((3,), "float32")
-x = relax.Var("x", R.Tensor((3,), "float32"))
-a = relax.DataflowVar("a", R.Tensor((3,), "float32"))
-b = relax.Var("b", ty)
-c = relax.Var("c", R.Tensor((3,), "float32"))
-expr = relax.Tuple([b, c])
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.DataflowBlock([
-            bind(a, relax.op.add(x, x)),
-            bind(b, relax.Call(
-                Op.get("relax.call_tir_inplace"),
-                [bump_gv, relax.Tuple([a])],
-                make_node("relax.attrs.CallTIRInplaceAttrs", inplace_indices=[0]),
-                [ty],
-            )),
-            bind(c, relax.op.add(x, x)),
-        ])],
-        expr,
-    ),
-    type_of(expr),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(expr))
-
-mod = tvm.IRModule({bump_gv: bump, "main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+    @R.function
+    def main(x: R.Tensor((3,), dtype="float32")) -> R.Tuple(R.Tensor((3,), dtype="float32"), R.Tensor((3,), dtype="float32")):
+        cls = mod
+        with R.dataflow():
+            a: R.Tensor((3,), dtype="float32") = R.add(x, x)
+            b: R.Tensor((3,), dtype="float32") = R.call_tir_inplace(cls.bump, (a,), out_ty=R.Tensor((3,), dtype="float32"), inplace_indices=[0])
+            c: R.Tensor((3,), dtype="float32") = R.add(x, x)
+            R.output(b, c)
+        return (b, c)
 
 
 def apply(mod, p=None):
@@ -148,7 +99,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([2., 1., 0.], "float32")]

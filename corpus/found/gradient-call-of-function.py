@@ -3,56 +3,27 @@
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import Gradient
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
+@I.ir_module
+class mod:
+    @R.function
+    def loss(x: R.Tensor((3,), dtype="float32")) -> R.Tensor((), dtype="float32"):
+        with R.dataflow():
+            gv: R.Tensor((), dtype="float32") = R.sum(x, axis=None, keepdims=False)
+            R.output(gv)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-loss_gv = tvm.ir.GlobalVar("loss")
-x = relax.Var("x", R.Tensor((3,), "float32"))
-gv = relax.Var("gv", R.Tensor((), "float32"))
-loss = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "sum",
-            [x],
-            "StatisticalAttrs",
-            axis=None,
-            keepdims=False,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "loss"}),
-)
-set_type(loss.body, type_of(gv))
-
-x_1 = relax.Var("x", R.Tensor((3,), "float32"))
-gv_1 = relax.Var("gv", R.Tensor((), "float32"))
-main = relax.Function(
-    [x_1],
-    relax.SeqExpr([relax.DataflowBlock([bind(gv_1, relax.Call(loss_gv, [x_1]))])], gv_1),
-    type_of(gv_1),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv_1))
-
-mod = tvm.IRModule({loss_gv: loss, "main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+    @R.function
+    def main(x: R.Tensor((3,), dtype="float32")) -> R.Tensor((), dtype="float32"):
+        cls = mod
+        with R.dataflow():
+            gv: R.Tensor((), dtype="float32") = cls.loss(x)
+            R.output(gv)
+        return gv
 
 
 def apply(mod, p=None):

@@ -1,46 +1,20 @@
 # Gradient: the gradient of triu says nothing of its second argument, the diagonal
 
-import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import Gradient
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-prim_value = getattr(relax, "prim_value", None) or relax.PrimValue
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2, 2), dtype="float32")) -> R.Tensor((), dtype="float32"):
+        with R.dataflow():
+            lv: R.Tensor((2, 2), dtype="float32") = R.triu(x, 3)
+            gv: R.Tensor((), dtype="float32") = R.variance(lv, axis=None, keepdims=False)
+            R.output(gv)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-ty = TensorType((2, 2), "float32")
-x = relax.Var("x", ty)
-lv = relax.DataflowVar("lv", ty)
-gv = relax.Var("gv", R.Tensor((), "float32"))
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.DataflowBlock([
-            bind(lv, op("triu", [x, prim_value(3)])),
-            bind(gv, op("variance", [lv], "StatisticalAttrs", axis=None, keepdims=False)),
-        ])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 if __name__ == "__main__":
     Gradient('main')(mod)

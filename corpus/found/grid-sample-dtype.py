@@ -1,50 +1,18 @@
 # grid_sample of float16 becomes float32
 
-import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def typed(expr, ty):
-    set_type(expr, ty)
-    return expr
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2, 2, 2, 2), dtype="float16")) -> R.Tensor((2, 2, 2, 2), dtype="float16"):
+        gv: R.Tensor((2, 2, 2, 2), dtype="float16") = R.image.grid_sample(x, x, method="bilinear", layout="NCHW", padding_mode="zeros", align_corners=False)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x = relax.Var("x", R.Tensor((2, 2, 2, 2), "float16"))
-gv = relax.Var("gv", R.Tensor((2, 2, 2, 2), "float16"))
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.BindingBlock([relax.VarBinding(gv, typed(
-            op(
-                "image.grid_sample",
-                [x, x],
-                "GridSampleAttrs",
-                method="bilinear",
-                layout="NCHW",
-                padding_mode="zeros",
-                align_corners=False,
-            ),
-            R.Tensor((2, 2, 2, 2), "float16"),
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 if __name__ == "__main__":
     before, after = mod['main'], LegalizeOps()(mod)['main']

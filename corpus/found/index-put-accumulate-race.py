@@ -2,46 +2,19 @@
 
 import numpy as np
 import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x = relax.Var("x", R.Tensor((4,), "float32"))
-i = relax.Var("i", R.Tensor((3,), "int64"))
-v = relax.Var("v", R.Tensor((3,), "float32"))
-gv = relax.Var("gv", R.Tensor((4,), "float32"))
-main = relax.Function(
-    [x, i, v],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "index_put",
-            [x, relax.Tuple([i]), v],
-            "IndexPutAttrs",
-            accumulate=True,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32"), i: R.Tensor((3,), dtype="int64"), v: R.Tensor((3,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        with R.dataflow():
+            gv: R.Tensor((4,), dtype="float32") = R.index_put(x, (i,), v, accumulate=True)
+            R.output(gv)
+        return gv
 
 
 def apply(mod, p=None):

@@ -1,44 +1,17 @@
 # index_put whose indices are a tuple parameter: not supported type in emit_te
 
-import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def typed(expr, ty):
-    set_type(expr, ty)
-    return expr
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2,), dtype="float32"), y: R.Tuple(R.Tensor((2,), dtype="int64"))) -> R.Tensor((2,), dtype="float32"):
+        gv: R.Tensor((2,), dtype="float32") = R.index_put(x, y, x, accumulate=False)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x = relax.Var("x", R.Tensor((2,), "float32"))
-y = relax.Var("y", TupleType([R.Tensor((2,), "int64")]))
-gv = relax.Var("gv", R.Tensor((2,), "float32"))
-main = relax.Function(
-    [x, y],
-    relax.SeqExpr(
-        [relax.BindingBlock([relax.VarBinding(gv, typed(
-            op("index_put", [x, y, x], "IndexPutAttrs", accumulate=False),
-            R.Tensor((2,), "float32"),
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 if __name__ == "__main__":
     LegalizeOps()(mod)

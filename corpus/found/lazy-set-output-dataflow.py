@@ -2,38 +2,19 @@
 
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LazySetOutput
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-x0 = relax.Var("x0", R.Tensor((3, 3, 3), "float32"))
-lv8 = relax.Var("lv8", R.Tensor((3, 3, 1), "float32"))
-main = relax.Function(
-    [x0],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(lv8, relax.Call(Op.get("relax.mean"), [x0], make_node(
-            "relax.attrs.StatisticalAttrs",
-            axis=[-1],
-            keepdims=True,
-        )))])],
-        lv8,
-    ),
-    type_of(lv8),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(lv8))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((3, 3, 3), dtype="float32")) -> R.Tensor((3, 3, 1), dtype="float32"):
+        with R.dataflow():
+            lv8: R.Tensor((3, 3, 1), dtype="float32") = R.mean(x0, axis=[-1], keepdims=True)
+            R.output(lv8)
+        return lv8
 
 
 def apply(mod, p=None):

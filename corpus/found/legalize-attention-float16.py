@@ -1,57 +1,21 @@
 # the result of a public function has another type, since relax.nn.attention has
 
-import base64
-import numpy as np
 import tvm
 from tvm import relax
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
-from tvm.script import relax as R, tirx as T
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x0 = relax.Var("x0", R.Tensor((1, 4, 2, 4), "float16"))
-x1 = relax.Var("x1", R.Tensor((1, 3, 2, 4), "float16"))
-gv12 = relax.Var("gv12", R.Tensor((1, 4, 2, 4), "float16"))
-main = relax.Function(
-    [x0, x1],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv12, op(
-            "nn.attention",
-            [
-                x0,
-                relax.const(
-                    np.frombuffer(base64.b64decode("AMIAvAA8AEIAwAAAAEAAwgC8ADwAQgDAAAAAQADCALwAPABCAMAAAABAAMIAvAA8"), "float16").reshape((1, 3, 2, 4)),
-                    "float16",
-                ),
-                x1,
-            ],
-            "AttentionAttrs",
-            scale=T.float32(0.5),
-            causal_mask="BottomRight",
-            window_size=None,
-        ))])],
-        gv12,
-    ),
-    type_of(gv12),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv12))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((1, 4, 2, 4), dtype="float16"), x1: R.Tensor((1, 3, 2, 4), dtype="float16")) -> R.Tensor((1, 4, 2, 4), dtype="float16"):
+        with R.dataflow():
+            gv12: R.Tensor((1, 4, 2, 4), dtype="float16") = R.nn.attention(x0, R.const([[[[-3.0, -1.0, 1.0, 3.0], [-2.0, 0.0, 2.0, -3.0]], [[-1.0, 1.0, 3.0, -2.0], [0.0, 2.0, -3.0, -1.0]], [[1.0, 3.0, -2.0, 0.0], [2.0, -3.0, -1.0, 1.0]]]], "float16"), x1, scale=T.float32(0.5), causal_mask="BottomRight", window_size=None)
+            R.output(gv12)
+        return gv12
 
 
 def apply(mod, p=None):

@@ -2,40 +2,19 @@
 
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
+from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-prim_value = getattr(relax, "prim_value", None) or relax.PrimValue
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-shape = relax.ShapeExpr([1, 3])
-x2 = relax.Var("x2", TensorType(shape, "float32"))
-gv5 = relax.Var("gv5", TensorType(shape, "float16"))
-main = relax.Function(
-    [x2],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv5, relax.Call(
-            Op.get("relax.eye_like"),
-            [x2, prim_value(-1)],
-            make_node("relax.attrs.InitAttrs", dtype=tvm.DataType("float16")),
-        ))])],
-        gv5,
-    ),
-    type_of(gv5),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv5))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x2: R.Tensor((1, 3), dtype="float32")) -> R.Tensor((1, 3), dtype="float16"):
+        with R.dataflow():
+            gv5: R.Tensor((1, 3), dtype="float16") = R.eye_like(x2, -1, dtype="float16")
+            R.output(gv5)
+        return gv5
 
 
 def apply(mod, p=None):

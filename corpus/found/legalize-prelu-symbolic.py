@@ -1,43 +1,19 @@
 # ValueError: Expect value to be constant int
 
 import tvm
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-n = tirx.Var("n", "int64")
-ty = TensorType((n, 8, n), "float16")
-x0 = relax.Var("x0", ty)
-x1 = relax.Var("x1", R.Tensor((n,), "float16"))
-lv0 = relax.Var("lv0", ty)
-main = relax.Function(
-    [x0, x1],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(lv0, relax.Call(
-            Op.get("relax.nn.prelu"),
-            [x0, x1],
-            make_node("relax.attrs.PReluAttrs", axis=0),
-        ))])],
-        lv0,
-    ),
-    type_of(lv0),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(lv0))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor(("n", 8, "n"), dtype="float16"), x1: R.Tensor(("n",), dtype="float16")) -> R.Tensor(("n", 8, "n"), dtype="float16"):
+        with R.dataflow():
+            lv0: R.Tensor((n, 8, n), dtype="float16") = R.nn.prelu(x0, x1, axis=0)
+            R.output(lv0)
+        return lv0
 
 
 def apply(mod, p=None):

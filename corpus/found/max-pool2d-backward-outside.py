@@ -3,52 +3,18 @@
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-ty = TensorType((1, 5, 3, 1), "float32")
-x0 = relax.Var("x0", R.Tensor((1, 4, 1, 1), "float32"))
-x1 = relax.Var("x1", ty)
-gv = relax.Var("gv", ty)
-main = relax.Function(
-    [x0, x1],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "grad.max_pool2d_backward",
-            [x0, x1],
-            "Pool2DAttrs",
-            pool_size=[2, 3],
-            strides=[1, 1],
-            dilation=[1, 1],
-            padding=[0, 0, 0, 0],
-            ceil_mode=False,
-            count_include_pad=False,
-            layout="NHWC",
-            out_layout="NHWC",
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((1, 4, 1, 1), dtype="float32"), x1: R.Tensor((1, 5, 3, 1), dtype="float32")) -> R.Tensor((1, 5, 3, 1), dtype="float32"):
+        with R.dataflow():
+            gv: R.Tensor((1, 5, 3, 1), dtype="float32") = R.grad.max_pool2d_backward(x0, x1, pool_size=[2, 3], strides=[1, 1], dilation=[1, 1], padding=[0, 0, 0, 0], ceil_mode=False, count_include_pad=False, layout="NHWC", out_layout="NHWC")
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -107,7 +73,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([[[[ 2.]],

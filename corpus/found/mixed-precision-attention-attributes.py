@@ -3,48 +3,19 @@
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import ToMixedPrecision
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-q = relax.Var("q", R.Tensor((1, 2, 1, 4), "float32"))
-k = relax.Var("k", R.Tensor((1, 2, 1, 4), "float32"))
-v = relax.Var("v", R.Tensor((1, 2, 1, 3), "float32"))
-bias = relax.Var("bias", R.Tensor((1, 1, 2, 2), "float32"))
-gv = relax.Var("gv", R.Tensor((1, 2, 1, 3), "float32"))
-main = relax.Function(
-    [q, k, v, bias],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "nn.attention_bias",
-            [q, k, v, bias],
-            "AttentionAttrs",
-            scale=None,
-            causal_mask="TopLeft",
-            window_size=None,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(q: R.Tensor((1, 2, 1, 4), dtype="float32"), k: R.Tensor((1, 2, 1, 4), dtype="float32"), v: R.Tensor((1, 2, 1, 3), dtype="float32"), bias: R.Tensor((1, 1, 2, 2), dtype="float32")) -> R.Tensor((1, 2, 1, 3), dtype="float32"):
+        with R.dataflow():
+            gv: R.Tensor((1, 2, 1, 3), dtype="float32") = R.nn.attention_bias(q, k, v, bias, scale=None, causal_mask="TopLeft", window_size=None)
+            R.output(gv)
+        return gv
 
 
 def apply(mod, p=None):
@@ -118,7 +89,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([[[[ 2.,  1.,  0., -2.]],

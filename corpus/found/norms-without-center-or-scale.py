@@ -1,51 +1,19 @@
 # layer_norm, group_norm and instance_norm ignore center=False and scale=False
 
-import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-ty = TensorType((2, 3), "float32")
-x0 = relax.Var("x0", ty)
-x1 = relax.Var("x1", R.Tensor((3,), "float32"))
-x2 = relax.Var("x2", R.Tensor((3,), "float32"))
-gv = relax.Var("gv", ty)
-main = relax.Function(
-    [x0, x1, x2],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "nn.layer_norm",
-            [x0, x1, x2],
-            "LayerNormAttrs",
-            axes=[-1],
-            epsilon=1e-05,
-            center=False,
-            scale=False,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((2, 3), dtype="float32"), x1: R.Tensor((3,), dtype="float32"), x2: R.Tensor((3,), dtype="float32")) -> R.Tensor((2, 3), dtype="float32"):
+        with R.dataflow():
+            gv: R.Tensor((2, 3), dtype="float32") = R.nn.layer_norm(x0, x1, x2, axes=[-1], epsilon=1.0000000000000001e-05, center=False, scale=False)
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -104,7 +72,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([[ 2.,  1.,  0.],

@@ -2,47 +2,27 @@
 
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
+from tvm import relax
+from tvm.ir import Op
 from tvm.relax.transform import RemoveRedundantReshape
+from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
+@I.ir_module
+class mod:
+    @R.function
+    def main(gv7: R.Tensor((2,), dtype="float32")) -> R.Tensor(dtype="float32", ndim=1):
+        k = T.int64()
+        with R.dataflow():
+            lv11: R.Tensor((k,), dtype="float32") = R.match_cast(gv7, R.Tensor((k,), dtype="float32"))
+            lv12: R.Tensor((k,), dtype="float32") = R.reshape(lv11, R.shape([k]))
+            R.output(lv12)
+        return lv12
 
-gv7 = relax.Var("gv7", R.Tensor((2,), "float32"))
-k = tirx.Var("k", "int64")
-shape = relax.ShapeExpr([k])
-ty = TensorType((k,), "float32")
-lv11 = relax.DataflowVar("lv11", ty)
-lv12 = relax.Var("lv12", TensorType(shape, "float32"))
-main = relax.Function(
-    [gv7],
-    relax.SeqExpr(
-        [relax.DataflowBlock([
-            relax.MatchCast(lv11, gv7, ty),
-            bind(lv12, op("reshape", [lv11, shape])),
-        ])],
-        lv12,
-    ),
-    TensorType(None, "float32", ndim=1),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(lv12))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 def apply(mod, p=None):
     with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):

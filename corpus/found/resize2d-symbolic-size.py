@@ -1,53 +1,21 @@
 # linear resize to a symbolic size does not build
 
-import numpy as np
 import tvm
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
-from tvm.script import relax as R, tirx as T
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-n = tirx.Var("n", "int64")
-x0 = relax.Var("x0", R.Tensor((1, 1, n, 2), "float32"))
-gv = relax.Var("gv", R.Tensor((1, 1, (n * 2), 4), "float32"))
-main = relax.Function(
-    [x0],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "image.resize2d",
-            [x0, relax.ShapeExpr([(n * 2), 4])],
-            "Resize2DAttrs",
-            roi=[T.float32(0.0), T.float32(0.0), T.float32(0.0), T.float32(0.0)],
-            layout="NCHW",
-            method="linear",
-            coordinate_transformation_mode="align_corners",
-            rounding_method="round",
-            cubic_alpha=-0.75,
-            cubic_exclude=0,
-            extrapolation_value=0.0,
-            out_dtype=None,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((1, 1, "n", 2), dtype="float32")) -> R.Tensor((1, 1, "n * 2", 4), dtype="float32"):
+        n = T.int64()
+        with R.dataflow():
+            gv: R.Tensor((1, 1, n * 2, 4), dtype="float32") = R.image.resize2d(x0, R.shape([n * 2, 4]), roi=[T.float32(0.0), T.float32(0.0), T.float32(0.0), T.float32(0.0)], layout="NCHW", method="linear", coordinate_transformation_mode="align_corners", rounding_method="round", cubic_alpha=-0.75, cubic_exclude=0, extrapolation_value=0.0, out_dtype=None)
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -106,7 +74,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([[[[ 1.,  0.],

@@ -2,42 +2,17 @@
 
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def typed(expr, ty):
-    set_type(expr, ty)
-    return expr
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2,), dtype="float32")) -> R.Tensor((2,), dtype="float32"):
+        gv: R.Tensor((2,), dtype="float32") = R.cumprod(x, axis=1, dtype=None, exclusive=False)
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-ty = R.Tensor((2,), "float32")
-ty_1 = R.Tensor((2,), "float32")
-main_gv = typed(tvm.ir.GlobalVar("main"), FuncType([ty], ty_1))
-x = relax.Var("x", ty)
-gv = relax.Var("gv", ty_1)
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.BindingBlock([relax.VarBinding(gv, typed(
-            op("cumprod", [x], "ScanopAttrs", axis=1, dtype=None, exclusive=False),
-            R.Tensor((2,), "float32"),
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({main_gv: main})
 
 if __name__ == "__main__":
     with tvm.target.Target("llvm"):

@@ -1,46 +1,20 @@
 # split at an index past the end gives a part of negative size
 
 import tvm
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
+from tvm import relax
 from tvm.relax.transform import LegalizeOps
-from tvm.script import relax as R, tirx as T
+from tvm.script import ir as I
+from tvm.script import relax as R
 
-TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x0 = relax.Var("x0", R.Tensor((6,), "float32"))
-gv = relax.Var("gv", TupleType([R.Tensor((6,), "float32"), R.Tensor((0,), "float32")]))
-main = relax.Function(
-    [x0],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op(
-            "split",
-            [x0],
-            "SplitAttrs",
-            indices_or_sections=[T.int64(8)],
-            axis=0,
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((6,), dtype="float32")) -> R.Tuple(R.Tensor((6,), dtype="float32"), R.Tensor((0,), dtype="float32")):
+        with R.dataflow():
+            gv: R.Tuple(R.Tensor((6,), dtype="float32"), R.Tensor((0,), dtype="float32")) = R.split(x0, indices_or_sections=[8], axis=0)
+            R.output(gv)
+        return gv
 
 
 def apply(mod, p=None):

@@ -1,40 +1,19 @@
 # take in the mode nan without an axis does not legalize
 
 import tvm
-from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
 from tvm.relax.transform import LegalizeOps
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x0 = relax.Var("x0", R.Tensor((2,), "float32"))
-x1 = relax.Var("x1", R.Tensor((2,), "int64"))
-gv = relax.Var("gv", R.Tensor((2,), "float32"))
-main = relax.Function(
-    [x0, x1],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op("take", [x0, x1], "TakeAttrs", axis=None, mode="nan"))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((2,), dtype="float32"), x1: R.Tensor((2,), dtype="int64")) -> R.Tensor((2,), dtype="float32"):
+        with R.dataflow():
+            gv: R.Tensor((2,), dtype="float32") = R.take(x0, x1, axis=None, mode="nan")
+            R.output(gv)
+        return gv
 
 
 def apply(mod, p=None):

@@ -3,47 +3,17 @@
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.ir import DictAttrs, Op, make_node
+from tvm.script import ir as I
 from tvm.script import relax as R
 
-TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
+@I.ir_module
+class mod:
+    @R.function
+    def main(x: R.Tensor((2,), dtype="float32")) -> R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((2,), dtype="int64")):
+        gv: R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((2,), dtype="int64")) = R.topk(x, k=-5, axis=-1, ret_type="both", largest=True, dtype="int64")
+        return gv
 
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x = relax.Var("x", R.Tensor((2,), "float32"))
-gv = relax.Var("gv", TupleType([R.Tensor((2,), "float32"), R.Tensor((2,), "int64")]))
-main = relax.Function(
-    [x],
-    relax.SeqExpr(
-        [relax.BindingBlock([bind(gv, op(
-            "topk",
-            [x],
-            "TopKAttrs",
-            k=-5,
-            axis=-1,
-            ret_type="both",
-            largest=True,
-            dtype=tvm.DataType("int64"),
-        ))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
 
 if __name__ == "__main__":
     args = [tvm.runtime.tensor(np.array([2., 1.], "float32"))]

@@ -1,106 +1,34 @@
 # TopologicalSort: a call that reads a tensor is moved behind the call_tir_inplace that overwrites it
 
-import numpy as np
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
+from tvm import relax
 from tvm.relax.transform import TopologicalSort
-from tvm.script import relax as R, tirx as T
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
 
-FuncType = getattr(relax, "FuncStructInfo", relax.FuncType)
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def typed(expr, ty):
-    set_type(expr, ty)
-    return expr
+@I.ir_module
+class mod:
+    @T.prim_func(private=True)
+    def multiply1(gv16: T.Buffer((T.int64(8),), "float32", layout=None), gv16_1: T.Buffer((T.int64(8),), "float32", layout=None), T_multiply: T.Buffer((T.int64(8),), "float32", layout=None)):
+        for ax0 in range(T.int64(8)):
+            T_multiply[ax0] = gv16[T.int64(0)]
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
+    @T.prim_func(private=True)
+    def tir_inplace_5(A: T.Buffer((8,), "float32", layout=None)):
+        A[0] = T.float32(0.0)
 
-def tuple_of(ty, fields):
-    if not hasattr(tvm.ir, "Tuple"):
-        return relax.Tuple(fields)
-    return make_node("ir.Tuple", ty=ty, fields=fields, span=None)
+    @R.function
+    def main(lv21: R.Tensor((8,), dtype="float32")) -> R.Tuple(R.Tensor((8,), dtype="float32"), R.Tensor((8,), dtype="float32")):
+        cls = mod
+        with R.dataflow():
+            gv26 = R.call_tir(cls.multiply1, (lv21, lv21), out_ty=R.Tensor((8,), dtype="float32"))
+            gv27: R.Tensor((8,), dtype="float32") = R.call_tir_inplace(cls.tir_inplace_5, (lv21,), out_ty=R.Tensor((8,), dtype="float32"), inplace_indices=[0])
+            R.output(gv26, gv27)
+        return (gv27, gv26)
 
-def buffer(shape, dtype, name, **options):
-    shape = [T.int64(dim) if isinstance(dim, int) else dim for dim in shape]
-    return tirx.decl_buffer(shape, dtype, name, layout=None, **options)
-
-def prim_func(params, body, **options):
-    names = [p if isinstance(p, tirx.Var) else tirx.Var(p.name, "handle") for p in params]
-    buffers = {name: p for name, p in zip(names, params) if name is not p}
-    if buffers:
-        options["buffer_map"] = buffers
-    return tirx.PrimFunc(names, body, **options)
-
-ty = TensorType((8,), "float32")
-main_gv = tvm.ir.GlobalVar("main")
-lv21 = relax.Var("lv21", R.Tensor((8,), "float32"))
-gv26 = relax.Var("gv26", R.Tensor((8,), "float32"))
-ty_1 = TensorType((8,), "float32")
-multiply1_gv = typed(tvm.ir.GlobalVar("multiply1"), FuncType(
-    [R.Tensor((8,), "float32"), R.Tensor((8,), "float32"), R.Tensor((8,), "float32")],
-    TupleType([]),
-    False,
-))
-ty_2 = TensorType((8,), "float32")
-gv27 = relax.Var("gv27", ty)
-tir_inplace_5_gv = typed(tvm.ir.GlobalVar("tir_inplace_5"), FuncType(
-    [R.Tensor((8,), "float32")],
-    TupleType([]),
-    False,
-))
-expr = relax.Tuple([gv27, gv26])
-main = relax.Function(
-    [lv21],
-    relax.SeqExpr(
-        [relax.DataflowBlock([
-            relax.VarBinding(gv26, typed(
-                relax.Call(
-                    Op.get("relax.call_tir"),
-                    [multiply1_gv, tuple_of(TupleType([ty_2, ty_2]), [lv21, lv21])],
-                    None,
-                    [ty_1],
-                ),
-                ty_1,
-            )),
-            bind(gv27, relax.Call(
-                Op.get("relax.call_tir_inplace"),
-                [tir_inplace_5_gv, tuple_of(TupleType([ty_2]), [lv21])],
-                make_node("relax.attrs.CallTIRInplaceAttrs", inplace_indices=[0]),
-                [ty],
-            )),
-        ])],
-        expr,
-    ),
-    type_of(expr),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(expr))
-
-gv16 = buffer([8], "float32", "gv16")
-gv16_1 = buffer([8], "float32", "gv16")
-T_multiply = buffer([8], "float32", "T_multiply")
-ax0 = tirx.Var("ax0", "int64")
-multiply1 = prim_func([gv16, gv16_1, T_multiply], tirx.For(
-    ax0,
-    T.int64(0),
-    T.int64(8),
-    tirx.ForKind.SERIAL,
-    tirx.BufferStore(T_multiply, gv16[T.int64(0)], [ax0]),
-))
-
-A = tirx.decl_buffer([8], "float32", "A", layout=None)
-tir_inplace_5 = prim_func([A], tirx.BufferStore(A, T.float32(0.0), [0]))
-
-mod = tvm.IRModule({main_gv: main, multiply1_gv: multiply1, tir_inplace_5_gv: tir_inplace_5})
-set_type(main_gv, type_of(main))
 
 def apply(mod, p=None):
     with tvm.transform.PassContext(config={}), tvm.target.Target("llvm"):
@@ -173,7 +101,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([ 2.,  1.,  0., -2., -1., -3., -3., -3.], "float32")]

@@ -1,51 +1,19 @@
 # the inverse of unique has the rank of the operand with NumPy 2
 
-import numpy as np
 import tvm
-from tvm import relax, tirx
-from tvm.ir import DictAttrs, Op, make_node
-from tvm.script import relax as R, tirx as T
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
 
-TensorType = getattr(relax, "TensorStructInfo", relax.TensorType)
-TupleType = getattr(relax, "TupleStructInfo", relax.TupleType)
-prim_value = getattr(relax, "prim_value", None) or relax.PrimValue
-set_type = getattr(relax.expr, "_update_type", None) or relax.expr._update_struct_info
-type_of = lambda expr: getattr(expr, "ty", None) or expr.struct_info
 
-def bind(var, value):
-    set_type(value, type_of(var))
-    return relax.VarBinding(var, value)
-
-def op(name, args, kind=None, /, **attrs):
-    attrs = kind and make_node("relax.attrs." + kind, **attrs)
-    return relax.Call(Op.get("relax." + name), args, attrs)
-
-x0 = relax.Var("x0", R.Tensor((2, 2), "float32"))
-gv = relax.Var("gv", TupleType([
-    TensorType(None, "float32", ndim=1),
-    TensorType(None, "int64", ndim=1),
-]))
-main = relax.Function(
-    [x0],
-    relax.SeqExpr(
-        [relax.DataflowBlock([bind(gv, op("unique", [
-            x0,
-            prim_value(T.bool(True)),
-            prim_value(T.bool(False)),
-            prim_value(T.bool(True)),
-            prim_value(T.bool(False)),
-        ]))])],
-        gv,
-    ),
-    type_of(gv),
-    True,
-    DictAttrs({"global_symbol": "main"}),
-)
-set_type(main.body, type_of(gv))
-
-mod = tvm.IRModule({"main": main})
-for var, func in mod.functions.items():
-    set_type(var, type_of(func))
+@I.ir_module
+class mod:
+    @R.function
+    def main(x0: R.Tensor((2, 2), dtype="float32")) -> R.Tuple(R.Tensor(dtype="float32", ndim=1), R.Tensor(dtype="int64", ndim=1)):
+        with R.dataflow():
+            gv: R.Tuple(R.Tensor(dtype="float32", ndim=1), R.Tensor(dtype="int64", ndim=1)) = R.unique(x0, True, False, True, False)
+            R.output(gv)
+        return gv
 
 
 if __name__ == "__main__":
@@ -104,7 +72,6 @@ if __name__ == "__main__":
 
     def run(name, args):
         return to_numpy(machine[name](*map(from_numpy, args)))
-
 
 
     args = [np.array([[ 2.,  1.],

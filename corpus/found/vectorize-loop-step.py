@@ -1,6 +1,7 @@
 # VectorizeLoop: a loop with a step
 
 import numpy as np
+import tvm
 from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
@@ -15,14 +16,6 @@ class mod:
 
 
 if __name__ == "__main__":
-    # The pass runs inside of tvm.compile, too: relaxfuzz evaluates both sides.
-    from relaxfuzz import evaluate
-
-    after = tirx.transform.VectorizeLoop()(mod)
-
-    args = [np.zeros(8, "int32")]
-    expected, got = (
-        evaluate(each, "main", [np.copy(x) if isinstance(x, np.ndarray) else x for x in args])
-        for each in (mod, after)
-    )
-    np.testing.assert_equal(got, expected)
+    b = tvm.runtime.tensor(np.zeros(8, "int32"))
+    tvm.compile(tirx.transform.VectorizeLoop()(mod), target="llvm")["main"](b)
+    np.testing.assert_array_equal(b.numpy(), [100, 0, 102, 0, 104, 0, 106, 0])

@@ -1,8 +1,8 @@
-"""Models written by hand, in the shapes that frontends give: generated modules are partly made of
-them, as of the models that a user gives with `--seeds`.
+"""Models written by hand, in the form that frontends produce: generated modules are partly made of
+them, as of the models that a user passes with `--seeds`.
 
-Each is a function without arguments that builds a module at the sizes that the model has. Its
-docstring names the frontend, the paper or the family that such code comes from.
+Each is a function without arguments that builds a module with the real sizes of the model. Its
+docstring names the frontend, the paper or the family that the code comes from.
 """
 
 from __future__ import annotations
@@ -21,11 +21,8 @@ _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     llm.sampling,
     llm.cache_update,
     llm.group_quantized_linear,
-    encoders.encoder_layer,
     encoders.cross_attention,
-    encoders.patch_embedding,
     encoders.speech_encoder,
-    vision.residual_block,
     vision.training_convolution,
     vision.depthwise_separable,
     vision.upsampling_decoder,
@@ -34,7 +31,6 @@ _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     vision.detection_head,
     vision.region_features,
     vision.diffusion_block,
-    recurrent.lstm,
     recurrent.gru,
     training.training_step,
     training.written_out_gradients,
@@ -48,7 +44,6 @@ _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
     exported.cached_attention,
     exported.selective_scan,
     exported.top_k_sampling,
-    exported.convolution_block,
     compiled.partitioned,
     compiled.two_devices,
     compiled.symbolic_kernels,
@@ -60,5 +55,5 @@ _MODELS: tuple[Callable[[], tvm.IRModule], ...] = (
 MODELS: Mapping[str, Callable[[], tvm.IRModule]] = MappingProxyType(
     {build.__name__: build for build in _MODELS}
 )
-"""All of them, by name."""
+"""All models, by name."""
 assert len(MODELS) == len(_MODELS), "each model has a name of its own"

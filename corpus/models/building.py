@@ -1,4 +1,4 @@
-"""What the builders of models have in common."""
+"""Helpers that the builders of models share."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def const(value: Any, dtype: str = F32) -> Any:
 
 
 def parameters(shape: Sequence[int], dtype: str = F32, seed: int = 0) -> Any:
-    """A constant of trained numbers, or what looks like it."""
+    """A constant of numbers that look trained."""
     return const(np.random.default_rng(seed).normal(size=tuple(shape)), dtype)
 
 
 def linear(x: Any, weight: Any) -> Any:
-    """As `nn.Linear` stores its weight: (out, in)."""
+    """A product with a weight of shape (out, in), as `nn.Linear` stores it."""
     return relax.op.matmul(x, relax.op.permute_dims(weight))
 
 
@@ -53,11 +53,11 @@ def add_function(
     inputs: int | None = None,
     dataflow: bool = True,
 ) -> None:
-    """A function whose bindings `body` emits; what it returns is the result.
+    """Add a function whose bindings `body` emits, and whose result `body` returns.
 
     Args:
-        inputs: of the parameters, those that are no weights.
-        dataflow: the bindings are in a dataflow block. Without, the function is impure.
+        inputs: the number of parameters that are not weights.
+        dataflow: the bindings are in a dataflow block. Otherwise the function is impure.
     """
     attrs = None if inputs is None else {"num_input": inputs}
     with bb.function(name, list(params), attrs, pure=dataflow):

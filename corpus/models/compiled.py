@@ -11,7 +11,7 @@ from .building import F16, add_function, linear, module, size, tensor, virtual_d
 
 
 def partitioned() -> tvm.IRModule:
-    """A network of which an external code generator takes the convolutions with what follows, after
+    """A network whose convolutions and their followers go to an external code generator, after
     `FuseOpsByPattern` and `MergeCompositeFunctions`, as vendors' backends partition."""
     x = tensor("x", (1, 64, 56, 56))
     first, second, bias = weights(
@@ -86,8 +86,8 @@ def symbolic_kernels() -> tvm.IRModule:
 
 
 def scheduled_kernels() -> tvm.IRModule:
-    """A small network after its kernels got a schedule for a GPU by DLight's rules. Its sizes are
-    small as they are: the tiles of a schedule fit no others."""
+    """A small network whose kernels DLight's rules have scheduled for a GPU. Its sizes are small
+    from the start: the tiles of a schedule do not fit others."""
     n = size("n")
     x = tensor("x", (n, 64), F16)
     up, down = weights({"up": (64, 64), "down": (32, 64)}, F16)
@@ -96,7 +96,7 @@ def scheduled_kernels() -> tvm.IRModule:
         hidden = bb.emit(op.nn.silu(linear(x, up)))
         return op.nn.softmax(linear(hidden, down))
 
-    from tvm.s_tir import dlight  # a TVM without it has the other models
+    from tvm.s_tir import dlight  # imported here: a TVM without it still has the other models
 
     target = tvm.target.Target("nvidia/nvidia-a100")
     rules = (dlight.gpu.GeneralReduction(), dlight.gpu.Fallback())
@@ -106,8 +106,8 @@ def scheduled_kernels() -> tvm.IRModule:
 
 
 def in_place_updates() -> tvm.IRModule:
-    """What `DataflowUseInplaceCalls` makes of a model: kernels that write into an operand that
-    nobody needs any more."""
+    """A model after `DataflowUseInplaceCalls`: kernels that write into an operand that is not
+    needed any more."""
     x = tensor("x", (8, 512))
     weight, bias = weights({"weight": (512, 512), "bias": (512,)})
 

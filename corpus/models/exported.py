@@ -7,10 +7,10 @@ import tvm
 from tvm import relax
 from tvm.relax import op
 
-from .building import F16, F32, I64, const, module, parameters, tensor
+from .building import F16, F32, I64, module, parameters, tensor
 
 END = (1 << 63) - 1
-"""Of a slice up to the end, as PyTorch writes it."""
+"""The end of a slice up to the end of its axis, as PyTorch writes it."""
 
 
 def _number(value: float, dtype: str = F32) -> relax.Expr:
@@ -199,34 +199,3 @@ def top_k_sampling() -> tvm.IRModule:
         return relax.Tuple([bb.emit(op.concat([tokens, token], axis=1)), chances])
 
     return module([scores, tokens], body, inputs=2)
-
-
-def convolution_block() -> tvm.IRModule:
-    """A block of MobileNet 3 or EfficientNet in evaluation: parameters as constants, the
-    normalization of a batch folded by hand, hard swish and squeeze-and-excitation by clips."""
-    channels = 64
-    x = tensor("x", (1, channels, 14, 14))
-
-    def body(bb: relax.BlockBuilder) -> relax.Expr:
-        def hard_sigmoid(value: relax.Expr) -> relax.Expr:
-            moved = bb.emit(op.add(value, _number(3.0)))
-            return bb.emit(op.divide(op.clip(moved, 0, 6), _number(6.0)))
-
-        grouped = op.nn.conv2d(
-            x, parameters((channels, 1, 3, 3)), padding=[1, 1], groups=channels, out_dtype=F32
-        )
-        mean, variance = parameters((channels,), seed=1), const([1.0] * channels)
-        gamma, beta = parameters((channels,), seed=2), parameters((channels,), seed=3)
-        normal = op.nn.batch_norm(
-            bb.emit(grouped), gamma, beta, mean, variance, axis=1, epsilon=1e-3, training=False
-        )
-        features = bb.emit(relax.TupleGetItem(bb.emit(normal), 0))
-        active = bb.emit(op.multiply(features, hard_sigmoid(features)))
-        pooled = bb.emit(op.nn.adaptive_avg_pool2d(active, (1, 1)))
-        small = bb.emit(op.nn.conv2d(pooled, parameters((16, channels, 1, 1), seed=4)))
-        bias = bb.emit(op.reshape(parameters((16,), seed=5), (1, 16, 1, 1)))
-        squeezed = bb.emit(op.nn.relu(op.add(small, bias)))
-        excited = bb.emit(op.nn.conv2d(squeezed, parameters((channels, 16, 1, 1), seed=6)))
-        return op.add(x, op.multiply(hard_sigmoid(excited), active))
-
-    return module([x], body, inputs=1)

@@ -10,8 +10,8 @@ from .building import F32, I64, const, linear, module, parameters, size, tensor,
 
 
 def shape_arithmetic() -> tvm.IRModule:
-    """What the ONNX importer makes of `x.view(x.size(0), -1, 64)`: a shape as a tensor, its parts
-    gathered and joined, a reshape to what is only then known; parameters are constants."""
+    """`x.view(x.size(0), -1, 64)` as the ONNX importer leaves it: a shape as a tensor, its parts
+    gathered and joined, a reshape to a shape known only then; parameters are constants."""
     n, m = size("n"), size("m")
     x = tensor("x", (n, m, 256))
 

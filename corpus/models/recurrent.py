@@ -9,39 +9,12 @@ from tvm.relax import op
 from .building import const, linear, module, size, tensor, weights
 
 STEPS = 3
-"""Of a sequence."""
-
-
-def lstm() -> tvm.IRModule:
-    """Long short-term memory (Hochreiter and Schmidhuber, 1997) as the ONNX importer unrolls it:
-    all gates in one product, split, for each step of the sequence."""
-    n = size("n")
-    x = tensor("x", (STEPS, n, 128))
-    hidden, cell = tensor("hidden", (n, 256)), tensor("cell", (n, 256))
-    params = weights({"input": (1024, 128), "recurrent": (1024, 256), "bias": (1024,)})
-
-    def body(bb: relax.BlockBuilder) -> relax.Expr:
-        inward, recurrent, bias = params
-        h, c = hidden, cell
-        rows = bb.emit(op.split(x, STEPS, axis=0))
-        outs = []
-        for at in range(STEPS):
-            row = bb.emit(op.squeeze(rows[at], axis=[0]))
-            both = bb.emit(op.add(linear(row, inward), linear(h, recurrent)))
-            gates = bb.emit(op.split(op.add(both, bias), 4, axis=-1))
-            kept = bb.emit(op.multiply(op.sigmoid(gates[2]), c))
-            added = bb.emit(op.multiply(op.sigmoid(gates[0]), op.tanh(gates[3])))
-            c = bb.emit(op.add(kept, added))
-            h = bb.emit(op.multiply(op.sigmoid(gates[1]), op.tanh(c)))
-            outs.append(h)
-        return relax.Tuple([bb.emit(op.stack(outs, axis=0)), h, c])
-
-    return module([x, hidden, cell, *params], body, inputs=3)
+"""The number of steps of a sequence."""
 
 
 def gru() -> tvm.IRModule:
-    """Gated recurrent units (Cho et al., 2014) over sequences of different lengths: what is past
-    the end of one keeps its state."""
+    """Gated recurrent units (Cho et al., 2014) over sequences of different lengths: steps past the
+    end of a sequence keep its state."""
     n = size("n")
     x, state = tensor("x", (n, STEPS, 64)), tensor("state", (n, 128))
     lengths = tensor("lengths", (n, 1), "int64")

@@ -1,4 +1,4 @@
-"""Training: a loss, its gradients, and what changes the parameters."""
+"""Training: a loss, its gradients, and an optimizer that updates the parameters."""
 
 from __future__ import annotations
 

@@ -19,35 +19,6 @@ def _stats(name: str, channels: int) -> list[relax.Var]:
     return [tensor(f"{name}_{each}", (channels,)) for each in names]
 
 
-def residual_block() -> tvm.IRModule:
-    """The block of ResNet-50 (He et al., 2016) at which the resolution halves."""
-    x = tensor("x", (1, 256, 56, 56))
-    kernels = weights(
-        {
-            "reduce": (128, 256, 1, 1),
-            "spatial": (128, 128, 3, 3),
-            "expand": (512, 128, 1, 1),
-            "shortcut": (512, 256, 1, 1),
-        }
-    )
-    stats = [_stats(f"bn{at}", width) for at, width in enumerate((128, 128, 512, 512))]
-
-    def body(bb: relax.BlockBuilder) -> relax.Expr:
-        reduced = bb.emit(op.nn.relu(_normalized(op.nn.conv2d(x, kernels[0]), stats[0])))
-        spatial = bb.emit(
-            op.nn.relu(
-                _normalized(
-                    op.nn.conv2d(reduced, kernels[1], strides=[2, 2], padding=[1, 1]), stats[1]
-                )
-            )
-        )
-        wide = bb.emit(_normalized(op.nn.conv2d(spatial, kernels[2]), stats[2]))
-        beside = bb.emit(_normalized(op.nn.conv2d(x, kernels[3], strides=[2, 2]), stats[3]))
-        return op.nn.relu(op.add(wide, beside))
-
-    return module([x, *kernels, *(each for norm in stats for each in norm)], body, inputs=1)
-
-
 def training_convolution() -> tvm.IRModule:
     """The stem of a network in training: batch normalization updates its statistics, which are
     results beside the features, and dropout follows."""
@@ -125,8 +96,8 @@ def upsampling_decoder() -> tvm.IRModule:
 
 
 def pooling_heads() -> tvm.IRModule:
-    """Heads of classifiers: pyramid pooling (Zhao et al., 2017), the mean of what is left, and the
-    best five classes."""
+    """Heads of classifiers: pyramid pooling (Zhao et al., 2017), a global mean, and the best five
+    classes."""
     n = size("n")
     x = tensor("x", (n, 512, 14, 14))
     matrix, bias = weights({"matrix": (1000, 512), "bias": (1000,)})
@@ -145,7 +116,7 @@ def pooling_heads() -> tvm.IRModule:
 
 
 def preprocessing() -> tvm.IRModule:
-    """What stands before a classifier: bytes of an image, resized, cut, normalized by channel."""
+    """The preprocessing of a classifier: bytes of an image, resized, cut, normalized by channel."""
     image = tensor("image", (1, 480, 640, 3), "uint8")
 
     def body(bb: relax.BlockBuilder) -> relax.Expr:

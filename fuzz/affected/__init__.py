@@ -1,1 +1,1 @@
-"""Which passes a change of TVM's source affects."""
+"""The passes that a change of TVM's source affects."""

@@ -1,19 +1,16 @@
-"""A git checkout of TVM: what it has changed since a commit, and its files then and now."""
+"""A git checkout of TVM, and its changes since a commit."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import json
 import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from ..user_input.errors import UserError, near
+from ..system.errors import UserError, near
 
 TRANSFORMS = "python/tvm/relax/transform"
-"""What a checkout of TVM has."""
+"""A folder that every checkout of TVM has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class Checkout:
     def base(self, revision: str) -> str:
         """The last commit that a revision and HEAD have in common.
 
-        What the revision's branch has got since then is no change of HEAD's.
+        Later commits of the revision's branch are not changes of HEAD.
 
         Raises:
             UserError: there is no such revision, or no such commit.
@@ -38,18 +35,13 @@ class Checkout:
         option = ("rev-parse", "--verify", "--quiet", "--end-of-options")
         try:
             commit = _git(self.root, *option, f"{revision}^{{commit}}").strip()
-        except _GitError:
-            refs = _git(self.root, "for-each-ref", "--format=%(refname:short)").split()
-            raise UserError(
-                f"--changed-since {revision!r}: no commit, branch or tag of {self.root}"
-                + near(revision, refs, otherwise=". A shallow clone has to fetch it first")
-            ) from None
-        try:
             return _git(self.root, "merge-base", commit, "HEAD").strip()
         except _GitError:
+            refs = _git(self.root, "for-each-ref", "--format=%(refname:short)").split()
+            fetch = ". A shallow clone has to fetch more history: git fetch --unshallow"
             raise UserError(
-                f"--changed-since {revision!r}: {self.root} has no commit that it and HEAD have in "
-                "common. A shallow clone has to fetch more history: git fetch --unshallow"
+                f"--changed-since {revision!r}: no commit, branch or tag of {self.root} that has a "
+                f"commit in common with HEAD{near(revision, refs, otherwise=fetch)}"
             ) from None
 
     def changed(self, base: str) -> tuple[str, ...]:
@@ -58,46 +50,21 @@ class Checkout:
         new = _git(self.root, "ls-files", "--others", "--exclude-standard", "-z")
         return tuple(sorted({*differ.split("\0"), *new.split("\0")} - {""}))
 
-    def before(self, base: str, path: str) -> str | None:
-        """The text of a file at a commit; None if there was none."""
-        try:
-            return _git(self.root, "show", f"{base}:{path}")
-        except _GitError:
-            return None
-
-    def now(self, path: str) -> str | None:
-        """The text of a file in the working tree; None if there is none."""
-        file = self.root / path
-        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
-
 
 def checkout(folder: Path | None) -> Checkout:
-    """The checkout in this folder; None: that of the installed TVM.
+    """The checkout that a folder is in; None: that of the installed TVM.
 
     Raises:
-        UserError: it is no git checkout of TVM, or git cannot read it.
+        UserError: it is in no git checkout of TVM, or git cannot read it.
     """
-    if folder is not None:
-        if not folder.is_dir():
-            raise UserError(f"--tvm-source {folder}: no such folder")
-        try:
-            root = Path(_git(folder, "rev-parse", "--show-toplevel").strip())
-        except _GitError as error:
-            raise UserError(f"--tvm-source {folder}: no git checkout ({error})") from None
-        if not (root / TRANSFORMS).is_dir():
-            raise UserError(f"--tvm-source {folder}: no checkout of TVM, it has no {TRANSFORMS}")
-        return Checkout(root)
-    for place in filter(None, (imported_from(), _installed_from())):
-        try:
-            root = Path(_git(place, "rev-parse", "--show-toplevel").strip())
-        except _GitError:
-            continue
+    place = imported_from() if folder is None else folder
+    try:
+        root = Path(_git(place, "rev-parse", "--show-toplevel").strip())
         if (root / TRANSFORMS).is_dir():
             return Checkout(root)
-    raise UserError(
-        f"the installed TVM ({imported_from()}) comes from no git checkout that is still there: "
-        "name the checkout with --tvm-source DIR"
-    )
+    except _GitError:
+        pass
+    raise UserError(f"'{place}' is in no git checkout of TVM: name one with --tvm-source DIR")
 
 
 def imported_from() -> Path:
@@ -105,18 +72,6 @@ def imported_from() -> Path:
     import tvm
 
     return Path(tvm.__file__).resolve().parent
-
-
-def _installed_from() -> Path | None:
-    """The folder that was given to pip, if TVM was installed from one."""
-    try:
-        record = importlib.metadata.distribution("apache-tvm").read_text("direct_url.json")
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    url = urlsplit(json.loads(record)["url"]) if record else None
-    if url is None or url.scheme != "file" or not Path(unquote(url.path)).is_dir():
-        return None
-    return Path(unquote(url.path))
 
 
 class _GitError(Exception):

@@ -1,1 +1,1 @@
-"""A campaign: what is checked next, what has happened, and the triage of what was found."""
+"""A campaign: the choice of the next checks, its events, and the triage of its violations."""

@@ -1,4 +1,4 @@
-"""The campaign: blocks of modules go to the workers until the budget is used up."""
+"""The campaign: it sends blocks of modules to the workers until the budget is used up."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ...compat import availability
 from ...generators.families import DEFAULT, FAMILIES
 from ...generators.ops import table
 from ...generators.seeds import Whole
 from ...generators.stages import Stage
+from ...oracles.check import hides
 from ...oracles.passcall import PassCall
 from ...oracles.tiers import STRUCTURAL
 from ...oracles.violation import mark_of, short_mark
+from ..findings.finding import UnconfirmedFinding
+from ..jobs.jobs import by_family
 from ..process import death
-from ..process.block import Block, ModuleDone, Regenerate, Violated
 from ..process.executor import Executor, ExecutorError, ask
-from ..process.jobs import by_family
 from ..process.protocol import (
     LIMITS,
     Broken,
@@ -37,15 +39,15 @@ from ..process.protocol import (
     Reply,
     Result,
 )
-from ..process.targets import Avoid, Origin, Recipe, Target
-from ..user_input.errors import UserError
-from . import focus, schedule, steering
-from .events import BlockDone, Event, Fault, Finished, Found, Lacks, Progress
-from .focus import horizon
+from ..process.targets import Origin, Recipe, Target
+from ..system.errors import UserError
+from . import schedule
+from .block import CUTTING, Block, ModuleDone, Regenerate, Violated, WentOn
+from .events import BlockDone, Event, Finished, HarnessFault, Lacks, Progress
 from .in_flight import InFlight
 from .named import recipe
 from .seeds import Seeds, with_pieces
-from .state import Guide, State
+from .state import CampaignState, horizon
 
 AHEAD = 2
 """Blocks under way for each worker, so that one is ready when a worker becomes free."""
@@ -57,41 +59,43 @@ TICK = 0.25
 """Seconds between two events of progress."""
 
 PATIENCE = 5.0
-"""Seconds in which cancelled jobs end."""
+"""Seconds that cancelled jobs have to end."""
 
 SMALL = 100_000
-"""Characters of a real module on which all passes are checked as it is, some 50 bindings. Larger
-ones are checked in pieces, as a whole by pipelines alone."""
+"""Characters of the largest real module that all passes check as it is, some 50 bindings. Larger
+ones are checked in pieces, and as a whole only by pipelines."""
 
 TURN = 1_000_000
-"""Characters of the real modules that are checked between two blocks of generated ones: about as
-many as these have."""
+"""Characters of the real modules that are checked between two blocks of generated ones: about the
+size of such a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignConfig:
-    """What to fuzz, and how long."""
+    """The targets and the budget of a campaign."""
 
     seed: int
     targets: tuple[Target, ...]
     seconds: float | None = None
     modules: int | None = None
-    """Generated ones. At least one of both budgets; with both, the first that is used up ends the
-    campaign."""
+    """Budget of generated modules. At least one of both budgets is set; with both, the first that
+    is used up ends the campaign."""
     oracles: tuple[str, ...] | None = None
-    """Only these; None: all, expensive ones on a sample."""
+    """Oracles to run; None: all, with expensive ones on a sample."""
     device: str | None = None
-    """The kind of the device on which a sample of what is evaluated is executed, where `oracles`
-    names none."""
+    """The kind of the device on which a sample of the evaluated modules is executed, unless
+    `oracles` is set."""
     compositions: bool = True
     """Also check sequences of passes and the named pipelines."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Options under which passes run, as `PassCall.config` has them; pipelines have their own."""
     modules_in_block: int = schedule.MODULES_IN_BLOCK
-    """With more there is less overhead, and more is lost with a block."""
-    is_known: Callable[[Found], bool] = lambda found: False
-    """A report is presumed to be a known bug."""
+    """Size of a block. Larger blocks have less overhead, and lose more when one is lost."""
+    is_known: Callable[[UnconfirmedFinding], bool] = lambda found: False
+    """Return whether a report is presumed to be a known bug."""
     seeds: tuple[Seeds, ...] = ()
-    """Real modules, pieces of each kind of which a share of the blocks is made of. The wholes are
-    checked from the first block on, large ones where pipelines are."""
+    """Real modules; a share of the blocks is made of the pieces of each kind. The wholes are
+    checked from the first block on, large ones only by pipelines."""
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -109,33 +113,28 @@ def run(
     config: CampaignConfig,
     executor: Executor,
     stop: threading.Event | None = None,
-    state: State | None = None,
 ) -> Generator[Event, None, None]:
-    """Run a campaign; the last event is `Finished`. Closing it ends what is under way.
+    """Run a campaign; the last event is `Finished`. Closing the generator ends all running jobs.
 
-    If the workers are lost, what was found until then is reported, `Finished` has `stopped` set,
+    If the workers are lost, violations found until then are reported, `Finished` has `stopped` set,
     and then the error is raised.
 
-    With a budget of modules the events but `Progress` are the same for any number of workers, and
-    for any number of interruptions: blocks are committed in order, and each is a function of the
-    seed, its number and the blocks long before it.
+    With a budget of modules the events except `Progress` are the same for any number of workers.
+    Blocks are committed in order, and each is a function of the seed, its number and the blocks
+    long before it.
 
     Args:
-        stop: set it to end the campaign soon; what has been found until then is reported.
-        state: resume from here, with the config that it comes from; `Finished` includes what was
-            done before. None: from the beginning.
+        stop: set it to end the campaign soon; violations found until then are reported.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.
     """
-    begin = State() if state is None else copy.deepcopy(state)
-    return _Campaign(config, executor, stop or threading.Event(), begin).run()
+    return _Campaign(config, executor, stop or threading.Event()).run()
 
 
 def _blocks(config: CampaignConfig) -> Iterator[tuple[int, int, tuple[Whole, ...]]]:
-    """First index and count of each block of generated modules; in turn with these, as long as
-    there are any, those of real modules, which are given.
-    """
+    """First index and count of each block, and its real modules. Blocks of real modules alternate
+    with blocks of generated ones, as long as there are any."""
     turns = _turns(config)
     generated = schedule.blocks(config.modules, config.modules_in_block)
     at = 0
@@ -148,7 +147,7 @@ def _blocks(config: CampaignConfig) -> Iterator[tuple[int, int, tuple[Whole, ...
 
 
 def _turns(config: CampaignConfig) -> Iterator[tuple[Whole, ...]]:
-    """The real modules of each block: a large one by itself."""
+    """The real modules of each block; a large one gets a block of its own."""
     wholes = [whole for each in config.seeds for whole in each.wholes]
     small = [whole for whole in wholes if len(whole.text) <= SMALL]
     turn: list[Whole] = []
@@ -159,36 +158,34 @@ def _turns(config: CampaignConfig) -> Iterator[tuple[Whole, ...]]:
             turn.clear()
     if turn:
         yield tuple(turn)
-    if config.compositions:  # else pipelines are not asked
+    if config.compositions:  # else pipelines are not checked
         yield from ((whole,) for whole in wholes if len(whole.text) > SMALL)
 
 
 class _Campaign:
-    """The loop: submit blocks, receive replies, commit in order."""
+    """The main loop: submit blocks, receive replies, commit in order."""
 
-    def __init__(
-        self, config: CampaignConfig, executor: Executor, stop: threading.Event, state: State
-    ) -> None:
+    def __init__(self, config: CampaignConfig, executor: Executor, stop: threading.Event) -> None:
         self._config = config
         self._executor = executor
         self._stop = stop
-        self._state = state
-        """Of the completed blocks."""
-        self._tally = state
-        """In the end also with what was done of the others."""
+        self._state = CampaignState()
+        """State after the completed blocks."""
+        self._tally = self._state
+        """Counts; at the end they include the finished part of other blocks."""
         self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
-        self._todo = itertools.islice(enumerate(_blocks(config)), state.blocks, None)
+        self._todo = enumerate(_blocks(config))
         self._next = next(self._todo, None)
         self._in_flight: deque[InFlight] = deque()
         self._targets: dict[str, list[Target]] = defaultdict(list)
-        """By family."""
+        """Targets by family."""
         for target in config.targets:
             for family, part in by_family(target).items():
                 self._targets[family].append(part)
         self._labels = {target.name: target.label for target in config.targets}
         off = availability.current().ops
         self._operators = [name for name in table if name not in off]
-        self._begin = time.monotonic() - state.seconds
+        self._begin = time.monotonic()
 
     def run(self) -> Generator[Event, None, None]:
         failure: ExecutorError | UserError | None = None
@@ -213,12 +210,13 @@ class _Campaign:
             {name: dict(counts) for name, counts in tally.ended.items()},
             self._stop.is_set() or failure is not None,
             dict(tally.known_checks),
+            tally.lines_ran,
         )
         if failure is not None:
             raise failure
 
     def _blocks(self) -> Iterator[Event]:
-        """Run until the budget is used up; blocks that are not done then stay in flight."""
+        """Run until the budget is used up; unfinished blocks then stay in flight."""
         tick = 0.0
         self._submit()
         while self._in_flight and not self._over():
@@ -258,7 +256,7 @@ class _Campaign:
             self._send(block)
 
     def _part(self, number: int, start: int, count: int) -> Block:
-        """A block without anything that its modules are made of, and that is checked on them."""
+        """A block without ingredients of modules and without targets."""
         return Block(
             seed=self._config.seed,
             start=start,
@@ -267,32 +265,28 @@ class _Campaign:
             oracles=self._config.oracles,
             device=self._config.device,
             compositions=self._config.compositions,
-            yields=self._state.guide(number).yields,
             reported=tuple(map(short_mark, self._state.occurrences)),
+            config=self._config.config,
         )
 
     def _generated(self, part: Block, number: int) -> Block:
         """A block of generated modules."""
-        guide = self._state.guide(number)
         turn = part.start // self._config.modules_in_block  # among the blocks of generated modules
-        avoid = {
-            item: Avoid(patterns, guide.chances.get(item, steering.FIRST))
-            for item, patterns in guide.patterns.items()
-        }
         family = schedule.family(self._targets, self._config.seed, turn)
         targets = tuple(self._targets[family])
-        made = self._recipe(targets, turn, guide, guide.hidden, avoid)
+        made = self._recipe(targets, turn, self._state.acted_before(number))
         device = self._config.device
-        # Of kernels for other devices, nothing could be executed.
+        # Kernels for other devices could not be executed.
         target = device if device in FAMILIES[family].targets else None
         made = dataclasses.replace(made, family=family, target=target)
-        return dataclasses.replace(part, targets=targets, recipe=made, avoid=avoid)
+        return dataclasses.replace(part, targets=targets, recipe=made)
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
         """A block of real modules: all passes that apply to them, if they are small, and pipelines.
 
-        No expensive oracle is asked: pieces of the modules are for those. A module like those on
-        which known bugs showed is checked, too: it comes once.
+        All passes that apply are checked if the modules are small, and pipelines in any case. No
+        expensive oracle runs: those run on pieces of the modules. A module similar to those of
+        known bugs is checked, too: it comes once.
         """
         oracles = tuple(
             each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
@@ -300,30 +294,20 @@ class _Campaign:
         targets = self._targets[DEFAULT] if len(wholes[0].text) <= SMALL else ()
         return dataclasses.replace(part, targets=tuple(targets), oracles=oracles, wholes=wholes)
 
-    def _recipe(
-        self,
-        targets: Sequence[Target],
-        turn: int,
-        guide: Guide,
-        hidden: Sequence[str],
-        avoid: Mapping[str, Avoid],
-    ) -> Recipe:
-        """What the modules of a block are made of.
+    def _recipe(self, targets: Sequence[Target], turn: int, acted: Mapping[str, int]) -> Recipe:
+        """The ingredients of the modules of a block.
 
         Args:
-            targets: of the block.
-            turn: the number of the block among those of generated modules.
-            hidden: the passes of which known bugs hide too much.
+            targets: the targets of the block.
+            turn: the number of the block among the blocks of generated modules.
+            acted: number of checks in which a pass did its actual work, by item of the schedule.
         """
         config, operators = self._config, self._operators
-        made = recipe(targets, config.seed, turn, operators, guide.changed) or Recipe(
-            ops=focus.focus(guide.surest, config.seed, turn, operators)
-            or schedule.operators(operators, config.seed, turn),
+        made = recipe(targets, config.seed, turn, operators, acted) or Recipe(
+            ops=schedule.operators(operators, config.seed, turn),
             disabled=schedule.disabled(config.seed, turn),
         )
-        if hidden:
-            made = steering.steered(made, hidden, avoid, config.seed, turn)
-        return with_pieces(made, config.seeds, config.seed, turn, guide.pieces, guide.edits)
+        return with_pieces(made, config.seeds, config.seed, turn)
 
     def _send(self, block: InFlight) -> None:
         def sink(reply: Reply | None) -> None:
@@ -376,8 +360,9 @@ class _Campaign:
                     self._receive(block, reply)
 
     def _commit(self, block: InFlight) -> Iterator[Event]:
-        before = len(self._tally.occurrences)
         hits: set[tuple[str, int, Stage]] = set()
+        """Checks that have ended in a known bug."""
+        rest: WentOn | None = None
         for reply in block.replies:
             match reply:
                 case Result(value=Violated() as violated):
@@ -386,7 +371,7 @@ class _Campaign:
                     first = self._tally.is_new(mark_of(violation), item)
                     if first:
                         assert violated.module is not None, "the first comes with its module"
-                        found = Found(
+                        found = UnconfirmedFinding(
                             violation,
                             violated.module,
                             origin,
@@ -396,29 +381,30 @@ class _Campaign:
                         )
                         self._note_known(found)
                         yield found
-                    if mark_of(violation) in self._tally.known:
+                    if mark_of(violation) in self._tally.known and hides(violation):
                         hits.add((item, origin.index, origin.stage))
-                        self._tally.compare(mark_of(violation), violated.features)
+                case Result(value=WentOn() as rest):
+                    hits.discard((rest.item, rest.index, rest.stage))
                 case Failed(drift=True):
                     if self._tally.is_new_fault(reply.traceback):
                         yield Lacks(reply.traceback)
                 case Failed(user_error=False):
                     yield from self._fault(reply.traceback, reply.position)
                 case Died():
-                    yield from self._death(block, reply)
+                    yield from self._death(block, reply, rest)
         self._tally.known_checks.update(item for item, _, _ in hits)
         stats = block.stats()
+        results = (reply.value for reply in block.replies if isinstance(reply, Result))
+        done = [value for value in results if isinstance(value, ModuleDone)]
         self._tally.count(block.modules, stats)
+        self._tally.see_lines(done)
         if self._tally is self._state:
-            results = (reply.value for reply in block.replies if isinstance(reply, Result))
-            done = [value for value in results if isinstance(value, ModuleDone)]
-            new = len(self._state.occurrences) - before
-            self._state.commit(done, self._seconds(), block.part.recipe, new)
+            self._state.commit(self._seconds())
         elif not stats:  # the budget was used up before it began
             return
         yield BlockDone(block.number, block.modules, stats, self._state)
 
-    def _note_known(self, found: Found) -> None:
+    def _note_known(self, found: UnconfirmedFinding) -> None:
         if self._config.is_known(found):
             self._tally.known.add(mark_of(found.violation))
 
@@ -427,14 +413,23 @@ class _Campaign:
             return pipeline
         return self._labels[calls[0].name] if len(calls) == 1 else "sequence"
 
-    def _death(self, block: InFlight, died: Died) -> Iterator[Event]:
+    def _death(self, block: InFlight, died: Died, rest: WentOn | None) -> Iterator[Event]:
+        """The events of a death.
+
+        Args:
+            rest: the last module with which a check went on.
+        """
         violation, place = death.violation(died), died.position
+        if place is not None and place.step == CUTTING:
+            return  # it is met again, if it is one of a pass
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
             return
         first = self._tally.is_new(mark_of(violation), place.item)
         if first:
-            found = Found(violation, "", Origin(0, 0, place.stage), place.calls, place.pipeline)
+            found = UnconfirmedFinding(
+                violation, "", Origin(0, 0, place.stage), place.calls, place.pipeline
+            )
             self._note_known(found)
         if mark_of(violation) in self._tally.known:
             self._tally.known_checks[place.item] += 1
@@ -452,11 +447,13 @@ class _Campaign:
             else:
                 module, names = made
                 origin = dataclasses.replace(origin, recipe=recipe.made_of(names))
-                yield Found(violation, module, origin, place.calls, place.pipeline)
+                if rest is not None and rest.at == (place.index, place.stage, place.ordinal):
+                    module = rest.module
+                yield UnconfirmedFinding(violation, module, origin, place.calls, place.pipeline)
 
     def _fault(self, text: str, place: Position | None) -> Iterator[Event]:
         if self._tally.is_new_fault(text):
-            yield Fault(text, place)
+            yield HarnessFault(text, place)
 
     def _progress(self) -> Progress:
         blocks = self._in_flight
@@ -465,11 +462,9 @@ class _Campaign:
             modules=self._tally.modules + sum(block.modules for block in blocks),
             checks=self._tally.checks + sum(block.checks for block in blocks),
             violations=self._tally.occurrences.total() + sum(block.violations for block in blocks),
-            distinct=len(self._tally.occurrences),
             current=tuple(
                 block.position.item or block.position.step
                 for block in blocks
                 if block.position is not None and not block.done
             ),
-            members=self._executor.members(),
         )

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...oracles.passcall import PassCall
-from ...oracles.violation import Mark, Violation
-from ..findings.finding import Finding
-from ..process.executor import Member
+from ...oracles.violation import Mark
+from ..findings.finding import UnconfirmedFinding
 from ..process.protocol import Position
-from ..process.targets import Origin, PassStats
-from .state import State
+from ..process.targets import PassStats
+from .state import CampaignState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,47 +21,9 @@ class Progress:
     modules: int
     checks: int
     violations: int
-    """Duplicates included."""
-    distinct: int
+    """Count with duplicates."""
     current: tuple[str, ...]
     """The pass, sequence or pipeline that each busy worker checks."""
-    members: tuple[Member, ...] = ()
-    """The workers of a cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A violation that this campaign has not seen before, not confirmed yet."""
-
-    violation: Violation
-    module: str
-    """TVM JSON of the module that the pass was given."""
-    origin: Origin
-    """Its recipe names the pieces of the module, each with its edits."""
-    calls: tuple[PassCall, ...]
-    pipeline: str | None
-    ingredients: tuple[str, ...] | None = None
-    """Of the module; None where a pass has ended its process."""
-
-    def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
-        """The finding that is stored.
-
-        Args:
-            exempt: the oracles that the author of the pass has exempted it from.
-        """
-        return Finding(
-            violation=self.violation,
-            module=self.module,
-            versions=versions,
-            calls=self.calls,
-            pipeline=self.pipeline,
-            seed=self.origin.seed,
-            index=self.origin.index,
-            stage=str(self.origin.stage),
-            recipe=self.origin.recipe,
-            exempt=exempt,
-            made_of=self.ingredients,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +33,21 @@ class BlockDone:
     number: int
     modules: int
     stats: Mapping[str, PassStats]
-    """By item of the schedule: a pass, "sequence", or a pipeline."""
-    state: State = field(compare=False, repr=False)
-    """What a campaign can be resumed from, after the last completed block.
-
-    It belongs to the campaign, and changes when the next event is requested.
-    """
+    """Counts by item of the schedule: a pass, "sequence", or a pipeline."""
+    state: CampaignState = field(compare=False, repr=False)
+    """State after the last completed block. The object belongs to the campaign, and changes when
+    the next event is requested."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class HarnessFault:
     """The harness itself failed, not a pass; the campaign continues after that place."""
 
     text: str
     place: Position | None
 
     def describe(self, seed: int) -> str:
-        """The text, and what reproduces it."""
+        """The text, with the place that reproduces it."""
         if self.place is None:
             return self.text
         place = self.place
@@ -100,28 +58,30 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Lacks:
-    """The installed TVM lacks what relaxfuzz asked of it; a module or a check was left out."""
+    """The installed TVM lacks something that relaxfuzz uses; a module or a check was left out."""
 
     reason: str
-    """One sentence; the first time that it is met."""
+    """One sentence, sent only the first time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The budget is used up, the campaign was stopped, or its workers were lost. The last event."""
+    """The last event: the budget is used up, the campaign was stopped, or its workers were lost."""
 
     seconds: float
     modules: int
     checks: int
     stats: Mapping[str, PassStats]
     occurrences: Mapping[Mark, int]
-    """How often each violation occurred."""
+    """Number of occurrences of each violation."""
     ended: Mapping[str, Mapping[Mark, int]]
-    """The same for the checks of each item of the schedule."""
+    """Number of occurrences of each violation, by item of the schedule."""
     stopped: bool
-    """Before the budget was used up."""
+    """The campaign ended before the budget was used up."""
     known: Mapping[str, int] = field(default_factory=dict)
-    """By item of the schedule: the checks that showed a known bug."""
+    """Number of checks that showed a known bug, by item of the schedule."""
+    lines_ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Lines of Python files that passes ran; see `LineRecorder`."""
 
 
-Event: TypeAlias = Progress | Found | BlockDone | Fault | Lacks | Finished
+Event: TypeAlias = Progress | UnconfirmedFinding | BlockDone | HarnessFault | Lacks | Finished

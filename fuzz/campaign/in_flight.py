@@ -6,47 +6,47 @@ import dataclasses
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from ..process.block import Block, ModuleDone, Resume, StageDone, Violated
 from ..process.protocol import Death, Died, Position, Reply, Result
 from ..process.targets import PassStats
+from .block import CUTTING, Block, ModuleDone, Rest, Resume, StageDone, Violated
 
 DEATHS = 5
-"""An item that has killed so many processes of a block is left out of the rest of it. A death that
-takes seconds counts as many, one that costs little as none."""
+"""Deaths after which an item is left out of the rest of a block. A death that takes seconds counts
+as this many, one that costs little as none."""
 
 _WEIGHTS = {Death.CHANGED: 0} | dict.fromkeys(
-    (Death.HANG, Death.OUT_OF_MEMORY, Death.KILLED, Death.PARENT), DEATHS
+    (Death.HANG, Death.OUT_OF_MEMORY, Death.PROCESSES, Death.KILLED, Death.PARENT), DEATHS
 )
 
 
 @dataclass(slots=True)
 class InFlight:
-    """A block, and all replies to it so far."""
+    """A block, and all replies about it so far."""
 
     number: int
     part: Block
-    """The block that runs now: all of it at first, after a death the rest."""
+    """The part of the block that runs now: all of it at first, the rest after a death."""
     end: int
     job: int = 0
     position: Position | None = None
     done: bool = False
     replies: list[Reply] = field(default_factory=list)
-    """All that count, in order."""
+    """All replies that count, in order."""
     checks: int = 0
     violations: int = 0
-    """Deaths included."""
+    """Count with deaths."""
     indices: set[int] = field(default_factory=set)
-    """Of the modules that are done."""
+    """Indices of the finished modules."""
     _settled: int = 0
-    """So many replies are of processes that have ended."""
+    """Number of replies by processes that have ended."""
 
     @property
     def modules(self) -> int:
-        """Done so far."""
+        """Number of modules finished so far."""
         return len(self.indices)
 
     def add(self, reply: Reply) -> None:
-        """Add a reply of the process that runs now."""
+        """Add a reply of the current process."""
         self.replies.append(reply)
         match reply:
             case Result(value=StageDone() as done):
@@ -57,19 +57,19 @@ class InFlight:
                 self.indices.add(index)
 
     def discard(self) -> None:
-        """Drop the replies of the process that ran: its job starts again."""
+        """Drop the replies of the current process: its job starts again."""
         settled = self.replies[: self._settled]
         self.replies, self.checks, self.violations, self.indices = [], 0, 0, set()
         for reply in settled:
             self.add(reply)
 
     def settle(self, died: Died) -> None:
-        """Keep the replies of the process for good, and that it died."""
+        """Keep the replies of the process for good, and record its death."""
         self.add(died)
         self._settled = len(self.replies)
 
     def stats(self) -> dict[str, PassStats]:
-        """By item of the schedule."""
+        """Counts by item of the schedule."""
         stats: dict[str, PassStats] = defaultdict(PassStats)
         for reply in self.replies:
             if isinstance(reply, Result) and isinstance(reply.value, StageDone):
@@ -84,9 +84,12 @@ class InFlight:
             return None
         resume = None
         start = position.index + 1
-        # It was running a check; not making a module, or asking whether a pass applies.
+        careful = False
+        # It was running a check, not making a module or asking whether a pass applies.
         if position.ordinal >= 0 and not position.step.startswith("requires "):
-            start, resume = position.index, Resume(position.stage, position.ordinal + 1)
+            careful = position.step == CUTTING and not self.part.rest.careful
+            ordinal = position.ordinal if careful else position.ordinal + 1
+            start, resume = position.index, Resume(position.stage, ordinal)
         if start == self.end:
             return None
         deaths: Counter[str] = Counter()
@@ -98,10 +101,11 @@ class InFlight:
             self.part,
             start=start,
             count=self.end - start,
-            checked={name: each.checks for name, each in stats.items()},
-            visited={
-                name: each.checks + each.inapplicable + each.avoided for name, each in stats.items()
-            },
-            resume=resume,
-            banned=tuple(name for name, count in deaths.items() if count >= DEATHS),
+            rest=Rest(
+                resume=resume,
+                careful=careful,
+                checked={name: each.checks for name, each in stats.items()},
+                visited={n: each.checks + each.inapplicable for n, each in stats.items()},
+                banned=tuple(name for name, count in deaths.items() if count >= DEATHS),
+            ),
         )

@@ -1,10 +1,9 @@
-"""Blocks made of what a pass names: its operators, in the situations in which first drafts fail.
+"""Blocks made of the operators that a pass names, in the situations in which first drafts fail.
 
-From the first block on, and for good: what a campaign learns of a pass (`focus`) shows which
-operators it changes, and not which situations of them nobody thought of.
+They run from the first block on, and for good.
 
-What a block is made of depends on the targets, the seed, the number of the block, and on how many
-modules each pass had changed long before it.
+The ingredients of a block depend on the targets, the seed, the number of the block, and the numbers
+of modules that each pass had changed long before it.
 """
 
 from __future__ import annotations
@@ -13,53 +12,54 @@ from collections.abc import Collection, Mapping, Sequence
 from random import Random
 
 from ...generators import corners
-from ...generators.ops import FAMILIES, table
+from ...generators.ops import OP_FAMILIES, table
 from ...generators.traits import IMPLIES, Trait
+from ..jobs.draw import entropy
 from ..process.targets import Named, Recipe, Target
-from .draw import entropy
 
 SHARE = 0.75
-"""Of the blocks that a pass gets, where it names something; the others are as for any pass."""
+"""Share of the blocks of a pass that are made this way, if it names something; the others are as
+for any pass."""
 ENOUGH = 5
-"""A pass that has changed so many modules gets half the blocks of one that has changed none."""
+"""Changed modules at which a pass gets half the blocks of one that has changed none."""
 CHOSEN = (1, 2, 2, 3, 4)
-"""How many of the operators a block takes."""
+"""Numbers of the operators that a block takes."""
 WEIGHT = 2
-"""How often each of them is there by itself."""
+"""Number of times that each of them stands by itself."""
 CHAINS = 4
-"""Chains of a block: patterns of the pass, and a few operators in any order."""
+"""Chains of a block: patterns of the pass, or a few operators in any order."""
 LENGTHS = (1, 1, 2)
-"""How many more operators such a chain has."""
+"""Numbers of further operators in a chain."""
 BESIDE = 0.3
-"""The chance that two of them do not form a chain, but have an operand in common."""
+"""Chance that two of them do not form a chain, but share an operand."""
 OTHERS = 2
 """Further operators of a block, for variety."""
 STRICT = 0.5
-"""The chance that a block has the patterns of a pass as they are, while the pass has not done
-`ENOUGH` times what it is for. Of 150 modules ExpandMatmulOfSum rewrites 11, and 6 without."""
+"""Chance that a block has the patterns of a pass unchanged, while the pass has done its actual work
+fewer than `ENOUGH` times. ExpandMatmulOfSum rewrites 11 of 150 modules with it, and 6 without."""
 NEAR = 0.4
-"""The chance that one operator of a chain is another one of its family: that of a pattern, or one
-that a table of the pass has forgotten."""
+"""Chance that one operator of a chain is replaced by another one of its family: by that of a
+pattern, or by one that a table of the pass has forgotten."""
 FORCED = 0.6
-"""The chance that all modules of a block have a trait that the pass names."""
+"""Chance that all modules of a block have a trait that the pass names."""
 ALONE = 0.95
-"""The same of a pass that names no operator, and of dtypes that it names alone: without them,
-modules have nothing for it."""
+"""Chance of such a trait if the pass names no operator, and of dtypes if it names nothing else:
+without them, modules have nothing for it."""
 APART = 0.5
-"""The chance that of several such traits a block has some and leaves the others out: code also
-names what it keeps away from."""
+"""Chance that a block has some of several such traits and leaves the others out: code also names
+things that it avoids."""
 SPECIAL = 0.3
-"""The same for a trait that makes operands special."""
+"""Chance that all modules of a block have a given trait of `SITUATIONS`."""
 RETURNED = 0.7
-"""The chance that the functions of a block return all that nothing else uses: what a pass does
-wrong in dead code has no value that could be compared."""
+"""Chance that the functions of a block return all values that nothing else uses: mistakes of a pass
+in dead code have no value that could be compared."""
 LEFT_OUT = 0.45
-"""The chance that a block leaves out any other trait: small modules are quick, and show more of
-what is looked for."""
+"""Chance that a block leaves out any other trait: small modules are quick, and have a higher share
+of the interesting parts."""
 NEAR_NUMBERS = 0.6
-"""The chance that sizes and constants of a block are near the numbers in the code of the pass."""
+"""Chance that sizes and constants of a block are near the numbers in the code of the pass."""
 OF_DTYPES = 0.5
-"""The chance that most functions of a block use dtypes that the code of the pass names."""
+"""Chance that most functions of a block use dtypes that the code of the pass names."""
 
 SITUATIONS = (
     *corners.TRAITS,
@@ -74,7 +74,7 @@ SITUATIONS = (
     Trait.IF,
     Trait.RECURSION,
 )
-"""What few first drafts think of."""
+"""Situations that few first drafts consider."""
 
 
 def recipe(
@@ -84,14 +84,14 @@ def recipe(
     operators: Collection[str],
     changed: Mapping[str, int] = {},
 ) -> Recipe | None:
-    """What a block is made of that shows what one of the passes names; None: another block.
+    """The ingredients of a block for things that one of the passes names; None: no such block.
 
-    As many blocks are as there are passes that name something. Those that have changed few modules
-    get most of them.
+    The number of blocks follows the number of passes that name something. Passes that have changed
+    few modules get most of them.
 
     Args:
-        operators: all that work on the installed TVM.
-        changed: by label of a target: in how many checks it has changed a module.
+        operators: all operators that work on the installed TVM.
+        changed: number of checks in which a target has changed a module, by its label.
     """
     random = Random(entropy("named", seed, number))
     usable = [target for target in targets if target.named.usable]
@@ -132,7 +132,7 @@ def recipe(
 
 
 def _traits(names: Named, random: Random) -> list[Trait]:
-    """Those of the pass that a block may have."""
+    """The traits of the pass that a block may have."""
     if names.ops or len(names.traits) < 2 or random.random() >= APART:
         return list(names.traits)
     return [trait for trait in names.traits if random.random() < 0.5]
@@ -141,10 +141,10 @@ def _traits(names: Named, random: Random) -> list[Trait]:
 def _operators(
     names: Named, operators: Collection[str], random: Random, *, strict: bool
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Those that are meant to be in its modules, and all that these are made of.
+    """The operators that its modules should have, and all their ingredients.
 
     Args:
-        strict: patterns as they are.
+        strict: use the patterns unchanged.
     """
     known = [op for op in names.ops if op in operators]
     if not known:
@@ -169,7 +169,7 @@ def _operators(
 
 
 def _neighbours(op: str, known: Collection[str], operators: Collection[str]) -> list[str]:
-    """Of its family, those that the pass does not name, if there are such."""
-    family = next(records for records in FAMILIES.values() if table[op] in records)
+    """Operators of the family that the pass does not name; all of the family if it names each."""
+    family = next(records for records in OP_FAMILIES.values() if table[op] in records)
     usable = [each.name for each in family if each.name in operators]
     return [name for name in usable if name not in known] or usable

@@ -1,4 +1,4 @@
-"""The steps of a triage that may fail: a finding is kept without them, and the fault recorded."""
+"""Steps of a triage that may fail: the finding is kept without them, and the fault is recorded."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ from contextlib import contextmanager
 
 from ...compat.drift import drift_of
 from ...oracles.passcall import BadPass
-from ..findings.finding import FailedStep, Finding
-from ..findings.store import Store
+from ..findings.finding import Finding
 from ..process.executor import ExecutorError, JobFailed, Lacking
 from ..system.disk_failure import is_failure
-from ..user_input.errors import UserError
+from ..system.errors import UserError
 
 
 class Steps:
-    """Takes the steps of one triage, and records what they raise."""
+    """Takes the steps of one triage, and records their exceptions."""
 
-    def __init__(self, store: Store, is_over: Callable[[], bool]) -> None:
+    def __init__(self, is_over: Callable[[], bool]) -> None:
         """
         Args:
-            is_over: the triage was stopped: what is raised now is a consequence.
+            is_over: the triage was stopped, so that exceptions are a consequence of that.
         """
         self.unchecked: list[str] = []
-        """What the harness failed at before a finding could be confirmed or audited."""
-        self.failed: list[tuple[Finding, FailedStep]] = []
-        """What the harness failed at with confirmed findings, which are kept all the same."""
+        """Failures of the harness before a finding could be confirmed or audited."""
+        self.failed: list[tuple[Finding, str]] = []
+        """Confirmed findings, which are kept, each with a step that failed and its traceback."""
         self.lacking: dict[str, None] = {}
-        """What the installed TVM lacks, for which something was left undone."""
+        """Features that the installed TVM lacks, and for which a step was left undone."""
         self.user_errors: dict[str, None] = {}
-        """Why passes of the user's can no longer be loaded; their findings stay pending."""
-        self._store = store
+        """Reasons why passes of the user's can no longer be loaded; their findings stay pending."""
         self._is_over = is_over
         self._is_broken = False
-        """The executor is; this was recorded."""
+        """True once it was recorded that the executor is broken."""
 
     @contextmanager
     def step(self, name: str, finding: Finding) -> Iterator[None]:
-        """A step that a confirmed finding is kept without: what it raises is recorded.
+        """Take a step that a confirmed finding can do without; its exceptions are recorded.
 
         Raises:
             DiskFailure: the disk is full, or the store is gone.
-            Exception: whatever the step raises after the triage was stopped.
+            Exception: any exception of the step after the triage was stopped.
         """
         try:
             yield
@@ -66,20 +64,18 @@ class Steps:
         self.note(name, finding, traceback.format_exc())
 
     def note(self, name: str, finding: Finding, text: str) -> None:
-        """Record what a step failed at, with the module that it was given."""
-        failed = FailedStep(name, text, finding.module)
-        self._store.note_failed(finding, failed)
-        if finding.confirmed:
-            self.failed.append((finding, failed))
-        else:
-            self.unchecked.append(described(finding, failed))
+        """Record the failure of a step, the first of each step of a finding."""
+        noted = f"{name}:\n{text}"
+        if not finding.confirmed:
+            self.unchecked.append(f"{finding.pass_name}, {finding.id}, {noted}")
+        elif not any(before.startswith(f"{name}:") for before in self.of(finding)):
+            self.failed.append((finding, noted))
 
-
-def described(finding: Finding, failed: FailedStep) -> str:
-    """A failed step in one text."""
-    return f"{finding.pass_name}, {finding.id}, {failed.step}:\n{failed.traceback}"
+    def of(self, finding: Finding) -> tuple[str, ...]:
+        """The failed steps of a confirmed finding."""
+        return tuple(text for each, text in self.failed if each.id == finding.id)
 
 
 def is_broken(error: Exception) -> bool:
-    """The executor cannot do any job."""
+    """Return whether the executor cannot do any job."""
     return isinstance(error, ExecutorError) and not isinstance(error, JobFailed)

@@ -1,7 +1,8 @@
-"""From a violation to a published finding: confirm, store, reduce, reproduce."""
+"""The way from a violation to a published finding: confirm, store, reduce, reproduce."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import queue
@@ -13,36 +14,50 @@ from collections.abc import Callable, Collection
 
 from ...compat.release import versions
 from ...oracles.grades.grade import Grade
-from ...oracles.passcall import BadPass
+from ...oracles.passcall import BadPass, is_users
+from ...oracles.violation import Violation
 from .. import reproducer
-from ..findings.confirm import PATIENT, again, exhibit, otherwise, repeatedly, take_evidence
+from ..findings.confirm import (
+    PATIENT,
+    again,
+    exhibit,
+    made_of,
+    measured,
+    otherwise,
+    repeatedly,
+    take_evidence,
+)
 from ..findings.dedup import place
-from ..findings.finding import FailedStep, Finding
+from ..findings.finding import Finding
 from ..findings.known import Expected
 from ..findings.store import Store
 from ..minimize.findings import Minimized, fewer_passes, minimized
-from ..minimize.parallel import State
-from ..process.executor import Executor
-from ..process.protocol import LIMITS, Death
+from ..minimize.parallel import SearchState
+from ..process.executor import Executor, JobFailed
+from ..process.protocol import LIMITS, Death, Limits
+from ..reproducer.checks import HANG_SECONDS
 from ..system.disk_failure import DiskFailure, is_failure, watched
 from ..system.ending import NOT_WAITED_FOR
-from ..user_input.errors import UserError
-from .steps import Steps, described, is_broken
+from ..system.errors import UserError
+from .steps import Steps, is_broken
 
 REDUCE_SECONDS = 3.0
-"""To reduce one finding while the campaign runs; one that needs more is deferred to the end."""
+"""Seconds to reduce one finding while the campaign runs; longer reductions wait for the end."""
+
+REDUCE_HANG_SECONDS = 20.0
+"""Seconds that must be left to reduce a hang: the result is tried once more, up to the limit."""
 
 MOST_SECONDS = 60.0
-"""To reduce one finding after the campaign, if its share of the remaining time allows it."""
+"""Seconds to reduce one finding after the campaign, if its share of the time allows it."""
 
 STUCK_SECONDS = 180.0
-"""After the time for reduction: if nothing is finished for so long, the rest stays pending."""
+"""Seconds without a finished finding, after the time for reduction; then the rest stays pending."""
 
 CONFIRM, REDUCE, DEFERRED = range(3)
-"""Priorities of the queue: confirm first, reduce next, then what was deferred."""
+"""Priorities of the queue: confirm first, reduce next, then deferred reductions."""
 
 STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage"}
-"""The name of what fails where no step of it does."""
+"""The name of the failed step, if the failure is outside of a named step."""
 
 
 class Triage:
@@ -66,31 +81,37 @@ class Triage:
         Args:
             publish: the first of `publishers`; they are called in threads of the triage.
             expected: known bugs, which are counted and not confirmed.
-            confirmed: called in a thread of the triage, when a finding failed again.
+            confirmed: called in a thread of the triage when a finding has failed again.
         """
         self.store = store
         self.expected = expected
         self.published: list[Finding] = []
-        """All that are finished, including further findings of a published bug."""
+        """All finished findings, including further findings of a published bug."""
         self.unconfirmed: list[Finding] = []
-        """Those that did not fail again."""
-        self._steps = Steps(store, lambda: self._stop)
+        """Findings that did not fail again."""
+        self._steps = Steps(lambda: self._stop)
         self._executor = executor
         self.publishers = [publish]
-        """Called in this order with each bug, once it is reduced."""
+        """Functions that are called in this order with each bug, once it is reduced."""
         self._on_confirmed = confirmed
-        self._queue: queue.PriorityQueue[tuple[int, int, Finding, State | None]] = (
+        self._queue: queue.PriorityQueue[tuple[int, int, Finding, SearchState | None]] = (
             queue.PriorityQueue()
         )
         self._number = itertools.count()
         self._seen: set[str] = set()
         self._rows: dict[str, Grade] = {}
-        """By row that was published, the gravest of its findings."""
-        self._deferred: list[tuple[Finding, State]] = []
-        """Not fully reduced while the campaign ran, and where the reduction continues."""
+        """The gravest grade among the findings of each published row."""
+        self._deferred: list[tuple[Finding, SearchState]] = []
+        """Findings not fully reduced while the campaign ran, and the states to continue from."""
         self._lock = threading.Lock()
+        self.until: float | None = None
+        """Time at which the command is to end; None: it takes as long as the findings do."""
         self._deadline: float | None = None
-        """Of all reduction; None while the campaign runs."""
+        """Deadline of all reduction; None while the campaign runs."""
+        self.at_once = False
+        """Nothing is deferred: the first finding ends the campaign."""
+        self.hangs = False
+        """A hang was reported, which takes long to confirm."""
         self._stop = False
         self._disk_lost: DiskFailure | None = None
         self._threads: list[threading.Thread] = []
@@ -99,7 +120,7 @@ class Triage:
 
     @property
     def pending(self) -> int:
-        """Findings that are not finished."""
+        """The number of unfinished findings."""
         return self._left
 
     @property
@@ -108,32 +129,32 @@ class Triage:
         return self._steps.unchecked
 
     @property
-    def failed_steps(self) -> list[tuple[Finding, FailedStep]]:
-        """What the harness failed at with confirmed findings, which are kept all the same."""
+    def failed_steps(self) -> list[tuple[Finding, str]]:
+        """Confirmed findings, which are kept, each with a step that failed and its traceback."""
         return self._steps.failed
 
     @property
     def faults(self) -> list[str]:
-        """All that the harness itself failed at."""
-        return self.unchecked + [described(*each) for each in self.failed_steps]
+        """All failures of the harness itself."""
+        return self.unchecked + [f"{each.id}, {text}" for each, text in self.failed_steps]
 
     @property
     def lacking(self) -> dict[str, None]:
-        """What the installed TVM lacks, for which something was left undone."""
+        """Features that the installed TVM lacks, and for which a step was left undone."""
         return self._steps.lacking
 
     @property
     def user_errors(self) -> dict[str, None]:
-        """Why passes of the user's can no longer be loaded; their findings stay pending."""
+        """Reasons why passes of the user's can no longer be loaded; their findings stay pending."""
         return self._steps.user_errors
 
     @property
     def bugs(self) -> int:
-        """Distinct bugs that were published."""
+        """The number of distinct bugs that were published."""
         return len(self._rows)
 
     def report(self, finding: Finding) -> bool:
-        """Count a report that is presumed to be a known bug; add anything else.
+        """Count a report that is presumed to be a known bug; add any other.
 
         Returns:
             True if it is presumed to be known.
@@ -144,23 +165,24 @@ class Triage:
         return True
 
     def add(self, finding: Finding) -> None:
-        """Take an unconfirmed violation; the same one only once."""
+        """Take an unconfirmed violation; repetitions are ignored."""
         if self._see(finding):
+            self.hangs |= finding.oracle == Death.HANG
             self.store.pend(finding)
             self._enqueue(CONFIRM, finding)
 
     def _see(self, finding: Finding) -> bool:
-        """Whether it is seen for the first time."""
+        """Return whether the finding is seen for the first time."""
         with self._lock:
             new = finding.id not in self._seen
             self._seen.add(finding.id)
             return new
 
     def take_up(self, passes: Collection[str] | None = None) -> None:
-        """Add what earlier sessions left pending in the store, if it is of the installed TVM.
+        """Add findings that earlier sessions left pending, if they are of the installed TVM.
 
         Args:
-            passes: only findings of these; None: all.
+            passes: restricts this to findings of these passes; None: all.
         """
         version = versions()["tvm"]
         for finding in self.store.pending():
@@ -173,26 +195,12 @@ class Triage:
             else:
                 self.add(finding)
 
-    def restore(self, finding: Finding, *, published: bool, done: bool) -> None:
-        """Take a finding that an earlier process confirmed.
-
-        Args:
-            published: its bug was published.
-            done: it is no longer pending. A process may have died in between.
-        """
-        row = self.store.rows.of(finding.id) or finding.id
-        with self._lock:
-            if done:
-                self._seen.add(finding.id)
-                self.published.append(finding)
-            if published:
-                self._rows[row] = finding.grade
-
     def drain(self, seconds: float, tick: Callable[[], None], stuck: float | None = None) -> None:
-        """Finish all that is pending; after `seconds` nothing more is reduced.
+        """Finish all pending findings; after `seconds` nothing more is reduced.
 
         A step that takes longer than `stuck` seconds after that time (None: `STUCK_SECONDS`) stays
-        pending in the store, as far as it got.
+        pending in the store, with its progress. If the command has an end, see `until`, all steps
+        together take no longer, and what was confirmed is published as it is.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
@@ -212,16 +220,40 @@ class Triage:
                     left, latest = self._left, max(now, self._deadline or now)
                 elif now > latest + most:
                     break
+                if self.until is not None and now > self.until + most:
+                    break
         finally:
             self.stop()
+        if self.until is not None:
+            self._publish_unfinished()
         if not self._left:
             for thread in self._threads:
                 thread.join()
         self.check()
 
+    def unsettled(self) -> list[Finding]:
+        """The findings of this triage that are neither published nor known, for want of time."""
+        done = {finding.id for finding in self.published}
+        return [
+            finding
+            for finding in (self.store.pending() if self._left else ())
+            if finding.id in self._seen and finding.id not in done
+        ]
+
+    def _publish_unfinished(self) -> None:
+        """Publish the confirmed findings for which time ran out; they stay pending."""
+        for finding in self.unsettled():
+            kept = self.store.get(finding.id)
+            if kept is not None and kept.confirmed and kept.versions == finding.versions:
+                # Without its ingredients, a known bug on a large module would be told as new.
+                with self._steps.step("take evidence", kept):
+                    found = made_of(self._executor, kept.module)
+                    kept = dataclasses.replace(kept, made_of=found)
+                self._publish_once(kept, settle=False)
+
     @property
     def _left(self) -> int:
-        """All that is not finished."""
+        """The number of all unfinished findings."""
         return self._queue.unfinished_tasks + len(self._deferred)
 
     def _wait(self, tick: Callable[[], None]) -> None:
@@ -230,7 +262,7 @@ class Triage:
         time.sleep(0.1)
 
     def _begin_to_end(self, until: float) -> None:
-        """Reduce what was deferred, until then at the latest."""
+        """Reduce the deferred findings, until then at the latest."""
         with self._lock:
             if self._deadline is None:
                 self._deadline = until
@@ -239,7 +271,7 @@ class Triage:
             self._deferred.clear()
 
     def check(self) -> None:
-        """Raise what ended a thread.
+        """Raise the error that ended a thread.
 
         Raises:
             DiskFailure: a finding could not be written.
@@ -248,14 +280,14 @@ class Triage:
             raise self._disk_lost
 
     def stop(self) -> None:
-        """Start nothing more; what is pending stays pending in the store."""
+        """Start nothing more; pending findings stay pending in the store."""
         self._stop = True
 
     def hurry(self) -> None:
-        """Reduce nothing more; only confirm and reproduce."""
+        """Skip further reduction; only confirm and reproduce."""
         self._deadline = time.monotonic()
 
-    def _enqueue(self, priority: int, finding: Finding, state: State | None = None) -> None:
+    def _enqueue(self, priority: int, finding: Finding, state: SearchState | None = None) -> None:
         self._queue.put((priority, next(self._number), finding, state))
 
     def _start_threads(self, threads: int) -> None:
@@ -281,7 +313,7 @@ class Triage:
             finally:
                 self._queue.task_done()
 
-    def _process(self, priority: int, finding: Finding, state: State | None) -> None:
+    def _process(self, priority: int, finding: Finding, state: SearchState | None) -> None:
         try:
             if priority == CONFIRM:
                 self._confirm(finding)
@@ -299,15 +331,14 @@ class Triage:
                 kept = finding
             self._steps.fail(STEPS[priority], kept, error)
             if kept.confirmed:
-                self._publish_once(kept)  # as far as it got
+                self._publish_once(kept)  # with its progress so far
             elif not is_broken(error):  # then it stays pending
                 self.store.put(finding)
                 self.store.settle(finding.id)
 
     def _confirm(self, finding: Finding) -> None:
-        self.store.forget_failed(finding.id)
         known = self.store.get(finding.id)
-        if known is not None and known.confirmed and known.versions == finding.versions:
+        if known is not None and known.versions == finding.versions and self._fails_still(known):
             if known.reduced and self.store.reproducer(known) is not None:
                 if known.exhibit is None or known.evidence is None:  # an earlier try failed
                     known = self._shown(known)
@@ -317,11 +348,7 @@ class Triage:
             else:  # an earlier run had no time to reduce it
                 self._reduce(known)
             return
-        limits = PATIENT if finding.oracle == Death.HANG else LIMITS
-        violation = again(self._executor, finding, finding.module, limits=limits)
-        if violation is None:
-            violation = repeatedly(self._executor, finding)
-        if violation is None:
+        if (violation := self._again(finding)) is None:
             if not self._under_another_key(finding):
                 self.unconfirmed.append(finding)
                 self.store.put(finding)
@@ -330,17 +357,46 @@ class Triage:
         confirmed = dataclasses.replace(finding, confirmed=True, violation=violation)
         with self._steps.step("drop passes", confirmed):
             confirmed = fewer_passes(self._executor, confirmed)
-        confirmed = self._with_source(confirmed)
         self.store.put(confirmed)
-        if confirmed.id != finding.id:  # it came out in other words
+        if confirmed.id != finding.id:  # it occurred again with other words
             self.store.pend(confirmed)
             self.store.settle(finding.id)
             if not self._see(confirmed):
                 return
         self._reduce(confirmed)
 
+    def _fails_still(self, known: Finding) -> bool:
+        """Return whether a finding of an earlier run is confirmed and shows the bug.
+
+        A pass of TVM is the same as then. One of the user's may have changed.
+        """
+        if not known.confirmed or not any(is_users(call) for call in known.calls):
+            return known.confirmed
+        with contextlib.suppress(UserError, JobFailed):  # its file has moved, or it never had one
+            return self._again(known) is not None
+        return False
+
+    def _again(self, finding: Finding) -> Violation | None:
+        """Check a finding again on its module; return its violation, or None."""
+        limits = self._patience() if finding.oracle == Death.HANG else LIMITS
+        violation = again(self._executor, finding, finding.module, limits=limits)
+        return repeatedly(self._executor, finding) if violation is None else violation
+
+    def _patience(self) -> Limits:
+        """The limits for a hang: half of the time that the command has, within bounds."""
+        if self.until is None:
+            return PATIENT
+        seconds = max(LIMITS.step_seconds, (self.until - time.monotonic()) / 2)
+        return dataclasses.replace(PATIENT, step_seconds=min(PATIENT.step_seconds, seconds))
+
+    def _has_time(self, finding: Finding, seconds: float) -> bool:
+        """Return whether a step that waits so long for a hang ends in time; others are quick."""
+        if finding.oracle != Death.HANG or self.until is None:
+            return True
+        return time.monotonic() + seconds < self.until
+
     def _under_another_key(self, finding: Finding) -> bool:
-        """Take up what comes out in its place, unless that is taken up already."""
+        """Take up a different violation of the same check, unless that was seen already."""
         found = otherwise(self._executor, finding)
         if found is None or found.id in self._seen:
             return False
@@ -353,13 +409,17 @@ class Triage:
             self._on_confirmed(confirmed)
 
     def _with_source(self, finding: Finding) -> Finding:
+        """The finding with its module as source, which takes seconds for a large model: it is
+        written when the module is as small as it gets."""
+        if finding.source:
+            return finding
         with self._steps.step("write the module", finding):
             return dataclasses.replace(finding, source=reproducer.source_of(finding.module))
         return finding
 
-    def _finish(self, finding: Finding, state: State | None) -> None:
+    def _finish(self, finding: Finding, state: SearchState | None) -> None:
         smaller = finding
-        if not finding.reduced:
+        if not finding.reduced and self._has_time(finding, REDUCE_HANG_SECONDS):
             result = None
             with self._steps.step("minimize", finding):
                 result = self._minimized(finding, state)
@@ -367,9 +427,10 @@ class Triage:
                 smaller = result.finding
                 if not smaller.reduced and self._defer(smaller, result.state):
                     return
-        if smaller is not finding:  # what happens from here on does not lose it
+        if smaller is not finding:  # from here on it is not lost
             self.store.put(smaller)
-        for candidate in (smaller, finding) if smaller is not finding else (finding,):
+        for unwritten in (smaller, finding) if smaller is not finding else (finding,):
+            candidate = self._with_source(unwritten)
             if (text := self._reproducer(candidate)) is not None:
                 shown = self._shown(candidate)
                 with self._steps.step("write the reproducer", candidate):
@@ -377,13 +438,15 @@ class Triage:
                 if shown.reproducer is not None:
                     self._publish_once(shown)
                     return
-        # `relaxfuzz replay` can check it without a reproducer, too.
-        smaller = self._shown(smaller)
+        # `relaxfuzz replay` can check it even without a reproducer.
+        smaller = self._shown(self._with_source(smaller))
         self.store.put(smaller)
         self._publish_once(smaller)
 
     def _reproducer(self, finding: Finding) -> str | None:
-        """A file that fails; the oracle's whole check where the brief ones cannot be written."""
+        """A script that fails; it asks relaxfuzz again if no brief check can be written."""
+        if not self._has_time(finding, HANG_SECONDS):
+            return None
         for brief in (True, False):
             with self._steps.step(
                 f"reproduce with a {'brief' if brief else 'whole'} check", finding
@@ -394,17 +457,22 @@ class Triage:
         return None
 
     def _shown(self, finding: Finding) -> Finding:
-        """The finding with its exhibit and evidence, so that a reader need not run the pass."""
+        """The finding with its exhibit, evidence and consequence, so that a reader need not run the
+        pass."""
         with self._steps.step("take evidence", finding):
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
+        if self.until is None or time.monotonic() < self.until:
+            with self._steps.step("measure the consequence", finding):
+                found = measured(self._executor, finding)
+                finding = dataclasses.replace(finding, consequence=found)
         with self._steps.step("explain", finding):
             finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
         return finding  # noqa: RET504  # a step swallows exceptions
 
     def _minimized(
-        self, finding: Finding, state: State | None, most: float = MOST_SECONDS
+        self, finding: Finding, state: SearchState | None, most: float = MOST_SECONDS
     ) -> Minimized | None:
-        """The reduced finding; None where no time is left."""
+        """The reduced finding; None if no time is left."""
         deadline = time.monotonic() + min(most, self._reduction_time())
         if time.monotonic() >= deadline:
             return None
@@ -416,18 +484,15 @@ class Triage:
                 self._stop or time.monotonic() >= min(deadline, self._deadline or deadline)
             ),
         )
+        self._steps.lacking.update(dict.fromkeys(result.lacking))
         if result.faults:
             self._steps.note("minimize", finding, "\n".join(result.faults))
-        for other in result.others:
-            # The reduced module may lack what the pass may rely on, which no generated module
-            # does: it is kept unconfirmed, and not reported.
-            self.store.put(other)
         return result
 
-    def _defer(self, finding: Finding, state: State) -> bool:
-        """Reduce it further after the campaign; false if that is over."""
+    def _defer(self, finding: Finding, state: SearchState) -> bool:
+        """Continue its reduction after the campaign; return false if there is no later."""
         with self._lock:
-            if self._deadline is not None:
+            if self._deadline is not None or self.at_once:
                 return False
             self._deferred.append((finding, state))
         self.store.put(finding)
@@ -435,15 +500,17 @@ class Triage:
 
     def _reduction_time(self) -> float:
         if self._deadline is None:
-            return REDUCE_SECONDS
+            return MOST_SECONDS if self.at_once else REDUCE_SECONDS
         left = (self._deadline - time.monotonic()) * len(self._threads) / max(1, self.pending)
         return min(MOST_SECONDS, left)
 
-    def _publish_once(self, finding: Finding) -> None:
-        """Count what its minimized module shows to be a known bug.
+    def _publish_once(self, finding: Finding, *, settle: bool = True) -> None:
+        """Publish a finding, or count it if its minimized module shows a known bug.
 
-        Anything else is published if it is the first finding of its row, or graver than those
-        before it.
+        It is published if it is the first finding of its row, or graver than those before it.
+
+        Args:
+            settle: its triage has ended.
         """
         if self.expected is not None and self.expected.take(finding):
             self.store.settle(finding.id)
@@ -453,7 +520,8 @@ class Triage:
             row = place(self.store, finding)
         if row not in self._rows and self.expected is not None:
             finding = dataclasses.replace(finding, similar=self.expected.similar(finding))
-            self.store.put(finding)
+        finding = dataclasses.replace(finding, faults=self._steps.of(finding))
+        self.store.put(finding)
         with self._lock:
             self.published.append(finding)
             graver = row not in self._rows or finding.grade < self._rows[row]
@@ -463,4 +531,5 @@ class Triage:
             for publish in self.publishers:
                 with self._steps.step("report", finding):
                     publish(finding)
-        self.store.settle(finding.id)
+        if settle:
+            self.store.settle(finding.id)

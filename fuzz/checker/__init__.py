@@ -1,1 +1,7 @@
-"""Checks in real builds: a pass instrument, and what makes the builds of a script use it."""
+"""Checks in real builds: a pass instrument, and the code that adds it to a script's builds."""
+
+UNCAUGHT = "uncaught"
+"""File with the numbers of the exceptions that the program did not catch."""
+
+NUMBER = "relaxfuzz_finding"
+"""The attribute of an exception that was logged as a finding: its number."""

@@ -14,7 +14,8 @@ from ...corpus.knowns import SHIPPED, Known, knowns
 from ...oracles.contract import PassContract
 from ..findings.finding import Finding
 from ..findings.known import Expected
-from ..property_tests.check_pass import PassViolation
+from ..property_tests.pass_violation import PassViolation
+from ..session.met import about
 from .instrument import Observer
 from .occurrence import Occurrence, SavedFinding, save
 from .running import CALL, Running
@@ -23,7 +24,7 @@ OUT = Path("relaxfuzz-out")
 
 
 class Checker(Observer):
-    """A pass instrument that checks what each pass of a build has done.
+    """A pass instrument that checks the result of each pass of a build.
 
     `with tvm.transform.PassContext(instruments=[relaxfuzz.Checker()]): relax.build(model, target)`
     raises `PassViolation` at the first pass that changes its input in place, gives an ill-formed
@@ -33,7 +34,7 @@ class Checker(Observer):
     def __init__(
         self,
         *,
-        semantics: bool = False,
+        semantics: bool | None = None,
         collect: bool = False,
         stop_at_known: bool = False,
         contracts: Mapping[str, PassContract] | None = None,
@@ -41,12 +42,13 @@ class Checker(Observer):
     ) -> None:
         """
         Args:
-            semantics: evaluate each function that a pass changes in NumPy, before and after.
+            semantics: evaluate each function that a pass changes in NumPy, before and after: True,
+                all; False, none; None, as far as it takes half of the build's own time.
             collect: raise nothing, and collect everything in `findings`.
-            stop_at_known: stop at the known bugs of TVM, too.
-            contracts: the contracts of passes by name. Others have that of the catalogue, or the
-                strict default.
-            out: the folder for findings and their files; made with the first finding.
+            stop_at_known: stop at the known bugs of TVM as well.
+            contracts: the contracts of passes by name. Other passes have the contract of the
+                catalogue, or the strict default.
+            out: the folder for findings and their files; created with the first finding.
         """
         super().__init__(semantics=semantics, contracts=contracts)
         self.findings: list[Finding] = []
@@ -73,6 +75,8 @@ class Checker(Observer):
         """Add a note to the exception, which is not replaced."""
         error.add_note(f"relaxfuzz: raised in {running.name}")
         saved = None if occurrence is None else self._take(occurrence)
+        for known in () if occurrence is None else self.knowns_of(occurrence.without_module()):
+            error.add_note("\n".join(["relaxfuzz: known bug", *about(known, running.place)]))
         if saved is not None:
             error.add_note(f"relaxfuzz: {saved.note()}")
 
@@ -82,7 +86,7 @@ class Checker(Observer):
             _shorten(error)
 
     def _take(self, occurrence: Occurrence) -> SavedFinding | None:
-        """The saved finding to report; None where it is known, or was reported before."""
+        """The saved finding to report; None if it is known, or was reported before."""
         finding = occurrence.without_module()
         seen = finding.id in self._ids
         self._ids.add(finding.id)
@@ -108,31 +112,21 @@ class BuildViolation(PassViolation):
     """A pass of a build broke a promise.
 
     Attributes:
-        finding: what `Checker.findings` has of it.
+        finding: the finding, as in `Checker.findings`.
+        reproducer: the file, which fails, or has a gap for the pass; empty if there is none.
     """
 
     def __init__(self, message: str) -> None:
-        AssertionError.__init__(self, message)
-        self._message = message
-        self._saved = _raised_findings[message]
-        self.finding = self._saved.finding
-        self.violation = self.finding.violation
-
-    @property
-    def reproducer(self) -> str:
-        """The file, which fails, or has a gap for the pass; empty where there is none."""
-        file = self._saved.file
-        return "" if file is None else file.read_text(encoding="utf-8")
-
-    def __str__(self) -> str:
-        return self._message
+        saved = _raised_findings[message]
+        super().__init__(message, saved.finding.violation, saved.text)
+        self.finding = saved.finding
 
 
 tvm_ffi.register_error("relaxfuzz.PassViolation", BuildViolation)
 
 _raised_findings: dict[str, SavedFinding] = {}
-"""By message: TVM reduces an exception that passes C++ to the name of its class and its message,
-and makes a new one."""
+"""Findings by message: TVM reduces an exception that passes C++ to the name of its class and its
+message, and makes a new one."""
 
 
 def _raised(saved: SavedFinding, message: str) -> BuildViolation:

@@ -1,4 +1,4 @@
-"""The process that `relaxfuzz watch` runs a script in: as `python script.py`, with an observer."""
+"""The process in which `relaxfuzz watch` runs a script: `python script.py` with an observer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import io
 import os
 import runpy
 import sys
+import threading
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,33 +22,54 @@ from typing import Any
 
 import __main__
 
+from . import NUMBER, UNCAUGHT
+
 STACKS = "stacks"
-"""Where `faulthandler` writes the stacks of a process that dies."""
+"""File to which `faulthandler` writes the stacks of a process that dies."""
 
 
 def main() -> None:
-    """`FOLDER SEMANTICS file|module NAME [ARGUMENT]...`"""
-    folder, semantics, kind, name, *args = sys.argv[1:]
+    """Run with the arguments `FOLDER ALL TIMEOUT file|module NAME [ARGUMENT]...`."""
+    folder, semantics, timeout, kind, name, *args = sys.argv[1:]
     place = Path(folder)
-    # Not to stderr, which a script may redirect.
+    in_threads = threading.excepthook
+
+    def in_thread(ended: threading.ExceptHookArgs) -> None:
+        _note_uncaught(place, ended.exc_value)
+        in_threads(ended)
+
+    threading.excepthook = in_thread
+    # Stderr is unsuitable, since a script may redirect it.
     stacks = (place / STACKS).open("w", encoding="utf-8")
     faulthandler.enable(stacks)
-    sys.meta_path.insert(0, _Finder("tvm", lambda: _watch(place, semantics=semantics == "1")))
+    values = True if semantics == "1" else None
+    sys.meta_path.insert(0, _Finder("tvm", lambda: _watch(place, values, float(timeout))))
     sys.argv = [name, *args]
     try:
         (_run_module if kind == "module" else _run_file)(name)
     except SystemExit:
         raise
     except BaseException as error:
+        _note_uncaught(place, error)
         shown = error.with_traceback(_own(error.__traceback__))
         sys.excepthook(type(shown), shown, shown.__traceback__)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
 
 
-def _watch(folder: Path, *, semantics: bool) -> None:
+def _watch(folder: Path, semantics: bool | None, timeout: float) -> None:
     from .log import LoggingObserver
 
-    _observe(LoggingObserver(folder, semantics=semantics))
+    _observe(LoggingObserver(folder, semantics=semantics, timeout=timeout))
+
+
+def _note_uncaught(folder: Path, error: BaseException | None) -> None:
+    """Write the numbers of an exception and of those that led to it."""
+    numbers: dict[int, str] = {}  # by the exception: there may be a circle
+    while error is not None and id(error) not in numbers:
+        numbers[id(error)] = str(vars(error).get(NUMBER, ""))
+        error = error.__cause__ or error.__context__
+    with (folder / UNCAUGHT).open("a", encoding="utf-8") as file:
+        file.writelines(f"{number}\n" for number in numbers.values() if number)
 
 
 def _run_file(name: str) -> None:
@@ -59,7 +81,7 @@ def _run_file(name: str) -> None:
     path = os.path.abspath(name)
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec")
-    # Threads, pickles and handlers at the exit look at the real `__main__`.
+    # Threads, pickles and exit handlers look at the real `__main__`.
     scope = vars(__main__)
     scope.clear()
     scope |= {
@@ -100,7 +122,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """What the other finders find, with a loader that calls back when it is done."""
+        """The result of the other finders, with a loader that calls back when it is done."""
         if fullname != self._name:
             return None
         sys.meta_path.remove(self)
@@ -117,7 +139,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _observe(observer: Any) -> None:
-    """Add the observer to all PassContexts; a thread's default one gets it at its first pass."""
+    """Add the observer to all PassContexts; to a thread's default context at its first pass."""
     from tvm.ir.transform import Pass, PassContext
 
     def has(instruments: Sequence[Any]) -> bool:
@@ -149,7 +171,7 @@ def _observe(observer: Any) -> None:
         try:
             return call(self, mod)
         except BaseException as error:
-            # Without a `with`, no context ends that would report it.
+            # The end of a PassContext reports exceptions, but only if a `with` has entered it.
             observer.exception_left(error)
             raise
 

@@ -1,9 +1,10 @@
-"""The pass instrument: it sees every pass of a build, and checks what the pass has done."""
+"""The pass instrument: it sees every pass of a build, and checks the result of each."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 import traceback
 import warnings
 from abc import abstractmethod
@@ -18,53 +19,75 @@ from tvm.ir.instrument import PassInstrument
 from ...oracles.catalogue import catalogue
 from ...oracles.contract import PassContract
 from ...oracles.passcall import PassCall
-from ..property_tests.check_pass import PassViolation
+from ..property_tests.pass_violation import PassViolation
 from ..user_input.unnamed_pass import UnnamedPass
 from . import judge
 from .occurrence import Occurrence
-from .running import Running, Stack, State
+from .running import PassInput, Running, Stack
+
+STEP = 10.0
+"""Seconds for the values of one pass, unless the user says otherwise."""
+
+SHARE = 0.5
+START = 3.0
+"""The time for all values together: a share of the program's own time, and some seconds for short
+programs."""
 
 
 class _WithDict:
-    """Objects of TVM take no attributes unless a base class before theirs has a `__dict__`."""
+    """Base with a `__dict__`, without which objects of TVM do not take attributes."""
 
 
 class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not typed
     """Judges each pass that runs in a PassContext which has it among its instruments."""
 
     def __init__(
-        self, *, semantics: bool = False, contracts: Mapping[str, PassContract] | None = None
+        self,
+        *,
+        semantics: bool | None = None,
+        contracts: Mapping[str, PassContract] | None = None,
+        timeout: float = STEP,
     ) -> None:
+        """
+        Args:
+            semantics: compare the values of each function that a pass changes; None: as far as
+                that takes at most `SHARE` of the program's own time.
+            timeout: the time for the values of one pass, in seconds.
+        """
         self.semantics = semantics
+        self.timeout = timeout
         self.contracts = dict(contracts or {})
         self.checked: Counter[str] = Counter()
         """Runs of each pass that were judged."""
         self.exempt: Counter[str] = Counter()
-        """Runs of each pass whose contract only forbids to change its input."""
-        self.too_large: Counter[str] = Counter()
+        """Runs of each pass whose contract only forbids changing its input."""
+        self.uncompared: Counter[str] = Counter()
         """Runs of each pass that were not judged by the values of all functions, since NumPy would
         take too long."""
+        self._began = time.monotonic()
+        self._values = 0.0
+        """Seconds that values have taken."""
         self._threads = threading.local()
         super().__init__()
 
     @abstractmethod
     def violated(self, occurrence: Occurrence) -> None:
-        """A pass broke a promise.
+        """Handle a broken promise of a pass.
 
         Raises:
             PassViolation: the build is to end here.
         """
 
     def begins(self, running: Running) -> None:
-        """A pass is about to run."""
+        """Handle the start of a pass."""
 
     def ends(self, running: Running) -> None:
-        """A pass has returned or raised."""
+        """Handle the end of a pass, which has returned or raised."""
 
     def crashed(
         self, error: BaseException, running: Running, occurrence: Occurrence | None
     ) -> None:
-        """A pass has raised; without an occurrence it rejected the module, or is not to blame."""
+        """Handle an exception of a pass; without an occurrence it is not a violation."""
 
     @property
     def _stack(self) -> Stack:
@@ -73,10 +96,10 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
         stack: Stack = self._threads.stack
         return stack
 
-    # What TVM calls
+    # Methods that TVM calls
 
     def run_before_pass(self, mod: tvm.IRModule, info: tvm.transform.PassInfo) -> None:
-        """Record what the module is."""
+        """Record the module."""
         caller = sys._getframe(1)
         with self._at_work(f"before {info.name}") as stack:
             if stack is not None:
@@ -84,7 +107,7 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
                 self._before(stack, mod, str(info.name), caller)
 
     def run_after_pass(self, mod: tvm.IRModule, info: tvm.transform.PassInfo) -> None:
-        """Check what the pass has done."""
+        """Check the result of the pass."""
         with self._at_work(f"after {info.name}") as stack:
             if stack is not None:
                 running = stack.end(str(info.name))
@@ -92,31 +115,31 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
                     self._after(stack, running, mod)
 
     def exit_pass_ctx(self) -> None:
-        """If an exception leaves the context, a pass may have raised it."""
+        """Handle an exception that leaves the context: a pass may have raised it."""
         error = sys.exception()
         if error is not None:
             self.exception_left(error)
 
     def exception_left(self, error: BaseException) -> None:
-        """An exception leaves passes, or something else."""
+        """Handle an exception that leaves passes, or other code."""
         with self._at_work("when a pass raised") as stack:
             if stack is not None:
                 running = stack.raised(error.__traceback__)
                 if running is not None and not isinstance(error, PassViolation):
                     self._raised(stack, running, error)
 
-    # What follows from it
+    # The consequences
 
     def _before(self, stack: Stack, mod: tvm.IRModule, name: str, caller: FrameType) -> None:
         outer = stack[-1] if stack else None
-        # Only TVM's own Sequential is known to do nothing before it runs the first pass inside.
+        # Only TVM's own Sequential is known to do nothing before its first pass.
         if (
             outer is None
             or outer.begun
             or not outer.is_sequential
             or not outer.state.mod.same_as(mod)
         ):
-            state = State(mod, stack.sound)
+            state = PassInput(mod, stack.sound)
         else:
             state = outer.state
         running = Running(
@@ -126,13 +149,12 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
             caller=caller,
             outer=outer,
             number=0 if outer is None else outer.begun[name],
-            ordinal=0 if outer is None else outer.outermost.started,
             reached=mod,
         )
         if outer is not None:
             outer.takes(running)
-        elif running.state.has_relax and running.state.portable:
-            running.state.note()
+        if (outer is None or state.has_relax) and state.portable:
+            state.note()
         stack.append(running)
         self.begins(running)
 
@@ -140,16 +162,19 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
         contract = judge.contract_of(running, self.contracts)
         violation = None
         if not running.blamed:
-            # A pass that only runs others was judged by them, except for the parts of a pass of
-            # TVM.
+            # A pass that only runs others has been judged by them. Parts of a pass of TVM are not
+            # judged, so such a pass is judged itself.
             idle = running.groups(mod) and running.name not in catalogue
+            began, seconds = time.monotonic(), self._time_for_values()
             verdict = judge.judge(
-                running, _call(running), contract, mod, semantics=self.semantics, idle=idle
+                running, _call(running), contract, mod, seconds=seconds, idle=idle
             )
+            self._values += 0.0 if seconds is None else time.monotonic() - began
             violation = verdict.violation
             if not idle:
                 (self.checked if verdict.promised else self.exempt)[running.name] += 1
-                self.too_large[running.name] += verdict.too_large
+                if verdict.uncompared:
+                    self.uncompared[running.name] += 1
             if verdict.promised and violation is None and not idle and judge.keeps_form(contract):
                 stack.sound = mod
         if stack:
@@ -160,8 +185,15 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
         if violation is not None:
             self.violated(Occurrence(violation, running))
 
+    def _time_for_values(self) -> float | None:
+        """Seconds for the values of one pass; None: they are not looked at."""
+        if self.semantics is not None:
+            return self.timeout if self.semantics else None
+        own = time.monotonic() - self._began - self._values
+        return min(self.timeout, max(0.0, START + SHARE * own - self._values))
+
     def _raised(self, stack: Stack, running: Running, error: BaseException) -> None:
-        """A pass has raised an exception, which leaves all passes around it."""
+        """Handle an exception of a pass, which leaves all passes around it."""
         occurrence = None
         if isinstance(error, Exception) and not running.blamed:
             contract = judge.contract_of(running, self.contracts)
@@ -174,7 +206,7 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
 
     @contextmanager
     def _at_work(self, when: str) -> Iterator[Stack | None]:
-        """This thread's stack, None during checks; errors of relaxfuzz do not fail the build."""
+        """Yield this thread's stack, or None while a check runs; print errors of relaxfuzz."""
         stack = self._stack
         if stack.busy:
             yield None

@@ -1,4 +1,4 @@
-"""The judgement of a pass that has run in a build: oracles look at the observed run."""
+"""Judge a pass that has run in a build: oracles look at the observed run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import tvm
 from ...oracles import catalogue
 from ...oracles.contract import Exemption, PassContract, Relation
 from ...oracles.oracle import Oracle
-from ...oracles.pass_runs import Outcome, PassRuns, same_functions
+from ...oracles.pace import paced
+from ...oracles.pass_runs import Outcome, PassRuns, outcome_of, same_functions
 from ...oracles.passcall import PassCall
 from ...oracles.silence.log import answers, asking
 from ...oracles.structural import crash, interface, mutation, well_formed
@@ -25,27 +26,27 @@ KEPT: Mapping[str, tuple[Relation, ...]] = {
     interface.ATTRIBUTES.name: (*interface.SAME_SIGNATURE, Relation.LOWERED),
     "values": (Relation.SAME, Relation.LOWERED, Relation.LOOSE),
 }
-"""By promise: the relations of a contract that keep it. A pass does not keep it if a pass that it
-runs inside does not."""
+"""The relations of a contract that keep each promise. A pass does not keep a promise if a pass
+inside of it does not."""
 
 CHEAP = (well_formed.ORACLE, interface.FUNCTIONS, interface.SIGNATURE, interface.ATTRIBUTES)
 
 INSIDE = frozenset({*KEPT, well_formed.ORACLE.name})
-"""Not promised by parts that only a pass of TVM runs inside."""
+"""Promises that a pass does not make if only a pass of TVM runs it, as a part."""
 
 OVER_KERNELS = INSIDE - {"values"}
-"""Not promised by passes over PrimFuncs: they change how PrimFuncs are called, and TensorIR gets
-forms that its checker does not know."""
+"""Promises that passes over PrimFuncs do not make: they change the calls of PrimFuncs, and TensorIR
+gets forms that its checker does not know."""
 
 FREED = "a pass inside does not keep it, or no pass over PrimFuncs does"
-"""The reason for exemptions that nobody has written."""
+"""The reason for exemptions that are not declared anywhere."""
 
 UNSEEN = (Relation.BOUND_PARAMS, Relation.BOUND_SIZES, Relation.LAZY_PARAMS)
-"""The expected result depends on the arguments of the pass, which cannot be seen."""
+"""Relations whose expected result depends on arguments of the pass, which are not visible."""
 
 
 class Observed(PassRuns):
-    """An observed run: it cannot be repeated, and nothing is run to judge it."""
+    """An observed run: it cannot be repeated, and nothing runs to judge it."""
 
     def __init__(
         self, running: Running, call: PassCall, contract: PassContract, seen: Outcome
@@ -64,21 +65,21 @@ class Observed(PassRuns):
 
     @property
     def intact(self) -> bool:
-        """The pass has left the module as it was."""
+        """True if the pass has left its input unchanged."""
         return self._intact
 
     @property
     def changed(self) -> bool:
-        """The result is not made of the very same functions."""
+        """True if the result does not consist of the very same functions."""
         after = self.direct.mod
         return after is not None and not same_functions(after, self.mod)
 
 
 def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContract:
-    """The user's contract of the pass, or the catalogue's, or what the passes inside it keep."""
+    """The contract of the pass: the user's, the catalogue's, or what the passes inside it keep."""
     if running.name in own:
         return own[running.name]
-    if (known := catalogue.contract_of(public_name(running.name) or running.name)) is not None:
+    if (known := catalogue.promised_by(public_name(running.name) or running.name)) is not None:
         return known
     strict = PassContract(name=running.name, variants=lambda choices, mod: None)
     freed = set(running.freed)
@@ -91,12 +92,12 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
 
 
 def is_over_kernels(running: Running) -> bool:
-    """The pass works on PrimFuncs: it is named like one that does, or there is nothing else."""
+    """Return whether the pass works on PrimFuncs: by its name, or because there is nothing else."""
     return running.name.startswith(TENSOR_IR) or not running.state.has_relax
 
 
 def _is_part(running: Running) -> bool:
-    """Only the pass of TVM around it runs it, and is judged by its own result."""
+    """Return whether the pass is a part of one of TVM, which is judged by its own result."""
     outer = running.outer
     while outer is not None and outer.is_sequential and outer.name not in catalogue.catalogue:
         outer = outer.outer
@@ -113,14 +114,14 @@ def frees(contract: PassContract) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """The judgement of one run of a pass."""
 
     promised: bool
-    """The contract promises more than not to change the input."""
+    """True if the contract promises more than leaving the input unchanged."""
     violation: Violation | None = None
-    too_large: bool = False
-    """Values of some function were not compared, since NumPy would take too long."""
+    uncompared: bool = False
+    """True if the values of some function were not compared, since NumPy would take too long."""
 
 
 def judge(
@@ -129,68 +130,75 @@ def judge(
     contract: PassContract,
     result: tvm.IRModule,
     *,
-    semantics: bool,
+    seconds: float | None,
     idle: bool = False,
-) -> Verdict:
-    """What the contract promises, and what was violated.
+) -> Judgement:
+    """Judge a run by its contract.
 
     Args:
+        seconds: the time for values; None: they are not looked at.
         idle: the pass only ran others.
     """
     if idle and running.is_sequential:
-        return Verdict(False)
-    runs = Observed(running, call, contract, Outcome(mod=result))
+        return Judgement(False)
+    runs = Observed(running, call, contract, outcome_of(result))
     if not runs.intact:
-        return Verdict(True, _mutation(runs, running))
+        return Judgement(True, _mutation(runs, running))
+    if runs.direct.error is not None:
+        (violation,) = crash.ORACLE.violations(runs)
+        return Judgement(True, violation.blame(crash.ORACLE.name, call.name))
     oracles: tuple[Oracle, ...] = () if idle else CHEAP
-    if semantics and not idle and _keeps_values(runs):
+    if seconds is not None and not idle and _keeps_values(runs):
         oracles += (evaluated.ORACLE,)
     oracles = tuple(oracle for oracle in oracles if oracle.promised(runs))
     if not oracles or not _applies(running, contract):
-        return Verdict(False)
-    # Evaluation builds modules, which instruments of the user's must not see.
-    with tvm.transform.PassContext(), answers() as answered:
+        return Judgement(False)
+    # Evaluation builds modules, and the user's instruments must not see that.
+    limited = paced(seconds or 0.0, seconds, hard=True)
+    with tvm.transform.PassContext(), limited, answers() as answered:
         for oracle in oracles:
             asking(oracle.name)
             for violation in oracle.violations(runs):
-                return Verdict(True, violation.blame(oracle.name, call.name))
-    return Verdict(True, too_large=any(each.omitted for each in answered.values()))
+                return Judgement(True, violation.blame(oracle.name, call.name))
+    return Judgement(True, uncompared=any(each.omitted for each in answered.values()))
 
 
 def _keeps_values(runs: Observed) -> bool:
-    """The result is called as the module was, or in a way that the contract says, and gives the
-    same."""
+    """Return whether the result is called like the module, or as the contract says, and must have
+    the same values."""
     if runs.contract.relation in UNSEEN or runs.exempt("values"):
         return False
     freed = runs.exemption(interface.SIGNATURE.name)
-    # Into what such a pass changes how functions are called, nobody has written.
-    return freed is None or freed.reason != FREED or interface.SIGNATURE.check(runs) is None
+    # It is undocumented how such a pass changes the calls of functions.
+    return freed is None or freed.reason != FREED or interface.signature(runs) is None
 
 
-def fault(running: Running, call: PassCall, contract: PassContract, error: Exception) -> Verdict:
-    """Whether a result was promised, and the violation that the exception is, if it was.
+def fault(running: Running, call: PassCall, contract: PassContract, error: Exception) -> Judgement:
+    """Return whether a result was promised, and the violation by the exception, if there is one.
 
-    A rejection is none. It is not documented which forms of TensorIR a pass over PrimFuncs takes.
+    A rejection is not a violation. The forms of TensorIR that a pass over PrimFuncs takes are
+    undocumented.
     """
     runs = Observed(running, call, contract, Outcome(error=error))
     if not runs.intact:
-        return Verdict(True, _mutation(runs, running))
+        return Judgement(True, _mutation(runs, running))
     promised = keeps_form(contract) and _applies(running, contract)
     for violation in crash.ORACLE.violations(runs):
-        return Verdict(promised, violation.blame(crash.ORACLE.name, call.name))
-    return Verdict(promised)
+        return Judgement(promised, violation.blame(crash.ORACLE.name, call.name))
+    return Judgement(promised)
 
 
 def _mutation(runs: PassRuns, running: Running) -> Violation:
-    """The place of the change is known only if the input was recorded."""
+    """The violation by a mutation; its place is known only if the input was recorded."""
     found = mutation.ORACLE.violations(runs) if running.state.noted else ()
     violation = found[0] if found else Violation.titled(mutation.WHAT)
     return violation.blame(mutation.ORACLE.name, runs.call.name)
 
 
 def keeps_form(contract: PassContract) -> bool:
-    """The result of the pass must be well-formed."""
-    return all(each.oracle != well_formed.ORACLE.name for each in contract.exemptions)
+    """Return whether the result of the pass must be well-formed, of some modules at least."""
+    form = well_formed.ORACLE.name
+    return all(each.oracle != form or each.when is not None for each in contract.exemptions)
 
 
 def _applies(running: Running, contract: PassContract) -> bool:

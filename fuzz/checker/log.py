@@ -1,14 +1,13 @@
 """The log of a watched process, which survives its death: findings, and the passes that run.
 
 A folder with `findings.jsonl`, a line for each; `passes`, a line for each beginning and end of a
-pass, emptied whenever none runs; and a file for the module that each thread is at.
+pass, emptied whenever none runs; and a file for the current module of each thread.
 """
 
 from __future__ import annotations
 
 import atexit
 import dataclasses
-import functools
 import json
 import os
 import threading
@@ -18,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ...oracles.passcall import PassCall
-from ...oracles.violation import mark_of
+from ...oracles.violation import Mark, mark_of
 from ..findings.finding import Finding
 from ..user_input.unnamed_pass import UnnamedPass
+from . import NUMBER, UNCAUGHT
 from .calls import inferred_call
 from .instrument import Observer
 from .occurrence import Occurrence
@@ -37,12 +37,14 @@ class LoggedFinding:
 
     finding: Finding
     place: str
-    """The pass and the passes around it."""
+    """The pass, and the passes around it."""
+    caught: bool = False
+    """The pass raised, and the program caught that."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedPass:
-    """A pass that ran when the process died."""
+    """A pass that was running when the process died."""
 
     name: str
     place: str
@@ -52,7 +54,7 @@ class LoggedPass:
 
 
 class Log:
-    """Written by the watched process."""
+    """The writer of the log in the watched process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -65,7 +67,7 @@ class Log:
         self._pid = os.getpid()
 
     def begins(self, name: str, place: str, call: PassCall, text: str) -> None:
-        """A pass is about to run on the module with this text."""
+        """Log that a pass is about to run on the module with this text."""
         if os.getpid() != self._pid:
             return  # a fork of the script, which may die on its own
         with self._lock:
@@ -79,7 +81,7 @@ class Log:
             os.write(self._passes, f"{json.dumps(fields)}\n".encode())
 
     def ends(self) -> None:
-        """The pass that began last in this thread is over."""
+        """Log the end of the pass that began last in this thread."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -89,11 +91,15 @@ class Log:
             else:
                 os.write(self._passes, f"{threading.get_ident()}\n".encode())
 
-    def finds(self, finding: Finding, place: str) -> None:
-        """A pass violated its contract."""
+    def finds(self, finding: Finding, place: str, exception: int | None = None) -> None:
+        """Log a violation by a pass.
+
+        Args:
+            exception: the number of the exception that shows it; see `uncaught`.
+        """
         (call,) = finding.calls
         plain = dataclasses.replace(finding, calls=(PassCall(call.expr),))
-        line = json.dumps((plain.to_json(), place, _plain(call)))
+        line = json.dumps((plain.to_json(), place, exception, _plain(call)))
         with self._lock:
             os.write(self._findings, f"{line}\n".encode())
 
@@ -101,63 +107,60 @@ class Log:
 class LoggingObserver(Observer):
     """The observer of a watched process: logs each pass before it runs and each finding once."""
 
-    def __init__(self, folder: Path, *, semantics: bool) -> None:
-        super().__init__(semantics=semantics)
+    def __init__(self, folder: Path, *, semantics: bool | None, timeout: float) -> None:
+        super().__init__(semantics=semantics, timeout=timeout)
         self._log = Log(folder)
-        self._logged: set[tuple[str, ...]] = set()
+        self._logged: dict[Mark, int] = {}
         atexit.register(self._write_counts, folder / CHECKED)
 
     def begins(self, running: Running) -> None:
         state = running.state
-        call = dataclasses.replace(_call(running.name), config=running.config)
-        text = ""
-        if (running.outer is None or state.has_relax) and state.portable:
-            state.note()
-            text = state.written()
+        call = inferred_call(running.name, running.made, running.config)
+        text = state.written() if state.noted else ""
         self._log.begins(running.name, running.place, call, text)
 
     def ends(self, running: Running) -> None:
         self._log.ends()
 
     def violated(self, occurrence: Occurrence) -> None:
-        violation = occurrence.violation
-        mark = mark_of(violation)
-        if mark not in self._logged:
-            self._logged.add(mark)
-            self._log.finds(occurrence.finding(), occurrence.running.place)
+        self._note(occurrence)
 
     def crashed(
         self, error: BaseException, running: Running, occurrence: Occurrence | None
     ) -> None:
         error.add_note(f"relaxfuzz: raised in {running.name}")
         if occurrence is not None and occurrence.promised:
-            self.violated(occurrence)
+            vars(error)[NUMBER] = self._note(occurrence, raised=True)
+
+    def _note(self, occurrence: Occurrence, *, raised: bool = False) -> int:
+        """Log a violation, unless it was logged before; return its number."""
+        mark = mark_of(occurrence.violation)
+        if mark not in self._logged:
+            self._logged[mark] = number = len(self._logged)
+            place = occurrence.running.place
+            self._log.finds(occurrence.finding(), place, number if raised else None)
+        return self._logged[mark]
 
     def _write_counts(self, file: Path) -> None:
         counts = {
             "checked": self.checked.total(),
             "exempt": self.exempt.total(),
-            "too_large": self.too_large.total(),
+            "uncompared": dict(self.uncompared),
         }
         file.write_text(json.dumps(counts), encoding="utf-8")
 
 
-@functools.cache
-def _call(name: str) -> PassCall:
-    return inferred_call(name, None, {})
-
-
 def findings(folder: Path) -> Iterator[LoggedFinding]:
     """All findings of the log."""
+    uncaught = set(map(int, _lines(folder / UNCAUGHT)))
     for line in _lines(folder / FINDINGS):
-        text, place, call = json.loads(line)
-        yield LoggedFinding(
-            dataclasses.replace(Finding.from_json(text), calls=(_made(call),)), place
-        )
+        text, place, exception, call = json.loads(line)
+        finding = dataclasses.replace(Finding.from_json(text), calls=(_made(call),))
+        yield LoggedFinding(finding, place, exception is not None and exception not in uncaught)
 
 
 def running(folder: Path) -> list[LoggedPass]:
-    """The innermost pass of each thread that ran one at the end."""
+    """The innermost pass of each thread that was running one at the end."""
     stacks: dict[int, list[Any]] = {}
     for line in _lines(folder / PASSES):
         fields = json.loads(line)
@@ -175,7 +178,7 @@ def running(folder: Path) -> list[LoggedPass]:
 
 
 def _lines(file: Path) -> list[str]:
-    """Whole lines: the last one may have been cut off."""
+    """The whole lines; the last one may have been cut off."""
     if not file.is_file():
         return []
     return file.read_text(encoding="utf-8").split("\n")[:-1]
@@ -191,6 +194,6 @@ def _plain(call: PassCall) -> dict[str, Any]:
 
 
 def _made(plain: dict[str, Any]) -> PassCall:
-    """The call; a pass that existed only in the watched process is gone."""
+    """The call; a pass that existed only in the watched process is lost."""
     kind = {PassCall.__name__: PassCall, UnnamedPass.__name__: UnnamedPass}[plain.pop("kind")]
     return kind(**plain)

@@ -1,4 +1,4 @@
-"""A violation in a build: where it is, as a finding, and as a file that reproduces it."""
+"""A violation in a build, as a finding, and as a file that reproduces it."""
 
 from __future__ import annotations
 
@@ -6,31 +6,27 @@ import contextlib
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import tvm
-from tvm.ir.instrument import pass_instrument
 
 from ...compat.release import versions
-from ...compat.serialization import load_json
 from ...oracles.ingredients import ingredients
+from ...oracles.passcall import PassCall, is_users
 from ...oracles.text.messages import headline
 from ...oracles.violation import Violation
 from .. import reproducer
 from ..findings.finding import Finding
-from ..findings.store import Store, file_name
+from ..findings.store import Store
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
 from ..reproducer import Form
 from ..reproducer.description import error_lines
-from ..system.files import write_whole
-from ..user_input.errors import UserError
+from ..reproducer.execution import fails_as_found
+from ..system.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
 from .calls import inferred_call
-from .running import Running, mark
+from .running import Running
 
 LINES = 4
-"""Of an oracle's details in a message: the file shows the rest."""
+"""Most lines of an oracle's details in a message; the file shows the rest."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +36,10 @@ class Occurrence:
     violation: Violation
     running: Running
     promised: bool = True
-    """It is a finding; otherwise it is not documented that the pass takes such a module."""
+    """True for a finding; otherwise it is undocumented whether the pass takes such a module."""
 
     def without_module(self) -> Finding:
-        """The finding without its module: enough to look up whether it is known."""
+        """The finding without its module, which is enough to look it up among the knowns."""
         call = inferred_call(self.running.name, self.running.made, self.running.config)
         return Finding(
             violation=self.violation,
@@ -54,16 +50,10 @@ class Occurrence:
         )
 
     def finding(self) -> Finding:
-        """The finding with the pass's input; without it if that is too large to be written."""
+        """The finding with the input of the pass, unless that is too large or was not recorded."""
         state = self.running.state
-        if not state.portable:
+        if not state.portable or not (state.noted or state.intact):
             return self.without_module()
-        if (
-            not state.noted
-            and not state.intact
-            and (text := _input_again(self.running)) is not None
-        ):
-            state.restore(text)
         return dataclasses.replace(self.without_module(), module=state.written())
 
 
@@ -72,17 +62,24 @@ class SavedFinding:
     """A finding in the store, and its file."""
 
     finding: Finding
-    file: Path | None
-    fails: bool
-    """The file failed in a fresh process; otherwise it has a placeholder for the pass."""
+    file: Path | None = None
+    text: str = ""
+    """The text of the file."""
+    fails: bool = False
+    """True if the file failed in a fresh process; otherwise it has a placeholder for the pass."""
+
+    @property
+    def lack(self) -> str:
+        """The reason why no file fails; empty if one does."""
+        if self.file is None:
+            return "No file reproduces it: the module is too large or cannot be written."
+        return "" if self.fails else "The file has a placeholder for the pass: it has no import."
 
     def note(self) -> str:
         """A line about the file."""
         if self.file is None:
-            return "No file reproduces it: the module is too large or cannot be written."
-        if self.fails:
-            return f"Reproducer: {self.file}"
-        return f"The module, with a placeholder for the pass, which cannot be imported: {self.file}"
+            return self.lack
+        return f"Reproducer: {self.file}" + (f"\n{self.lack}" if self.lack else "")
 
     def message(self, place: str) -> str:
         """The text of the exception, and of the report at the end."""
@@ -92,26 +89,48 @@ class SavedFinding:
 
 
 def save(finding: Finding, folder: Path) -> SavedFinding:
-    """Write a finding to the store of this folder, with a reproducer, which is run once.
+    """Write a finding to the store of this folder, with a reproducer that is run once.
+
+    A pass that cannot be imported has a placeholder in the reproducer, which is then not run. A
+    finding with the same id and a smaller module stays if its reproducer still fails.
 
     Raises:
         BadStore: the folder cannot serve as a store.
     """
     if not finding.module:
-        return SavedFinding(finding, None, False)
-    finding = dataclasses.replace(finding, source=reproducer.source_of(finding.module))
-    (call,) = finding.calls
-    text = None if isinstance(call, UnnamedPass) else _failing(finding)
+        return SavedFinding(finding)
     with Store(folder) as store:
+        if (smaller := _smaller(finding, store)) is not None:
+            return smaller
+        finding = dataclasses.replace(finding, source=reproducer.source_of(finding.module))
+        (call,) = finding.calls
+        text = None if isinstance(call, UnnamedPass) else _failing(finding)
         if text is not None:
             published = store.publish(dataclasses.replace(finding, confirmed=True), text)
-            return SavedFinding(published, store.reproducer(published), True)
+            return SavedFinding(published, store.reproducer(published), text, fails=True)
         with contextlib.suppress(Exception):  # some checks cannot be written without the pass
             gap = dataclasses.replace(finding, calls=(UnnamedPass(call.expr, call.config),))
-            file = store.folder / "reproducers" / file_name(finding)
-            write_whole(file, next(reproducer.texts(gap, Form.SOURCE)))
-            return SavedFinding(finding, file, False)
-    return SavedFinding(finding, None, False)
+            text = next(reproducer.texts(gap, Form.SOURCE))
+            # It was seen in the build, which is as certain as another run.
+            plain = PassCall(call.expr, call.config)
+            stored = dataclasses.replace(finding, calls=(plain,), confirmed=True)
+            return SavedFinding(finding, store.reproducer(store.publish(stored, text)), text)
+    return SavedFinding(finding)
+
+
+def _smaller(finding: Finding, store: Store) -> SavedFinding | None:
+    """The finding of the store with this id, if its module is smaller and its file still fails."""
+    known = store.get(finding.id)
+    if known is None or not known.confirmed or known.versions != finding.versions:
+        return None
+    if any(is_users(call) and call.factory is None for call in known.calls):
+        return None  # its reproducer has a placeholder
+    file = store.reproducer(known)
+    if file is None or (len(known.module) > len(finding.module) and not known.reduced):
+        return None
+    if not fails_as_found(file, known):
+        return None
+    return SavedFinding(known, file, file.read_text(encoding="utf-8"), fails=True)
 
 
 def _failing(finding: Finding) -> str | None:
@@ -121,45 +140,3 @@ def _failing(finding: Finding) -> str | None:
             return reproducer.failing(finding, executor=pool)
     except (ExecutorError, UserError):  # a child cannot import the pass
         return None
-
-
-class _Reached(Exception):
-    """The pass is about to run."""
-
-
-@pass_instrument
-class _InputCatcher:
-    def __init__(self, ordinal: int, expected: int) -> None:
-        self.text: str | None = None
-        self._left = ordinal
-        self._expected = expected
-
-    def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
-        if self._left == 0:
-            if mark(mod) == self._expected:
-                self.text = str(tvm.ir.save_json(mod))
-            raise _Reached
-        self._left -= 1
-
-
-def _input_again(running: Running) -> str | None:
-    """The input of a pass that changed it, by a second run of the outermost pass; or None."""
-    outermost = running.outermost
-    start, pass_ = outermost.state, outermost.made
-    if running is outermost or pass_ is None or not (start.noted or start.intact):
-        return None
-    now = tvm.transform.PassContext.current()
-    catcher = _InputCatcher(running.ordinal, running.state.mark)
-    context = tvm.transform.PassContext(
-        opt_level=now.opt_level,
-        required_pass=list(now.required_pass),
-        disabled_pass=list(now.disabled_pass),
-        config=outermost.config,
-        instruments=[catcher],
-    )
-    try:
-        with context:
-            pass_(load_json(start.written()))
-    except Exception:  # `_Reached`, by the name that TVM gives it; or the pass is not reached
-        pass
-    return catcher.text

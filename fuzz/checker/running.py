@@ -3,9 +3,9 @@
 An instrument is not called when a pass raises. The Python frames that called the passes show which
 of them have ended.
 
-The input of each is recorded to detect a change in place. A module of a real model holds gigabytes
-of constants. Their data is never copied and never read here: a constant is the object that it is,
-and what a pass writes into its data is not noticed.
+The input of each pass is recorded to detect a change in place. A module of a real model holds
+gigabytes of constants, whose data is never copied or read here. Constants are identified by their
+objects, so a pass that writes into their data is not noticed.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ import tvm_ffi
 from ...compat import ir
 from ...compat.serialization import save_json
 from ...oracles import keys
+from ...oracles.expected.expectations import Expectations
 from ...oracles.inspect import nodes, relax_functions
 from ...oracles.pass_runs import Given, same_functions
-from ...oracles.values.expectations import Expectations
 
 LARGEST = 16 << 20
 """Bytes of constants up to which the text of a module is recorded before a pass."""
 
 LARGEST_KERNEL = 1 << 15
-"""Iterations of a PrimFunc up to which it is evaluated: each of the sixty passes of `tirx.build`
-is judged by what it computes, mostly in loops of Python."""
+"""Most iterations of a PrimFunc that is evaluated: each of the sixty passes of `tirx.build` is
+judged by the values of its result, mostly computed in loops of Python."""
 
 
-class State(Given):
-    """A module as it is when a pass is about to run."""
+class PassInput(Given):
+    """A module at the moment when a pass is about to run."""
 
     def __init__(self, mod: tvm.IRModule, sound: tvm.IRModule | None) -> None:
         """
@@ -51,35 +51,31 @@ class State(Given):
 
     @property
     def intact(self) -> bool:
-        """It is what it was, but for the data of constants."""
+        """True if the module is unchanged, apart from the data of constants."""
         return mark(self.mod) == self.mark
 
     @property
     def noted(self) -> bool:
-        """Its text was recorded."""
+        """True if the text of the module was recorded."""
         return self._text is not None
 
     @property
     def has_relax(self) -> bool:
-        """It is not down to PrimFuncs yet."""
+        """True if the module has Relax functions."""
         return next(relax_functions(self.mod), None) is not None
 
     @functools.cached_property
     def expectations(self) -> Expectations:
-        """What its functions give; of large PrimFuncs nothing."""
+        """The expected results of its functions; large PrimFuncs have none."""
         return Expectations(self.mod, LARGEST_KERNEL)
 
     @property
     def portable(self) -> bool:
-        """It is small enough to be written."""
+        """True if the module is small enough to be written to a file."""
         return constant_bytes(self.mod) <= LARGEST
 
-    def restore(self, text: str) -> None:
-        """Set the text that it had before it was changed."""
-        self._text = text
-
     def written(self) -> str:
-        """The recorded text of the module, or that of now."""
+        """The recorded text of the module, or the current one."""
         return self._text if self._text is not None else save_json(keys.comparable(self.mod))
 
 
@@ -90,7 +86,7 @@ def mark(mod: tvm.IRModule) -> int:
 
 
 def constant_bytes(mod: tvm.IRModule) -> int:
-    """What the constants of a module take, each counted once."""
+    """The bytes that the constants of a module take, each counted once."""
     sizes = {}
     for _, func in relax_functions(mod):
         for constant in nodes(func, ir.GenericConst):
@@ -105,23 +101,19 @@ class Running:
     """One run of one pass."""
 
     name: str
-    state: State
+    state: PassInput
     config: dict[str, Any]
     caller: FrameType
     """The innermost frame of Python around the run."""
     outer: Running | None
     number: int
-    """How many passes of its name ran before it in `outer`."""
-    ordinal: int
-    """How many passes began before it in the outermost one, that one included."""
-    started: int = 1
-    """How many have begun in it, if it is the outermost one, itself included."""
+    """Number of passes of its name that ran before it in `outer`."""
     begun: Counter[str] = field(default_factory=Counter)
-    """How many passes of a name it has run inside."""
+    """Number of passes that it has run inside, by name."""
     reached: tvm.IRModule | None = None
-    """The result of the passes inside; None: they work on another module, too."""
+    """The result of the passes inside; None: they also work on another module."""
     blamed: bool = False
-    """A pass inside broke the module."""
+    """True if a pass inside broke the module."""
     freed: set[str] = field(default_factory=set)
     """Promises that a pass inside does not make."""
 
@@ -139,17 +131,12 @@ class Running:
 
     @property
     def is_sequential(self) -> bool:
-        """It is TVM's own pass that runs others."""
+        """True if the pass is TVM's `Sequential`."""
         return type(self.made) is tvm.transform.Sequential
 
     @property
-    def outermost(self) -> Running:
-        """The run around all others, or itself."""
-        return self if self.outer is None else self.outer.outermost
-
-    @property
     def place(self) -> str:
-        """`FuseOps (in _pipeline > sequential)`."""
+        """The pass and those around it, e.g. `FuseOps (in _pipeline > sequential)`."""
         around, outer = list[str](), self.outer
         while outer is not None:
             around.insert(0, outer.name)
@@ -157,19 +144,18 @@ class Running:
         return f"{self.name} (in {' > '.join(around)})" if around else self.name
 
     def takes(self, inner: Running) -> None:
-        """A pass begins inside."""
+        """Note that a pass begins inside."""
         self.begun[inner.name] += 1
-        self.outermost.started += 1
         if self.reached is not None and not same_functions(self.reached, inner.state.mod):
             self.reached = None
 
     def gets(self, result: tvm.IRModule) -> None:
-        """A pass inside is over."""
+        """Note that a pass inside has ended."""
         if self.reached is not None:
             self.reached = result
 
     def groups(self, result: tvm.IRModule) -> bool:
-        """It only runs others: its result is that of the last of them."""
+        """Return whether it only runs others: its result is that of the last of them."""
         return (
             self.begun.total() > 0
             and self.reached is not None
@@ -190,7 +176,7 @@ class Stack(list[Running]):
         self.sound: tvm.IRModule | None = None
         """The last result of a pass that was found to be well-formed."""
         self.busy = False
-        """Checks are running, which run passes themselves."""
+        """True while checks are running, which run passes themselves."""
 
     def pop(self, index: SupportsIndex = -1) -> Running:
         running = super().pop(index)
@@ -198,7 +184,7 @@ class Stack(list[Running]):
         return running
 
     def drop_dead(self) -> None:
-        """Remove the passes whose callers have returned: they raised, and it was caught."""
+        """Remove the passes whose callers have returned: their exceptions were caught."""
         if self:
             alive = set(map(id, _frames(sys._getframe(1))))
             while self and id(self[-1].caller) not in alive:
@@ -222,12 +208,12 @@ class Stack(list[Running]):
         over: list[Running] = []
         while self and id(self[-1].caller) not in alive:
             over.append(self.pop())
-        # On its way through C++ an exception loses the frames that are further inside.
+        # On its way through C++ an exception loses the inner frames.
         return over[0] if any(id(running.caller) in frames for running in over) else None
 
 
 CALL = tvm.transform.Pass.__call__.__code__
-"""Every call of a pass from Python goes through it."""
+"""The code through which every call of a pass from Python goes."""
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import signal
-import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,61 +16,76 @@ from rich.console import Console
 
 from ...compat.release import versions
 from ..findings.confirm import DEATHS
+from ..findings.dedup import fails
 from ..findings.finding import Finding
-from ..findings.known import Choice
+from ..jobs.asking import check
+from ..jobs.jobs import Check
+from ..output.readable import sentence
 from ..output.terminal import Cells, counted, findings_table
 from ..process import death
-from ..process.executor import ExecutorError, check
-from ..process.jobs import Check
+from ..process.executor import ExecutorError
 from ..process.protocol import Death, Died
+from ..session.chosen import timeout_of
+from ..session.met import met
 from ..session.session import Session, session
-from ..user_input.errors import UserError
+from ..session.silences import NOTHING_COMPARED
+from ..system.errors import UserError
+from ..system.supervised import Supervised
+from ..user_input.settings import Settings
 from ..user_input.unnamed_pass import UnnamedPass
 from .child import STACKS
+from .instrument import STEP
 from .log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
 from .occurrence import save
 
+STOPPED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+"""Ends of a program that was stopped from outside; no pass dies of these."""
+
+NAMED = 5
+"""Most passes that are named whose values were not compared."""
+
 TRIAGE_SECONDS = 60.0
-"""For confirming and reducing findings after the program has ended."""
+"""Seconds for confirming and reducing findings after the program has ended."""
 
 
-def run(
-    program: str, args: Sequence[str], *, as_module: bool = False, semantics: bool, out: Path
-) -> int:
-    """Run the program to its end; the exit code.
+def run(program: str, args: Sequence[str], given: Settings, *, as_module: bool = False) -> int:
+    """Run the program to its end; return the exit code.
 
     Args:
         program: a file, or the name of a module.
-        semantics: also evaluate the modules in NumPy.
 
     Raises:
         UserError: there is no such program, or the folder cannot serve as a store.
-        ExecutorError: the workers do not come up, which only findings need.
+        ExecutorError: the workers do not start; only findings need them.
     """
     if not as_module and not Path(program).exists():
         raise UserError(f"no program '{program}'")
     with tempfile.TemporaryDirectory(prefix="relaxfuzz-watch-") as name:
         folder = Path(name)
         kind = "module" if as_module else "file"
-        code = _executed((str(folder), str(int(semantics)), kind, program, *args))
+        seconds = str(timeout_of(given) or STEP)
+        code = _executed((name, str(int(given.semantics)), seconds, kind, program, *args))
         found = list(findings(folder))
-        # A process that ends regularly writes what it has checked.
+        # A process that ends regularly writes the counts of its checks.
         ended = (folder / CHECKED).is_file()
-        died = [] if ended else [_death(last, code, folder) for last in running(folder)]
-        new = _report(out, found, died) if found or died else 0
+        killed = ended or code in STOPPED
+        died = [] if killed else [_death(last, code, folder) for last in running(folder)]
+        new = _report(given, found, died) if found or died else 0
         print(_summary(folder, code), file=sys.stderr)
+        if not new and code == 0 and not found and not _checked(folder):
+            return NOTHING_COMPARED
     return 1 if new else code if code >= 0 else 128 - code
 
 
 def _executed(arguments: Sequence[str]) -> int:
     main = "from relaxfuzz.fuzz.checker.child import main; main()"
-    with subprocess.Popen([sys.executable, "-c", main, *arguments]) as child, _forwarded(child):
+    with Supervised([sys.executable, "-c", main, *arguments]) as child, _forwarded(child):
         return child.wait()
 
 
 @contextmanager
-def _forwarded(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """SIGTERM goes to the program; Ctrl-C reaches it without that."""
+def _forwarded(child: Supervised) -> Iterator[None]:
+    """Forward SIGTERM to the program; Ctrl-C reaches it by itself."""
     handlers = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: None),
         signal.SIGTERM: signal.signal(signal.SIGTERM, lambda n, frame: child.send_signal(n)),
@@ -94,14 +109,12 @@ def _death(last: LoggedPass, code: int, folder: Path) -> LoggedFinding:
     return LoggedFinding(finding, last.place)
 
 
-def _report(out: Path, found: Sequence[LoggedFinding], died: Sequence[LoggedFinding]) -> int:
-    """Confirm and report the findings; the number of those that are not known."""
-    with session(out, 1, Choice(), as_json=False) as made:
-        new = []
-        for each in found:
-            if made.expected.take(each.finding):
-                continue
-            new.append(each)
+def _report(given: Settings, found: Sequence[LoggedFinding], died: Sequence[LoggedFinding]) -> int:
+    """Confirm and report the findings; return the number of new ones that fail."""
+    with session(dataclasses.replace(given, workers=1)) as made:
+        unknown = [each for each in found if not made.expected.take(each.finding)]
+        new = [each for each in unknown if not each.caught]
+        for each in new:
             if _is_portable(each.finding):
                 made.triage.report(each.finding)
         for each in died:
@@ -114,25 +127,39 @@ def _report(out: Path, found: Sequence[LoggedFinding], died: Sequence[LoggedFind
         rows = [_row(each, published, made) for each in new]
         made.display.close()
         if rows:
-            findings_table(Console(stderr=True), rows)
+            findings_table(Console(stderr=True), [cells for _, cells in rows])
+        if caught := [each for each in unknown if each.caught]:
+            print("Raised by passes, and caught by the program:", file=sys.stderr)
+            for each in caught:
+                print(f"  {sentence(f'{each.place}: {each.finding.title}')}", file=sys.stderr)
         if made.expected.total:
-            knowns = ", ".join(sorted(known.name for known in made.expected.reports))
-            print(f"Known bugs of this TVM that were found: {knowns}.", file=sys.stderr)
-    return len(new)
+            print("Known bugs of this TVM that passes of the build show:", file=sys.stderr)
+            places = {each.finding.id: each.place for each in (*found, *died)}
+            for bug in met(made.expected, (), (), places):
+                print("\n".join(f"  {line}" for line in bug.lines), file=sys.stderr)
+    return sum(fails([finding], None) for finding, _ in rows)
 
 
-def _row(found: LoggedFinding, published: Mapping[str, Finding], made: Session) -> Cells:
+def _row(
+    found: LoggedFinding, published: Mapping[str, Finding], made: Session
+) -> tuple[Finding, Cells]:
     finding = published.get(found.finding.id)
     if finding is not None:
         path = made.store.reproducer(finding)
-        return finding.grade, found.place, finding.oracle, finding.title, path
+        return finding, _cells(finding, found.place, finding.title, path)
     kept = save(found.finding, made.store.folder)
-    title = f"{kept.finding.title}\n{kept.note()}"
-    return kept.finding.grade, found.place, kept.finding.oracle, title, kept.file
+    finding, title = kept.finding, kept.finding.title
+    if kept.lack:
+        title = f"{title}. {kept.lack}"
+    return finding, _cells(finding, found.place, title, kept.file)
+
+
+def _cells(finding: Finding, place: str, title: str, path: Path | None) -> Cells:
+    return finding.weight.rank, finding.effect, place, finding.oracle, title, path
 
 
 def _is_portable(finding: Finding) -> bool:
-    """Whether another process can build the pass and the module."""
+    """Return whether another process can build the pass and the module."""
     return bool(finding.module) and not any(isinstance(call, UnnamedPass) for call in finding.calls)
 
 
@@ -154,6 +181,13 @@ def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:
     return None
 
 
+def _checked(folder: Path) -> bool:
+    """Return whether a pass was checked, be it for changes of its input only."""
+    file = folder / CHECKED
+    counts = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return bool(counts.get("checked") or counts.get("exempt"))
+
+
 def _summary(folder: Path, code: int) -> str:
     how = f"ended with exit code {code}" if code >= 0 else f"died of {signal.Signals(-code).name}"
     if not (folder / PASSES).is_file():
@@ -164,6 +198,12 @@ def _summary(folder: Path, code: int) -> str:
     counts = json.loads(file.read_text(encoding="utf-8"))
     checked, exempt = counts["checked"], counts["exempt"]
     others = f", {exempt} more for mutation of their input only" if exempt else ""
-    large = counts["too_large"]
-    others += f", {large} without the values of large functions" if large else ""
-    return f"relaxfuzz: {counted(checked, 'run')} of passes checked{others}; the program {how}."
+    text = f"relaxfuzz: {counted(checked, 'run')} of passes checked{others}; the program {how}."
+    if uncompared := Counter(counts["uncompared"]):
+        names = ", ".join(f"{name} {count}" for name, count in uncompared.most_common(NAMED))
+        more = f" and {len(uncompared) - NAMED} more passes" if len(uncompared) > NAMED else ""
+        text += (
+            f"\nrelaxfuzz: no time to compare the values of {counted(uncompared.total(), 'run')}: "
+            f"{names}{more} (--semantics takes it)."
+        )
+    return text

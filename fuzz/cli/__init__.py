@@ -9,15 +9,13 @@ import sys
 
 # The order of `relaxfuzz --help`.
 from . import check, doctor, nightly, replay, report, run, watch  # noqa: F401
-from . import bisect, catalogue, explain, findings, minimize, seeds, zoo  # noqa: F401
+from . import lists, known, explain, findings, generate, minimize  # noqa: F401
 from ..system import ending
-from ..system.sanitizers import restart_with_variables
 from .app import END_SOON, app
 
 
 def main() -> None:
     """The entry point of the `relaxfuzz` script."""
-    restart_with_variables()
     if END_SOON.intersection(sys.argv[1:2]):
         ending.arm()
     try:

@@ -2,48 +2,71 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...compat import weights
+from ..system.errors import UserError
 from ..system.limits import cores
-from ..user_input.errors import parse_budget
-from ..user_input.options import CHECK_BUDGET
+from ..user_input.settings import Settings
+from ..user_input.sources import function_in, is_function
 from .app import command
-from .options import (
-    OUT,
-    Exempt,
-    Json,
-    KnownFolders,
-    KnownUpdate,
-    Like,
-    Loud,
-    Module,
-    NoKnown,
-    Oracles,
-    Out,
-    Passes,
-    Workers,
-)
+from .options import Module, to_read
+
+
+def _early(module: Path, given: Settings, **rest: object) -> None:
+    from ..output.readable import sentence
+    from ..user_input import vocabulary
+
+    given.seconds()
+    file, _ = function_in(str(module)) or (module, "")
+    if not is_function(str(module)) and not os.path.lexists(file):
+        raise UserError(f"no module file '{sentence(str(file))}'")
+    vocabulary.check(passes=given.passes, oracles=given.oracles)
 
 
 @command(
     ends_soon=True,
     workers=True,
+    early=_early,
     epilog="Examples:\n\n"
     "  relaxfuzz check model.json\n\n"
     "  relaxfuzz check model.py FuseOps 'ConvertToDataflow(min_size=1)'\n\n"
-    "  relaxfuzz check model.py --pipeline default",
+    "  relaxfuzz check model.py --pipeline default\n\n"
+    "  relaxfuzz check model.py --pipeline my_build.py:pipeline",
 )
 def check(
     module: Module,
-    passes: Passes = None,
+    given: Settings,
     pipeline: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="zero, default or cpu_generic: check after each step, blame the first bad one.",
+            help="zero, default, cpu_generic, s_tir or tirx (of kernels), or "
+            "path/to/file.py:factory of your own: check each step on the module that reaches it, "
+            "and the whole.",
+        ),
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Inputs of the model, *.npz by the names of parameters or in their order, with "
+            "--expected.",
+            show_default=False,
+        ),
+    ] = None,
+    expected: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The right outputs for --inputs, *.npz in their order: names what departs from "
+            "them. A folder as ONNX's tests have it, given as MODULE, holds both.",
+            show_default=False,
         ),
     ] = None,
     at: Annotated[
@@ -56,60 +79,39 @@ def check(
             show_default=False,
         ),
     ] = None,
-    budget: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME",
-            help="The time of the whole command (30s, 10m). The default build and its passes come "
-            "first; checks that it does not suffice for are listed.",
-        ),
-    ] = CHECK_BUDGET,
-    workers: Workers = None,
-    oracle: Oracles = None,
-    out: Out = OUT,
-    json: Json = False,
-    known: KnownFolders = None,
-    no_known: NoKnown = False,
-    known_update: KnownUpdate = False,
-    like: Like = None,
-    exempt: Exempt = None,
-    loud: Loud = None,
 ) -> int:
     """Check passes, or a pipeline, on a module of yours."""
     from ..process.local_pool import LocalPool
-    from ..system.environment import HERE
+    from ..session.chosen import environment_of, skip_survey
 
-    seconds = parse_budget(budget)
-    environment, everything = HERE, False
-    if loud:
-        from ..session.silences import lifts_known, loud_environment, loud_rules
-
-        environment = loud_environment(loud_rules(tuple(loud)))
-        everything = lifts_known(loud)
+    skip_survey(given)
+    # One worker is for findings, which otherwise wait until all checks are made.
+    workers = (given.workers or cores()) + 1
     with (
-        weights.kept_in(out / weights.FOLDER),
-        LocalPool(workers or cores(), wait=False, environment=environment) as pool,
+        weights.kept_in(given.out / weights.FOLDER),
+        LocalPool(workers, wait=False, environment=environment_of(given)) as pool,
     ):
         weights.install()
-        # These take as long as the workers take to start.
-        from ..findings.known import Choice
+        # This import takes as long as the start of the workers.
         from ..session.checking import check_module
-        from ..user_input.options import Relaxations
+        from ..session.clock import process_began
 
-        return check_module(
-            module,
-            tuple(passes or ()),
+        code = check_module(
+            *(module, given),
             pipeline=pipeline,
+            values=_values(inputs, expected),
             stage=at,
-            oracles=tuple(oracle) if oracle else None,
-            own=Relaxations(like=like, exempt=tuple(exempt or ())),
             pool=pool,
-            out=out,
-            knowns=Choice(
-                folders=tuple(known or ()),
-                shipped=not (no_known or everything),
-                update=known_update,
-            ),
-            as_json=json,
-            seconds=seconds,
+            began=process_began(),
         )
+    if given.redact:
+        print(f"redacted findings: {to_read(given.out, given)}", file=sys.stderr)
+    return code
+
+
+def _values(inputs: Path | None, expected: Path | None) -> tuple[Path, Path] | None:
+    if inputs is not None and expected is not None:
+        return inputs, expected
+    if inputs is not None or expected is not None:
+        raise UserError("--inputs and --expected belong together: give both")
+    return None

@@ -1,74 +1,66 @@
 """`relaxfuzz doctor`: is this environment fit?
 
-Imports no TVM: it may be what is wrong.
+This module does not import TVM, which may be the problem.
 """
 
 from __future__ import annotations
 
-import json as jsonlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..output.events import emit
 from ..system.limits import cores
+from ..user_input.settings import Settings
 from .app import command
-from .options import OUT, Cluster, Json, Out, Scheduler, Workers
 
 if TYPE_CHECKING:
-    from ..doctor.environment import Line
+    from ..doctor.environment import DoctorLine
 
 
 @command(
     epilog="Examples:\n\n"
     "  relaxfuzz doctor\n\n"
     "  relaxfuzz doctor --out /data/relaxfuzz --workers 16\n\n"
-    "  relaxfuzz doctor --scheduler tcp://10.0.0.7:8786\n\n"
     "Exit codes: 0 fit, 2 something in the environment is unfit, 3 a fault of relaxfuzz.",
     tvm=False,
 )
-def doctor(
-    out: Out = OUT,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    cluster: Cluster = None,
-    json: Json = False,
-) -> int:
+def doctor(given: Settings) -> int:
     """Check what in this environment is fit, and prove it by faults that must be found.
 
     The first thing to try when something is odd. It works without TVM, too, and with one that
     crashes. Nothing is left behind.
     """
-    import itertools
     import time
 
-    from ..cluster.where import asked
     from ..doctor import environment, with_tvm
-    from ..doctor.environment import Verdict
 
     began = time.monotonic()
-    workers = workers or cores()
-    where = asked(scheduler, cluster)
-    arguments = [str(workers)]
-    if where is not None:
-        scheduler = where.scheduler if where.file is None else str(where.file.absolute())
-        arguments += [scheduler or "", where.kind or ""]
-    found = []
-    for line in itertools.chain(
-        environment.lines(out, workers, cores()), with_tvm.lines(*arguments)
-    ):
-        found.append(line)
-        _print(line, json)
-    if not any(line.part.startswith(with_tvm.SELF_TEST) for line in found):
+    workers = given.workers or cores()
+    found: list[DoctorLine] = []
+
+    def show(lines: Iterable[DoctorLine]) -> bool:
+        """Print the lines; return whether none of them is a problem."""
+        for line in lines:
+            found.append(line)
+            _print(line, given.json)
+        return all(line.verdict != environment.PROBLEM for line in found)
+
+    show(environment.lines(given.out, workers, cores()))
+    if show(with_tvm.lines()):
+        show(with_tvm.self_test(workers))
+    else:
         advice = "repair the problems above first"
-        found.append(environment.problem(with_tvm.SELF_TEST, "could not be tried", advice))
-        _print(found[-1], json)
-    problems = [line.part for line in found if line.verdict is Verdict.PROBLEM]
-    warnings = sum(line.verdict is Verdict.WARNING for line in found)
+        untried = (with_tvm.SELF_TEST, environment.PROBLEM, "could not be tried", advice)
+        show([environment.DoctorLine(*untried)])
+    problems = [line.part for line in found if line.verdict == environment.PROBLEM]
+    warnings = sum(line.verdict == environment.WARNING for line in found)
     ours = all(part.startswith(with_tvm.SELF_TEST) for part in problems)
     code = 0 if not problems else 3 if ours else 2
-    _print_summary(code, len(problems), warnings, time.monotonic() - began, json)
+    _print_summary(code, len(problems), warnings, time.monotonic() - began, given.json)
     return code
 
 
-def _print(line: Line, as_json: bool) -> None:
+def _print(line: DoctorLine, as_json: bool) -> None:
     import dataclasses
 
     from rich.table import Table
@@ -77,7 +69,7 @@ def _print(line: Line, as_json: bool) -> None:
     from ..output.terminal import results
 
     if as_json:
-        print(jsonlib.dumps({"event": "line", **dataclasses.asdict(line)}), flush=True)
+        emit({"event": "line", **dataclasses.asdict(line)})
         return
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=7)
@@ -98,7 +90,7 @@ def _print_summary(code: int, problems: int, warnings: int, seconds: float, as_j
 
     if as_json:
         summary = {"event": "summary", "fit": code == 0, "problems": problems, "warnings": warnings}
-        print(jsonlib.dumps({**summary, "seconds": round(seconds, 1)}), flush=True)
+        emit({**summary, "seconds": round(seconds, 1)})
         return
     text = {
         0: "Fit: the faults of the self-test were found.",

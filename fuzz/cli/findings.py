@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,20 +10,23 @@ import typer
 import typer.core
 
 from ...oracles.grades.grade import Grade
+from ..findings.listed import Filter
+from ..user_input.settings import Settings
 from .app import app, command
-from .options import OUT, KnownFolders, Oracles, Out
+from .options import to_read
 
 
 class _ListByDefault(typer.core.TyperGroup):
     """Runs `list` where no command is named: `relaxfuzz findings DIR`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or (args[0] not in self.commands and args[0] != "--help"):
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
 
 findings = typer.Typer(
+    name="findings",
     cls=_ListByDefault,
     help="List the bugs of a folder of findings, show them, and record verdicts on them.\n\n"
     "Findings of the same bug are one row, whichever passes and oracles reported it; `show` gives "
@@ -35,21 +39,53 @@ findings = typer.Typer(
     "  relaxfuzz findings verdict 3f2a wontfix\n\n"
     "  relaxfuzz findings known 3f2a fuse-ops-constant-argument",
 )
-app.add_typer(findings, name="findings")
+app.add_typer(findings)
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="The id of a row or a finding, or its beginning.")
 ]
 
 
-@command("list", of=findings)
+def _filter(
+    pass_: Sequence[str] | None,
+    oracle: Sequence[str] | None,
+    verdict: Sequence[str] | None,
+    new: bool,
+    grade: Grade,
+    unconfirmed: bool,
+) -> Filter:
+    return Filter(
+        passes=tuple(pass_ or ()),
+        oracles=tuple(oracle or ()),
+        verdicts=tuple(verdict or ()),
+        new=new,
+        grade=grade,
+        unconfirmed=unconfirmed,
+    )
+
+
+def _list_kept(given: Settings, folder: Path | None, **conditions: Any) -> int | None:
+    from ..report.listing import list_kept
+
+    if given.redact:
+        return None
+    return list_kept(folder or given.out, _filter(**conditions), json=given.json)
+
+
+@command("list", of=findings, early=_list_kept)
 def list_findings(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", show_default=False)] = OUT,
+    given: Settings,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="That of --out.", show_default=False)
+    ] = None,
     pass_: Annotated[
         list[str] | None,
         typer.Option("--pass", metavar="NAME", help="Only of this pass; may be repeated."),
     ] = None,
-    oracle: Oracles = None,
+    oracle: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only of this oracle; may be repeated."),
+    ] = None,
     verdict: Annotated[
         list[str] | None,
         typer.Option(metavar="WORD", help="Only with this verdict; may be repeated."),
@@ -67,33 +103,30 @@ def list_findings(
         bool,
         typer.Option(
             "--unconfirmed",
-            help="List unconfirmed findings instead: those that did not come out again, and those "
-            "on modules that only minimization made, which may violate a precondition of the pass.",
+            help="List unconfirmed findings instead: those that did not come out again.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a row.")] = False,
 ) -> int:
     """List the rows of DIR, one for each bug, by grade. `list` may be left out."""
-    from ..report.listing import Filter, list_rows
+    from ..report.rows import list_rows
 
-    chosen = Filter(
-        passes=tuple(pass_ or ()),
-        oracles=tuple(oracle or ()),
-        verdicts=tuple(verdict or ()),
-        new=new,
-        grade=grade,
-        unconfirmed=unconfirmed,
-    )
-    return list_rows(folder, chosen, json=json)
+    chosen = _filter(pass_, oracle, verdict, new, grade, unconfirmed)
+    return list_rows(to_read(folder or given.out, given), chosen, json=given.json)
 
 
-@command("show", of=findings)
+def _show_kept(given: Settings, id: str, form: str) -> int | None:
+    from ..report.listing import show_kept
+
+    return None if given.redact else show_kept(given.out, id, form)
+
+
+@command("show", of=findings, early=_show_kept)
 def show_finding(
     id: Id,
+    given: Settings,
     form: Annotated[
         str, typer.Option("--format", metavar="FORM", help="tvmscript, source, issue or diff.")
     ] = "tvmscript",
-    out: Out = OUT,
 ) -> int:
     """Print a reproducer to stdout, and a description of the finding to stderr.
 
@@ -102,45 +135,46 @@ def show_finding(
     its own. With --format diff: what the oracle compared, e.g. the module before and after the
     pass. The store of an older relaxfuzz lacks it; then the passes are run once more.
     """
-    from ..report import listing
+    from ..report import rows
 
-    return listing.show(out, id, form)
+    return rows.show(to_read(given.out, given), id, form)
 
 
 @command("merge", of=findings)
 def merge_findings(
     ids: Annotated[list[str], typer.Argument(metavar="ID ID...", show_default=False)],
-    out: Out = OUT,
+    given: Settings,
 ) -> int:
     """Merge several rows into one, permanently: later runs keep to it."""
-    from ..report import listing
+    from ..report import rows
 
-    return listing.merge(out, ids)
+    return rows.merge(given.out, ids)
 
 
 @command("split", of=findings)
-def split_finding(id: Id, out: Out = OUT) -> int:
+def split_finding(id: Id, given: Settings) -> int:
     """Move a finding into a row of its own, permanently: later runs keep to it."""
-    from ..report import listing
+    from ..report import rows
 
-    return listing.split(out, id)
+    return rows.split(given.out, id)
 
 
 @command("note", of=findings)
 def note_finding(
     id: Id,
+    given: Settings,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="An empty text removes the note.")],
-    out: Out = OUT,
 ) -> int:
     """Write a note on a row."""
-    from ..report import listing
+    from ..report import rows
 
-    return listing.judge(out, id, note=text)
+    return rows.judge(given.out, id, note=text)
 
 
 @command("verdict", of=findings)
 def judge_finding(
     id: Id,
+    given: Settings,
     verdict: Annotated[
         str,
         typer.Argument(
@@ -149,22 +183,20 @@ def judge_finding(
             "verdict.",
         ),
     ],
-    out: Out = OUT,
 ) -> int:
     """Record a verdict on a row."""
-    from ..report import listing
+    from ..report import rows
 
-    return listing.judge(out, id, verdict=verdict)
+    return rows.judge(given.out, id, verdict=verdict)
 
 
 @command("known", of=findings)
 def known_finding(
     id: Id,
+    given: Settings,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A known bug, as `relaxfuzz known` lists it.")
+        str, typer.Argument(metavar="NAME", help="A known bug, as `relaxfuzz list known` lists it.")
     ],
-    known: KnownFolders = None,
-    out: Out = OUT,
 ) -> int:
     """Record that a row is a known bug in other words: no later run reports it again.
 
@@ -173,6 +205,6 @@ def known_finding(
     stay as they are.
     """
     from ..findings.known import Choice
-    from ..report import listing
+    from ..report import rows
 
-    return listing.add_to_known(out, id, name, Choice(folders=tuple(known or ()), update=True))
+    return rows.add_to_known(given.out, id, name, Choice(folders=given.known, update=True))

@@ -8,13 +8,21 @@ from typing import Annotated
 import typer
 
 from ..system.limits import cores
+from ..user_input.settings import BUDGET, Settings
 from .app import command
-from .options import Json, Workers
+from .options import MODULE_HELP
+
+
+def _early(pass_: list[str] | None, oracle: str | None, **rest: object) -> None:
+    from ..user_input import vocabulary
+
+    vocabulary.check(passes=pass_, oracles=None if oracle is None else [oracle])
 
 
 @command(
     ends_soon=True,
     workers=True,
+    early=_early,
     epilog="Examples:\n\n"
     "  relaxfuzz minimize relaxfuzz-out/0123456789\n\n"
     "  relaxfuzz minimize model.json --pass FuseOps --format issue\n\n"
@@ -29,10 +37,10 @@ def minimize(
         Path,
         typer.Argument(
             metavar="MODULE",
-            help="TVM JSON, or a Python file that defines one IRModule (it is executed), or a "
-            "finding: DIR/ID, or its reproducer in DIR.",
+            help=f"{MODULE_HELP} Or a finding: DIR/ID, or its reproducer in DIR.",
         ),
     ],
+    given: Settings,
     pass_: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,13 +75,6 @@ def minimize(
             show_default=False,
         ),
     ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="TIME", help="How long to search: 90s, 5m, 1h.")
-    ] = "60s",
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on from FILE.state, which an unfinished search left."),
-    ] = False,
     format: Annotated[
         str,
         typer.Option(
@@ -82,31 +83,28 @@ def minimize(
             "source: one that rebuilds the module; issue: a bug report in Markdown.",
         ),
     ] = "tvmscript",
-    workers: Workers = None,
-    json: Json = False,
 ) -> int:
     """Make the smallest module that still shows a violation.
 
-    The reproducer that is written was seen to fail in a process of its own. Other violations that
-    are found on the way are kept: in DIR (`relaxfuzz findings --unconfirmed`), or in FILE.others.
+    The reproducer that is written was seen to fail in a process of its own.
 
     This executes the passes, for a finding those that it names (docs/security.md).
     """
-    from ..minimize.session import Request, run
-    from ..user_input.errors import parse_budget
+    from ..minimize.session import MinimizeOptions, run
+    from ..system.errors import parse_budget
 
     return run(
-        Request(
+        MinimizeOptions(
             module=module,
             passes=tuple(pass_ or ()),
             pipeline=pipeline,
             oracle=oracle,
             predicate=predicate,
             out=out,
-            seconds=parse_budget(budget),
-            resume=resume,
+            seconds=parse_budget(given.budget or BUDGET),
             form=format,
-            workers=workers or cores(),
-            json=json,
+            workers=given.workers or cores(),
+            json=given.json,
+            redact=given.redact,
         )
     )

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..output.events import emit
 from ..system.limits import cores
+from ..user_input.settings import Settings
 from .app import command
-from .options import Json, Workers
 
 if TYPE_CHECKING:
-    from ..findings.replay import Outcome
+    from ..reproducer.replay import ReplayOutcome
 
 
 @command(
     epilog="Examples:\n\n"
-    "  relaxfuzz replay relaxfuzz-out\n\n"
+    "  relaxfuzz replay\n\n"
     "  relaxfuzz replay relaxfuzz-out/0123456789\n\n"
     "  relaxfuzz replay relaxfuzz-out/reproducers/*.py\n\n"
     "  relaxfuzz replay corpus/"
 )
 def replay(
+    given: Settings,
     paths: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="PATH...",
+            metavar="[PATH]...",
             help="A folder of findings, one of its findings (DIR/ID), reproducer files, or a "
-            "corpus.",
+            "corpus. Default: that of --out.",
+            show_default=False,
         ),
-    ],
-    workers: Workers = None,
-    json: Json = False,
+    ] = None,
 ) -> int:
     """Run findings again: which of them still fail?
 
@@ -45,7 +45,8 @@ def replay(
     otherwise is reported as fixed or changed.
 
     Exit codes: 0 no finding fails any more, and the corpus behaves as it says; 1 a finding still
-    fails, or a file of a corpus is fixed or changed; 2 something cannot be run.
+    fails, or a file of a corpus is fixed or changed; 2 something cannot be run; 4 there is
+    nothing to replay.
     """
     import sys
     from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -54,18 +55,19 @@ def replay(
     from rich.console import Console
 
     from ..findings import executable_text
-    from ..findings.replay import EXPECTED, Status, items, replay
     from ..output.readable import sentence
     from ..output.terminal import display
     from ..process.local_pool import LocalPool
+    from ..reproducer.replay import EXPECTED, ReplayStatus, items, replay
+    from ..session.silences import NOTHING_COMPARED
 
-    workers = workers or cores()
+    workers = given.workers or cores()
     unread: list[str] = []
-    todo = [item for path in paths for item in items(path, unread.append)]
+    todo = [item for path in paths or [given.out] for item in items(path, unread.append)]
     warning = executable_text.warning(item.finding for item in todo if item.finding is not None)
     for line in filter(None, (*unread, sentence(warning))):
         print(line, file=sys.stderr)
-    outcomes: list[Outcome] = []
+    outcomes: list[ReplayOutcome] = []
     with (
         LocalPool(workers) if any(item.finding for item in todo) else nullcontext() as pool,
         ThreadPoolExecutor(workers) as threads,
@@ -74,28 +76,30 @@ def replay(
         for done in as_completed([threads.submit(replay, item, pool) for item in todo]):
             outcomes.append(done.result())
             progress.progress(f"{len(outcomes)} of {len(todo)}  {_summary(outcomes)}")
-            if json:
-                print(jsonlib.dumps(_event(outcomes[-1])), flush=True)
+            if given.json:
+                emit(_event(outcomes[-1]))
     statuses = [outcome.status for outcome in outcomes]
-    if json:
-        counts = {status.name.lower(): statuses.count(status) for status in Status}
-        print(jsonlib.dumps({"event": "summary", **counts}))
+    if given.json:
+        counts = {status.name.lower(): statuses.count(status) for status in ReplayStatus}
+        emit({"event": "summary", **counts})
     else:
         _print_table(outcomes)
-        print(_summary(outcomes))
-    if any(status not in EXPECTED | {Status.BROKEN} for status in statuses):
+        print(_summary(outcomes) or "nothing to replay")
+    if any(status not in EXPECTED | {ReplayStatus.BROKEN} for status in statuses):
         return 1
-    return 2 if unread or Status.BROKEN in statuses else 0
+    if unread or ReplayStatus.BROKEN in statuses:
+        return 2
+    return 0 if statuses else NOTHING_COMPARED
 
 
-def _summary(outcomes: Sequence[Outcome]) -> str:
-    from ..findings.replay import Status
+def _summary(outcomes: Sequence[ReplayOutcome]) -> str:
+    from ..reproducer.replay import ReplayStatus
 
     statuses = [outcome.status for outcome in outcomes]
-    return ", ".join(f"{statuses.count(each)} {each}" for each in Status if each in statuses)
+    return ", ".join(f"{statuses.count(each)} {each}" for each in ReplayStatus if each in statuses)
 
 
-def _event(outcome: Outcome) -> dict[str, object]:
+def _event(outcome: ReplayOutcome) -> dict[str, object]:
     finding, entry = outcome.item.finding, outcome.item.entry
     about = finding or entry
     return {
@@ -110,16 +114,16 @@ def _event(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _print_table(outcomes: Sequence[Outcome]) -> None:
+def _print_table(outcomes: Sequence[ReplayOutcome]) -> None:
     from rich.text import Text
 
-    from ..findings.replay import Status
     from ..output.readable import sentence
     from ..output.terminal import columns, results
+    from ..reproducer.replay import ReplayStatus
 
     table = columns("status", "id", "finding", "message", whole=("status", "id"))
-    # What needs attention comes last, next to the prompt.
-    order = list(Status)
+    # Outcomes that need attention come last, next to the prompt.
+    order = list(ReplayStatus)
     for outcome in sorted(outcomes, key=lambda o: (order.index(o.status), o.item.path)):
         finding = outcome.item.finding
         is_title = finding is not None and finding.title == outcome.message

@@ -8,25 +8,24 @@ from typing import Annotated
 
 import typer
 
+from ..user_input.settings import Settings
 from .app import command
+from .options import to_read
 
 
 @command(
     epilog="Examples:\n\n"
-    "  relaxfuzz report relaxfuzz-out\n\n"
-    "  relaxfuzz report relaxfuzz-out --html night.html --junit night.xml"
+    "  relaxfuzz report\n\n"
+    "  relaxfuzz report relaxfuzz-out --html night.html --markdown night.md"
 )
 def report(
+    given: Settings,
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A folder of findings, as --out names it.")
-    ],
+        Path | None, typer.Argument(metavar="[DIR]", help="That of --out.", show_default=False)
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="One self-contained page for a browser."),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", metavar="FILE", help="JUnit XML, for the test results of CI."),
     ] = None,
     jsonl: Annotated[
         Path | None,
@@ -40,11 +39,15 @@ def report(
     """Write reports on a folder of findings: the bugs, what was checked, and the runs.
 
     Default: DIR/report.html. Nothing is run; the folder is only read.
+    With --redact, the findings are run again, in a copy of the folder.
 
     Exit codes: 0 written; 2 user error.
     """
-    files = {"html": html, "junit": junit, "jsonl": jsonl, "markdown": markdown}
-    return run(folder, {form: path for form, path in files.items() if path is not None})
+    files = {"html": html, "jsonl": jsonl, "markdown": markdown}
+    return run(
+        to_read(folder or given.out, given),
+        {form: path for form, path in files.items() if path is not None},
+    )
 
 
 def run(folder: Path, files: Mapping[str, Path]) -> int:
@@ -62,8 +65,8 @@ def run(folder: Path, files: Mapping[str, Path]) -> int:
     from ..findings.store import BadStore, Store
     from ..report import PAGE, writer
     from ..report.data import gather
+    from ..system.errors import UserError
     from ..system.files import write_whole
-    from ..user_input.errors import UserError
 
     files = files or {"html": folder / PAGE}
     writers = {form: writer(form) for form in files}

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ..user_input.settings import Settings
 from .app import command
-from .options import OUT, Out
 
 
 @command(
@@ -17,6 +17,7 @@ from .options import OUT, Out
     "  relaxfuzz watch --semantics -m my_pkg.build",
 )
 def watch(
+    given: Settings,
     script: Annotated[
         list[str] | None,
         typer.Argument(
@@ -29,21 +30,16 @@ def watch(
         str | None,
         typer.Option("-m", metavar="MODULE", help="Run a module as the program, as python -m."),
     ] = None,
-    semantics: Annotated[
-        bool,
-        typer.Option("--semantics", help="Evaluate modules that passes change in NumPy, too."),
-    ] = False,
-    out: Out = OUT,
 ) -> int:
     """Run a program of yours unchanged, and check each pass that its builds run.
 
     The exit code is 1 if a check failed, else that of the program.
     """
     from ..checker.watch import run
-    from ..user_input.errors import UserError
+    from ..system.errors import UserError
 
     words = [*([] if module is None else [module]), *(script or ())]
     if not words:
         raise UserError("expected a script, or a module after -m")
     program, *args = words
-    return run(program, args, as_module=module is not None, semantics=semantics, out=out)
+    return run(program, args, given, as_module=module is not None)

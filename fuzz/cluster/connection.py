@@ -1,18 +1,19 @@
-"""Connecting to a Dask cluster: one that is there, or one that is started here."""
+"""Connect to a running Dask cluster."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import logging
-import tempfile
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..user_input.errors import UserError
-from .where import Where
+from ..system.errors import UserError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -20,113 +21,83 @@ if TYPE_CHECKING:
 ANSWER = 10.0
 """Seconds that a scheduler has to answer."""
 
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|inproc)://\S+")
+
 EXTRA = "pip install 'relaxfuzz[cluster]'"
 
 
-class Connection:
-    """A client of one cluster; a new scheduler may take the place of an old one."""
+class ClusterConnection:
+    """A client of one cluster."""
 
-    def __init__(self, address: Callable[[], str], name: str) -> None:
+    def __init__(self, name: str) -> None:
         """
         Args:
-            address: called for each connection, since a scheduler file may be written anew.
-            name: of the cluster, for messages.
+            name: the cluster as the user spells it, see `address_of`.
 
         Raises:
-            OSError, ValueError: nothing answers there; or that is no address.
+            OSError: nothing answers there.
+            UserError: it is neither an address nor a scheduler file.
         """
-        self._address = address
         self.name = name
-        self.client = self._connect()
+        self.client = self._connect(address_of(name))
 
-    def renew(self) -> bool:
-        """Connect to the scheduler that came back, or to a new one; true if one answers.
-
-        Tasks of the old scheduler are lost.
-        """
-        with contextlib.suppress(Exception):
-            self.client.close(timeout=1)
-        try:
-            self.client = self._connect()
-        except (OSError, ValueError):
-            return False
-        return True
-
-    def _connect(self) -> Client:
+    def _connect(self, address: str) -> Client:
         from distributed import Client
 
-        address = self._address()
         try:
             return Client(address, timeout=ANSWER, set_as_default=False, name="relaxfuzz")
         except Exception as error:  # of transports and certificates, there are many
             message = _first_line(error)
         # A client that never connected closes itself when it is collected. At the end of this
-        # process it would wait for a thread that has ended already.
+        # process it would wait for a thread that has already ended.
         gc.collect()
         raise OSError(message)
 
 
 @contextmanager
-def connect(where: Where, workers: int) -> Iterator[Connection]:
-    """Connect to a cluster; one that is started here ends with the context.
-
-    Args:
-        workers: number of processes of a cluster on this machine.
+def connect(scheduler: str) -> Iterator[ClusterConnection]:
+    """Connect to a cluster; see `address_of`.
 
     Raises:
         UserError: Dask is not installed, or nothing answers at that address.
     """
     try:
-        import distributed
+        import distributed  # noqa: F401  # a client needs it
     except ImportError as error:
-        raise UserError(f"{where} needs Dask ({error}): {EXTRA}") from None
+        raise UserError(f"{scheduler} needs Dask ({error}): {EXTRA}") from None
     # We report what users need; Dask would log much more between the lines of progress.
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    with contextlib.ExitStack() as stack:
-        if where.scheduler is None:
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="relaxfuzz-dask-", ignore_cleanup_errors=True)
-            )
-            cluster = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address="127.0.0.1:0",  # None is a port that may be taken
-                    local_directory=folder,
-                    silence_logs=logging.CRITICAL,
-                )
-            )
-            address = lambda: str(cluster.scheduler_address)  # noqa: E731
-        else:
-            address = lambda: _address(where)  # noqa: E731
-        try:
-            connection = Connection(address, str(where))
-        except (OSError, ValueError) as error:
-            raise UserError(
-                f"no Dask scheduler answers at {where} ({_first_line(error)}): start one with "
-                "`dask scheduler`, and workers with `dask worker ADDRESS`"
-            ) from None
-        try:
-            yield connection
-        finally:
-            with contextlib.suppress(Exception):  # of a scheduler that is gone
-                connection.client.close(timeout=5)
-
-
-def _address(where: Where) -> str:
-    """Raises `ValueError` for what is no scheduler file, `OSError` where it cannot be read."""
-    if where.file is None:
-        assert where.scheduler is not None
-        return where.scheduler
-    import json
-
     try:
-        return str(json.loads(where.file.read_text(encoding="utf-8"))["address"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"expected a scheduler file of Dask but got '{where.file}'") from error
+        connection = ClusterConnection(scheduler)
+    except OSError as error:
+        raise UserError(
+            f"no Dask scheduler answers at {scheduler} ({_first_line(error)}): start one with "
+            "`dask scheduler`, and workers with `dask worker ADDRESS`"
+        ) from None
+    try:
+        yield connection
+    finally:
+        with contextlib.suppress(Exception):  # of a scheduler that is gone
+            connection.client.close(timeout=5)
+
+
+def address_of(scheduler: str) -> str:
+    """The address of a scheduler that is spelled as an address or as its scheduler file.
+
+    Raises:
+        UserError: it is neither.
+    """
+    if _ADDRESS.fullmatch(scheduler):
+        return scheduler
+    try:
+        return str(json.loads(Path(scheduler).read_text(encoding="utf-8"))["address"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(
+            "expected tcp://host:port, tls://host:port or a scheduler file but got --scheduler "
+            f"{scheduler!r}"
+        ) from None
 
 
 def _first_line(error: BaseException) -> str:
@@ -134,7 +105,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
-    """Check a few times a second; false if it does not become true in time."""
+    """Check a few times a second; return false if it does not become true in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() >= until:

@@ -1,8 +1,8 @@
 """Jobs on the workers of a Dask cluster, each of which has a zygote of its own.
 
-A Dask task is one job. Dask chooses the worker, and another one if that dies. A job depends on
-nothing but its fields, so it does not matter which worker does it, or how often it was begun: its
-replies come in one piece when it is done, and only once.
+A Dask task is one job. Dask chooses the worker, and another one if that dies. A job depends only on
+its fields, so it does not matter which worker does it, or how often it was begun. Its replies come
+in one piece when it is done, and only once.
 """
 
 from __future__ import annotations
@@ -19,50 +19,51 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...compat import availability
-from ..process.block import Block, StageDone
-from ..process.executor import ExecutorError, Member, News, Sink
+from ...oracles.passcall import PassCall
+from ..campaign.block import Block
+from ..process.executor import ExecutorError, News, Sink
 from ..process.protocol import (
     LIMITS,
     Broken,
     Ended,
     Failed,
-    Heartbeat,
     Job,
     Limits,
     Reply,
-    Result,
     Submit,
     decode_reply,
     encode,
     result_type,
 )
-from ..user_input.errors import UserError
-from . import remote
-from .code import Code
-from .connection import Connection, wait_for
-from .remote import Outcome, Status, Task
+from ..system.errors import UserError
+from . import own_passes, remote
+from .connection import ClusterConnection, wait_for
+from .remote import JobBegun, Task, TaskOutcome
 from .workers import Workers
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 REFRESH = 0.5
-"""Seconds between two looks at which workers are there."""
+"""Seconds between two looks at the workers."""
 
 WORKERS = 60.0
 """Seconds that the first worker has to join."""
 
 UNFIT = 5.0
-"""Seconds that another worker has to join where all that are there are unfit."""
+"""Seconds that another worker has to join if all present ones are unfit."""
 
-RETURN = 120.0
-"""Seconds that a scheduler that is gone has to come back, or another one to take its place."""
+RETURN = 10.0
+"""Seconds in which Dask may connect to its scheduler again."""
+
+ANSWER = 120.0
+"""Seconds in which the scheduler hands over the replies to a job."""
 
 EMPTY = 600.0
 """Seconds that a campaign waits for a worker after the last one has left."""
 
 RETRIES = 3
-"""How often a job whose workers died is given to Dask again."""
+"""Number of times that a job whose workers died is given to Dask again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,18 +71,18 @@ class _Entry:
     job: Job[Any]
     sink: Sink
     limits: Limits
-    future: Future[Outcome] | None = None
-    """None: Dask does not have it."""
+    future: Future[TaskOutcome] | None = None
+    """The task in Dask; None: Dask does not have it."""
     candidates: frozenset[str] = frozenset()
     """The workers that may do it."""
-    status: Status | None = None
-    """None: not begun, as far as is known."""
+    worker: str | None = None
+    """The worker that does it; None: not begun, as far as is known."""
     cancelled: bool = False
     deaths: int = 0
 
     def reset(self) -> None:
-        """It has to be handed out again."""
-        self.future, self.status = None, None
+        """Prepare the job for being handed out again."""
+        self.future, self.worker = None, None
 
 
 class ClusterExecutor:
@@ -89,35 +90,36 @@ class ClusterExecutor:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ClusterConnection,
         *,
-        code: Code | None = None,
+        calls: Iterable[PassCall] = (),
         report: Callable[[News], None] = lambda news: None,
     ) -> None:
         """Wait for the first worker.
 
         Args:
-            code: what the jobs need that is not installed on the workers.
-            report: called for each worker that joins, leaves or is left out, and when the scheduler
-                goes or comes back, in a thread of the executor.
+            calls: the passes that jobs run; workers must have the files of the user's own.
+            report: called for each worker that joins, leaves or is left out, in a thread of the
+                executor.
 
         Raises:
-            UserError: no worker is there in time, or none that is fit to work with this process.
+            UserError: no worker joins in time, or none is fit to work with this process.
         """
         self._connection = connection
         self._report = report
         self._campaign = f"relaxfuzz-{uuid.uuid4().hex[:12]}"
-        self._has_code = code is not None
+        calls = list(calls)
+        self._environment = own_passes.environment(calls)
         self._available = availability.current().to_json()
         self._lock = threading.RLock()
         self._entries: dict[int, _Entry] = {}
         self._ids = itertools.count(1)
-        self._workers = Workers(self._campaign, code, report)
+        self._workers = Workers(own_passes.places(calls), report)
         self._broken: str | None = None
         self._closed = threading.Event()
         self._wake = threading.Event()
-        # Dask's own threads put things here and never wait for us, who may be waiting for them.
-        self._inbox: queue.SimpleQueue[tuple[int, Future[Outcome]] | Status | None]
+        # Dask's own threads put items here and never wait for us, since we may be waiting for them.
+        self._inbox: queue.SimpleQueue[tuple[int, Future[TaskOutcome]] | JobBegun | None]
         self._inbox = queue.SimpleQueue()
         if not (
             wait_for(self._subscribed, WORKERS)
@@ -134,17 +136,11 @@ class ClusterExecutor:
 
     @property
     def workers(self) -> int:
-        """See `Executor`; 1 while no worker is there."""
+        """See `Executor`; 1 while there is no worker."""
         return max(1, self._workers.threads)
 
-    def members(self) -> tuple[Member, ...]:
-        """See `Executor`."""
-        with self._lock:
-            running = [entry.status for entry in self._entries.values() if entry.status is not None]
-        return self._workers.members(running)
-
     def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
-        """See `Executor`. All replies but `Heartbeat` come when the job is done."""
+        """See `Executor`. All replies come when the job is done."""
         with self._lock:
             if self._broken is not None or self._closed.is_set():
                 raise ExecutorError(self._broken or "the executor is closed")
@@ -154,25 +150,25 @@ class ClusterExecutor:
         return id
 
     def cancel(self, id: int) -> None:
-        """See `Executor`; a job that has ended already is left alone."""
+        """See `Executor`; a job that has already ended is left alone."""
         with self._lock:
             entry = self._entries.get(id)
             if entry is None:
                 return
             entry.cancelled = True
-            if entry.future is None or entry.status is None:
+            if entry.future is None or entry.worker is None:
                 del self._entries[id]
                 self._withdraw([entry])
                 entry.sink(Ended(id))
                 return
-            worker = entry.status.worker
+            worker = entry.worker
         with contextlib.suppress(Exception):  # it may have died: then no replies come
             self._client.run(
                 remote.cancel, self._campaign, id, workers=[worker], wait=False, on_error="ignore"
             )
 
     def close(self) -> None:
-        """End all that was begun for this campaign; the cluster stays."""
+        """End all jobs of this campaign; the cluster stays."""
         self._closed.set()
         self._wake.set()
         self._inbox.put(None)
@@ -198,13 +194,14 @@ class ClusterExecutor:
     # Threads
 
     def _monitor(self) -> None:
-        """See which workers are there, hand out lost jobs again, notice that the scheduler goes."""
+        """Watch the workers, hand out lost jobs again, and notice the loss of the scheduler."""
         while True:
             self._wake.wait(REFRESH)
             self._wake.clear()
             if self._closed.is_set():
                 return
-            if not self._refreshed() and not self._reconnected():
+            if not wait_for(self._refreshed, RETURN):
+                self._break(f"the scheduler at {self._connection.name} is gone")
                 return
             if not self._workers.threads and time.monotonic() - self._workers.empty_since > EMPTY:
                 self._break(self._no_workers(EMPTY))
@@ -213,14 +210,14 @@ class ClusterExecutor:
                 here = self._workers.addresses
                 for id, entry in list(self._entries.items()):
                     if entry.future is not None and entry.candidates.isdisjoint(here):
-                        # Dask would wait for one of those that have left.
+                        # Dask would wait for one of the workers that have left.
                         self._withdraw([entry])
                         entry.reset()
                     if entry.future is None:
                         self._send(id)
 
     def _refreshed(self) -> bool:
-        """See which workers are there; false where the scheduler is gone."""
+        """Update the workers; return false if the scheduler is gone."""
         try:
             if self._client.status == "running":
                 self._workers.refresh(self._client)
@@ -230,48 +227,30 @@ class ClusterExecutor:
         return False
 
     def _decided(self) -> bool:
-        """A fit worker is there; or all that are there are unfit, and no other one joins."""
+        """Return whether there is a fit worker, or only unfit ones after a while."""
         if not self._refreshed():
             return False
         waited = time.monotonic() - self._workers.empty_since > UNFIT
         return self._workers.threads > 0 or (waited and self._workers.unfit != "")
 
     def _subscribed(self) -> bool:
-        """Subscribe to the status of jobs at a new scheduler; false where it is gone."""
+        """Subscribe to the begins of jobs; return false if the scheduler is gone."""
         try:
             self._client.subscribe_topic(
-                self._campaign, lambda event: self._inbox.put(Status(**event[1]))
+                self._campaign, lambda event: self._inbox.put(JobBegun(**event[1]))
             )
         except Exception:
             return False
         return self._refreshed()
 
-    def _reconnected(self) -> bool:
-        """Wait for a scheduler; false where none comes, and the campaign is over."""
-        name = self._connection.name
-        gone = f"the scheduler at {name} is gone: waiting for its return"
-        self._report(News("scheduler-gone", gone))
-        self._workers.clear()
-        with self._lock:
-            for entry in self._entries.values():
-                entry.reset()
-
-        def back() -> bool:
-            return self._closed.is_set() or (self._connection.renew() and self._subscribed())
-
-        if not wait_for(back, RETURN):
-            self._break(f"the scheduler at {name} is gone, and did not return in {RETURN:.0f} s")
-            return False
-        if not self._closed.is_set():
-            text = f"the scheduler at {name} is back: unfinished jobs start again"
-            self._report(News("scheduler-back", text))
-        return True
-
     def _collect(self) -> None:
-        """Fetch the replies of jobs that are done, and pass them on."""
+        """Fetch the replies of finished jobs, and pass them on."""
         while (item := self._inbox.get()) is not None:
-            if isinstance(item, Status):
-                self._update(item)
+            if isinstance(item, JobBegun):
+                with self._lock:
+                    begun = self._entries.get(item.id)
+                    if begun is not None and begun.future is not None:
+                        begun.worker = item.worker
                 continue
             id, future = item
             with self._lock:
@@ -285,19 +264,15 @@ class ClusterExecutor:
             with self._lock:
                 if self._entries.pop(id, None) is None:
                     continue
-            if isinstance(entry.job, Block):
-                values = (reply.value for reply in replies if isinstance(reply, Result))
-                checks = sum(value.checks for value in values if isinstance(value, StageDone))
-                self._workers.count_block(outcome.worker, checks)
             for reply in replies:
                 entry.sink(reply)
 
-    def _outcome(self, id: int, entry: _Entry, future: Future[Outcome]) -> Outcome | None:
-        """What came of a task; None where it is handed out again, or given up."""
+    def _outcome(self, id: int, entry: _Entry, future: Future[TaskOutcome]) -> TaskOutcome | None:
+        """The outcome of a task; None if it is handed out again, or given up."""
         from distributed import KilledWorker
 
         try:
-            outcome: Outcome = future.result(timeout=RETURN)
+            outcome: TaskOutcome = future.result(timeout=ANSWER)
         except Exception as error:  # also where the scheduler is gone
             with self._lock:
                 entry.reset()
@@ -318,7 +293,7 @@ class ClusterExecutor:
     # Tasks
 
     def _send(self, id: int) -> None:
-        """Hand a job to Dask if a worker is there; else it waits."""
+        """Hand a job to Dask if there is a worker; else it waits."""
         entry = self._entries[id]
         if entry.cancelled:
             del self._entries[id]
@@ -328,7 +303,7 @@ class ClusterExecutor:
         if not here:
             return
         submit = encode(Submit(id, entry.job, entry.limits))
-        task = Task(self._campaign, submit, self._available, self._has_code)
+        task = Task(self._campaign, submit, self._available, self._environment)
         try:
             future = self._client.submit(
                 remote.work,
@@ -351,17 +326,6 @@ class ClusterExecutor:
             with contextlib.suppress(Exception):  # of a scheduler that is gone
                 self._client.cancel(futures)
 
-    def _update(self, status: Status) -> None:
-        with self._lock:
-            entry = self._entries.get(status.id)
-            if entry is None or entry.future is None:
-                return
-            entry.status = status
-        if status.heartbeat is not None:
-            heartbeat = decode_reply(status.heartbeat)
-            assert isinstance(heartbeat, Heartbeat), heartbeat
-            entry.sink(heartbeat)
-
     def _no_workers(self, seconds: float) -> str:
         name = self._connection.name
         if unfit := self._workers.unfit:
@@ -379,7 +343,7 @@ class ClusterExecutor:
         self._entries.clear()
 
 
-def _replies(outcome: Outcome, job: Job[Any]) -> list[Reply]:
+def _replies(outcome: TaskOutcome, job: Job[Any]) -> list[Reply]:
     kind = result_type(job)
     lines = zlib.decompress(outcome.replies).splitlines()
     return [decode_reply(line, lambda id: kind) for line in lines]

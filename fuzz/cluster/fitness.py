@@ -1,4 +1,4 @@
-"""What must be the same on all machines of a campaign: else one seed gives different modules."""
+"""Properties that must agree on all machines, so that a seed gives the same modules."""
 
 from __future__ import annotations
 
@@ -15,33 +15,31 @@ from ...compat.release import versions
 
 FOLDERS = ("generators", "oracles", "corpus", "fuzz")
 
-LABELS = {"relaxfuzz_sources": "the sources of relaxfuzz", "tvm_build": "the build of TVM"}
-
 BROKEN = "broken"
-"""The key of the error that keeps relaxfuzz from running on a worker."""
+"""The key of the error that prevents relaxfuzz from running on a worker."""
 
 
-def about(packages: Iterable[str] = ()) -> Mapping[str, str]:
+def about(places: Iterable[str] = ()) -> Mapping[str, str]:
     """Versions of this process, and a digest of relaxfuzz: builds of one version may differ.
 
-    The digest covers the corpus, the known bugs, too.
+    The digest also covers the corpus, with the known bugs.
 
     Args:
-        packages: other packages that passes import; those that are not installed are left out.
+        places: files, by their digests, and folders that the passes need.
     """
-    return {**_own(), **_installed(packages)}
+    return {**_own(), **{place: _state(Path(place)) for place in places}}
 
 
-async def about_worker(packages: Iterable[str]) -> Mapping[str, str]:
-    """`about`, on a worker: its event loop does not wait while TVM is imported."""
-    return await asyncio.to_thread(_about_worker, packages)
+async def about_worker(places: Iterable[str]) -> Mapping[str, str]:
+    """Call `about` on a worker, whose event loop does not wait while TVM is imported."""
+    return await asyncio.to_thread(_about_worker, places)
 
 
-def _about_worker(packages: Iterable[str]) -> Mapping[str, str]:
-    found = about(packages)
+def _about_worker(places: Iterable[str]) -> Mapping[str, str]:
+    found = about(places)
     try:
         importlib.import_module(f"{__package__}.remote")  # the first task needs it at once
-    except Exception as error:  # mostly because of another TVM: then its version explains more
+    except Exception as error:  # mostly because of another TVM: its version explains more
         return {**found, BROKEN: first_line(error)}
     return found
 
@@ -53,26 +51,16 @@ def first_line(error: object) -> str:
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    """`tvm 0.26.0 instead of 0.27.0` for each that differs; empty if both can work together.
+    """Differences such as `tvm 0.26.0 instead of 0.27.0`; empty if both can cooperate.
 
     Args:
-        here: of the driver.
-        there: of a worker.
+        here: the properties of the driver.
+        there: the properties of a worker.
     """
     differ = [name for name in here if here[name] != there.get(name)]
-    if "relaxfuzz" in differ and "relaxfuzz_sources" in differ:
-        differ.remove("relaxfuzz_sources")
-    for name in ("tvm_ffi", "tvm_git", "tvm"):  # each differs only between two builds
-        if name in differ and "tvm_build" in differ:
-            differ.remove("tvm_build")
-    if "tvm" in differ and "tvm_git" in differ:
-        differ.remove("tvm_git")
     if not differ and BROKEN in there:
         return [f"relaxfuzz does not run there: {there[BROKEN]}"]
-    return [
-        f"{LABELS.get(name, name)} {there.get(name, 'not installed')} instead of {here[name]}"
-        for name in differ
-    ]
+    return [f"{name} {there.get(name, 'not installed')} instead of {here[name]}" for name in differ]
 
 
 @functools.cache
@@ -85,14 +73,11 @@ def _own() -> Mapping[str, str]:
     }
 
 
-def _installed(packages: Iterable[str]) -> Mapping[str, str]:
-    found = {}
-    if wanted := tuple(packages):
-        distributions = metadata.packages_distributions()
-        for name in wanted:
-            if name in distributions:
-                found[name] = metadata.version(distributions[name][0])
-    return found
+def _state(place: Path) -> str:
+    try:
+        return "there" if place.is_dir() else hashlib.sha256(place.read_bytes()).hexdigest()[:12]
+    except OSError:
+        return "missing"
 
 
 def _digest() -> str:

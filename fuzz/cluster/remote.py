@@ -1,21 +1,16 @@
-"""What runs in a Dask worker: it starts a zygote, and passes on the jobs that come.
+"""The part that runs in a Dask worker: it starts a zygote, and passes on jobs.
 
-A Dask worker never forks and never runs a pass. It has one pool for each campaign that it works
-for, with as many children as the worker has threads. A pool without a job for `IDLE` seconds ends:
-its driver may be gone.
+A Dask worker never forks and never runs a pass. It has one pool for each campaign for which it
+works, with as many children as the worker has threads. A pool without a job for `IDLE` seconds
+ends, since its driver may be gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
-import os
 import queue
-import shutil
-import tempfile
 import threading
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from distributed import get_worker
 
 from ...compat.availability import Availability
-from ..process.block import StageDone
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
 from ..process.protocol import (
@@ -36,28 +30,22 @@ from ..process.protocol import (
     Forked,
     Heartbeat,
     Reply,
-    Result,
     Submit,
     UnknownJob,
     decode_request,
     encode,
 )
-from ..process.worker import HANDLERS
-from ..system.environment import HERE, Environment
+from ..system.environment import Environment
+from ..zygote import HANDLERS
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-    from .code import Code
-
 IDLE = 30.0
 """Seconds after which a pool without a job ends; the next job starts another one."""
 
-STATUS_SECONDS = 1.0
-"""Between two status messages of a job."""
-
 ATTEMPTS = 2
-"""A job for which so many pools broke, one after the other, goes to another worker."""
+"""Pools that may break, one after the other, before a job goes to another worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,57 +53,38 @@ class Task:
     """A job, as Dask hands it to a worker."""
 
     campaign: str
-    """The id of the driver's campaign; also the topic of status messages."""
+    """The id of the driver's campaign; also the topic of its messages."""
     submit: bytes
-    """`Submit` as a line of the protocol."""
+    """The `Submit` message as a line of the protocol."""
     available: str
     """The driver's `Availability` as JSON."""
-    has_code: bool
-    """The worker needs files of the driver's, see `receive`."""
+    environment: Environment
+    """The environment of its processes, see `own_passes`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a task."""
+class TaskOutcome:
+    """The outcome of a task."""
 
     worker: str
     """The address of the Dask worker."""
     replies: bytes
     """Lines of the protocol, compressed."""
     error: str | None = None
-    """Why this worker cannot do the job; there are no replies then."""
+    """Reason why this worker cannot do the job; there are no replies then."""
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """A job is running."""
+class JobBegun:
+    """A worker has begun a job."""
 
     id: int
     worker: str
-    checks: int
-    """So far."""
-    item: str
-    """The pass (or "sequence", or pipeline) that is being checked; or the step."""
-    heartbeat: str | None
-    """The last `Heartbeat` as a line of the protocol; None before the first."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The driver's files of one campaign, unpacked on this worker."""
-
-    root: str
-    environment: Environment
-
-    def rename(self, lines: bytes) -> bytes:
-        """Lines of the protocol with the names that files have on the driver."""
-        return lines.replace(json.dumps(self.root)[1:-1].encode() + b"/", b"/")
 
 
 @dataclass(slots=True, eq=False)
 class _Pool:
     local: LocalPool
-    files: _Files | None
     users: int = 0
     jobs: dict[int, int] = field(default_factory=dict)
     """Ids of running jobs in the pool, by the driver's ids."""
@@ -127,37 +96,15 @@ class _Pool:
         self.local.close()
 
 
-_files: dict[str, _Files] = {}
-"""By campaign."""
-
 _pools: dict[str, _Pool] = {}
-"""By campaign."""
+"""Pools by campaign."""
 
 _lock = threading.Lock()
-"""Of both. `cancel` does without it: a pool may take seconds to start."""
+"""The lock of the pools. `cancel` does without it: a pool may take seconds to start."""
 
 
-async def receive(campaign: str, code: Code, dask_worker: Worker) -> None:
-    """Take the driver's files, before the first job of a campaign.
-
-    Raises:
-        OSError: they cannot be written.
-    """
-
-    def unpack() -> None:
-        folder = tempfile.mkdtemp(prefix="relaxfuzz-", dir=dask_worker.local_directory)
-        root = os.path.realpath(folder)
-        try:
-            _files[campaign] = _Files(root, code.unpack(root))
-        except BaseException:
-            shutil.rmtree(root, ignore_errors=True)
-            raise
-
-    await asyncio.to_thread(unpack)
-
-
-def work(task: Task) -> Outcome:
-    """Do one job, to its end."""
+def work(task: Task) -> TaskOutcome:
+    """Do one job to its end."""
     worker = get_worker()
     error = ""
     for _ in range(ATTEMPTS):
@@ -169,14 +116,14 @@ def work(task: Task) -> Outcome:
             with _lock:
                 _close(task.campaign)
         else:
-            return Outcome(worker.address, zlib.compress(replies, 1))
-    return Outcome(worker.address, b"", error)
+            return TaskOutcome(worker.address, zlib.compress(replies, 1))
+    return TaskOutcome(worker.address, b"", error)
 
 
 async def cancel(campaign: str, id: int) -> None:
-    """End a job of a campaign that runs in this worker; it still gives its result.
+    """End a job of a campaign that runs in this worker; it still returns its result.
 
-    A coroutine, because Dask waits for a function even if it is asked not to.
+    This is a coroutine, because Dask waits for a function even if it is asked not to.
     """
     pool = _pools.get(campaign)
     if pool is not None and (job := pool.jobs.get(id)) is not None:
@@ -184,20 +131,18 @@ async def cancel(campaign: str, id: int) -> None:
 
 
 async def release(campaign: str) -> None:
-    """Remove everything of a campaign that is over."""
+    """End the processes of a finished campaign."""
 
-    def remove() -> None:
+    def close() -> None:
         with _lock:
             _close(campaign)
-            if (files := _files.pop(campaign, None)) is not None:
-                shutil.rmtree(files.root, ignore_errors=True)
 
-    await asyncio.to_thread(remove)
+    await asyncio.to_thread(close)
 
 
 @contextmanager
 def _pool(task: Task, worker: Worker) -> Iterator[_Pool]:
-    """A campaign's pool; raises `ExecutorError` if its zygote or the driver's files are missing."""
+    """Yield a campaign's pool; raise `ExecutorError` if its zygote does not start."""
     with _lock:
         pool = _pools.get(task.campaign)
         if pool is None:
@@ -217,13 +162,9 @@ def _pool(task: Task, worker: Worker) -> Iterator[_Pool]:
 
 
 def _start(task: Task, worker: Worker) -> _Pool:
-    files = _files.get(task.campaign)
-    if files is None and task.has_code:
-        raise ExecutorError("it has not received the files that the passes need")
-    environment = HERE if files is None else files.environment
     available = Availability.from_json(task.available)
-    local = LocalPool(worker.state.nthreads, environment=environment, available=available)
-    return _Pool(local, files)
+    threads = worker.state.nthreads
+    return _Pool(LocalPool(threads, environment=task.environment, available=available))
 
 
 def _close_if_idle(campaign: str, pool: _Pool) -> None:
@@ -238,7 +179,7 @@ def _close(campaign: str) -> None:
 
 
 def _run(task: Task, pool: _Pool, worker: Worker) -> bytes:
-    """The replies to a job as protocol lines; raises `ExecutorError` if the pool is broken."""
+    """The replies to a job as protocol lines; raise `ExecutorError` if the pool is broken."""
     try:
         submit = decode_request(task.submit, HANDLERS)
     except UnknownJob as error:
@@ -246,51 +187,22 @@ def _run(task: Task, pool: _Pool, worker: Worker) -> bytes:
     assert isinstance(submit, Submit), submit
     inbox: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     replies: list[Any] = []
-    heartbeat: Heartbeat | None = None
-    reported = 0.0
     pool.jobs[submit.id] = pool.local.submit(submit.job, inbox.put, limits=submit.limits)
+    begun = JobBegun(submit.id, worker.address)
+    worker.log_event(task.campaign, dataclasses.asdict(begun))
     try:
         while not (replies and isinstance(replies[-1], Ended | Died)):
-            if time.monotonic() - reported >= STATUS_SECONDS:
-                reported = time.monotonic()
-                status = _status(submit.id, worker, pool, replies, heartbeat)
-                worker.log_event(task.campaign, dataclasses.asdict(status))
-            try:
-                reply = inbox.get(timeout=STATUS_SECONDS)
-            except queue.Empty:
-                continue
-            match reply:
+            match inbox.get():
                 case None:  # the job starts again
                     replies.clear()
-                case Heartbeat():
-                    heartbeat = reply
                 case Broken(reason=reason):
                     raise ExecutorError(reason)
-                case Forked():
+                case Forked() | Heartbeat():
                     pass
-                case _:
+                case reply:
                     replies.append(reply)
     finally:
         del pool.jobs[submit.id]
     if pool.closed:  # by another thread: the job may have been cut short
         raise ExecutorError("its pool was closed")
-    lines = b"".join(encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)
-    return lines if pool.files is None else pool.files.rename(lines)
-
-
-def _status(
-    id: int, worker: Worker, pool: _Pool, replies: list[Any], heartbeat: Heartbeat | None
-) -> Status:
-    line, item = None, ""
-    if heartbeat is not None:
-        line = encode(dataclasses.replace(heartbeat, id=id))
-        line = line if pool.files is None else pool.files.rename(line)
-        item = heartbeat.position.item or heartbeat.position.step
-    values = (reply.value for reply in replies if isinstance(reply, Result))
-    return Status(
-        id=id,
-        worker=worker.address,
-        checks=sum(value.checks for value in values if isinstance(value, StageDone)),
-        item=item,
-        heartbeat=None if line is None else line.decode(),
-    )
+    return b"".join(encode(dataclasses.replace(reply, id=submit.id)) for reply in replies)

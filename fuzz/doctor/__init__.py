@@ -1,5 +1,5 @@
-"""Is this environment fit for relaxfuzz? What is checked, and how.
+"""Checks whether this environment is fit for relaxfuzz.
 
-`environment` imports no TVM: it may be missing, or end the process. What needs it, `with_tvm`, runs
-in a process of its own.
+`environment` does not import TVM, which may be missing, or end the process. Checks that need TVM
+are in `with_tvm`, and run in a process of their own.
 """

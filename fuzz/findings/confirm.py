@@ -7,23 +7,29 @@ from dataclasses import replace
 
 from ...compat import availability
 from ...compat.release import same_build, versions
-from ...oracles.catalogue import catalogue, parts
-from ...oracles.catalogue.common import REWRITER
+from ...oracles.catalogue import catalogue, parts, plain_call
+from ...oracles.catalogue.common import MUTATOR, REWRITER
 from ...oracles.check import ORACLES
-from ...oracles.identify import identity_of
+from ...oracles.consequence import stated
+from ...oracles.exhibit import Exhibit, alone
+from ...oracles.grades.consequence import Consequence
+from ...oracles.identify import Circumstances, identity_of
 from ...oracles.identity import is_alike
-from ...oracles.passcall import PassCall, bare_call
-from ...oracles.text.exhibit import Exhibit, alone
+from ...oracles.metamorphic import history
+from ...oracles.oracle import About
+from ...oracles.passcall import PassCall
 from ...oracles.violation import Violation
+from ..jobs.asking import check, check_each
+from ..jobs.evidence import Evidence
+from ..jobs.jobs import Check, CheckEach, CheckOf, CheckResult, Examine, Show
+from ..jobs.measuring import Measure
 from ..process import death
-from ..process.executor import Executor, ask, check, check_each
-from ..process.jobs import Check, CheckEach, Checked, Examine, Show
+from ..process.executor import Executor, ask
 from ..process.protocol import LIMITS, Death, Died, Limits
-from .evidence import Evidence
 from .finding import Finding
 
 PATIENT = replace(LIMITS, step_seconds=30.0)
-"""For a hang that was seen: what only takes long comes to its end."""
+"""Step limit when confirming a hang; merely slow steps finish."""
 
 _NOWHERE = PassCall(
     "nowhere()",
@@ -41,8 +47,28 @@ def nowhere():
     ),
 )
 
-SHARED = {REWRITER: _NOWHERE}
-"""By code that passes share: a pass that does nothing else. A pattern that matches nothing."""
+_UNCHANGED = PassCall(
+    "unchanged()",
+    imports=(
+        "from tvm.relax.expr_functor import PyExprMutator, mutator",
+        """
+@mutator
+class Unchanged(PyExprMutator):
+    ...
+
+
+def unchanged():
+    def visited(func, mod, context):
+        return Unchanged(mod).visit_expr(func)
+
+    return relax.transform.function_pass(visited, opt_level=0)
+""",
+    ),
+)
+
+SHARED = {MUTATOR: _UNCHANGED, REWRITER: _NOWHERE}
+"""For each piece of code that several passes share, a pass that does nothing except run it. One
+visits all nodes and changes none; the other has a pattern that matches nothing."""
 
 DEATHS = frozenset(death.value for death in Death)
 
@@ -55,10 +81,10 @@ def again(
     oracles: tuple[str, ...] | None = None,
     limits: Limits = LIMITS,
 ) -> Violation | None:
-    """The finding's violation as it comes out for this module (TVM JSON), or None.
+    """Check the finding again; return its violation on this module (TVM JSON), or None.
 
     Args:
-        oracles: ask only these; None: the one that found it.
+        oracles: oracles to run; None: the one that found it.
 
     Raises:
         ExecutorError: the harness failed.
@@ -68,21 +94,22 @@ def again(
 
 
 TRIES = 8
-"""Further checks of what depends on chance. A result that differs in one of four runs on equal
-modules shows in nine of ten such rows."""
+"""Number of further checks of a violation that depends on chance. If one of four runs on equal
+modules differs, nine of ten series of this length show it."""
 
 
 def repeatedly(executor: Executor, finding: Finding) -> Violation | None:
-    """The finding's violation in one of several tries, if its oracle compares runs; or None.
+    """Check several times, if the oracle compares runs; return the finding's violation or None.
 
-    Addresses decide in which order TVM visits what it hashes by pointer. Processes that are forked
-    from one begin with the same addresses, and so the tries share a process where they can.
+    TVM visits objects that it hashes by pointer in an order that depends on their addresses.
+    Processes that are forked from one begin with the same addresses, so the tries share a process
+    where they can.
 
     Raises:
         ExecutorError: the harness failed.
     """
     oracle = ORACLES.get(finding.oracle)
-    if oracle is None or not (oracle.compares_runs or oracle.past):
+    if oracle is None or oracle.about is not About.RUNS:
         return None
     tries = _in_one_process if _is_one_of_tvm(finding) else _in_processes
     found = (each for each in tries(executor, finding) if same(each, finding))
@@ -90,15 +117,15 @@ def repeatedly(executor: Executor, finding: Finding) -> Violation | None:
 
 
 def _is_one_of_tvm(finding: Finding) -> bool:
-    """The finding is of a single pass of TVM; a pass of the user's may have a memory."""
+    """Return whether a single pass of TVM is checked; a pass of the user's may have a memory."""
     return len(finding.calls) == 1 and finding.calls[0].factory is None and not finding.pipeline
 
 
 def _in_one_process(executor: Executor, finding: Finding) -> Iterator[Violation]:
-    calls = finding.calls * TRIES
-    job = CheckEach(module=finding.module, calls=calls, oracles=(finding.oracle,))
+    checks = (CheckOf(calls=finding.calls),) * TRIES
+    job = CheckEach(module=finding.module, checks=checks, oracles=(finding.oracle,))
     for answer in check_each(executor, job):
-        if isinstance(answer, Checked):
+        if isinstance(answer, CheckResult):
             yield from answer.violations
 
 
@@ -108,16 +135,16 @@ def _in_processes(executor: Executor, finding: Finding) -> Iterator[Violation]:
 
 
 def otherwise(executor: Executor, finding: Finding) -> Finding | None:
-    """What comes out of its pass and module in place of it, as a finding, or None.
+    """Find a different violation of the same pass on the same module; as a finding, or None.
 
-    A campaign samples what an oracle compares, e.g. the arguments of functions: what was seen first
-    there need not be what a whole check sees first. And what was seen may be due to the modules
-    before it, which other oracles look for.
+    A campaign samples what an oracle compares, e.g. the arguments of functions. The first violation
+    there need not be the first one of a whole check. It may also be due to earlier modules, for
+    which other oracles look.
 
     Raises:
         ExecutorError: the harness failed.
     """
-    asked = (finding.oracle, *(name for name, oracle in ORACLES.items() if oracle.past))
+    asked = (finding.oracle, history.ORACLE.name)
     job = _job(finding, finding.module, None if finding.oracle in DEATHS else asked)
     for violation in check(executor, job):
         if violation.oracle in asked and violation.pass_name == finding.pass_name:
@@ -130,24 +157,24 @@ def _job(finding: Finding, module: str, oracles: tuple[str, ...] | None = None) 
         module=module,
         calls=finding.calls,
         pipeline=finding.pipeline,
-        # A death has no oracle of its own: it may come in any step of an ordinary check.
+        # A death does not have an oracle: it may come in any step of an ordinary check.
         oracles=oracles or (None if finding.oracle in DEATHS else (finding.oracle,)),
         exempt=finding.exempt,
     )
 
 
 def same(violation: Violation, finding: Finding) -> bool:
-    """The same report: failure, blamed and site agree."""
+    """Return whether failure, blamed and site of the two reports agree."""
     return is_alike(identity_of(violation, finding.calls), finding.reported)
 
 
 def of_this_build(finding: Finding) -> bool:
-    """Whether the installed TVM is the build that found it."""
+    """Return whether the installed TVM is the build that found it."""
     return same_build(finding.versions, versions())
 
 
 def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) -> Exhibit:
-    """What to look at first; never more than the module where the pass ends its process.
+    """The part of the finding to look at first; only the module if the pass ends its process.
 
     Raises:
         ExecutorError: the harness failed.
@@ -164,7 +191,7 @@ def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) ->
 
 
 def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
-    """What the finding's module shows; None where TVM does not survive looking at it.
+    """Take the evidence of the finding's module; None if TVM does not survive that.
 
     Raises:
         ExecutorError: the harness failed.
@@ -176,13 +203,44 @@ def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
     return None
 
 
+def measured(executor: Executor, finding: Finding) -> Consequence | None:
+    """Measure what a minimized finding does to users; None if that is not known.
+
+    A finding without a module is about a function of TVM called by itself: its report states it.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    if not finding.module:
+        return stated(finding.violation)
+    job = Measure(
+        module=finding.module,
+        violation=finding.violation,
+        calls=finding.calls,
+        pipeline=finding.pipeline,
+    )
+    answer = ask(executor, job)
+    return stated(finding.violation) if isinstance(answer, Died) else answer
+
+
+def made_of(executor: Executor, module: str) -> tuple[str, ...] | None:
+    """The ingredients of a module that is not minimized; None if TVM does not survive that.
+
+    Raises:
+        ExecutorError: the harness failed.
+    """
+    answer = ask(executor, Examine(module, whole=False))
+    return None if isinstance(answer, Died) else tuple(answer.ingredients)
+
+
 def _inside(executor: Executor, finding: Finding) -> str:
-    """The innermost pass inside of the last one that shows the same in its place; or empty."""
+    """The innermost pass inside of the last one that fails alike in its place; or empty."""
     if not finding.blames_last:
         return ""
     here = parts(finding.pass_name) - availability.current().passes.keys()
-    inside = {name: bare_call(name) for name in sorted(here, key=lambda n: (len(parts(n)), n))}
     contract = catalogue.get(finding.pass_name)
+    inside = {MUTATOR: SHARED[MUTATOR]}
+    inside |= {name: plain_call(name) for name in sorted(here, key=lambda n: (len(parts(n)), n))}
     if contract is not None and contract.shares:
         inside[contract.shares] = SHARED[contract.shares]
     for part, call in inside.items():
@@ -191,7 +249,9 @@ def _inside(executor: Executor, finding: Finding) -> str:
             calls=(*finding.calls[:-1], call),
             oracles=None if finding.oracle in DEATHS else (finding.oracle,),
         )
-        wanted = replace(finding.reported, blamed=(call.name,))
-        if any(is_alike(identity_of(v), wanted) for v in check(executor, job)):
-            return part
+        known = Circumstances(inside=part)
+        wanted = identity_of(finding.violation, finding.calls, known)
+        for found in check(executor, job):
+            if found.pass_name == call.name and is_alike(identity_of(found, known=known), wanted):
+                return part
     return ""

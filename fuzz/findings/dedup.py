@@ -1,11 +1,10 @@
-"""Put findings in their rows: those of one bug in one row."""
+"""Put findings in their rows: the findings of one bug share a row."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ...oracles.grades.grade import Grade
-from ...oracles.grades.rule import decides
+from ...oracles.grading import decides
 from ...oracles.structural import crash, idempotence, well_formed
 from ...oracles.tiers import ORACLES, STRUCTURAL
 from .finding import Finding
@@ -25,25 +24,26 @@ STRENGTH = {
         start=1,
     )
 }
-"""Which symptom of a bug is shown first: the pass raises, the result is ill-formed, has other
-values, another interface, ...; that a second run does something is the weakest."""
+"""Rank of each oracle by the strength of its symptom; the strongest symptom of a bug is shown
+first. The pass raises, the result is ill-formed, has other values, another interface, ...; a second
+run with an effect is the weakest."""
 
 
 def place(store: Store, finding: Finding) -> str:
-    """The id of the row that a finding of the store belongs to."""
+    """Put a finding of the store in its row; return the id of the row."""
     return store.rows.enter(finding.id, finding.identity, finding.ingredients)
 
 
 def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Findings by the id of their row; in each row the best one to show first."""
+    """Group findings by the id of their row; the first of each row is the best one to show."""
     rows: dict[str, list[Finding]] = {}
     for finding in findings:
         rows.setdefault(store.rows.of(finding.id) or finding.id, []).append(finding)
-    for members in rows.values():  # those with a reproducer, the strongest symptom, the smallest
+    for members in rows.values():  # a reproducer, the strongest symptom, the smallest
         members.sort(
             key=lambda f: (
                 store.reproducer(f) is None,
-                STRENGTH.get(f.oracle, 0),  # what ends the process has no oracle
+                STRENGTH.get(f.oracle, 0),  # deaths have no oracle
                 len(f.source) or len(f.module),
             )
         )
@@ -51,23 +51,30 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
 
 
 def similar_to(row: Iterable[Finding]) -> str:
-    """The known bug that a row is similar to, if its first finding is; or nothing."""
+    """The known bug to which the first finding of a row is similar; or empty."""
     return next((finding.similar for finding in row), "")
 
 
-def fails(row: Iterable[Finding], least: Grade, named: Collection[str] = ()) -> bool:
-    """The row decides the exit code, or the result of a test.
+FAIL_ON = "B"
+"""The findings that decide exit codes and tests, unless the user chooses others."""
+
+
+def fails(row: Iterable[Finding], fail_on: str | None, named: Collection[str] = ()) -> bool:
+    """Return whether the row decides the exit code, or the result of a test.
 
     Args:
-        least: the least grade of findings that do.
-        named: the oracles that the user has asked by their names.
+        fail_on: the grades and effects that decide; None: `FAIL_ON`, and any grade for an oracle in
+            `named`.
+        named: the oracles that the user has requested by name.
     """
-    return any(
-        finding.grade.reaches(least) and decides(finding.violation.full_key, named)
-        for finding in row
-    )
+
+    def is_grave(finding: Finding) -> bool:
+        asked = fail_on is None and finding.oracle in named
+        return asked or finding.weight.fails_on(fail_on or FAIL_ON)
+
+    return any(is_grave(finding) and decides(finding.violation.full_key, named) for finding in row)
 
 
-def gravest(row: Iterable[Finding]) -> Grade:
-    """The grade of a bug: the best that any of its findings shows."""
-    return min(finding.grade for finding in row)
+def gravest(row: Iterable[Finding]) -> Finding:
+    """The finding of a bug that has the gravest consequence: that is the bug's."""
+    return min(row, key=lambda finding: finding.weight.rank)

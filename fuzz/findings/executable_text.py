@@ -1,8 +1,9 @@
 """Code in findings: text that Python executes when a finding is run again.
 
-A call of a public pass with literal arguments is none, whoever wrote it: it can do what that pass
-does. The rest may do what the user may do. It runs in the children of a zygote alone, with their
-limits, and only in commands whose help says that they run findings again.
+A call of a public pass with literal arguments does not count as code, whoever wrote it: it can only
+do what that pass does. Other calls may do everything that the user may do. They run only in the
+children of a zygote, with their limits, and only in commands whose help says that they run findings
+again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from ...oracles.catalogue import is_users_contract
 from ...oracles.passcall import PassCall, public_passes
 from .finding import Finding
 
@@ -17,20 +19,20 @@ PATTERNS = frozenset({"is_op", "is_const", "is_tuple", "is_tuple_get_item", "is_
 """Functions that build patterns for a pass, and do nothing else."""
 
 CONSTRAINTS = frozenset({"dup", "has_attr", "has_dtype", "has_shape"})
-"""Methods of patterns that give patterns."""
+"""Methods of patterns that return patterns."""
 
 FROM = "from tvm.relax.dpl import "
-"""What may be imported besides, of the patterns."""
+"""Start of the only line that may import patterns."""
 
 LONGEST = 100_000
-"""Characters of an expression that are looked into."""
+"""Most characters of an expression that is analysed."""
 
 SHOWN = 3
 """Calls that the warning names."""
 
 
 def is_code(call: PassCall) -> bool:
-    """Building the pass executes more than the constructor of a public pass."""
+    """Return whether building the pass executes more than the constructor of a public pass."""
     if call.factory is not None or not all(map(_imports_patterns, call.imports)):
         return True
     if len(call.expr) > LONGEST:
@@ -43,11 +45,12 @@ def is_code(call: PassCall) -> bool:
 
 
 def warning(findings: Iterable[Finding]) -> str:
-    """One sentence for a command that is about to run findings; empty where none has code."""
+    """One sentence for a command that is about to run findings; empty if none has code."""
     calls = {call for finding in findings for call in finding.calls if is_code(call)}
     if not calls:
         return ""
-    names = sorted({call.factory or call.expr[:80] for call in calls})
+    own = {call.like for call in calls if call.like is not None and is_users_contract(call)}
+    names = sorted({call.factory or call.expr[:80] for call in calls} | own)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return (
         "these findings name code of their own, which is executed, in processes of their own: "
@@ -61,7 +64,7 @@ def _imports_patterns(line: str) -> bool:
 
 
 def _constructs(node: ast.expr, names: frozenset[str]) -> bool:
-    """A call of one of these names with literals, or with patterns."""
+    """Return whether the node calls one of these names with literals, or with patterns."""
     return (
         isinstance(node, ast.Call)
         and ast.unparse(node.func) in names

@@ -1,52 +1,43 @@
-"""The finding: a violation with all that is needed to see it again, as a value that is stored."""
+"""The finding: a violation with everything that is needed to see it again, as a stored value."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from ...generators.seeds import Piece
 from ...oracles.catalogue import has_contract
+from ...oracles.consequence import assumed
 from ...oracles.contract import NO_CONTRACT
+from ...oracles.exhibit import Exhibit
+from ...oracles.grades.consequence import Consequence
 from ...oracles.grades.grade import Grade
-from ...oracles.grades.rule import OUT_OF_ORDER, grade, out_of_order
 from ...oracles.identify import UNKNOWN, identity_of
 from ...oracles.identity import FORMAT as IDENTITY_FORMAT
 from ...oracles.identity import Identity
 from ...oracles.passcall import PassCall
-from ...oracles.text.exhibit import Exhibit
 from ...oracles.violation import Mark, Violation, mark_of
-from ..process.serialize import counted, parse, plain, typed
-from ..process.targets import Recipe
-from ..user_input.errors import UserError
-from .evidence import Evidence
+from ..jobs.evidence import Evidence
+from ..process.targets import Origin
+from ..system.errors import UserError
+from ..system.serialize import counted, parse, plain, typed
+from .listed import FILE_NAME
 
-FORMAT = 4
+NOT_MEASURED = "not measured"
+"""In place of a consequence for which no time was left."""
+
+FORMAT = 7
 """Version of the stored form; a reader refuses any other."""
-
-FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
-"""What a reproducer may be called: it lies in one folder of the store, and nowhere else."""
 
 
 class BadFinding(UserError):
-    """A text that should be a stored finding is none, for the reason in the message."""
+    """A text that should be a stored finding is not one, for the reason in the message."""
 
 
 class UnknownFormat(BadFinding):
     """A stored finding was written by a version of relaxfuzz that this one does not know."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedStep:
-    """A step of the triage that relaxfuzz itself failed at; the finding is kept without it."""
-
-    step: str
-    """What was to be done, e.g. `minimize`."""
-    traceback: str
-    module: str
-    """The module that the step was given, as TVM JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,36 +48,34 @@ class Finding:
     module: str
     """The module, as TVM JSON of the TVM version that found it."""
     source: str = ""
-    """The same module as Python source that rebuilds it; empty where it could not be written."""
+    """The same module as Python source that rebuilds it; empty if that could not be written."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
-    seed: int | None = None
-    """Seed and index of the generated module; None for a module of the user's."""
-    index: int | None = None
-    stage: str = "raw"
-    recipe: Recipe = field(default_factory=Recipe)
-    """What it was made of; seed, index, stage and this generate it."""
+    origin: Origin | None = None
+    """The origin of the generated module; None for a module of the user's."""
     exempt: tuple[str, ...] = ()
     """Promises that the pass does not make, as its author declared."""
     versions: Mapping[str, str]
     confirmed: bool = False
-    """It came out again, with the same key and place, in a fresh process."""
+    """It occurred again, with the same key and place, in a fresh process."""
     reduced: bool = False
-    """The greedy reduction came to its end."""
-    first_bad: str | None = None
-    """The oldest version of TVM on which `relaxfuzz bisect` saw it fail; None: it did not run."""
+    """The greedy reduction ran to its end."""
     reproducer: str | None = None
-    """File name in the `reproducers` folder of the store; None until one is seen to fail."""
+    """File name in the `reproducers` folder of the store; None until a script is seen to fail."""
     exhibit: Exhibit | None = None
-    """What to look at first; None until the finding is published."""
+    """The part to look at first; None until the finding is published."""
     evidence: Evidence | None = None
-    """What deduplication knows of the module; None until the finding is published."""
+    """Facts about the module for deduplication; None until the finding is published."""
+    consequence: Consequence | None = None
+    """The gravest that the minimized module was seen to do to users; None: not measured."""
     made_of: tuple[str, ...] | None = None
-    """The ingredients of the module as it was found; None where nobody looked at it."""
+    """The ingredients of the module as it was found; None if it was not examined."""
     similar: str = ""
-    """A known bug that it is similar to, with what distinguishes the two; or empty."""
+    """A known bug to which it is similar, with the distinction between the two; or empty."""
+    faults: tuple[str, ...] = ()
+    """Steps of the triage at which relaxfuzz itself failed, each with its traceback."""
     first_id: str = ""
-    """Its id, where the violation of the minimized module would have another one."""
+    """Its id, if the violation of the minimized module would have another one."""
 
     @property
     def of_known(self) -> Iterator[str]:
@@ -101,31 +90,36 @@ class Finding:
 
     @property
     def pass_name(self) -> str:
-        """The pass that is blamed."""
+        """The blamed pass."""
         return self.violation.pass_name
 
     @property
     def blames_last(self) -> bool:
-        """The last of its passes is blamed, and is one of TVM's."""
+        """True if the last of its passes is blamed, and is a pass of TVM."""
         last = self.calls[-1] if self.calls else None
         return last is not None and last.factory is None and last.name == self.pass_name
 
     @property
     def is_met_on_the_way(self) -> bool:
-        """A pass of the user's was checked, and something of TVM is blamed, e.g. the printer."""
+        """A pass of the user's was checked, and a part of TVM is blamed, e.g. the printer."""
         own = {call.name for call in self.calls if call.factory is not None}
         return bool(own) and self.pass_name not in own
 
     @property
     def has_contract(self) -> bool:
-        """The pass that is blamed is none of TVM's that nobody has written a contract for."""
+        """False if the blamed pass is one of TVM without a contract."""
         blamed = (call for call in self.calls if call.name == self.pass_name)
         return all(map(has_contract, blamed))
 
     @property
     def label(self) -> str:
-        """The pass that is blamed, with a mark if it has no contract."""
+        """The blamed pass, with a mark if it has no contract."""
         return self.pass_name if self.has_contract else f"{self.pass_name} ({NO_CONTRACT})"
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of real modules in the generated module."""
+        return () if self.origin is None else self.origin.recipe.pieces
 
     @property
     def title(self) -> str:
@@ -148,22 +142,23 @@ class Finding:
         return self.violation.full_key
 
     @property
-    def rare(self) -> tuple[str, ...]:
-        """What keeps the module from being plain; nothing as long as no evidence was taken."""
-        found = () if self.evidence is None else self.evidence.rare
-        # Of a module of the user's nobody knows the stage.
-        generated = self.seed is not None
-        early = generated and out_of_order(self.pass_name, self.stage)
-        return (*found, OUT_OF_ORDER) if early else found
+    def weight(self) -> Consequence:
+        """The consequence, as far as it was measured; else the gravest that the report allows."""
+        return assumed(self.violation) if self.consequence is None else self.consequence
 
     @property
     def grade(self) -> Grade:
-        """How much the bug matters; see `grades.rule`."""
-        return grade(self.full_key, self.rare)
+        """The grade of its consequence."""
+        return self.weight.grade
+
+    @property
+    def effect(self) -> str:
+        """Its consequence in a few words; or that it was not measured."""
+        return NOT_MEASURED if self.consequence is None else str(self.consequence)
 
     @property
     def identity(self) -> Identity:
-        """Failure, blamed, site and ingredients, as far as they are known by now."""
+        """Failure, blamed, site and ingredients, as far as they are known."""
         known = UNKNOWN
         if self.evidence is not None:
             known = self.evidence.circumstances(minimized=self.reduced)
@@ -171,19 +166,19 @@ class Finding:
 
     @property
     def reported(self) -> Identity:
-        """The identity of the report alone, whatever is known of the module."""
+        """The identity of the report alone, without facts about the module."""
         return identity_of(self.violation, self.calls)
 
     @property
     def ingredients(self) -> tuple[str, ...] | None:
-        """Those of a module that is not minimized, if they are known."""
+        """The ingredients of a module that is not minimized, if they are known."""
         if self.reduced and self.evidence is not None:
             return None
         return self.made_of if self.evidence is None else self.evidence.ingredients
 
     @property
     def id(self) -> str:
-        """Short and stable: the same report in the same TVM build has the same id in every run."""
+        """A short id; the same report in the same TVM build has the same id in every run."""
         return self.first_id or id_of(mark_of(self.violation))
 
     def to_json(self) -> str:
@@ -192,11 +187,11 @@ class Finding:
 
     @classmethod
     def from_json(cls, text: str) -> Finding:
-        """Read the stored form, which may come from anybody. Nothing in it is executed.
+        """Read the stored form, which is untrusted. Nothing in it is executed.
 
         Raises:
             UnknownFormat: it was written in another format version, or with identities of one.
-            BadFinding: it is no finding, or no value that a finding can have.
+            BadFinding: it is not a finding, or has a value that a finding cannot have.
         """
         try:
             data = parse(text)
@@ -209,7 +204,8 @@ class Finding:
                         f"Expected a finding in {name} {expected} but got {name}={version!r:.40}; "
                         "read it with the relaxfuzz version that wrote it"
                     )
-            counted([data.get("seed"), data.get("index")])
+            data.pop("first_bad", None)  # only older stores have it
+            counted(data.get("origin"))
             made: Finding = typed(data, cls)
         except ValueError as error:
             raise BadFinding(f"no finding: {error}") from None
@@ -226,3 +222,35 @@ class Finding:
 def id_of(mark: Mark) -> str:
     """The id of a finding whose violation has this mark."""
     return hashlib.sha256(json.dumps(mark).encode()).hexdigest()[:10]
+
+
+@dataclass(frozen=True, slots=True)
+class UnconfirmedFinding:
+    """A violation that this campaign has not seen before, not yet confirmed."""
+
+    violation: Violation
+    module: str
+    """TVM JSON of the input of the pass."""
+    origin: Origin
+    """Its recipe names the pieces of the module, each with its edits."""
+    calls: tuple[PassCall, ...]
+    pipeline: str | None
+    ingredients: tuple[str, ...] | None = None
+    """Ingredients of the module; None where a pass has ended its process."""
+
+    def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
+        """Make the finding to store.
+
+        Args:
+            exempt: the oracles from which the author of the pass has exempted it.
+        """
+        return Finding(
+            violation=self.violation,
+            module=self.module,
+            versions=versions,
+            calls=self.calls,
+            pipeline=self.pipeline,
+            origin=self.origin,
+            exempt=exempt,
+            made_of=self.ingredients,
+        )

@@ -1,18 +1,16 @@
 """Known bugs in a run: expected reports are counted and listed at the end, not triaged.
 
-A known that relaxfuzz ships speaks of TVM: of its passes, its operators, its parser. A user's own
-pass is never excused by one, even if it has the name of one of TVM's; what TVM's rewriting by
-patterns does inside of it is not blamed on the pass (`oracles.structural.inside`).
+The knowns that relaxfuzz ships are about TVM: its passes, its operators, its parser. They never
+excuse a user's own pass, even if it has the name of one of TVM's. Effects of TVM's rewriting by
+patterns inside of a user's pass are not blamed on the pass (`oracles.structural.inside`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import shutil
-import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,40 +20,33 @@ from tomlkit.items import AoT
 
 from ...corpus.knowns import SHIPPED, Known, Lookup, fields_of, knowns
 from ...corpus.knowns import known as record_in
-from ...oracles.identity import FORMAT, Identity, Sameness, compare, distinction
+from ...oracles.identity import FORMAT, Identity, Sameness, compare, distinction, is_alike
 from ...oracles.passcall import is_users
-from ..campaign.events import Found
+from ..system.errors import UserError
 from ..system.files import write_whole
-from ..user_input.errors import UserError
-from .finding import Finding
-from .replay import Item, Outcome, Status, items, replay
+from .finding import Finding, UnconfirmedFinding
+from .listed import USERS
 from .store import file_name
-
-USERS = Path("relaxfuzz-known")
-"""The user's own knowns, in the folder that relaxfuzz is run in."""
-
-NO_LONGER = frozenset({Status.FIXED, Status.PASSES, Status.GONE})
-"""What a reproducer does that does not fail any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which knowns a command takes for granted, and what it does to the user's files of them."""
+    """The knowns that a command takes for granted, and its treatment of the user's files."""
 
     folders: tuple[Path, ...] = ()
-    """The user's; none: `USERS`, if that is there."""
+    """The user's folders; empty: `USERS`, if that exists."""
     shipped: bool = True
     update: bool = False
 
     @property
     def own(self) -> tuple[Path, ...]:
-        """The user's folders that are there."""
+        """The user's folders that exist."""
         return self.folders or ((USERS,) if self.shipped and USERS.is_dir() else ())
 
     def load(self, version: str) -> Expected:
         """
         Raises:
-            UserError: a folder that is none, or holds a file that is no known.
+            UserError: a folder does not exist, or holds a file that is not a known.
         """
         try:
             shipped = knowns(SHIPPED) if self.shipped else ()
@@ -69,41 +60,43 @@ class Choice:
 
 
 class Expected:
-    """The knowns that are expected on the installed TVM, and which of them were seen."""
+    """The knowns that are expected on the installed TVM, and those of them that were seen."""
 
     def __init__(self, shipped: Iterable[Known], own: Iterable[Known], version: str) -> None:
         """
         Raises:
-            ValueError: that is no version.
+            ValueError: `version` is not a version.
         """
         self.version = version
         self.reports: Counter[Known] = Counter()
         """Distinct reports of each known that was seen."""
+        self.met: defaultdict[Known, list[Finding]] = defaultdict(list)
+        """The same reports, without their modules."""
         self.fixed: frozenset[str] = frozenset()
-        """Names of those whose reproducers pass on this build: their keys excuse nothing."""
+        """Names of knowns whose reproducers pass on this build: their keys excuse nothing."""
         self._ids: set[str] = set()
         self._shipped = Lookup(shipped, version)
         self._own = Lookup(own, version)
 
     @property
     def knowns(self) -> tuple[Known, ...]:
-        """Those that are expected."""
+        """The expected knowns."""
         return self._shipped.knowns + self._own.knowns
 
     @property
     def total(self) -> int:
-        """Distinct reports of knowns; one that several knowns may have is one."""
+        """Distinct reports of knowns; a report that fits several knowns counts once."""
         return len(self._ids)
 
     @property
     def own(self) -> tuple[Known, ...]:
-        """Those of them that are the user's."""
+        """The expected knowns that are the user's."""
         return self._own.knowns
 
     def of(self, finding: Finding) -> tuple[Known, ...]:
         """The known bugs that a finding is, or is presumed to be while it is not minimized.
 
-        Those that are fixed are among them: reports still name them.
+        Fixed ones are included: reports still name them.
         """
         identity, made_of = finding.identity, finding.ingredients
         found = self._own.of(identity, made_of)
@@ -112,100 +105,54 @@ class Expected:
         return found
 
     def similar(self, finding: Finding) -> str:
-        """A known bug that a minimized finding is similar to, and what distinguishes them."""
+        """The known bug to which a minimized finding is similar, with the distinction."""
         identity = finding.identity
         found = self._own.similar(identity)
         if not is_of_users_pass(finding):
             found += self._shipped.similar(identity)
         for known in found:
             if known.name not in self.fixed:
-                nearest = max(known.identities, key=lambda mine: compare(mine, identity))
+                nearest = max(
+                    known.identities,
+                    key=lambda mine: (compare(mine, identity), is_alike(mine, identity)),
+                )
                 return f"{known.name} ({distinction(nearest, identity)})"
         return ""
 
     def take(self, finding: Finding) -> bool:
-        """Count a report that was expected; false where it is news."""
+        """Count a report that was expected; return whether it was."""
         found = tuple(known for known in self.of(finding) if known.name not in self.fixed)
         if found and finding.id not in self._ids:
             self._ids.add(finding.id)
             self.reports.update(found)
+            for known in found:
+                self.met[known].append(dataclasses.replace(finding, module="", source=""))
         return bool(found)
 
-    def recall(self, reports: Mapping[str, int], ids: Iterable[str]) -> None:
-        """Count what a former process has reported.
-
-        Args:
-            reports: distinct reports by the name of a known; those that are gone are left out.
-            ids: of the findings that were known.
-        """
-        self._ids.update(ids)
-        for known in self.knowns:
-            self.reports[known] += reports.get(known.name, 0)
-        self.reports += Counter()  # keeps those that were seen
-
-    def presumes(self, found: Found) -> bool:
-        """A report of a campaign is presumed to be a known bug."""
+    def presumes(self, found: UnconfirmedFinding) -> bool:
+        """Return whether a report of a campaign is presumed to be a known bug."""
         known = self.of(found.finding({}, ()))
         return any(each.name not in self.fixed for each in known)
 
-    def unseen(self, passes: Sequence[str] | None) -> list[Known]:
-        """The knowns that were not.
-
-        Args:
-            passes: only knowns of these; None: all.
-        """
-        return [
-            known
-            for known in self.knowns
-            if known not in self.reports and (passes is None or not known.passes.isdisjoint(passes))
-        ]
-
 
 def is_of_users_pass(finding: Finding) -> bool:
-    """The pass that is blamed is the user's own."""
+    """Return whether the blamed pass is the user's own."""
     return any(call.name == finding.pass_name and is_users(call) for call in finding.calls)
 
 
 def is_certain(known: Known, version: str) -> bool:
-    """The known was seen to fail on exactly this TVM: there is nothing to verify.
+    """Return whether the known was seen to fail on exactly this TVM, so that nothing is to verify.
 
     Builds of a development version share their number.
     """
     return "dev" not in version and "+" not in version and version in known.tvm.fails_on
 
 
-def verify(
-    todo: Sequence[Known], workers: int, stop: threading.Event
-) -> Iterator[tuple[Known, Outcome]]:
-    """Run the reproducers of knowns, until all are done or `stop` is set.
-
-    Those without one are left out.
-
-    Raises:
-        ExecutorError: the harness failed.
-    """
-    with ThreadPoolExecutor(workers) as threads:
-        futures = {
-            threads.submit(_replay, item, stop): known
-            for known in todo
-            if known.reproducer is not None
-            for item in items(known.reproducer)
-        }
-        for future in as_completed(futures):
-            outcome = future.result()
-            if outcome is not None:
-                yield futures[future], outcome
-
-
-def _replay(item: Item, stop: threading.Event) -> Outcome | None:
-    return None if stop.is_set() else replay(item, None)
-
-
 def prune(known: Known, version: str) -> str:
-    """Take down that a known does not fail on this TVM any more; what was done, for people.
+    """Record that a known no longer fails on this TVM; return what was done, for people.
 
-    The claim gets `; fixed in`, or `; new in` on an older TVM. Where no other version is left on
-    which it fails, the file goes, and the reproducer beside it.
+    The claim gets `; fixed in`, or `; new in` on an older TVM. If no other version is left on which
+    it fails, the file is removed, together with the reproducer beside it.
     """
     left = known.tvm.passing(version)
     if left is not None:
@@ -220,7 +167,7 @@ def prune(known: Known, version: str) -> str:
 
 
 def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
-    """Write a confirmed finding as a known; a file that is there already is left as it is."""
+    """Write a confirmed finding as a known; an existing file stays as it is."""
     name = file_name(finding).removesuffix(".py").lower()
     path = folder / f"{name}.toml"
     if path.exists():
@@ -236,10 +183,10 @@ def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
 
 
 def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
-    """Write into the record of a known bug that these findings are that bug, too.
+    """Add these findings to the record of a known bug.
 
-    It gets the identities that it does not cover yet. If `folder` has no record of this name, one
-    is made there; those of other folders stay as they are.
+    The record gets the identities that it does not cover yet. If `folder` has no record of this
+    name, one is created there; records in other folders stay as they are.
     """
     path = folder / known.path.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -258,7 +205,7 @@ def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
 
 
 def _record(what: str, version: str, reports: list[list[str]]) -> tomlkit.TOMLDocument:
-    """A record without identities yet, of a bug that shows on this version of TVM."""
+    """A record without identities, for a bug that shows on this version of TVM."""
     document = tomlkit.document()
     document["what"] = what
     document["reports"] = reports
@@ -268,7 +215,7 @@ def _record(what: str, version: str, reports: list[list[str]]) -> tomlkit.TOMLDo
 
 
 def _as_far_as_known(finding: Finding) -> Identity:
-    """The identity; the ingredients of a module that could not be minimized are all that it has."""
+    """The identity; a module that could not be minimized contributes all its ingredients."""
     made_of = finding.ingredients
     if made_of is None:
         return finding.identity
@@ -280,7 +227,7 @@ def _report(finding: Finding) -> list[str]:
 
 
 def tables(every: Iterable[Mapping[str, Any]]) -> AoT:
-    """Tables of identities, one field a line."""
+    """Tables of identities, with one field per line."""
     array = tomlkit.aot()
     for fields in every:
         table = tomlkit.table()

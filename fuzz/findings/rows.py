@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ...oracles.identity import Identity, Sameness, compare, is_presumed
-from ..process.serialize import plain, typed
 from ..system.disk_failure import transaction
+from ..system.serialize import plain, typed
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS members (
@@ -43,7 +43,7 @@ BY_HAND = "merged by hand"
 
 
 SAME = "failure, blamed, site and ingredients agree"
-"""Why a rule has put two findings in one row."""
+"""The reason for which a rule puts two findings in one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,18 @@ class Member:
 
     finding: str
     why: str
-    """Why it stands in this row, with the id of the finding that it is like; empty: it came first.
-    """
+    """Reason why the finding is in this row, with the id of the finding that it resembles. Empty
+    for the first finding of the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One bug, in all the ways in which it was reported."""
+    """One bug, with all its reports."""
 
     id: str
-    """The id of a finding in it: of the one that came first, unless that was split off."""
+    """The id of a finding in it: the first one, unless that was split off."""
     members: tuple[Member, ...]
-    """In the order in which they came."""
+    """The findings in it, in the order in which they came."""
     verdict: str | None = None
     note: str | None = None
 
@@ -71,8 +71,8 @@ class Row:
 class Rows:
     """The rows of a store.
 
-    Decisions of people are final: rows that were merged by hand are never split by rules, and what
-    was split off never rejoins the row that it was taken from.
+    Decisions of people are final: rows that were merged by hand are never split by rules, and a
+    finding that was split off never rejoins the row from which it was taken.
     """
 
     def __init__(self, db: sqlite3.Connection, lock: threading.RLock) -> None:
@@ -82,10 +82,10 @@ class Rows:
     def enter(
         self, finding: str, identity: Identity, made_of: Collection[str] | None = None
     ) -> str:
-        """Put a finding in its row, and rows together that it shows to be one; the row's id.
+        """Put a finding in its row, and unite rows that it shows to be one; return the row's id.
 
-        It stays in the row where it is already; what its module was reduced to since may show
-        that another row is the same.
+        A finding that already has a row stays in it. The reduction of its module since then may
+        show that another row is the same.
 
         Args:
             made_of: the ingredients of its module, as long as that is not minimized.
@@ -114,7 +114,7 @@ class Rows:
             yield finding, typed(json.loads(text), Identity), ingredients
 
     def of(self, finding: str) -> str | None:
-        """The id of the row that a finding is in; None: no rule has looked at it yet."""
+        """The id of the row that holds a finding; None: no rule has looked at it yet."""
         with self._lock:
             found = self._db.execute(
                 "SELECT row FROM members WHERE finding = ?", (finding,)
@@ -122,7 +122,7 @@ class Rows:
             return None if found is None else str(found[0])
 
     def get(self, id: str) -> Row:
-        """The row with this id, which has to exist."""
+        """The row with this id, which must exist."""
         with self._lock:
             members = self._db.execute(
                 "SELECT finding, why FROM members WHERE row = ? ORDER BY rowid", (id,)
@@ -142,7 +142,7 @@ class Rows:
     # Decisions of people
 
     def merge(self, into: str, others: Iterable[str]) -> None:
-        """These rows are one bug, for good, even if they were split before."""
+        """Declare these rows one bug, for good, even if they were split before."""
         with self._change():
             for other in others:
                 self._db.execute(
@@ -152,16 +152,16 @@ class Rows:
                 self._unite(into, other, BY_HAND)
 
     def split(self, finding: str) -> str:
-        """A finding is a bug of its own, for good; the id of its new row.
+        """Declare a finding a bug of its own, for good; return the id of its new row.
 
-        The judgement stays with the others. A finding that is alone already stays as it is.
+        The judgement stays with the others. A finding that is already alone stays as it is.
         """
         with self._change():
             row = self._row(finding)
             rest = [m for m in self.get(row).members if m.finding != finding]
             if not rest:
                 return row
-            if row == finding:  # the row goes on under the name of the one that came next
+            if row == finding:  # the row takes the id of the finding that came next
                 new = rest[0].finding
                 self._db.execute("UPDATE members SET row = ? WHERE row = ?", (new, row))
                 self._db.execute("UPDATE judgements SET row = ? WHERE row = ?", (new, row))
@@ -188,7 +188,7 @@ class Rows:
 
     @contextmanager
     def _change(self) -> Iterator[None]:
-        """All or nothing, on the disk at the end."""
+        """Make changes in one transaction, which is on the disk at the end."""
         with self._lock, transaction(self._db):
             yield
 
@@ -207,7 +207,7 @@ class Rows:
             self._unite(its, mine, f"as {other}: {reason}")
 
     def _unite(self, into: str, other: str, why: str) -> None:
-        """The members of a row go to another one, which keeps its name; judgements are kept."""
+        """Move the members of a row to another one, which keeps its name; judgements are kept."""
         if into == other:
             return
         self._db.execute(

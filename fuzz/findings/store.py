@@ -1,4 +1,4 @@
-"""Where findings are kept: a folder with a SQLite file that survives the death of any process."""
+"""The store of findings: a folder with a SQLite file that survives the death of any process."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from ...compat import weights
 from ..output.readable import sentence
 from ..system.database import BadDatabase, check, readable, tables, writable
 from ..system.disk_failure import transaction, watched
+from ..system.errors import UserError
 from ..system.files import write_whole
-from ..user_input.errors import UserError
 from . import rows, runs
-from .finding import BadFinding, FailedStep, Finding
+from .finding import BadFinding, Finding
+from .listed import DATABASE
 from .rows import Rows
 from .runs import Runs
 
 APPLICATION_ID = 0x52465A31  # "RFZ1", in the SQLite header: marks our files
 
-DATABASE = "findings.sqlite"
-
-SCHEMA_VERSION = 5
-"""Of the tables. 5: identities in place of keys; older stores are refused."""
+SCHEMA_VERSION = 8
+"""Version of the tables; stores with another one are refused."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS findings (
@@ -41,21 +40,17 @@ CREATE TABLE IF NOT EXISTS pending (
     id TEXT PRIMARY KEY,
     finding TEXT NOT NULL
 ) STRICT;
-CREATE TABLE IF NOT EXISTS failed_steps (
-    id TEXT NOT NULL,
-    step TEXT NOT NULL,
-    traceback TEXT NOT NULL,
-    module TEXT NOT NULL,
-    PRIMARY KEY (id, step)
-) STRICT;
 """
 
 
 FOLDERS = ("reproducers", "modules")
-"""Beside the database."""
+"""The folders beside the database."""
 
 LONGEST_NAME = 200
-"""Characters of a file name, before its ending."""
+"""Most characters of a file name, before its suffix."""
+
+LONGEST_ID = 32
+"""Most characters of an id in it; in a damaged store an id may have any number."""
 
 _SCHEMAS = f"{SCHEMA}{rows.SCHEMA}{runs.SCHEMA}"
 
@@ -64,7 +59,7 @@ _TABLES = {
     for statement in _SCHEMAS.split(";")
     for name in re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", statement)
 }
-"""By name: what makes a table in the memory."""
+"""The statement that creates each table in memory, by name."""
 
 
 class BadStore(UserError):
@@ -79,20 +74,21 @@ class Store:
     """
 
     def __init__(self, folder: Path, *, create: bool = True, write: bool = False) -> None:
-        """Open the store in `folder`; make it where `create` is set.
+        """Open the store in `folder`; create it if `create` is set.
 
-        Without `create` and `write` it is only read: nothing in the folder changes, and one of an
-        older schema stays as it is. Changes of its rows are kept in memory only.
+        Without `create` and `write` it is only read: nothing in the folder changes, and a store
+        with an older schema stays as it is. Changes of its rows are kept in memory only.
 
         Args:
-            write: change one that is there.
+            write: change an existing store.
 
         Raises:
-            BadStore: not ours, not writable, not there, damaged, or written in an unknown format.
+            BadStore: the store is not ours, not writable, missing, damaged, or in an unknown
+                format.
         """
         self.folder = folder
         self.unread: dict[str, str] = {}
-        """By id: why a finding could not be read when it was asked for."""
+        """The reasons why findings could not be read, by id."""
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._reads = not create and not write
         database = folder / DATABASE
@@ -104,7 +100,7 @@ class Store:
             if self._reads:
                 self._db, self._copy = readable(database)
             else:
-                # What is written is written into the folder, not to where a link in it leads.
+                # Files are written into the folder, not to the target of a link in it.
                 for name in FOLDERS:
                     path = folder / name
                     if path.is_symlink() or (path.exists() and not path.is_dir()):
@@ -123,24 +119,22 @@ class Store:
             raise BadStore(f"cannot use '{database}' as a store of findings: {error}") from error
         self._lock = threading.RLock()
         self.rows = Rows(self._db, self._lock)
-        """Which findings are one bug."""
+        """Rows: the findings that are one bug share one."""
         self.runs = Runs(self._db, self._lock)
-        """What was done in this folder."""
+        """The runs in this folder."""
         weights.use(folder / weights.FOLDER)
 
     def _open(self) -> None:
-        """See that it is ours and whole, and give it the tables that it lacks."""
+        """Check that the file is ours and whole, and create missing tables."""
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         # A run that is killed before it could write the header leaves it empty.
         if application != APPLICATION_ID and (application != 0 or tables(self._db)):
             raise BadStore(f"'{self.folder / DATABASE}' is not a file of relaxfuzz")
         if application and version != SCHEMA_VERSION:
-            older = application and version < SCHEMA_VERSION
-            remedy = f"; `relaxfuzz known --renew '{self.folder}'` makes it anew" if older else ""
             raise BadStore(
                 f"'{self.folder / DATABASE}' has format {version}, "
-                f"this relaxfuzz reads {SCHEMA_VERSION}{remedy}"
+                f"this relaxfuzz reads {SCHEMA_VERSION}; choose another --out"
             )
         check(self._db, _SCHEMAS)
         if self._reads:
@@ -156,13 +150,13 @@ class Store:
         self._db.execute("COMMIT")
 
     def set_aside(self) -> None:
-        """Keep changes of rows in memory from now on, if the store is only read."""
+        """Keep changes of rows in memory from now on, if the store is read-only."""
         if self._reads:
             aside = {name for (name,) in self._db.execute("SELECT name FROM temp.sqlite_master")}
             self._make_aside(rows.TABLES - aside, filled=True)
 
     def _make_aside(self, names: Iterable[str], *, filled: bool = False) -> None:
-        """Tables in the memory, which come before those of the file."""
+        """Create tables in memory, which take precedence over those of the file."""
         for name in sorted(names):
             self._db.execute(_TABLES[name])
             if filled:
@@ -171,7 +165,7 @@ class Store:
                 )
 
     def close(self) -> None:
-        """Close the file; whatever was added is on the disk already."""
+        """Close the file; everything that was added is already on the disk."""
         self._db.close()
         if self._copy is not None:
             self._copy.cleanup()
@@ -188,13 +182,13 @@ class Store:
     def put(self, finding: Finding, files: Mapping[Path, str] = {}) -> None:
         """Add a finding, or replace the one with its id.
 
-        Confirmed never becomes unconfirmed, and what has a reproducer never loses it on the same
-        TVM: two processes may have found the same, and one of them is done with it.
+        A confirmed finding never becomes unconfirmed. A finding with a reproducer never loses it on
+        the same TVM: two processes may have found the same bug, and one of them is done with it.
 
         Args:
             files: the texts of its files, which are written first.
         """
-        # In one transaction: the files are of the row that is written last, whoever wrote it.
+        # One transaction covers files and row, so that both are those of the same writer.
         with self._lock, watched(self.folder), transaction(self._db):
             known = self.get(finding.id)
             done = known is not None and known.reproducer is not None and finding.reproducer is None
@@ -220,20 +214,20 @@ class Store:
             )
 
     def publish(self, finding: Finding, reproducer: str) -> Finding:
-        """Write a finding's files and then its row; returns it with the reproducer's file name."""
+        """Write a finding's files and then its row; return it with the reproducer's file name."""
         name = file_name(finding)
         published = dataclasses.replace(finding, reproducer=name)
         self.put(published, {self.folder / "reproducers" / name: reproducer})
         return published
 
     def get(self, id: str) -> Finding | None:
-        """The finding with this id; None where there is none, or none that can be read."""
+        """The finding with this id; None if there is none, or it cannot be read."""
         return self._read(id, "SELECT finding FROM findings WHERE id = ?", id)
 
     def findings(self, *, confirmed: bool = True) -> Iterator[Finding]:
         """All confirmed (or all unconfirmed) findings, ordered by pass, oracle and title.
 
-        Those that cannot be read are left out, and noted in `unread`.
+        Findings that cannot be read are left out, and noted in `unread`.
         """
         order = []
         for (number,) in self._db.execute(
@@ -245,7 +239,7 @@ class Store:
             except sqlite3.DataError as error:
                 self.unread[f"row {number}"] = str(error)
                 continue
-            if row is not None:  # not dropped meanwhile
+            if row is not None:  # else it was dropped meanwhile
                 order.append((*row, number))
         for *_, id, number in sorted(order):
             finding = self._read(id, "SELECT finding FROM findings WHERE rowid = ?", number)
@@ -262,7 +256,7 @@ class Store:
 
     @property
     def complaint(self) -> str:
-        """One sentence on what was asked for and could not be read; or nothing."""
+        """One sentence on requested findings and runs that could not be read; or empty."""
         found = {**self.unread, **{f"run {id}": why for id, why in self.runs.unread.items()}}
         if not found:
             return ""
@@ -272,41 +266,35 @@ class Store:
             + (f"; and {len(found) - 1} more" if len(found) > 1 else "")
         )
 
-    def forget_unconfirmed(self, bytes: int) -> int:
-        """Drop unconfirmed findings, the oldest first, until so many bytes are free; how many."""
+    def forget_unconfirmed(self, most: int) -> int:
+        """Drop the oldest unconfirmed findings beyond this number; return how many."""
         with self._lock:
-            found = self._db.execute(
-                "SELECT id, length(CAST(finding AS BLOB)) FROM findings WHERE NOT confirmed"
-                " ORDER BY rowid"
-            )
-            chosen: list[tuple[str]] = []
-            for id, length in found.fetchall():
-                if bytes <= 0:
-                    break
-                chosen.append((id,))
-                bytes -= length
-            if chosen:
-                self._db.executemany("DELETE FROM findings WHERE id = ? AND NOT confirmed", chosen)
+            gone = self._db.execute(
+                "DELETE FROM findings WHERE id IN (SELECT id FROM findings WHERE NOT confirmed"
+                " ORDER BY rowid DESC LIMIT -1 OFFSET ?)",
+                (most,),
+            ).rowcount
+            if gone:
                 self._db.execute("VACUUM")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return len(chosen)
+        return gone
 
-    # What waits for triage: a process that dies leaves it to the next one
+    # Findings that wait for triage: a process that dies leaves them to the next one
 
     def pend(self, finding: Finding) -> None:
-        """Note that this finding is still to be confirmed, reduced and reported."""
+        """Note that this finding has yet to be confirmed, reduced and reported."""
         with self._lock:
             self._db.execute(
                 "INSERT OR REPLACE INTO pending VALUES (?, ?)", (finding.id, finding.to_json())
             )
 
     def settle(self, id: str) -> None:
-        """It has been reported, or was not confirmed."""
+        """Note that a finding has been reported, or was not confirmed."""
         with self._lock:
             self._db.execute("DELETE FROM pending WHERE id = ?", (id,))
 
     def pending(self) -> list[Finding]:
-        """Findings whose triage has not ended, the oldest first; see `findings`."""
+        """Findings whose triage has not ended, oldest first; see `findings`."""
         query = "SELECT finding FROM pending WHERE id = ?"
         with self._lock:
             ids = self._db.execute("SELECT id FROM pending ORDER BY rowid").fetchall()
@@ -315,50 +303,20 @@ class Store:
 
     def sweep(self) -> None:
         """Remove the large constants that no finding needs any more."""
-        query = (
-            "SELECT finding FROM findings UNION ALL SELECT finding FROM pending"
-            " UNION ALL SELECT module FROM failed_steps"
-        )
+        query = "SELECT finding FROM findings UNION ALL SELECT finding FROM pending"
         with self._lock:
             texts = (text for (text,) in self._db.execute(query))
             weights.sweep(self.folder / weights.FOLDER, texts)
 
-    # What relaxfuzz itself failed at
-
-    def note_failed(self, finding: Finding, failed: FailedStep) -> None:
-        """Note a step of the triage that failed, and write the module that it was given."""
-        with self._lock, watched(self.folder):
-            write_whole(self.module_of(finding, failed), weights.whole(failed.module))
-            self._db.execute(
-                "INSERT OR REPLACE INTO failed_steps VALUES (?, ?, ?, ?)",
-                (finding.id, *map(_utf8, (failed.step, failed.traceback, failed.module))),
-            )
-
-    def forget_failed(self, id: str) -> None:
-        """The triage of a finding begins anew."""
-        with self._lock:
-            self._db.execute("DELETE FROM failed_steps WHERE id = ?", (id,))
-
-    def failed_steps(self, id: str) -> tuple[FailedStep, ...]:
-        """The steps of the triage of a finding that failed."""
-        query = "SELECT step, traceback, module FROM failed_steps WHERE id = ? ORDER BY rowid"
-        with self._lock:
-            return tuple(FailedStep(*row) for row in self._db.execute(query, (id,)).fetchall())
-
-    def module_of(self, finding: Finding, failed: FailedStep) -> Path:
-        """The path of the module that a failed step was given, as TVM JSON."""
-        step = re.sub(r"\W+", "-", failed.step, flags=re.ASCII)
-        return self.folder / "modules" / f"{file_name(finding)}.{step}.json"
-
     def module(self, finding: Finding) -> Path:
-        """The path of the finding's module: source, or JSON where there is no source."""
+        """The path of the finding's module: source, or JSON if there is no source."""
         name = file_name(finding)
         return self.folder / "modules" / (name if finding.source else f"{name}.json")
 
     def reproducer(self, finding: Finding) -> Path | None:
-        """The path of the finding's reproducer, or None where there is none (any more).
+        """The path of the finding's reproducer, or None if there is none (any more).
 
-        A link is none: it may lead out of the folder.
+        A link does not count: it may lead out of the folder.
         """
         if finding.reproducer is None:
             return None
@@ -368,19 +326,20 @@ class Store:
 
 
 def file_name(finding: Finding) -> str:
-    """`<pass>-<oracle>-<id>.py`, safe on every file system."""
+    """The file name `<pass>-<oracle>-<id>.py`, safe on every file system."""
     stem = f"{finding.pass_name}-{finding.oracle}-{finding.id}"
     safe = re.sub(r"[^\w.-]+", "_", stem, flags=re.ASCII)
-    return f"{safe[:LONGEST_NAME]}{safe[LONGEST_NAME:] and '-' + finding.id}.py"
+    end = f"-{finding.id[:LONGEST_ID]}" if len(safe) > LONGEST_NAME else ""
+    return f"{safe[:LONGEST_NAME]}{end}.py"
 
 
 def _utf8(text: str) -> str:
-    """What SQLite takes: no halves of surrogate pairs."""
+    """Replace halves of surrogate pairs, which SQLite does not take."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder, or refuse one that holds something else."""
+    """Create the folder, or refuse one that holds other things."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         entries = {entry.name for entry in folder.iterdir()}

@@ -1,1 +1,1 @@
-"""Make a module smaller as long as what is asked for holds."""
+"""Reductions: make a module smaller as long as a given property holds."""

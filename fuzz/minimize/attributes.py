@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -21,17 +20,17 @@ from .kernels import HAS_BLOCKS
 from .reduction import Edit, grouped, runs
 
 MODULE = 0
-"""Stands for the module where functions are named by their hashes."""
+"""Owner that stands for the module; functions are named by their hashes."""
 
 PUBLIC = "global_symbol"
 FORCE_PURE = "relax.force_pure"
 
 Named = tuple[int, str]
-"""The hash of a function or call, and the name of an attribute of it."""
+"""The hash of a function or call, and the name of one of its attributes."""
 
 
 def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without attributes of the module and its functions: all, those of one name, then runs."""
+    """Drop attributes of the module and its functions: all, those of one name, then runs."""
     found: list[Named] = [(MODULE, str(name)) for name in dict(mod.attrs or {})]
     for _, func in mod.functions_items():
         for each in nodes(func, relax.Function) if isinstance(func, relax.Function) else [func]:
@@ -45,14 +44,14 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
             yield partial(_without, mod, [each for each in found if each[1] == name])
     for run in runs(found):
         yield partial(_without, mod, run)
-    # Most functions that have it are ill-formed without it.
+    # Most functions with this attribute are ill-formed without it.
     for _, func in relax_functions(mod):
         if FORCE_PURE in (func.attrs or {}):
             yield partial(_without, mod, [(hash(func), FORCE_PURE)])
 
 
 def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Functions that others call are called from nowhere else. Fewer functions are public."""
+    """Make functions private that other functions call. Fewer functions are public."""
     called = {name for _, func in mod.functions_items() for name in references(func)}
     public = [g.name_hint for g, f in mod.functions_items() if is_public(f)]
     for run in runs([name for name in public if name in called]):
@@ -62,7 +61,7 @@ def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Functions that are declared impure and have no side effects become pure: all, then runs."""
+    """Make functions pure that are declared impure and have no side effects: all, then runs."""
     impure = [
         hash(func)
         for _, top in relax_functions(mod)
@@ -74,9 +73,10 @@ def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Default attributes of operators: all, then runs of them.
+    """Reset attributes of operators to their defaults: all, then runs of them.
 
-    Fewer attributes differ from the default of the function in `relax.op` that makes the call.
+    Each time fewer attributes differ from the default of the function in `relax.op` that makes the
+    call.
     """
     for run in runs(list(dict.fromkeys(_unusual_in(mod)))):
         yield _Defaulted(mod, run).run
@@ -88,14 +88,6 @@ def _unusual_in(mod: tvm.IRModule) -> Iterator[tuple[int, str]]:
         for call in nodes(func, relax.Call):
             for name in unusual(call):
                 yield hash(call), name
-
-
-def with_attributes(mod: tvm.IRModule, names: Collection[str]) -> tvm.IRModule:
-    """With default attributes of operators, but for those of these names, where that is typed."""
-    found = [(call, name) for call, name in _unusual_in(mod) if name not in names]
-    with contextlib.suppress(CannotRewrite):
-        return (_Defaulted(mod, found).run() if found else None) or mod
-    return mod
 
 
 class _Without(Rewriter):
@@ -142,7 +134,7 @@ class _Defaulted(Rewriter):
 
 
 def _converted(value: Any, default: Any) -> Any:
-    """The default in the form that the attribute has."""
+    """The default in the form of the attribute."""
     if isinstance(value, tirx.IntImm) and isinstance(default, int):
         return tirx.IntImm(value.ty, default)
     if isinstance(value, tvm_ffi.Array) and default is not None:
@@ -154,7 +146,7 @@ def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
     functions = dict(mod.functions_items())
     if {owner for owner, _ in gone} - {MODULE, *map(hash, functions.values())}:
         return _Without(mod, gone).run()
-    for gvar, func in functions.items():  # nothing has to be inferred anew
+    for gvar, func in functions.items():  # no type has to be inferred anew
         for name in [name for owner, name in gone if owner == hash(func)]:
             functions[gvar] = functions[gvar].without_attr(name)
     for name in [name for owner, name in gone if owner == MODULE]:
@@ -163,20 +155,19 @@ def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
 
 
 LARGEST_LOOKED_AT = 1 << 20
-"""Elements: beyond that a constant counts as arbitrary without a look at its data."""
+"""Elements of the largest constant that is compared; larger ones count as arbitrary."""
 
 
-def plain_constants(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Constants of ones, or zeros, or 0, 1, 2 ...: all of them, then ever shorter runs of them.
+def plain_constants(mod: tvm.IRModule, above: int = 0) -> Iterator[Edit]:
+    """Fill constants with ones, or zeros, or 0, 1, 2 ...: all, then ever shorter runs of them.
 
-    `_level` of some constants falls, and of none it rises.
+    `_level` of some constants falls, and it rises for none.
+
+    Args:
+        above: only constants of a higher level.
     """
-    levels = {
-        hash(const): _level(const)
-        for const in nodes(mod, ir.GenericConst)
-        if isinstance(const.ty, relax.TensorType)
-    }
-    for some in runs([address for address, level in levels.items() if level > 0]):
+    levels = {hash(const): level for const, level in _levels(mod)}
+    for some in runs([address for address, level in levels.items() if level > above]):
         for level in range(max((levels[address] for address in some), default=0)):
             lower = [address for address in some if levels[address] > level]
             yield _Filled(mod, frozenset(lower), level).run
@@ -187,18 +178,34 @@ PLAIN: tuple[Callable[[tuple[int, ...]], Any], ...] = (
     np.zeros,
     lambda shape: np.arange(int(np.prod(shape))).reshape(shape),
 )
-"""From plain to special; ones first, since with zeros much is equal that should not be."""
+"""Fillings from plain to special; ones first, since zeros make things equal that should differ."""
+
+
+ARBITRARY = len(PLAIN)
+"""The level of data that is none of `PLAIN`."""
+
+
+def arbitrary_constants(mod: tvm.IRModule) -> list[ir.GenericConst]:
+    """The constants with data that is none of `PLAIN`."""
+    return [const for const, level in _levels(mod) if level == ARBITRARY]
+
+
+def _levels(mod: tvm.IRModule) -> list[tuple[ir.GenericConst, int]]:
+    tensors = (
+        each for each in nodes(mod, ir.GenericConst) if isinstance(each.ty, relax.TensorType)
+    )
+    return [(const, _level(const)) for const in tensors]
 
 
 def _level(const: ir.GenericConst) -> int:
-    """How plain the data is: its place in `PLAIN`, or after all of them."""
+    """The rank of the data: its place in `PLAIN`, or the number behind the last place."""
     shape = tuple(map(int, ir.constant_data(const).shape))
     if int(np.prod(shape)) > LARGEST_LOOKED_AT:
-        return len(PLAIN)
+        return ARBITRARY
     data = ir.constant_data(const).numpy()
     return next(
         (level for level, fill in enumerate(PLAIN) if np.array_equal(data, fill(shape))),
-        len(PLAIN),
+        ARBITRARY,
     )
 
 
@@ -212,6 +219,6 @@ class _Filled(Rewriter):
         if hash(const) not in self._chosen:
             return const
         shape = tuple(map(int, ir.constant_data(const).shape))
-        # Any element type, those among them that NumPy does not know by name.
+        # Any element type works, including those that NumPy does not know by name.
         data = PLAIN[self._level](shape).astype(ir.constant_data(const).numpy().dtype)
         return ir.GenericConst(tvm.runtime.tensor(data), const.ty)

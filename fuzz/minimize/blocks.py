@@ -9,18 +9,18 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...generators.rewrite.change import Change, Inline
-from ...generators.rewrite.nodes import equal_types, used_vars, with_type
-from ...generators.rewrite.scopes import Scope, Site, scopes_of, sites_of
+from ...generators.rewrite.change import Change
+from ...generators.rewrite.dropping import needed_for
+from ...generators.rewrite.nodes import equal_types, used_vars
+from ...generators.rewrite.scopes import BindingScope, BindingSite, scopes_of, sites_of
 from ...oracles.inspect import relax_functions
-from .dropping import needed_for
 from .reduction import Edit, landmarks, runs
 
 
 def plain_blocks(mod: tvm.IRModule) -> Iterator[Edit]:
-    """With plain blocks instead of dataflow blocks, and one instead of those in a row.
+    """Use plain blocks instead of dataflow blocks, and one block instead of several in a row.
 
-    Of the whole module, then of runs of sequences, then of runs of blocks.
+    This is tried on the whole module, then on runs of sequences, then on runs of blocks.
     """
     found = [
         (gvar.name_hint, scope.seq)
@@ -51,46 +51,25 @@ def _is_dataflow(block: Any) -> bool:
 
 
 def flatten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
-    """With one branch of an If in its place."""
+    """Replace an If by one of its branches."""
     for name, site in _ifs(mod):
         for inner in site.inner:
-            change = Change(inlined={site.key: Inline(inner.seq)}, functions={name})
+            change = Change(inlined={site.key: inner.seq}, functions={name})
             yield partial(change.apply, mod)
 
 
-def settle_conditions(mod: tvm.IRModule) -> Iterator[Edit]:
-    """With a condition that is a parameter, or else a constant."""
-    for name, site in _ifs(mod):
-        cond = site.binding.value.cond
-        params = list(site.params())
-        rank = next((i for i, p in enumerate(params) if p.same_as(cond)), len(params))
-        if isinstance(cond, relax.Var):
-            for param in params[:rank]:
-                if isinstance(param.ty, relax.TensorType) and str(param.ty.dtype) == "bool":
-                    yield partial(_with_condition, mod, name, site, param)
-        if isinstance(cond, relax.Var) and rank == len(params):
-            for truth in (True, False):
-                yield partial(_with_condition, mod, name, site, relax.const(truth, "bool"))
-
-
-def _ifs(mod: tvm.IRModule) -> Iterator[tuple[str, Site]]:
+def _ifs(mod: tvm.IRModule) -> Iterator[tuple[str, BindingSite]]:
     for gvar, func in relax_functions(mod):
         for site in sites_of(func):
             if isinstance(site.binding.value, relax.If):
                 yield gvar.name_hint, site
 
 
-def _with_condition(mod: tvm.IRModule, name: str, site: Site, cond: Any) -> tvm.IRModule | None:
-    old = site.binding.value
-    new = with_type(relax.If(cond, old.true_branch, old.false_branch), old.ty)
-    return Change(values={site.key: new}, functions={name}).apply(mod)
-
-
 def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
-    """One part of a result, or an earlier value, or nothing that was made.
+    """Return one part of a result, or an earlier value, or a parameter.
 
-    Landmarks among the values: in a function of 1,000 bindings the right one is found in a number
-    of tries that grows with the logarithm.
+    Only landmarks among the values are tried: in a function of 1,000 bindings the right one is
+    found in a number of tries that grows with the logarithm.
     """
     for gvar, func in relax_functions(mod):
         body = scopes_of(func)[0]
@@ -108,7 +87,7 @@ def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def shorten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Another result of a branch, or of a local function: a value of the same type before it."""
+    """Return an earlier value of the same type from a branch, or from a local function."""
     for gvar, func in relax_functions(mod):
         for scope in scopes_of(func)[1:]:
             assert scope.around is not None
@@ -127,8 +106,10 @@ def _tuple(fields: list[Any]) -> Any:
     return relax.BlockBuilder().normalize(relax.Tuple(fields))
 
 
-def _returning(mod: tvm.IRModule, name: str, scope: Scope, choice: Any) -> tvm.IRModule | None:
-    """With that result, without what only the old one needed; earlier effects may stay."""
+def _returning(
+    mod: tvm.IRModule, name: str, scope: BindingScope, choice: Any
+) -> tvm.IRModule | None:
+    """Set this result, and drop everything that only the old one needed; effects may stay."""
     roots = used_vars([choice])
     last = max((site.index for site in scope.sites if site.key in roots), default=-1)
     used = used_vars([scope.seq.body]).union(

@@ -1,4 +1,4 @@
-"""The job of the minimizer: the search, with its oracle asked in process."""
+"""The job of the minimizer: the search, with its oracle in the same process."""
 
 from __future__ import annotations
 
@@ -10,73 +10,66 @@ from ...compat.serialization import load_json
 from ...generators.stages import Stage
 from ...oracles.identify import identity_of
 from ...oracles.identity import Identity, is_alike
-from ...oracles.violation import Mark, Violation, mark_of
-from ..process.jobs import Check, Context, violations_of
-from ..process.process_state import Watch
+from ..jobs.jobs import Check, violations_of
+from ..process.context import Context
+from ..process.process_state import StateWatch
 from ..process.protocol import Death, Job
 from .reduction import FIRST, EditId
+from .reductions import REDACTIONS, REDUCTIONS
 from .search import Candidate, Search, search
 
 MAKING = "edit"
-"""The step in which a candidate is made: a death there is not the fault of a pass."""
+"""The step in which a candidate is made; a death there is not the fault of a pass."""
 
 HEARTBEAT_SECONDS = 0.1
-"""Between two reports of the number of candidates."""
+"""Seconds between two reports of the number of candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """A smaller module shows the violation; the search goes on from it."""
+    """A smaller module shows the violation; the search continues from it."""
 
     module: str
-    """TVM JSON."""
+    """The module, as TVM JSON."""
     edit_id: EditId
     tried: int
-    """Candidates since the job began."""
+    """Number of candidates since the job began."""
 
 
 @dataclass(frozen=True, slots=True)
-class OtherViolation:
-    """A candidate shows another violation, which this job has not reported before."""
-
-    violation: Violation
-    module: str
-    """TVM JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
+class SearchProgress:
     """The number of candidates since the job began."""
 
     tried: int
     exhausted: bool = False
-    """No edit of a whole cycle leads to a smaller module: the end of the job."""
+    """No edit of a whole cycle leads to a smaller module; this ends the job."""
 
 
-ReduceResult: TypeAlias = Shrunk | OtherViolation | Tried
+ReduceResult: TypeAlias = Shrunk | SearchProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reduce(Job[ReduceResult]):
     """Search for ever smaller modules that show a violation; see `search`.
 
-    Its positions are edits: the index is the reduction's, the ordinal the edit's number.
+    Its positions are edits: the index is that of the reduction, the ordinal the number of the edit.
     """
 
     check: Check
-    """Of the module to begin with."""
+    """The check of the first module."""
     wanted: Identity
     """Failure, blamed and site of the violation."""
     anchor: EditId = FIRST
     after: EditId | None = None
     share: int = 0
     shares: int = 1
+    redacts: bool = False
+    """Search among `REDACTIONS`."""
 
 
 def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
     """Report each smaller module at once, until there are none."""
     journal, calls = context.journal, job.check.calls
-    reported: set[Mark] = set()
     tried = 0
     heartbeat = time.monotonic()
 
@@ -91,20 +84,14 @@ def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
         tried += 1
         if time.monotonic() - heartbeat > HEARTBEAT_SECONDS:
             heartbeat = time.monotonic()
-            context.report(Tried(tried))
-        watch = Watch(calls if job.wanted.how == Death.CHANGED else ())
+            context.report(SearchProgress(tried))
+        watch = StateWatch(calls if job.wanted.how == Death.CHANGED else ())
         found = violations_of(job.check, candidate.mod, journal)
         watch.end(journal)
-        interesting = False
-        for violation in found:
-            if is_alike(identity_of(violation, calls), job.wanted):
-                interesting = True
-            elif mark_of(violation) not in reported:
-                reported.add(mark_of(violation))
-                context.report(OtherViolation(violation, candidate.module))
-        return interesting
+        return any(is_alike(identity_of(each, calls), job.wanted) for each in found)
 
     where = Search(
+        reductions=REDACTIONS if job.redacts else REDUCTIONS,
         anchor=job.anchor,
         after=job.after,
         share=job.share,
@@ -114,4 +101,4 @@ def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
     )
     for smaller in search(load_json(job.check.module), is_interesting, where):
         context.report(Shrunk(smaller.module, smaller.edit_id, tried))
-    context.report(Tried(tried, exhausted=True))
+    context.report(SearchProgress(tried, exhausted=True))

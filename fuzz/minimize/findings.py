@@ -1,4 +1,4 @@
-"""A finding with the fewest passes and the smallest module that still show it."""
+"""Reduce a finding to the fewest passes and the smallest module that still show it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ...oracles.passcall import PassCall
-from ...oracles.pipelines import steps
+from ...oracles.pipelines import is_own, steps
 from ..findings.confirm import again
 from ..findings.finding import Finding
+from ..jobs.jobs import Reach
 from ..process.executor import Executor, ask
-from ..process.jobs import Reach
 from ..process.protocol import Death, Died
 from ..reproducer import source_of
-from .parallel import State, shrink
+from .parallel import SearchState, shrink
 from .reduction import FIRST
 
-NOT_REDUCED = (Death.KILLED, Death.PARENT)
-"""Each candidate would cost two zygotes, or all that runs beside it."""
+NOT_REDUCED = (Death.KILLED, Death.PARENT, Death.PROCESSES)
+"""Deaths that are not reduced: each candidate would cost two zygotes, all jobs beside it, or
+hundreds of processes."""
 
 ASKED = 2
-"""A result is asked for so often; what does not come out each time is flaky."""
+"""Runs of a result; a violation that does not occur in each of them is flaky."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,46 +32,55 @@ class Minimized:
     """A minimized finding, and how the search ended."""
 
     finding: Finding
-    """With the smallest module that was seen to show it."""
-    state: State
-    """Where the search stands."""
+    """The finding with the smallest module that was seen to show it."""
+    state: SearchState
+    """State of the search."""
     flaky: bool
-    """The violation does not come out of every run."""
-    others: tuple[Finding, ...]
-    """Other violations that candidates showed; none is confirmed."""
+    """The violation does not occur in every run."""
     faults: tuple[str, ...]
-    """What the harness itself did wrong."""
+    """Faults of the harness itself."""
+    lacking: tuple[str, ...] = ()
+    """Features that the installed TVM lacks, so that edits were not made."""
 
 
 def minimized(
     executor: Executor,
     finding: Finding,
-    state: State | None = None,
+    state: SearchState | None = None,
     *,
     workers: int = 1,
+    redacts: bool = False,
     over: Callable[[], bool],
-    progress: Callable[[State], None] = lambda state: None,
+    progress: Callable[[SearchState], None] = lambda state: None,
 ) -> Minimized:
-    """Make the module of a finding smaller, and see that the result still shows it.
+    """Make the module of a finding smaller, and confirm that the result still shows it.
 
     Args:
-        state: where to go on; None: from the beginning.
-        workers, over, progress: see `shrink`.
+        state: the state to continue from; None: start from the beginning.
+        workers, redacts, over, progress: see `shrink`.
 
     Raises:
         ExecutorError: the harness failed.
     """
     if finding.oracle in NOT_REDUCED:
-        state = State(module=finding.module, ended=True)
+        state = SearchState(module=finding.module, ended=True)
         reduced = dataclasses.replace(finding, reduced=True)
-        return Minimized(finding=reduced, state=state, flaky=False, others=(), faults=())
-    begin = State(module=finding.module) if state is None else state
-    outcome = shrink(executor, finding, begin, workers=workers, over=over, progress=progress)
+        return Minimized(finding=reduced, state=state, flaky=False, faults=())
+    begin = SearchState(module=finding.module) if state is None else state
+    outcome = shrink(
+        executor,
+        finding,
+        begin,
+        workers=workers,
+        redacts=redacts,
+        over=over,
+        progress=progress,
+    )
     flaky = False
     smallest = finding
     if outcome.state.module != finding.module:
         for module in backwards([finding.module, *outcome.trail]):
-            # A hang takes its time, and does not come out of some runs only for being in a hurry.
+            # A hang takes long, and only haste would keep it from occurring in some runs.
             times = 1 if finding.oracle == Death.HANG else ASKED
             seen = [again(executor, finding, module) for _ in range(times)]
             shown = next((violation for violation in seen if violation is not None), None)
@@ -91,13 +101,13 @@ def minimized(
         finding=dataclasses.replace(smallest, reduced=reached.ended and not flaky),
         state=reached,
         flaky=flaky,
-        others=tuple(outcome.others),
         faults=tuple(outcome.faults),
+        lacking=tuple(outcome.lacking),
     )
 
 
 def backwards(trail: list[str]) -> Iterator[str]:
-    """The last module, and ever earlier ones: 1, 2, 4, ... from the end, without the first."""
+    """Modules of the trail, the last one first, in steps that double; the first is left out."""
     step = 1
     while step < len(trail):
         yield trail[-step]
@@ -108,10 +118,11 @@ T = TypeVar("T")
 
 
 def ddmin(items: tuple[T, ...], holds: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """A part of the items for which it holds, and for none of its parts with one item less.
+    """A part of the items that satisfies `holds`, while none of its parts with one item less does.
 
     The algorithm is that of Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing
-    Input" (2002): ever smaller chunks, each alone or left out. For `items` it is taken to hold.
+    Input" (2002): ever smaller chunks, each alone or left out. `items` itself is assumed to satisfy
+    it.
     """
     chunks = 2
     while len(items) > 1:
@@ -135,11 +146,11 @@ def fewer_passes(
     finding: Finding,
     progress: Callable[[Finding], None] = lambda finding: None,
 ) -> Finding:
-    """The finding with as few passes as still show it, on the module that they are given.
+    """Reduce the finding to as few passes as still show it, on their input module.
 
-    First options of the PassContext and passes that it does not need are dropped. Then the passes
-    at the beginning are replaced by the module that they make: one pass that shows the finding by
-    itself is blamed with what it was given, else the shortest end of the list that shows it.
+    First, options of the PassContext and passes that it does not need are dropped. Then the passes
+    at the beginning are replaced by their output. If one pass shows the finding by itself, it is
+    blamed with its input; otherwise the shortest end of the list that shows it is kept.
 
     Args:
         progress: called with each shorter list.
@@ -164,7 +175,7 @@ def fewer_passes(
         bare = tuple(dataclasses.replace(call, config={}) for call in finding.calls)
         plain = dataclasses.replace(finding, calls=bare)
         finding = plain if shown(plain) else finding
-    if finding.pipeline is not None:
+    if finding.pipeline is not None and not is_own(finding.pipeline):
         listed = dataclasses.replace(finding, calls=steps(finding.pipeline), pipeline=None)
         finding = listed if shown(listed) else finding
     if len(finding.calls) > 1:
@@ -174,12 +185,14 @@ def fewer_passes(
 
 
 def _later(executor: Executor, finding: Finding) -> Iterator[Finding]:
-    """The same of one pass, then of ever longer ends of the list, on what they are given."""
-    calls = finding.calls if finding.pipeline is None else steps(finding.pipeline)
+    """The finding with one pass, then with ever longer ends of the list, on their input modules."""
+    calls = finding.calls
+    if finding.pipeline is not None and not is_own(finding.pipeline):
+        calls = steps(finding.pipeline)
     if len(calls) < 2:
         return
     reached = ask(executor, Reach(finding.module, calls))
-    if isinstance(reached, Died):  # of something else than the violation
+    if isinstance(reached, Died):  # for a reason other than the violation
         return
     end = len(calls)
     parts = [(n, n + 1) for n in reversed(range(end)) if calls[n].name == finding.pass_name]

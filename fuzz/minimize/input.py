@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..findings.finding import Finding
-from ..findings.replay import items, module_of, unknown
-from ..findings.store import DATABASE
-from ..user_input.errors import UserError
-from ..user_input.read_module import BadModule, load
+from ..findings.listed import DATABASE
+from ..loading.read_module import BadModule, load
+from ..reproducer.replay import items, module_of, unknown
+from ..system.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A module and where it comes from."""
+    """A module and its origin."""
 
     path: Path
     module: str
-    """TVM JSON."""
-    identity: str
-    """Equal for the same file, or the same finding."""
+    """The module, as TVM JSON."""
     finding: Finding | None = None
     store: Path | None = None
-    """The folder of the finding."""
+    """The folder that holds the finding."""
 
     @property
     def stem(self) -> str:
@@ -36,25 +33,24 @@ class Input:
 
 
 def read_input(path: Path, *, well_formed: bool = True) -> Input:
-    """A module file, a finding (`DIR/ID`), or its reproducer in its folder.
+    """Read a module file, a finding (`DIR/ID`), or the reproducer of a finding in its folder.
 
     Args:
-        well_formed: refuse a module that is not.
+        well_formed: refuse an ill-formed module.
 
     Raises:
-        UserError: there is no module, or none that this TVM can load.
+        UserError: there is no module, or this TVM cannot load it.
     """
     folder = path.parent
     if (path / DATABASE).is_file():
         raise UserError(f"'{path}' is a folder of findings; name one of them: '{path}/ID'")
     if path.is_file() and (folder.parent / DATABASE).is_file():
-        # A reproducer or a module in a folder of findings bears the id of its finding.
+        # A reproducer or a module in a folder of findings has the id of its finding in its name.
         place = folder.parent / path.name.split(".")[0].rpartition("-")[2]
         return _finding(path, place, well_formed)
     if (folder / DATABASE).is_file() and not path.is_file():
         return _finding(path, path, well_formed)
-    module = load(path, well_formed=well_formed)
-    return Input(path, module, hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+    return Input(path, load(path, well_formed=well_formed))
 
 
 def _finding(path: Path, place: Path, well_formed: bool) -> Input:
@@ -66,4 +62,4 @@ def _finding(path: Path, place: Path, well_formed: bool) -> Input:
         module = module_of(item.finding, None, well_formed=well_formed)
     except BadModule as error:
         raise UserError(f"the module of '{path}' does not load: {error}") from None
-    return Input(path, module, item.finding.id, item.finding, item.path)
+    return Input(path, module, item.finding, item.path)

@@ -1,4 +1,4 @@
-"""The PrimFuncs of a module, and the module with others in their place."""
+"""The PrimFuncs of a module, and the replacement of some of them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ...compat.structural import structural_map
 from ...generators.rewrite.nodes import rebuilt, references, with_functions
 from ...oracles.inspect import nodes, prim_funcs
 from . import kernels_tree as tree
-from .kernels_tree import Change, Place
+from .kernels_tree import BodyNode, Change
 from .reduction import Edit, runs
 
 HAS_BLOCKS = "s_tir"
-"""The attribute of PrimFuncs in which blocks are allowed: without it, TVM refuses their script."""
+"""The attribute of PrimFuncs that may have blocks; without it, TVM refuses their script."""
 
-Places = list[tuple[str, Place]]
-"""Nodes, each with the name of the PrimFunc that it is in."""
+Places = list[tuple[str, BodyNode]]
+"""Nodes, each with the name of its PrimFunc."""
 
 
 def kernels(mod: tvm.IRModule) -> dict[str, tirx.PrimFunc]:
-    """The PrimFuncs by name."""
+    """The PrimFuncs of a module, by name."""
     return {str(gvar.name_hint): func for gvar, func in prim_funcs(mod)}
 
 
 def buffer_types(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
-    """The types of the buffers that PrimFuncs are given."""
+    """The types of the buffers among the parameters of PrimFuncs."""
     for func in kernels(mod).values():
         yield from nodes(func.ty, relax.TensorType)
 
@@ -43,7 +43,7 @@ def places(mod: tvm.IRModule) -> Places:
 
 
 def with_changes(mod: tvm.IRModule, changes: Sequence[tuple[str, int, Change]]) -> tvm.IRModule:
-    """The module with changes at these nodes, each the number of one in that PrimFunc's body."""
+    """Change nodes, each given by its PrimFunc and its number in the body."""
     by_name: dict[str, dict[int, Change]] = {}
     for name, number, change in changes:
         by_name.setdefault(name, {})[number] = change
@@ -58,13 +58,13 @@ def with_changes(mod: tvm.IRModule, changes: Sequence[tuple[str, int, Change]]) 
 
 
 def changed_in_runs(mod: tvm.IRModule, found: Places, change: Change) -> Iterator[Edit]:
-    """The change at all of these nodes, then at ever shorter runs of them."""
+    """Make the change at all of these nodes, then at ever shorter runs of them."""
     for run in runs(found):
         yield partial(with_changes, mod, [(name, place.number, change) for name, place in run])
 
 
 def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRModule:
-    """The module with these PrimFuncs; who refers to one whose type is another follows."""
+    """Replace these PrimFuncs; references to those whose types differ are updated."""
     functions: dict[Any, Any] = {}
     moved: dict[str, Any] = {}
     for gvar, func in mod.functions_items():
@@ -81,7 +81,7 @@ def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRM
 
 
 def referring(func: Any, gvars: Mapping[str, Any]) -> Any:
-    """The function with other GlobalVars for those of these names."""
+    """Replace the GlobalVars with these names in the function."""
     if not references(func) & gvars.keys():
         return func
     return structural_map(func, [(tvm.ir.GlobalVar, lambda gvar: gvars.get(gvar.name_hint, gvar))])

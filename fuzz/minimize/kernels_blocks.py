@@ -1,4 +1,4 @@
-"""Reductions over loops and blocks of PrimFuncs, and the variables of blocks."""
+"""Reductions over loops and blocks of PrimFuncs, and over the variables of blocks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from .reduction import Edit, grouped, runs
 
 
 def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without annotations, predicates, initial values, reductions, and regions of what blocks do
-    not access.
-    """
+    """Drop annotations, predicates, initial values, reductions, and regions without an access."""
     found = places(mod)
     for kind, peculiar, change in _PLAINER:
         inside = [(n, p) for n, p in found if isinstance(p.node, kind) and peculiar(p.node)]
@@ -26,7 +24,7 @@ def plain_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def shrink_extents(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Loops that run once or twice, with the domains of the blocks inside."""
+    """Make loops run once or twice, and shrink the domains of the blocks inside."""
     loops = [(name, place) for name, place in places(mod) if isinstance(place.node, ir.For)]
     for extent in (1, 2):
         longer = [(name, p) for name, p in loops if _length(p.node) > extent]
@@ -38,7 +36,7 @@ def _length(loop: Any) -> float:
 
 
 def _running(loop: Any, extent: int) -> Any:
-    """The loop with that extent; a block variable that stands for its counter follows."""
+    """Set the extent of the loop, and of block variables that stand for its counter."""
     new = tirx.const(extent, tree.dtype(loop.extent) or "int32")
     changes = {
         place.number: partial(_bounded, counter=loop.loop_var, extent=new)
@@ -104,7 +102,7 @@ def _spatial(realize: Any) -> Any:
 
 
 def _without_field(name: str, empty: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Whether a block has anything in this field, and the block without it."""
+    """A test for a non-empty field of a block, and a function that empties the field."""
 
     def present(realize: Any) -> bool:
         value = getattr(realize.block, name)
@@ -114,9 +112,9 @@ def _without_field(name: str, empty: Any) -> tuple[Callable[[Any], Any], Callabl
 
 
 def _without_regions(name: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Whether a block says in this field that it accesses what it does not, and the truth.
+    """A test for regions in a field that the block does not access, and a function that drops them.
 
-    What it does access it has to say: passes rely on it.
+    Regions that it accesses must stay: passes rely on them.
     """
 
     def accessed(realize: Any) -> list[Any]:
@@ -140,7 +138,7 @@ _PLAINER: list[tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = [
     (ir.SBlockRealize, *_without_regions("reads")),
     (ir.SBlockRealize, *_without_regions("writes")),
 ]
-"""What is peculiar of which kind of node, and the node without."""
+"""For each kind of node, tests for a peculiarity, and functions that remove it."""
 
 
 Axes = Sequence[tuple[str, int, int]]
@@ -148,9 +146,9 @@ Axes = Sequence[tuple[str, int, int]]
 
 
 def drop_axes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without variables of blocks that are unused, or numbers; then with plain domains.
+    """Drop variables of blocks that are unused, or numbers; then make domains plain.
 
-    A loop's variable cannot be used inside of a block: these stay.
+    Loop variables cannot be used inside of a block, so block variables that stand for them stay.
     """
     blocks = [(name, p) for name, p in places(mod) if isinstance(p.node, ir.SBlockRealize)]
     free = [

@@ -8,11 +8,10 @@ from operator import attrgetter
 from typing import Any
 
 import tvm
-import tvm_ffi
 from tvm import tirx
 
 from ...compat import ir
-from ...generators.rewrite.nodes import rebuilt, with_functions
+from ...generators.rewrite.nodes import rebuilt
 from . import kernels_tree as tree
 from .kernels import (
     HAS_BLOCKS,
@@ -20,18 +19,17 @@ from .kernels import (
     changed_in_runs,
     kernels,
     places,
-    referring,
     with_changes,
     with_kernels,
 )
 from .reduction import Edit, long_runs, runs
 
 PARTS = 4
-"""Of the PrimFuncs; each is tried early. Smaller ones wait until other things are gone."""
+"""Parts of the PrimFuncs that are tried early; smaller parts wait until other things are gone."""
 
 
 def most_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
-    """All bodies do nothing, do it in a block, or write zeros; or a part of them does nothing."""
+    """Make all bodies do nothing, do it in a block, or write zeros; or a part do nothing."""
     ranks = {name: _rank(func) for name, func in kernels(mod).items()}
     yield from _trivial(mod, list(ranks), ranks)
     large = [name for name, rank in ranks.items() if rank]
@@ -40,15 +38,8 @@ def most_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
             yield partial(_with_bodies, mod, run, _nothing)
 
 
-def trivial_bodies(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Fewer and fewer bodies do nothing, do it in a block, or only write zeros."""
-    ranks = {name: _rank(func) for name, func in kernels(mod).items()}
-    for run in runs([name for name, rank in ranks.items() if rank]):
-        yield from _trivial(mod, run, ranks)
-
-
 def _trivial(mod: tvm.IRModule, names: Sequence[str], ranks: Mapping[str, int]) -> Iterator[Edit]:
-    """Each of the bodies that exist is larger than those before: only larger ones are replaced."""
+    """Replace bodies by trivial ones. These are sorted by size, and replace only larger bodies."""
     old = kernels(mod)
     for rank, body in enumerate(_BODIES):
         larger = [
@@ -109,7 +100,7 @@ def _filled(buffer: Any) -> Any:
 
 
 def outputs(func: tirx.PrimFunc) -> list[Any]:
-    """The parameters that it writes to; the last buffer where no statement stores."""
+    """The parameters to which it writes; the last buffer if no statement stores."""
     stored = {
         hash(place.node.buffer)
         for place in tree.places(func.body)
@@ -136,49 +127,8 @@ def _rank(func: tirx.PrimFunc) -> int:
     return 2 if plain and zeros and len(blocks) <= len(writes) + 1 <= len(func.params) + 1 else 3
 
 
-def merge_all_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """One PrimFunc in place of all of the same type, or of all equal ones."""
-    for whole in (False, True):
-        if groups := _groups(mod, whole=whole):
-            yield partial(_merged, mod, groups)
-
-
-def merge_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """One PrimFunc in place of equal ones, then of those of the same type, in runs.
-
-    A PrimFunc goes each time.
-    """
-    for whole in (True, False):
-        for first, *others in _groups(mod, whole=whole):
-            for run in runs(others):
-                yield partial(_merged, mod, [[first, *run]])
-
-
-def _groups(mod: tvm.IRModule, *, whole: bool) -> list[list[str]]:
-    """The names of PrimFuncs that are equal, or at least called in the same way."""
-    found: dict[int, list[str]] = {}
-    for name, func in kernels(mod).items():
-        compared = func.without_attr("global_symbol") if whole else func.ty
-        key = int(tvm_ffi.structural_hash(compared, map_free_vars=True))
-        found.setdefault(key, []).append(name)
-    return [group for group in found.values() if len(group) > 1]
-
-
-def _merged(mod: tvm.IRModule, groups: Sequence[Sequence[str]]) -> tvm.IRModule:
-    gvars = {str(gvar.name_hint): gvar for gvar in mod.get_global_vars()}
-    stands = {name: gvars[first] for first, *others in groups for name in others}
-    return with_functions(
-        mod,
-        {
-            gvar: referring(func, stands)
-            for gvar, func in mod.functions_items()
-            if gvar.name_hint not in stands
-        },
-    )
-
-
 def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without stores, assertions and calls: long runs first. What then holds nothing goes too."""
+    """Drop stores, assertions and calls: long runs first. Emptied statements go as well."""
     found = [
         (name, place)
         for name, place in places(mod)
@@ -189,7 +139,7 @@ def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without variables: their values, or zeros, stand in their places."""
+    """Drop variables; their values, or zeros, take their places."""
     for name, func in kernels(mod).items():
         for run in runs([p for p in tree.places(func.body) if isinstance(p.node, ir.Bind)]):
             for value in (_zero_of, attrgetter("value")):
@@ -197,7 +147,7 @@ def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def unwrap(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Bodies in place of loops, branches, attributes and blocks, or conditions: long runs first."""
+    """Replace loops, branches, attributes and blocks by their bodies or conditions, in runs."""
     found = places(mod)
     for kinds, change in _UNWRAPPED:
         inside = [
@@ -209,7 +159,7 @@ def unwrap(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _alone(parent: Any) -> bool:
-    """A statement there has nothing before or after it."""
+    """Return whether a statement there has nothing before or after it."""
     return parent is None or isinstance(parent, ir.SBlock)
 
 
@@ -218,7 +168,7 @@ def _loop(node: Any) -> Any:
 
 
 def _block(node: Any) -> Any:
-    """What a block does, at the values of its variables; what it allocates is allocated there."""
+    """The body of a block, at the values of its variables; its buffers are allocated there."""
     block = node.block
     values = dict(zip((hash(i.var) for i in block.iter_vars), node.iter_values, strict=True))
     allocations = [ir.AllocBuffer(buffer) for buffer in block.alloc_buffers]
@@ -227,12 +177,12 @@ def _block(node: Any) -> Any:
 
 
 def _condition(node: Any) -> Any:
-    """What is asked, for nothing: the bug may be in what is made of the question."""
+    """Evaluate the condition only: the bug may be in the code that handles it."""
     return ir.Evaluate(node.condition)
 
 
 def _fixed(node: Any) -> bool:
-    """A block whose views of buffers are declared nowhere else."""
+    """Return whether it is a block whose views of buffers are declared nowhere else."""
     return isinstance(node, ir.SBlockRealize) and bool(len(node.block.match_buffers))
 
 
@@ -247,18 +197,18 @@ _UNWRAPPED: Sequence[tuple[Any, Callable[[Any], Any]]] = (
 
 
 def _zero_of(bind: Any) -> Any:
-    return None if tree.dtype(bind.value) is None else _zero(bind.value)
+    return None if tree.dtype(bind.value) is None else tree.zero(bind.value)
 
 
 def _without_definitions(
     mod: tvm.IRModule,
     name: str,
     func: tirx.PrimFunc,
-    run: Sequence[tree.Place],
+    run: Sequence[tree.BodyNode],
     value: Callable[[Any], Any],
 ) -> tvm.IRModule | None:
     body = tree.changed(func.body, {place.number: lambda node: None for place in run})
-    # A later value may be made of an earlier variable.
+    # A later value may use an earlier variable.
     for place in reversed(run):
         stands = value(place.node)
         if stands is None:
@@ -271,7 +221,7 @@ LITERALS = (tirx.IntImm, tirx.FloatImm, ir.StringImm)
 
 
 def zero_values(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Zeros for stored values, then for indices: long runs first."""
+    """Replace stored values by zeros, then indices: long runs first."""
     stores = [(name, p) for name, p in places(mod) if isinstance(p.parent, ir.BufferStore)]
     values = [(name, p) for name, p in stores if p.node.same_as(p.parent.value)]
     yield from _with_zeros(mod, values)
@@ -279,7 +229,7 @@ def zero_values(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def simplify_expressions(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Literals or operands for expressions, from outside to inside."""
+    """Replace expressions by literals or operands, from outside to inside."""
     found = [
         (name, place)
         for name, place in places(mod)
@@ -303,15 +253,11 @@ def _with_zeros(mod: tvm.IRModule, found: Places) -> Iterator[Edit]:
         for name, p in found
         if not isinstance(p.node, LITERALS) and tree.dtype(p.node) is not None
     ]
-    yield from changed_in_runs(mod, wanted, _zero)
-
-
-def _zero(expr: Any) -> Any:
-    return tirx.const(0, tree.dtype(expr))
+    yield from changed_in_runs(mod, wanted, tree.zero)
 
 
 def _like(expr: Any, dtype: str, depth: int = 5) -> Iterator[Any]:
-    """The nearest expressions inside that can stand for it."""
+    """The nearest inner expressions that can replace it."""
     for operand in tree.operands(expr):
         if tree.dtype(operand) == dtype:
             yield operand
@@ -323,8 +269,8 @@ def _constant(expr: Any) -> tree.Change:
     return lambda node: expr
 
 
-def _bounds(place: tree.Place) -> bool:
-    """It is a bound of a loop or the value of a block's variable: how often, not what."""
+def _bounds(place: tree.BodyNode) -> bool:
+    """Return whether it is a bound of a loop or the value of a block's variable."""
     return isinstance(place.parent, ir.For | ir.SBlockRealize) and not (
         isinstance(place.parent, ir.SBlockRealize) and place.node.same_as(place.parent.predicate)
     )

@@ -1,4 +1,4 @@
-"""Reductions over the buffers and parameters of PrimFuncs, call sites included."""
+"""Reductions over the buffers and parameters of PrimFuncs, and over their call sites."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .reduction import Edit, grouped, runs
 
 
 def drop_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without buffers of its own that a PrimFunc works with, and what it does to them."""
+    """Drop buffers that a PrimFunc allocates, and all accesses to them."""
     own = [(name, buffer) for name, func in kernels(mod).items() for buffer in allocated(func)]
     for run in runs(own):
         yield partial(_without_buffers, mod, run)
 
 
 def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Buffers without strides, offsets and alignments, and then in global memory."""
+    """Drop strides, offsets and alignments of buffers, and then put them in global memory."""
     buffers = [(name, buffer) for name, func in kernels(mod).items() for buffer in _buffers(func)]
     for scope in (None, "global"):
         peculiar = [
@@ -41,7 +41,7 @@ def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def shrink_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Buffers of one element where nobody outside knows of them."""
+    """Shrink buffers to one element if no caller knows them."""
     called = set[str]().union(*(references(func) for _, func in mod.functions_items()))
     inner = [
         (name, buffer)
@@ -66,7 +66,7 @@ def allocated(func: tirx.PrimFunc) -> list[Any]:
 
 
 def without_buffers(func: tirx.PrimFunc, gone: set[int]) -> Any:
-    """The body without what is done to these buffers, by hash; zeros where they are read."""
+    """The body without accesses to these buffers, given by hash; zeros replace their loads."""
     changes: dict[int, tree.Change] = {}
     for place in tree.places(func.body):
         node = place.node
@@ -74,7 +74,7 @@ def without_buffers(func: tirx.PrimFunc, gone: set[int]) -> Any:
             if hash(node.buffer) in gone:
                 changes[place.number] = _dropped
         elif isinstance(node, ir.TensorLoad) and hash(ir.tensor_of(node)) in gone:
-            changes[place.number] = _zero
+            changes[place.number] = tree.zero
         elif isinstance(node, ir.SBlock):
             changes[place.number] = partial(_block_without, gone=gone)
         elif isinstance(node, ir.Evaluate) and tree.variables(node.value) & gone:
@@ -84,10 +84,6 @@ def without_buffers(func: tirx.PrimFunc, gone: set[int]) -> Any:
 
 def _dropped(node: Any) -> None:
     return None
-
-
-def _zero(load: Any) -> Any:
-    return tirx.const(0, tree.dtype(load))
 
 
 def _block_without(block: Any, gone: set[int]) -> Any:
@@ -122,7 +118,7 @@ def _buffers(func: tirx.PrimFunc) -> list[Any]:
 
 
 def _plain(buffer: Any, scope: str | None, shape: Sequence[Any] | None = None) -> Any:
-    """A buffer of that name in the default layout."""
+    """A buffer of the same name in the default layout."""
     ty = buffer.ty
     return tirx.decl_buffer(
         list(ty.shape) if shape is None else list(shape),
@@ -147,15 +143,15 @@ def _with_buffers(
 
 
 def _with_variables(mod: tvm.IRModule, new: Mapping[str, dict[int, Any]]) -> tvm.IRModule:
-    """Other variables or values for the variables of PrimFuncs, by hash."""
+    """Replace variables of PrimFuncs, given by hash, with other variables or values."""
     old = kernels(mod)
     mapped = {name: tree.substituted(old[name], mapping) for name, mapping in new.items()}
-    # Built by their constructor, which derives their types.
+    # Built by the constructor, which derives the type.
     return with_kernels(mod, {name: rebuilt(func) for name, func in mapped.items()})
 
 
 def drop_kernel_params(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without parameters that a PrimFunc does not write to; zeros stand where it reads them."""
+    """Drop parameters to which a PrimFunc does not write; zeros replace their loads."""
     calls = _calls(mod)
     found = [
         (name, at)
@@ -168,7 +164,7 @@ def drop_kernel_params(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def static_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Numbers for the symbolic dimensions of PrimFuncs whose callers know them."""
+    """Replace symbolic dimensions of PrimFuncs by numbers, if their callers know them."""
     calls = _calls(mod)
     known = {
         name: sizes
@@ -179,7 +175,7 @@ def static_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
         yield partial(_with_variables, mod, {name: known[name] for name in names})
 
 
-# Where PrimFuncs are called
+# Calls of PrimFuncs
 
 
 def _is_call_tir(call: Any) -> bool:
@@ -187,7 +183,7 @@ def _is_call_tir(call: Any) -> bool:
 
 
 def _calls(mod: tvm.IRModule) -> dict[str, list[Any]]:
-    """All calls of each PrimFunc; without those that are referred to in other ways."""
+    """All calls of each PrimFunc, except those with other references to them."""
     calls: dict[str, list[Any]] = {name: [] for name in kernels(mod)}
     uses: Counter[str] = Counter()
 
@@ -225,7 +221,7 @@ def _inputs(func: tirx.PrimFunc, calls: Sequence[Any]) -> list[int]:
 
 
 def _replaceable(param: Any, func: tirx.PrimFunc) -> bool:
-    """Something can stand for it: handles have no zero."""
+    """Return whether a value can replace the parameter: handles have no zero."""
     return (
         isinstance(param.ty, tirx.BufferType)
         or tree.dtype(param) is not None
@@ -277,9 +273,9 @@ def _without(func: tirx.PrimFunc, numbers: set[int]) -> tirx.PrimFunc:
 
 
 def _known(func: tirx.PrimFunc, calls: Sequence[Any]) -> dict[int, Any]:
-    """Numbers for its symbolic dimensions, by hash: what all calls pass; 2 without a call.
+    """Numbers for its symbolic dimensions, by hash: those that all calls pass; 2 without a call.
 
-    Not for those that are parameters by themselves: a parameter is a variable.
+    Dimensions that are parameters by themselves are left out: a parameter is a variable.
     """
     known: dict[int, set[int | None]] = {}
     params = set(map(hash, func.params))
@@ -296,7 +292,7 @@ def _known(func: tirx.PrimFunc, calls: Sequence[Any]) -> dict[int, Any]:
 
 
 def _size(call: Any, at: int, axis: int) -> int | None:
-    """A dimension of an argument, or of what call_tir makes of the PrimFunc."""
+    """A dimension of an argument, or of a result that call_tir passes to the PrimFunc."""
     given = [arg.ty for arg in _arguments(call)]
     if _is_call_tir(call):
         ty = call.ty_args[0]

@@ -14,27 +14,27 @@ from ...compat import ir
 from ...compat.structural import structural_map
 
 DEEPEST = 100
-"""How deep nodes are looked at; what lies deeper belongs to its node. Python's stack has an end."""
+"""Depth to which nodes are visited, as Python's stack is limited; deeper parts belong to a node."""
 
 Change: TypeAlias = Callable[[Any], Any | None]
-"""What stands for a node whose parts have been changed already; None takes a statement away."""
+"""Function that replaces a node whose parts are already changed; None drops a statement."""
 
 
-class Place(NamedTuple):
+class BodyNode(NamedTuple):
     """A node of a body."""
 
     number: int
-    """Nodes are numbered from outside to inside, in the order of the text."""
+    """Number of the node; nodes are numbered from outside to inside, in the order of the text."""
     node: Any
     parent: Any
 
 
-def places(root: Any) -> list[Place]:
-    """All statements and expressions; not what is in types, regions and variables."""
-    found: list[Place] = []
+def places(root: Any) -> list[BodyNode]:
+    """All statements and expressions, except those in types, regions and variables."""
+    found: list[BodyNode] = []
 
     def visit(node: Any, parent: Any, depth: int) -> None:
-        found.append(Place(len(found), node, parent))
+        found.append(BodyNode(len(found), node, parent))
         for part in _parts(node) if depth < DEEPEST else ():
             if part is not None:
                 visit(part, node, depth + 1)
@@ -44,7 +44,7 @@ def places(root: Any) -> list[Place]:
 
 
 def changed(root: Any, changes: Mapping[int, Change]) -> Any:
-    """The body with changes at these numbers; a statement that contains none any more goes too."""
+    """Change the body at these numbers; statements that become empty go as well."""
     numbers = itertools.count()
 
     def visit(node: Any, depth: int) -> Any:
@@ -61,17 +61,17 @@ def changed(root: Any, changes: Mapping[int, Change]) -> Any:
 
 
 def nothing() -> Any:
-    """A statement that does nothing."""
+    """A statement without effect."""
     return ir.Evaluate(tirx.IntImm("int32", 0))
 
 
 def is_nothing(stmt: Any) -> bool:
-    """It does nothing."""
+    """Return whether the statement has no effect."""
     return isinstance(stmt, ir.Evaluate) and isinstance(stmt.value, tirx.IntImm)
 
 
 def sequence(stmts: list[Any]) -> Any:
-    """The statements one after the other; None where there is none."""
+    """The statements one after the other; None if there are none."""
     flat: list[Any] = []
     for stmt in stmts:
         if isinstance(stmt, ir.SeqStmt):
@@ -82,30 +82,35 @@ def sequence(stmts: list[Any]) -> Any:
 
 
 def substituted(root: Any, mapping: Mapping[int, Any]) -> Any:
-    """With other expressions for variables, by hash; also where they are declared."""
+    """Replace variables, given by hash, by other expressions, including in declarations."""
     return structural_map(root, [(tvm.ir.Var, lambda var: mapping.get(hash(var), var))])
 
 
 def variables(root: Any) -> set[int]:
-    """Hashes of the variables that occur, those of types included."""
+    """Hashes of the variables that occur, including those in types."""
     found: set[int] = set()
     tvm_ffi.structural_walk(root, [(tvm.ir.Var, lambda var: found.add(hash(var)))])
     return found
 
 
 def dtype(expr: Any) -> str | None:
-    """The dtype of an expression; None where it is no number, void among them."""
+    """The dtype of an expression; None if it is not a number, or void."""
     ty = getattr(expr, "ty", None)
-    # That of void is empty.
+    # The dtype of void is empty.
     return str(ty.dtype) or None if isinstance(ty, tvm.ir.PrimType) else None
 
 
+def zero(expr: Any) -> Any:
+    """Zero of the dtype of the expression."""
+    return tirx.const(0, dtype(expr))
+
+
 def operands(expr: Any) -> Iterator[Any]:
-    """What an expression is computed from."""
+    """The operands from which an expression is computed."""
     return (part for part in _parts(expr) if part is not None)
 
 
-# Each kind of node: its parts, and the same node with others. Statements that are gone are None.
+# For each kind of node: its parts, and the same node with other parts. Dropped statements are None.
 
 _BINARY = (ir.BinaryOpExpr, ir.CmpExpr, ir.LogicalExpr)
 _UNARY = (ir.Not, ir.BitwiseNot)
@@ -148,8 +153,8 @@ def _block(node: Any, parts: list[Any]) -> Any:
 
 
 def _store(node: Any, parts: list[Any]) -> Any:
-    # By its fields: the constructor refuses a value of another dtype than the buffer's, but passes
-    # of TVM make such stores.
+    # Built from its fields: the constructor refuses a value whose dtype differs from the buffer's,
+    # but passes of TVM make such stores.
     return ir.with_fields(node, value=parts[0], indices=parts[1:])
 
 

@@ -1,4 +1,4 @@
-"""Reductions over names, over nodes that are shared, and to what TVMScript can write."""
+"""Reductions over names, over shared nodes, and to a form that TVMScript can write."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...compat.script import read_script
 from ...compat.serialization import load_json, save_json
 from ...generators.rewrite.dims import symbols
 from ...oracles.execute.fork import in_fork
+from ...oracles.graph import Graph
 from ...oracles.inspect import bindings_of
-from ...oracles.metamorphic.graph import Graph
 from ...oracles.metamorphic.twins import unshared
 from .reduction import Edit, runs
 
@@ -28,17 +28,18 @@ WEIGHTS = ("w",)
 SYMBOLS = ("n", "m", "k")
 
 LONGEST = 10
-"""Letters: PrimFuncs are called after what they do, and long names are what passes made up."""
+"""Letters of the longest name that stays: PrimFuncs are named after their work, and passes make up
+long names."""
 
 Renames = dict[int, str]
-"""Nodes of a graph, and the names they get."""
+"""Nodes of a graph, and their new names."""
 
 
 def plain_names(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Conventional names: everywhere, then in runs of functions.
+    """Use conventional names: everywhere, then in runs of functions.
 
-    `main`, `f` and `g` for functions, `x` and `w` for parameters, `lv` and `gv` for bindings, `n`
-    and `m` for dimensions. Fewer names are others.
+    The names are `main`, `f` and `g` for functions, `x` and `w` for parameters, `lv` and `gv` for
+    bindings, `n` and `m` for dimensions. Fewer names are unconventional.
     """
     for run in runs([part for part, renames in _plan(Graph(mod), mod).items() if renames]):
         yield partial(_renamed, mod, frozenset(run))
@@ -56,7 +57,7 @@ def _renamed(mod: tvm.IRModule, parts: Collection[str]) -> tvm.IRModule | None:
             else:
                 graph.nodes[index]["data"]["name"] = graph.add("ffi.String", name)
     if len({graph.name(gvar) for gvar in functions}) < len(functions):
-        return None  # one gets a name that another has until it is renamed too
+        return None  # a new name is still in use until its owner is renamed
     graph.set_functions(list(functions.items()))
     return graph.load()
 
@@ -73,7 +74,7 @@ def _rename_symbol(graph: Graph, func: int, name: str) -> None:
 
 
 def _plan(graph: Graph, mod: tvm.IRModule) -> dict[str, Renames]:
-    """What to rename, in parts: each function, the variables of each, all dimensions."""
+    """The renames in parts: each function, the variables of each, all dimensions."""
     plan: dict[str, Renames] = {}
     for gvar, name in _functions(graph).items():
         plan[f"function {graph.name(gvar)}"] = _changed(graph, {gvar: name}, "name_hint")
@@ -137,7 +138,7 @@ def _variables(graph: Graph, func: int) -> Renames:
 
     def rename(variables: list[int], fresh: Iterator[str]) -> None:
         for index in variables:
-            if kind(field(index, "ty")) != "ir.PrimType":  # that is a dimension
+            if kind(field(index, "ty")) != "ir.PrimType":  # else it is a dimension
                 names[index] = next(fresh)
 
     def sequence(seq: int) -> None:
@@ -176,7 +177,7 @@ def _endless(names: tuple[str, ...]) -> Iterator[str]:
 
 
 def unshare(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Shapes that are used more than once become as many nodes. Fewer nodes are shared."""
+    """Duplicate shapes that are used more than once. Fewer nodes are shared."""
     graph = Graph(mod)
     uses: Counter[int] = Counter()
 
@@ -190,7 +191,7 @@ def unshare(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def as_scripted(mod: tvm.IRModule) -> Iterator[Edit]:
-    """What TVMScript makes of a module that it cannot write. It can write the result."""
+    """Take what TVMScript makes of a module that it cannot write. It can write the result."""
     yield partial(_scripted, mod)
 
 
@@ -200,7 +201,7 @@ def _scripted(mod: tvm.IRModule) -> tvm.IRModule | None:
         return None
     graph = Graph(load_json(text))
     nowhere = graph.add("None", None)
-    for node in graph.nodes:  # a place in the text is no content
+    for node in graph.nodes:  # a position in the text is not content
         if isinstance(node.get("data"), dict) and "span" in node["data"]:
             node["data"]["span"] = nowhere
     made = graph.load()
@@ -210,8 +211,8 @@ def _scripted(mod: tvm.IRModule) -> tvm.IRModule | None:
 
 
 def _parsed(mod: tvm.IRModule) -> Iterator[str]:
-    """The module that its script form gives. The parser ends the process on some."""
+    """The module that its script form gives, or nothing. The parser may kill the process."""
     with contextlib.suppress(Exception):
-        # Whether it is well-formed, the search finds out.
+        # The search finds out whether it is well-formed.
         made = read_script(mod.script(show_meta=True), check_well_formed=False)
         yield save_json(made)

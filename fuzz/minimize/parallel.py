@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 
 from ...compat.serialization import load_json, save_json
 from ...oracles.structural import crash
-from ...oracles.violation import Mark, Violation, mark_of
 from ..findings.confirm import DEATHS, again, same
 from ..findings.finding import Finding
+from ..jobs.jobs import Check
 from ..process import death
 from ..process.executor import Executor, ExecutorError
-from ..process.jobs import Check
 from ..process.protocol import (
     LIMITS,
     Broken,
@@ -26,74 +25,79 @@ from ..process.protocol import (
     Reply,
     Result,
 )
-from ..user_input.errors import UserError
-from .child import MAKING, OtherViolation, Reduce, Shrunk, Tried
+from ..system.errors import UserError
+from .child import MAKING, Reduce, SearchProgress, Shrunk
 from .reduction import FIRST, EditId
-from .reductions import REDUCTIONS
+from .reductions import REDACTIONS, REDUCTIONS
 from .search import digest, make
 
 TICK = 0.25
 
 HANG_LIMITS = replace(LIMITS, step_seconds=2.0)
-"""For a candidate of a finding that hangs; the end is confirmed with the usual ones."""
+"""Limits for a candidate of a finding that hangs; the end is confirmed with the usual ones."""
 
 MOST_KILLED = 10
-"""Children that something outside may end before the search gives up."""
+"""Deaths of children from outside after which the search gives up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """How far a search has come; enough to go on from it."""
+class SearchState:
+    """The progress of a search; enough to continue it."""
 
     module: str
-    """The smallest one, as TVM JSON."""
+    """The smallest module, as TVM JSON."""
     edit_id: EditId = FIRST
     """The edit that made it."""
     tried: int = 0
     accepted: int = 0
-    """Candidates that the search went on from."""
+    """Number of candidates from which the search went on."""
     ended: bool = False
-    """No edit leads on from it."""
+    """No edit leads to a smaller module."""
 
 
 @dataclass(slots=True)
-class Outcome:
+class SearchOutcome:
     """The outcome of a search."""
 
-    state: State
+    state: SearchState
     trail: list[str]
-    """The modules that were accepted, in order: the last is the smallest."""
-    others: list[Finding]
-    """Other violations that candidates showed; none is confirmed."""
+    """The accepted modules, in order: the last is the smallest."""
     faults: list[str]
-    """What the harness itself did wrong."""
+    """Faults of the harness itself."""
+    lacking: list[str]
+    """Features that the installed TVM lacks, so that edits were not made."""
 
 
 def shrink(
     executor: Executor,
     finding: Finding,
-    state: State,
+    state: SearchState,
     *,
     workers: int = 1,
+    redacts: bool = False,
     over: Callable[[], bool],
-    progress: Callable[[State], None] = lambda state: None,
-) -> Outcome:
-    """Make the module of a finding smaller, from a state on.
+    progress: Callable[[SearchState], None] = lambda state: None,
+) -> SearchOutcome:
+    """Make the module of a finding smaller, starting from a state.
 
-    No pass runs in this process. What was reached stays reached, whatever happens to children.
+    No pass runs in this process. Progress is never lost, whatever happens to children.
 
     Args:
-        workers: jobs at the same time.
-        over: asked a few times a second; true ends the search.
+        workers: number of concurrent jobs.
+        redacts: see `Reduce`.
+        over: called a few times a second; true ends the search.
         progress: called with each smaller module at once, and with the counts now and then.
 
     Raises:
         ExecutorError: the executor is closed or broken, or the harness failed.
     """
-    running = _ParallelSearch(executor, finding, state, workers, progress)
+    running = _ParallelSearch(executor, finding, state, workers, progress, redacts)
     running.run(over)
-    return Outcome(
-        running.state, running.trail, list(running.others.values()), list(running.faults)
+    return SearchOutcome(
+        running.state,
+        running.trail,
+        list(running.faults),
+        list(running.lacking),
     )
 
 
@@ -104,7 +108,7 @@ class _Run:
     share: int
     job: int = 0
     advanced: bool = False
-    """It works on a module that it found itself."""
+    """It works on a module that it has found itself."""
     tried: int = 0
     exhausted: bool = False
 
@@ -114,21 +118,23 @@ class _ParallelSearch:
         self,
         executor: Executor,
         finding: Finding,
-        state: State,
+        state: SearchState,
         workers: int,
-        progress: Callable[[State], None],
+        progress: Callable[[SearchState], None],
+        redacts: bool,
     ) -> None:
         self.state = state
         self.trail: list[str] = []
-        self.others: dict[Mark, Finding] = {}
         self.faults: dict[str, None] = {}
+        self.lacking: dict[str, None] = {}
         self._executor = executor
         self._finding = finding
         self._workers = workers
         self._progress = progress
+        self._redacts = redacts
         self._limits = HANG_LIMITS if finding.oracle == Death.HANG else LIMITS
         self._oracles = _oracles(executor, finding, self._limits)
-        self._tried = state.tried  # by jobs that are over
+        self._tried = state.tried  # by finished jobs
         self._killed = 0
         self._accepted = {digest(state.module)}
         self._runs: list[_Run] = []
@@ -162,6 +168,7 @@ class _ParallelSearch:
             after=after,
             share=share,
             shares=self._workers,
+            redacts=self._redacts,
         )
         run = _Run(share)
         limits = self._limits.for_module(self.state.module)
@@ -171,7 +178,7 @@ class _ParallelSearch:
         return run
 
     def _restart(self, run: _Run, after: EditId | None = None) -> None:
-        """A new job for this share, on the smallest module, behind that edit."""
+        """Submit a new job for this share, on the smallest module, after that edit."""
         self._tried += run.tried
         self._executor.cancel(run.job)
         self._runs[run.share] = self._submitted(run.share, after)
@@ -180,23 +187,21 @@ class _ParallelSearch:
         match reply:
             case None:
                 self._killed += 1
-                if run.advanced:  # the executor would start it with a module of long ago
+                if run.advanced:  # the executor would start it with an outdated module
                     self._restart(run)
             case Result(value=Shrunk(module, edit_id, tried)):
                 run.tried, run.advanced = tried, True
                 if not self._accept(module, edit_id, finder=run):
                     self._restart(run, edit_id)
-            case Result(value=Tried(tried, exhausted)):
+            case Result(value=SearchProgress(tried, exhausted)):
                 run.tried, run.exhausted = tried, exhausted
                 if exhausted:
                     ended = all(each.exhausted for each in self._runs)
                     self.state = replace(self.state, ended=ended)
-            case Result(value=OtherViolation(violation, module)):
-                self._add_other(violation, module)
             case Failed(traceback=text, user_error=True):
                 raise UserError(text)
-            case Failed(drift=True):  # this TVM lacks what an edit needs: others are tried
-                pass
+            case Failed(traceback=text, drift=True):  # an edit needs it: others are tried
+                self.lacking[text] = None
             case Failed(traceback=text):
                 self.faults[text] = None
             case Broken(reason=reason):
@@ -208,9 +213,9 @@ class _ParallelSearch:
                 self._restart(run)
 
     def _accept(self, module: str, edit_id: EditId, finder: _Run | None = None) -> bool:
-        """Restart all jobs but the finder's on this module; false if it was accepted before."""
+        """Restart all other jobs on this module; return false if it was accepted before."""
         mark = digest(module)
-        if mark in self._accepted:  # reductions that undo one another
+        if mark in self._accepted:  # reductions may undo one another
             return False
         self._accepted.add(mark)
         self.trail.append(module)
@@ -224,7 +229,7 @@ class _ParallelSearch:
         return True
 
     def _receive_death(self, run: _Run, died: Died) -> None:
-        """A child died at a candidate: it is accepted, shows another violation, or is our fault."""
+        """Handle a death at a candidate: accept it, go on after it, or report a fault."""
         position = died.position
         if position is None:
             self._killed += 1
@@ -236,27 +241,13 @@ class _ParallelSearch:
             self.faults[f"An edit killed its process: {died}"] = None
             self._restart(run, edit_id)
             return
-        made = make(load_json(self.state.module), edit_id, REDUCTIONS)
+        reductions = REDACTIONS if self._redacts else REDUCTIONS
+        made = make(load_json(self.state.module), edit_id, reductions)
         assert made is not None, f"a child has made {edit_id}"
         module = save_json(made)
-        violation = death.violation(died)
-        if same(violation, self._finding):
-            if self._accept(module, edit_id):
-                return
-        else:
-            self._add_other(violation, module)
-        self._restart(run, edit_id)
-
-    def _add_other(self, violation: Violation, module: str) -> None:
-        finding = Finding(
-            violation=violation,
-            module=module,
-            versions=self._finding.versions,
-            calls=self._finding.calls,
-            pipeline=self._finding.pipeline,
-            exempt=self._finding.exempt,
-        )
-        self.others.setdefault(mark_of(violation), finding)
+        is_same = same(death.violation(died), self._finding)
+        if not (is_same and self._accept(module, edit_id)):
+            self._restart(run, edit_id)
 
     def _count(self) -> None:
         tried = self._tried + sum(run.tried for run in self._runs)
@@ -266,7 +257,7 @@ class _ParallelSearch:
 
 
 def _oracles(executor: Executor, finding: Finding, limits: Limits) -> tuple[str, ...] | None:
-    """The oracles to run on candidates: for a death only `crash`, if the pass dies there."""
+    """The oracles to run on candidates: for a death only `crash`, if that reproduces it."""
     if finding.oracle not in DEATHS:
         return (finding.oracle,)
     runs = (crash.ORACLE.name,)

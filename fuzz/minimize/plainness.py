@@ -1,6 +1,6 @@
-"""Which of two modules of one size is the plainer one: that with fewer rare things in it.
+"""The comparison of modules of one size: the one with fewer rare things is the plainer one.
 
-The grade of a finding depends on what is rare in its module; see `oracles.grades.rare`.
+A plain module is the one that users may meet; see `oracles.grades.rare`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...oracles.inspect import bindings_of, relax_functions
 
 
 class Plainness:
-    """The size of a module, and how much is rare in it, once somebody asks."""
+    """The size of a module, and the number of rare things in it, computed on demand."""
 
     def __init__(self, mod: tvm.IRModule) -> None:
         self._mod = mod
@@ -21,17 +21,17 @@ class Plainness:
 
     @property
     def rare(self) -> int:
-        """How many things are rare in the module, of those that are seen without running code."""
+        """The number of rare things in the module."""
         if self._rare is None:
-            self._rare = len(rare(self._mod, tried=False))
+            self._rare = len(rare(self._mod))
         return self._rare
 
     def loses_to(self, other: Plainness) -> bool:
-        """The other module is as small, and less is rare in it."""
+        """Return whether the other module has the same size and fewer rare things."""
         return self._size == other._size and self.rare > other.rare
 
 
 def size(mod: tvm.IRModule) -> tuple[int, int, int]:
-    """The functions, bindings and parameters of a module, which a reader counts."""
+    """The numbers of functions, bindings and parameters of a module, which a reader counts."""
     params = sum(len(func.params) for _, func in relax_functions(mod))
     return len(mod.functions), len(bindings_of(mod)), params

@@ -1,12 +1,9 @@
-"""The search with a predicate of the user's: a command that finds a module interesting or not."""
+"""The search with a user's predicate: a command that decides whether a module is interesting."""
 
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
-import os
 import shlex
-import signal
 import subprocess
 import tempfile
 import threading
@@ -20,17 +17,18 @@ from pathlib import Path
 from ...compat.serialization import load_json
 from ...generators.source import SourceError, to_source
 from ..system.scratch import scratch
-from .parallel import TICK, State
+from ..system.supervised import Supervised
+from .parallel import TICK, SearchState
 from .search import Candidate, Search, digest, flaw_of
 
 SECONDS = 60.0
-"""A candidate for which the command takes longer is not interesting."""
+"""Seconds that the command may take; a candidate that takes longer is not interesting."""
 
 
 class Command:
-    """A command line, run on one module after the other. Exit code 0: still interesting.
+    """A command line that is run on one module after the other. Exit code 0: still interesting.
 
-    `{}.py` in it stands for a Python file that defines the module as `mod`, `{}` for one with
+    `{}.py` in it stands for a Python file that defines the module as `mod`, `{}` for a file with
     TVM JSON. A command without either gets the JSON file as its last argument.
     """
 
@@ -45,15 +43,15 @@ class Command:
         self._source = "{}.py" in text
         if "{}" not in text:
             self._words.append("{}")
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[Supervised] = set()
         self._lock = threading.Lock()
 
     def __call__(self, module: str) -> bool:
-        """Is the module (TVM JSON) interesting? May be asked in several threads."""
+        """Return whether the module (TVM JSON) is interesting; callable from several threads."""
         return self.ask(module)[0] == 0
 
     def ask(self, module: str) -> tuple[int | None, str]:
-        """Exit code, None where there is none, and what was written to stderr or why.
+        """Return the exit code, or None, and the stderr or the reason for None.
 
         Raises:
             OSError: the command cannot be started.
@@ -65,61 +63,53 @@ class Command:
             except SourceError as error:
                 return None, f"it cannot be written as source: {error}"
             name = str(path.with_suffix("") if self._source else path)
-            process = subprocess.Popen(
+            with Supervised(
                 [word.replace("{}", name) for word in self._words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # so that what it starts ends with it
-            )
-            with self._lock:
-                self._running.add(process)
-            try:
-                _, stderr = process.communicate(timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                _kill(process)
-                process.communicate()
-                return None, f"it took more than {SECONDS:.0f} s"
-            finally:
+                start_new_session=True,  # Ctrl-C goes to the driver only
+            ) as process:
                 with self._lock:
-                    self._running.discard(process)
+                    self._running.add(process)
+                try:
+                    _, stderr = process.communicate(timeout=SECONDS)
+                except subprocess.TimeoutExpired:
+                    return None, f"it took more than {SECONDS:.0f} s"
+                finally:
+                    with self._lock:
+                        self._running.discard(process)
             return process.returncode, stderr.decode(errors="replace")
 
     def stop(self) -> None:
-        """End what runs: none of it is interesting."""
+        """Kill all running commands: none of their candidates is interesting."""
         with self._lock:
             for process in self._running:
-                _kill(process)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+                process.cut()
 
 
 def shrink_by(
     command: Command,
-    state: State,
+    state: SearchState,
     *,
     workers: int,
     over: Callable[[], bool],
-    progress: Callable[[State], None],
+    progress: Callable[[SearchState], None],
     trail: list[str],
     faults: dict[str, None],
-) -> State:
-    """Make a module smaller that the command finds interesting, from a state on.
+) -> SearchState:
+    """Make a module smaller that the command finds interesting, starting from a state.
 
-    Candidates are made here, and asked about by so many commands at a time; the first success
-    wins.
+    Candidates are made here, and tested by `workers` commands at a time; the first success wins.
 
     Args:
         over, progress: see `parallel.shrink`.
-        trail: gets the modules that were found, in order.
-        faults: gets what the harness itself does wrong.
+        trail: receives the modules that were found, in order.
+        faults: receives faults of the harness itself.
     """
 
-    def fault(text: str) -> None:
-        faults[text] = None
+    def fault(error: Exception | str) -> None:
+        faults[str(error)] = None
 
     where = Search(anchor=state.edit_id, flaw=flaw_of(load_json(state.module)), report_fault=fault)
     where.seen.add(digest(state.module))
@@ -170,5 +160,5 @@ def _first(
             command.stop()
             time.sleep(0.01)
         for candidate in running.values():
-            where.seen.discard(digest(candidate.module))  # nobody knows
+            where.seen.discard(digest(candidate.module))  # its result is unknown
     return found, asked

@@ -1,4 +1,4 @@
-"""What a reduction is, and which parts of a list it tries first."""
+"""The type of reductions, and the order in which they try parts of a list."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import TypeAlias, TypeVar
 import tvm
 
 Edit: TypeAlias = Callable[[], tvm.IRModule | None]
-"""Makes one smaller module; None where it turns out that it cannot. The input is left alone.
+"""Makes one smaller module, or None if that turns out to be impossible. The input stays unchanged.
 
-What an edit makes may be ill-formed: it is thrown away then. An edit that raises is a fault of the
-reduction, and reported as such.
+The result of an edit may be ill-formed; it is then discarded. An edit that raises is a fault of the
+reduction, and is reported as such.
 """
 
 Reduction: TypeAlias = Callable[[tvm.IRModule], Iterator[Edit]]
-"""The edits to try on a module, best first; cheap to list, dear to make.
+"""The edits to try on a module, best first; they are cheap to list and expensive to make.
 
-The order is the same in every process: an edit is named by its reduction and its number. Applied
-again and again to its own results, a reduction comes to an end.
+The order is the same in every process: an edit is named by its reduction and its number. A
+reduction that is applied again and again to its own results comes to an end.
 """
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class EditId:
-    """The name of an edit: its reduction's place in the list, and its number there."""
+    """The name of an edit: the place of its reduction in the list, and its number there."""
 
     reduction: int = 0
     number: int = 0
 
 
 FIRST = EditId()
-"""Where a search begins."""
+"""The edit at which a search begins."""
 
 
 Item = TypeVar("Item")
@@ -41,7 +41,7 @@ Key = TypeVar("Key")
 
 
 def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, set[Item]]:
-    """The second parts of pairs by their first parts."""
+    """The second parts of pairs, grouped by their first parts."""
     found: dict[Key, set[Item]] = {}
     for key, item in pairs:
         found.setdefault(key, set()).add(item)
@@ -51,7 +51,7 @@ def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, set[Item]]:
 def runs(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """The whole list, its halves, their halves, and so on to single items, from the end on.
 
-    The end first: what comes late in a function is what few other things depend on.
+    The end comes first: few things depend on the late parts of a function.
     """
     size = len(items)
     while size:
@@ -61,14 +61,14 @@ def runs(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def long_runs(items: Sequence[Item], parts: int, least: int = 1) -> Iterator[Sequence[Item]]:
-    """The first of `runs`: as long as a part of the list if there were so many, and as `least`."""
+    """The leading chunks of `runs`, down to `max(least, len(items) // parts)` items."""
     return takewhile(lambda run: len(run) >= max(least, len(items) // parts), runs(items))
 
 
 def landmarks(count: int) -> list[int]:
-    """Places in a list from the first on: dense at both ends, few in between.
+    """Places in a list, starting with the first: dense at both ends, few in between.
 
-    If one works, what is left is short; the places of that are tried next, and so on.
+    If one of them works, the rest is short; its landmarks are tried next, and so on.
     """
     if count <= 12:
         return list(range(count))

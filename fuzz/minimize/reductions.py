@@ -12,6 +12,7 @@ from . import (
     kernels_bodies,
     kernels_buffers,
     names,
+    neutral,
     shapes,
     signatures,
     types,
@@ -19,52 +20,38 @@ from . import (
 from .reduction import Reduction
 
 REDUCTIONS: tuple[Reduction, ...] = (
-    # Whole functions first: every later reduction costs as much as the functions that are left.
-    functions.keep_one_function,
+    # Whole functions first: every later reduction costs as much as the remaining functions.
     functions.drop_functions,
-    # Most bugs are in Relax functions: a few tries, and no PrimFunc costs anything any more.
+    functions.publish_one_function,
+    # Most bugs are in Relax functions: after a few tries, PrimFuncs cost nothing any more.
     kernels_bodies.most_bodies_trivial,
-    kernels_bodies.merge_all_kernels,
-    # An earlier result makes all that follows it dead, so it goes before single bindings.
+    # An earlier result makes everything after it dead, so this goes before single bindings.
     blocks.return_less,
     bindings.drop_dead,
-    # Of a thousand bindings most have nothing to do with it, wherever they stand.
+    # Most of a thousand bindings are irrelevant, wherever they are.
     bindings.drop_many_bindings,
-    # Fewer bindings are visible from inside of a branch, or of a function that is called.
+    # Fewer bindings are visible inside of a branch, or of a called function.
     blocks.flatten_branches,
-    functions.inline_functions,
-    functions.inline_local_functions,
-    functions.lift_local_functions,
     bindings.drop_bindings,
-    # These change types, or leave less to choose from, so they wait for the plain ones.
+    # These change types, or leave less choice, so they wait for the plain ones.
     bindings.shorten_chains,
-    bindings.take_shortcuts,
     blocks.shorten_branches,
-    blocks.settle_conditions,
     bindings.merge_params,
-    # One try for each use, so late.
-    bindings.use_earlier,
+    # One try for each use, hence late.
     signatures.drop_tuple_fields,
     blocks.plain_blocks,
-    # Few tries each, and what is left is faster to try: signatures, then dimensions and types.
+    # Few tries each, and they speed up later ones: signatures, then dimensions and types.
     signatures.drop_params,
     signatures.split_tuples,
-    signatures.drop_result_fields,
     attributes.drop_attributes,
     shapes.static_dims,
-    shapes.plain_dims,
     shapes.shrink_dims,
     types.drop_devices,
     types.plain_dtypes,
     types.known_types,
-    signatures.bind_numbers,
-    types.tensor_params,
-    types.infer_annotations,
-    # No kernel has to be reduced that nobody calls any more.
+    # Kernels that are no longer called need not be reduced.
     calls.opaque_calls,
-    # The PrimFuncs that are left by now have something to do with it, most of them.
-    kernels_bodies.trivial_bodies,
-    kernels_bodies.merge_kernels,
+    # Most of the remaining PrimFuncs are relevant by now.
     kernels_buffers.drop_kernel_params,
     kernels_buffers.static_kernels,
     kernels_bodies.drop_statements,
@@ -72,15 +59,14 @@ REDUCTIONS: tuple[Reduction, ...] = (
     kernels_bodies.drop_definitions,
     kernels_bodies.unwrap,
     kernels_bodies.zero_values,
-    # What costs one try for each expression waits until there are few.
+    # Reductions with one try for each expression wait until there are few expressions.
     kernels_blocks.shrink_extents,
     kernels_blocks.plain_kernels,
     kernels_blocks.drop_axes,
     kernels_buffers.plain_buffers,
     kernels_buffers.shrink_buffers,
     kernels_bodies.simplify_expressions,
-    # No smaller, but plainer; each of many small things is a try.
-    calls.without_gradients,
+    # These make a module plainer, not smaller; each of many small things is a try.
     calls.plain_operators,
     shapes.plain_params,
     attributes.default_attributes,
@@ -88,8 +74,11 @@ REDUCTIONS: tuple[Reduction, ...] = (
     attributes.make_pure,
     attributes.make_private,
     names.unshare,
-    # Names last: options of a pass may refer to them, and they show where things come from.
+    # Names last: options of a pass may refer to them, and they show the origin of things.
     names.plain_names,
-    # What people read is a script: it is tried on what all the others have left.
+    # People read a script: it is tried on the result of all the others.
     names.as_scripted,
 )
+
+REDACTIONS: tuple[Reduction, ...] = (neutral.neutral_strings, neutral.neutral_constants)
+"""Those that make a module one that may leave the house; see `redacted`."""

@@ -1,4 +1,4 @@
-"""The search: edits are tried one after the other; each that stays interesting is taken."""
+"""The search: edits are tried one after the other; each one that stays interesting is accepted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from itertools import islice
 
 import tvm
 
+from ...compat.drift import drift_of
 from ...compat.serialization import load_json, save_json
+from ...oracles import checkers
 from ...oracles.pass_runs import given
-from ...oracles.structural import checkers
 from .plainness import Plainness
 from .reduction import FIRST, Edit, EditId, Reduction
 from .reductions import REDUCTIONS
@@ -23,64 +24,66 @@ from .reductions import REDUCTIONS
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A well-formed module that an edit has made."""
+    """A well-formed module that was made by an edit."""
 
     module: str
-    """TVM JSON."""
+    """The module, as TVM JSON."""
     mod: tvm.IRModule
-    """Made from it, and shared with nobody: whoever tries it may change it."""
+    """The module, loaded from that text and not shared: a test of it may change it."""
     edit_id: EditId
 
 
 def digest(module: str) -> bytes:
-    """A digest of a module's JSON: different for different modules, in names and sharing too."""
+    """A digest of a module's JSON; it differs for different modules, also in names and sharing."""
     return hashlib.blake2b(module.encode(), digest_size=16).digest()
 
 
 def make(
     mod: tvm.IRModule, edit_id: EditId, reductions: Sequence[Reduction]
 ) -> tvm.IRModule | None:
-    """What the edit of that name makes of the module; None where there is no such edit."""
+    """Apply the edit of that name to the module; None if there is no such edit."""
     edit = next(islice(reductions[edit_id.reduction](mod), edit_id.number, None), None)
     return None if edit is None else edit()
 
 
 def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
-    """The key of what makes a module ill-formed; None for a well-formed one."""
+    """The key of the flaw that makes a module ill-formed; None for a well-formed one."""
     flaw = checkers.input_flaw(mod)
     return None if flaw is None else flaw.key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What a search goes through, and where it stands.
+    """The edits of a search, and its position among them.
 
-    A cycle is every edit of every reduction once, from `anchor` round to it. A module from which
-    no edit of a whole cycle leads on is the end.
+    A cycle consists of every edit of every reduction once, from `anchor` round to it. The search
+    ends at a module from which no edit of a whole cycle leads on.
     """
 
     reductions: Sequence[Reduction] = REDUCTIONS
     anchor: EditId = FIRST
-    """The edit that made the module: what failed on the larger one mostly fails on this one, too,
-    so it is tried last."""
+    """The edit that made the module. Earlier edits failed on the larger module and mostly fail on
+    this one, so they are tried last."""
     after: EditId | None = None
-    """Go on in the cycle behind this edit; None: it begins."""
+    """Continue the cycle after this edit; None: begin the cycle."""
     share: int = 0
     shares: int = 1
-    """Only the edits whose number leaves `share` when it is divided by `shares`."""
+    """Number of shares; only edits whose number leaves `share` modulo `shares` are tried."""
     seen: set[bytes] = field(default_factory=set)
-    """The digests of what was tried. A structural hash would be blind to names and sharing."""
+    """The digests of tried modules. A structural hash would be blind to names and sharing."""
     flaw: tuple[str, ...] | None = None
-    """What is wrong with the module that was given, and may be with those that it becomes: the key
-    of `checkers.input_flaw`. Whoever has an ill-formed module wants to know where it is."""
+    """The flaw that the input module has, and its candidates may have: the key of
+    `checkers.input_flaw`. The user of an ill-formed module wants to know where it is."""
     before: Callable[[EditId], None] = lambda edit_id: None
     """Called before an edit is made."""
-    report_fault: Callable[[str], None] | None = None
-    """Called when an edit or reduction raises; None: the search raises RuntimeError."""
+    report_fault: Callable[[Exception | str], None] | None = None
+    """Called when an edit or reduction raises, with the exception if TVM lacks something; None: the
+    search raises RuntimeError."""
 
     def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
-        """What the edits make of a module, without what is ill-formed, was there before, or is no
-        smaller while more is rare in it: the plainest of equally small modules is kept."""
+        """The results of the edits of a module. Ill-formed and earlier modules are left out, as are
+        those that are not smaller and have more rare things: the plainest of equally small modules
+        is kept."""
         kept = Plainness(mod)
         for edit_id, edit in self._edits(mod):
             self.before(edit_id)
@@ -88,8 +91,8 @@ class Search:
                 made = edit()
             except MemoryError:
                 raise
-            except Exception:
-                self._report_exception(edit_id)
+            except Exception as error:
+                self._report_exception(edit_id, error)
                 continue
             if made is None:
                 continue
@@ -101,7 +104,7 @@ class Search:
                 copy = load_json(module)
             except Exception:  # TVM does not load every module that it saves
                 continue
-            # Its text need not be taken down again before each run of a pass.
+            # This keeps its text from being written again before each run of a pass.
             flaw = given(copy, partial(load_json, module)).flaw
             if flaw is not None and flaw.key != self.flaw:
                 continue
@@ -109,7 +112,7 @@ class Search:
                 yield Candidate(module, copy, edit_id)
 
     def after_edit(self, edit_id: EditId) -> Search:
-        """The search that goes on from a module which that edit has made."""
+        """The search that continues from a module made by that edit."""
         return replace(self, anchor=edit_id, after=None)
 
     def _edits(self, mod: tvm.IRModule) -> Iterator[tuple[EditId, Edit]]:
@@ -120,11 +123,11 @@ class Search:
                         break
                     if number >= first and number % self.shares == self.share:
                         yield EditId(place, number), edit
-            except Exception:
-                self._report_exception(EditId(place))
+            except Exception as error:
+                self._report_exception(EditId(place), error)
 
     def _laps(self) -> list[tuple[int, int, float]]:
-        """Reductions, and which numbers of theirs are due: the first, and the one behind them."""
+        """Reductions, and the range of their numbers that are due: first, and one past the last."""
         at, number = self.anchor.reduction, self.anchor.number
         others = (*range(at + 1, len(self.reductions)), *range(at))
         laps = [(at, number, math.inf), *((place, 0, math.inf) for place in others)]
@@ -136,21 +139,21 @@ class Search:
             laps[0] = (place, number + 1, laps[0][2])
         return laps
 
-    def _report_exception(self, edit_id: EditId) -> None:
+    def _report_exception(self, edit_id: EditId, error: Exception) -> None:
         reduction = self.reductions[edit_id.reduction]
         name = getattr(reduction, "__name__", reduction)
         fault = f"edit {edit_id.number} of {name} raised\n{traceback.format_exc()}"
         if self.report_fault is None:
             raise RuntimeError(fault)
-        self.report_fault(fault)
+        self.report_fault(fault if drift_of(error) is None else error)
 
 
 def search(
     mod: tvm.IRModule, is_interesting: Callable[[Candidate], bool], where: Search | None = None
 ) -> Iterator[Candidate]:
-    """Ever smaller modules for which it holds; for `mod` itself it is taken to.
+    """Yield ever smaller modules that are interesting; `mod` itself is assumed to be.
 
-    The first edit that holds is taken, and the search goes on from there on what it made.
+    The first interesting result of an edit is accepted, and the search continues from there.
     """
     where = Search() if where is None else where
     where.seen.add(digest(save_json(mod)))
@@ -158,7 +161,7 @@ def search(
         accepted = next((c for c in where.candidates(mod) if is_interesting(c)), None)
         if accepted is None:
             return
-        # Whoever tried it may have changed it.
+        # The test may have changed it.
         mod, where = load_json(accepted.module), where.after_edit(accepted.edit_id)
         yield accepted
 
@@ -170,20 +173,21 @@ def minimize(
     reductions: Sequence[Reduction] = REDUCTIONS,
     seconds: float = 60.0,
 ) -> tvm.IRModule:
-    """The smallest module that is found in that time and is still interesting.
+    """The smallest module found in that time that is still interesting.
 
-    It all happens in this process, so a module that kills the process is not for this: see
-    `relaxfuzz minimize`. `interesting` is given well-formed modules only, if `mod` is, and may
-    change them.
+    Everything happens in this process, so this does not work for a module that kills the process:
+    see `relaxfuzz minimize`. `interesting` receives only well-formed modules if `mod` is
+    well-formed, and may change them.
 
     Args:
-        interesting: called on one candidate after the other; `mod` itself is taken to be.
-        reductions: what is tried, in this order; put your own beside those there are.
-        seconds: no candidate is tried after that time.
+        interesting: called on one candidate after the other; `mod` itself is assumed to be
+            interesting.
+        reductions: the reductions to try, in this order; add your own to the existing ones.
+        seconds: time after which no candidate is tried.
 
     Raises:
         RuntimeError: a reduction raised.
-        Exception: whatever `interesting` raises.
+        Exception: any exception that `interesting` raises.
     """
     deadline = time.monotonic() + seconds
 

@@ -1,12 +1,11 @@
-"""`relaxfuzz minimize`: one session, by what the oracles see or by a predicate of the user's."""
+"""`relaxfuzz minimize`: one session, driven by the oracles or by a predicate of the user's."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from rich.console import Console
 
 from ...compat.release import versions
 from ...compat.serialization import load_json
-from ...oracles.composition import contract_of
+from ...oracles.catalogue import contract_of, is_users_contract
 from ...oracles.inspect import bindings_of
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import PIPELINES
@@ -22,35 +21,32 @@ from .. import reproducer
 from ..findings import executable_text
 from ..findings.confirm import again, exhibit
 from ..findings.finding import Finding
-from ..findings.replay import loaded
 from ..findings.store import Store
+from ..jobs.asking import check
+from ..jobs.jobs import Check
+from ..loading.targets import calls_of, oracles_of
+from ..output.events import emit
 from ..output.readable import sentence, visible
 from ..output.terminal import Display, counted, display, duration
-from ..process.executor import Executor, ExecutorError, JobFailed, check
-from ..process.jobs import Check
+from ..process.executor import ExecutorError, JobFailed
 from ..process.local_pool import LocalPool
 from ..reproducer import Form
-from ..reproducer.module_text import as_script, as_source
-from ..session.interrupt import Interrupt
+from ..reproducer.module_text import ModuleText, as_script, as_source
+from ..system.errors import UserError, near
 from ..system.files import write_whole
-from ..user_input.errors import UserError, near
-from ..user_input.read_module import BadModule
-from ..user_input.targets import calls_of, oracles_of
-from .checkpoint import Checkpoint, read
+from ..system.interrupt import Interrupt
 from .findings import ASKED, backwards, fewer_passes, minimized
 from .input import Input, read_input
-from .parallel import State
+from .parallel import SearchState
 from .predicate import Command, shrink_by
+from .redacted import kept_in, redacted
 
 REPEATS = 2
 """Additional runs of the unreduced module, to detect flaky failures."""
 
-Other = tuple[Finding, Path]
-"""Another violation that a candidate showed, and where it is kept."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class MinimizeOptions:
     """The command line of `minimize`."""
 
     module: Path
@@ -60,14 +56,15 @@ class Request:
     predicate: str | None
     out: Path | None
     seconds: float
-    resume: bool
     form: str
     workers: int
     json: bool
+    redact: bool = False
+    """Leave nothing of the owner's in the result; the folder of a finding stays as it is."""
 
 
-def run(request: Request) -> int:
-    """Minimize; the exit code.
+def run(request: MinimizeOptions) -> int:
+    """Minimize; return the exit code.
 
     Raises:
         UserError: the request cannot be met.
@@ -82,19 +79,21 @@ def run(request: Request) -> int:
         return session.by_predicate() if request.predicate is not None else session.by_oracles()
 
 
-def _checked(request: Request) -> tuple[tuple[PassCall, ...], Input]:
-    """The passes, and what is minimized; the options are checked first."""
+def _checked(request: MinimizeOptions) -> tuple[tuple[PassCall, ...], Input]:
+    """Check the options; return the passes and the input."""
     if request.form not in list(Form):
         raise UserError(f"no format {request.form!r}{near(request.form, map(str, Form))}")
     if request.predicate is not None and (request.passes or request.pipeline or request.oracle):
         raise UserError("--predicate goes without --pass, --pipeline and --oracle")
+    if request.predicate is not None and request.redact:
+        raise UserError("--redact asks oracles again: it goes without --predicate")
     if request.passes and request.pipeline is not None:
         raise UserError("expected --pass or --pipeline but got both")
     if request.pipeline is not None and request.pipeline not in PIPELINES:
         raise UserError(f"no pipeline {request.pipeline!r}{near(request.pipeline, PIPELINES)}")
     if request.predicate is not None and request.form == Form.ISSUE:
         raise UserError("--format issue reports a bug of a pass: it goes without --predicate")
-    oracles_of((request.oracle,) if request.oracle else None)
+    oracles_of((request.oracle,) if request.oracle else ())
     calls = calls_of(dict.fromkeys(request.passes))
     target = read_input(request.module, well_formed=request.predicate is None)
     if target.finding is not None and (request.passes or request.pipeline or request.oracle):
@@ -107,7 +106,7 @@ def _checked(request: Request) -> tuple[tuple[PassCall, ...], Input]:
     return tuple(calls[spelling] for spelling in request.passes), target
 
 
-def _out(request: Request, target: Input) -> Path:
+def _out(request: MinimizeOptions, target: Input) -> Path:
     suffix = ".md" if request.form == Form.ISSUE else ".py"
     return request.out or Path(f"{target.stem}-minimized{suffix}")
 
@@ -115,7 +114,7 @@ def _out(request: Request, target: Input) -> Path:
 class _Session:
     def __init__(
         self,
-        request: Request,
+        request: MinimizeOptions,
         calls: tuple[PassCall, ...],
         target: Input,
         shown: Display,
@@ -128,69 +127,52 @@ class _Session:
         self._display = shown
         self._interrupt = interrupt
         self._out = _out(request, target)
-        self._checkpoint = self._out.with_name(f"{self._out.name}.state")
         self._before = self._size = _size(target.module)
         self._flaky = False
         self._faults: dict[str, None] = {}
-        self._question = {
-            "the module": target.identity,
-            "--pass": list(request.passes),
-            "--pipeline": request.pipeline,
-            "--oracle": request.oracle,
-            "--predicate": request.predicate,
-            "TVM": versions()["tvm"],
-        }
         self._began = time.monotonic()
-        self._used = 0.0
         self._accepted = 0
 
     # By oracles
 
     def by_oracles(self) -> int:
-        """Minimize the module of a finding, or one on which an oracle fails; the exit code.
+        """Minimize the module of a finding, or one on which an oracle fails; return the exit code.
 
         Raises:
             UserError: the pass does not apply to the module.
         """
         request = self._request
         with LocalPool(request.workers) as pool:
-            former = self._former(pool)
-            if former is not None:
-                if former.finding is None:
-                    raise UserError(f"'{self._checkpoint}' is damaged: it has no finding")
-                finding, state = former.finding, former.state
-            else:
-                chosen = self._violation(pool)
-                if chosen is None:
-                    return self._report_nothing()
-                finding = fewer_passes(pool, chosen, self._report_passes)
-                state = State(module=finding.module)
-            self._keep(state, finding)
+            chosen = self._violation(pool)
+            if chosen is None:
+                return self._report_nothing()
             result = minimized(
                 pool,
-                finding,
-                state,
+                fewer_passes(pool, chosen, self._report_passes),
                 workers=request.workers,
                 over=self._is_over,
-                progress=lambda state: self._progress(state, finding),
+                progress=self._progress,
             )
             self._flaky |= result.flaky
             self._faults.update(dict.fromkeys(result.faults))
-            self._keep(result.state, result.finding)
-            others = self._confirmed(pool, result.others)
             smallest = dataclasses.replace(result.finding, confirmed=True)
             stopped = self._interrupt.stop.is_set()
+            if request.redact:
+                smallest = redacted(pool, smallest)
+                for what in kept_in(smallest):
+                    self._display.line(f"kept, since the failure needs it: {what}")
             text: str | None
-            if stopped:  # there is no time to run anything; the search has seen that it fails
+            if stopped:  # no time is left to run anything; the search has seen that it fails
                 *_, text = (None, *reproducer.texts(smallest, Form.SOURCE, pool))
             else:
                 try:
-                    smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
-                except ExecutorError as error:  # only the description lacks it
+                    if not request.redact:  # else it has one
+                        smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
+                except ExecutorError as error:  # only the description is missing
                     self._faults[str(error)] = None
                 text = reproducer.failing(smallest, self._form, executor=pool)
         write_whole(self._out, text or self._module_text(smallest.module))
-        if self._target.store is not None:
+        if self._target.store is not None and not request.redact:
             with Store(self._target.store, create=False, write=True) as store:
                 if text is not None and not stopped and self._form is Form.TVMSCRIPT:
                     store.publish(smallest, text)
@@ -198,7 +180,7 @@ class _Session:
                     store.put(smallest)
         if text is None:
             self._display.line("no file reproduces it by itself: only the module was written")
-        self._conclude(result.state, smallest, others)
+        self._conclude(result.state, smallest)
         return 3 if self._faults else 1
 
     def _violation(self, pool: LocalPool) -> Finding | None:
@@ -216,7 +198,7 @@ class _Session:
         except JobFailed as error:
             if self._target.finding is None:
                 raise
-            # The finding may come from anybody, and need not be one that can be checked.
+            # The finding is untrusted, and need not be one that can be checked.
             raise UserError(f"cannot check '{self._target}': {str(error).strip()[-200:]}") from None
         if self._target.finding is not None and not any(seen):
             return None
@@ -228,8 +210,10 @@ class _Session:
 
     def _violations(self, pool: LocalPool) -> list[Finding]:
         request, module, calls = self._request, self._target.module, self._calls
-        if len(calls) == 1 and (reason := contract_of(calls[0]).requires(load_json(module))):
-            raise UserError(f"{calls[0].name} does not apply to this module: {reason}")
+        asked = [call for call in calls[:1] if len(calls) == 1 and not is_users_contract(call)]
+        for call in asked:
+            if reason := contract_of(call).requires(load_json(module)):
+                raise UserError(f"{call.name} does not apply to this module: {reason}")
         oracles = None if request.oracle is None else (request.oracle,)
         job = Check(module=module, calls=calls, pipeline=request.pipeline, oracles=oracles)
         source = reproducer.source_of(module)
@@ -245,26 +229,10 @@ class _Session:
             for violation in check(pool, job)
         ]
 
-    def _confirmed(self, pool: LocalPool, met: Sequence[Finding]) -> list[Other]:
-        """Store other violations of candidates that occur again; unconfirmed in a campaign's."""
-        store = self._target.store
-        folder = store or self._out.with_name(f"{self._out.name}.others")
-        kept: list[Other] = []
-        for finding in met:
-            if self._interrupt.stop.is_set() or again(pool, finding, finding.module) is None:
-                continue
-            source = reproducer.source_of(finding.module)
-            seen = dataclasses.replace(finding, confirmed=store is None, source=source)
-            with Store(folder) as others:
-                if others.get(seen.id) is None:
-                    others.put(seen)
-            kept.append((seen, folder / seen.id))
-        return kept
-
     # By a predicate
 
     def by_predicate(self) -> int:
-        """Minimize the module as long as the predicate holds; the exit code.
+        """Minimize the module as long as the predicate holds; return the exit code.
 
         Raises:
             UserError: the predicate cannot be started, or does not hold for the unreduced module.
@@ -273,18 +241,14 @@ class _Session:
             command = Command(self._request.predicate or "")
         except ValueError as error:
             raise UserError(f"--predicate: {error}") from None
-        former = self._former()
-        state = State(module=self._target.module) if former is None else former.state
-        if former is None:
-            self._try_predicate(command)
-        self._keep(state, None)
-        trail = [state.module]
+        self._try_predicate(command)
+        trail = [self._target.module]
         reached = shrink_by(
             command,
-            state,
+            SearchState(module=self._target.module),
             workers=self._request.workers,
             over=self._is_over,
-            progress=lambda state: self._progress(state, None),
+            progress=self._progress,
             trail=trail,
             faults=self._faults,
         )
@@ -317,44 +281,17 @@ class _Session:
             self._flaky = True
             self._display.line(f"flaky: the predicate fails in {failed} of {len(answers)} runs")
 
-    # Checkpoints
-
-    def _former(self, executor: Executor | None = None) -> Checkpoint | None:
-        """The checkpoint to continue from; None without --resume, or where there is none."""
-        if not self._request.resume:
-            return None
-        if not self._checkpoint.is_file():
-            self._display.line(f"no checkpoint '{self._checkpoint}': starting from the beginning")
-            return None
-        former = read(self._checkpoint, self._question)
-        try:
-            loaded(former.state.module, "state.json", executor)
-        except BadModule as error:
-            raise UserError(f"the module in '{self._checkpoint}' does not load: {error}") from None
-        self._used, self._flaky = former.seconds, former.flaky
-        self._accepted = former.state.accepted
-        self._size = bindings, functions = _size(former.state.module)
-        self._display.line(f"going on from {_counts(bindings, functions)}")
-        return former
-
-    def _keep(self, state: State, finding: Finding | None) -> None:
-        Checkpoint(
-            request=self._question,
-            state=state,
-            finding=finding,
-            seconds=self._seconds(),
-            flaky=self._flaky,
-        ).write(self._checkpoint)
-
     # Progress
 
-    def _progress(self, state: State, finding: Finding | None) -> None:
+    def _progress(self, state: SearchState) -> None:
         if state.accepted != self._accepted:
             self._accepted = state.accepted
-            self._keep(state, finding)
             self._size = _size(state.module)
+            # For a process that is killed.
+            if self._form is not Form.ISSUE and not self._request.redact:
+                write_whole(self._out, _text(as_source(*_with_source(state.module))))
             if self._request.json:
-                _emit({"event": "smaller", **self._numbers(state)})
+                emit({"event": "smaller", **self._numbers(state)})
         bindings, functions = self._size
         self._display.progress(
             f"{bindings} bindings  {functions} functions  {state.tried} tried  "
@@ -366,14 +303,12 @@ class _Session:
         self._display.line(f"{counted(len(finding.calls), 'pass', 'passes')}: {passes}")
 
     def _is_over(self) -> bool:
-        spent = time.monotonic() - self._began
-        return self._interrupt.stop.is_set() or spent >= self._request.seconds
+        return self._interrupt.stop.is_set() or self._seconds() >= self._request.seconds
 
     def _seconds(self) -> float:
-        """The time of the search, that before an interruption included."""
-        return self._used + time.monotonic() - self._began
+        return time.monotonic() - self._began
 
-    def _numbers(self, state: State) -> dict[str, object]:
+    def _numbers(self, state: SearchState) -> dict[str, object]:
         bindings, functions = _size(state.module)
         return {
             "bindings": bindings,
@@ -386,33 +321,27 @@ class _Session:
     # The end
 
     def _module_text(self, module: str) -> str:
-        """The module alone, in the requested form if that can express it."""
+        """The module alone, in the requested form if that form can express it."""
         made = as_script(module) if self._form is Form.TVMSCRIPT else None
-        if made is None:
-            made = as_source(module, reproducer.source_of(module))
-        return "\n".join([*made.imports, "", made.statements, ""])
+        return _text(made or as_source(*_with_source(module)))
 
     def _report_nothing(self) -> int:
         if self._request.json:
-            _emit({"event": "nothing", "module": str(self._target)})
+            emit({"event": "nothing", "module": str(self._target)})
         else:
             print(f"Nothing is wrong with '{self._target}': no oracle fails.")
         return 0
 
-    def _conclude(
-        self, state: State, finding: Finding | None = None, others: Sequence[Other] = ()
-    ) -> None:
-        """Print the result; a checkpoint is left only where the search can go on."""
-        if state.ended:
-            self._checkpoint.unlink(missing_ok=True)
+    def _conclude(self, state: SearchState, finding: Finding | None = None) -> None:
+        """Print the result."""
         self._display.close()
         for fault in self._faults:
             self._display.line(f"fault of relaxfuzz: {fault}", style="bold red")
         if not self._request.json:
-            for line in self._lines(state, finding, others):
+            for line in self._lines(state, finding):
                 print(visible(line))
             return
-        _emit(
+        emit(
             {
                 "event": "minimized",
                 "path": str(self._out),
@@ -421,13 +350,10 @@ class _Session:
                 "ended": state.ended,
                 "flaky": self._flaky,
                 **({} if finding is None else _fields(finding)),
-                "others": [{**_fields(other), "path": str(at)} for other, at in others],
             }
         )
 
-    def _lines(
-        self, state: State, finding: Finding | None, others: Sequence[Other]
-    ) -> Iterator[str]:
+    def _lines(self, state: SearchState, finding: Finding | None) -> Iterator[str]:
         if finding is not None:
             yield _headline(finding)
             if finding.calls:
@@ -441,10 +367,16 @@ class _Session:
             yield "Flaky: not every run shows it."
         if not state.ended:
             why = "interrupted" if self._interrupt.stop.is_set() else "the budget is used up"
-            yield f"Not finished: {why}; --resume goes on from '{self._checkpoint}'."
-        for other, path in others:
-            yield f"Also found: {_headline(other)}\n  {path}"
+            yield f"Not finished: {why}; minimize the result to go on."
         yield str(self._out)
+
+
+def _with_source(module: str) -> tuple[str, str]:
+    return module, reproducer.source_of(module)
+
+
+def _text(made: ModuleText) -> str:
+    return "\n".join([*made.imports, "", made.statements, ""])
 
 
 def _size(module: str) -> tuple[int, int]:
@@ -468,7 +400,3 @@ def _fields(finding: Finding) -> dict[str, object]:
         "title": finding.title,
         "calls": [str(call) for call in finding.calls],
     }
-
-
-def _emit(event: dict[str, object]) -> None:
-    print(json.dumps(event), flush=True)

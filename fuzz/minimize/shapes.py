@@ -1,4 +1,4 @@
-"""Reductions over dimensions: symbolic ones, composite ones, large and special ones."""
+"""Reductions over dimensions: symbolic, composite, large and special ones."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tvm
-import tvm_ffi
 from tvm import relax, tirx
 
-from ...generators.rewrite.dims import Resized, dims, does_nothing, sizes_of, symbols
+from ...generators.rewrite.dims import Resized, does_nothing, sizes_of, symbols
 from ...generators.rewrite.nodes import references
 from ...generators.rewrite.rewriter import Rewriter
 from ...oracles.inspect import nodes, relax_functions
@@ -17,11 +16,11 @@ from .kernels import kernels
 from .reduction import Edit
 
 PLAIN = 2
-"""What a dimension is where it does not matter: no broadcasting, nothing empty, little to print."""
+"""Size of a dimension that does not matter: no broadcasting, nothing empty, little to print."""
 
 
 def static_dims(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Symbolic dimensions become numbers: all of them, then each. Fewer symbols each time."""
+    """Replace symbolic dimensions by numbers: all of them, then each. Fewer symbols each time."""
     names = symbols(mod)
     for size in (PLAIN, PLAIN + 1):
         if len(names) > 1:
@@ -31,32 +30,18 @@ def static_dims(mod: tvm.IRModule) -> Iterator[Edit]:
             yield Resized(mod, symbols={name: size}).run
 
 
-def plain_dims(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Composite dimensions such as `n * 4 + 1` become one of their variables, or a number.
-
-    Fewer composite dimensions each time: all of them, then each.
-    """
-    if any(not isinstance(dim, tirx.IntImm | tvm.ir.Var) for dim in _dims_of_kernels(mod)):
-        return  # numbers in place of variables are simpler there
-    composite = _composite(mod)
-    for chosen in [composite, *([dim] for dim in composite)] if len(composite) > 1 else [composite]:
-        if chosen:
-            yield Resized(mod, composite=[(dim, _first_var(dim)) for dim in chosen]).run
-            yield Resized(mod, composite=[(dim, _int(PLAIN)) for dim in chosen]).run
-
-
 def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Dimensions of one size become another, everywhere at once, so that types stay consistent.
+    """Change dimensions of one size everywhere at once, so that types stay consistent.
 
-    Sizes come nearer to 2, then to 3, 4 and so on; 1 and 0, which operators treat in a way of their
-    own, come after all sizes that people write. `_weight` of some size falls, and of none it rises.
+    Sizes approach 2, then 3, 4 and so on. 1 and 0, which operators treat specially, come after all
+    sizes that people write. `_weight` of some size falls, and it rises for none.
     """
     sizes = sorted(sizes_of(mod), key=lambda size: (-_weight(size), size))
     large = [size for size in sizes if size > PLAIN]
     if len(large) > 1:
         yield Resized(mod, sizes=dict.fromkeys(large, PLAIN)).run
         ranks = {size: PLAIN + i for i, size in enumerate(sorted(large))}
-        for lift in (0, 1):  # whether or not there is a 2 already that must stay apart
+        for lift in (0, 1):  # the lift keeps a size apart from an existing 2
             new = {size: rank + lift for size, rank in ranks.items() if size > rank + lift}
             if new:
                 yield Resized(mod, sizes=new).run
@@ -74,16 +59,16 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Dimensions of one parameter become plain whatever the others are: all of them, then each.
+    """Make dimensions of one parameter plain, regardless of the others: all of them, then each.
 
-    Fewer dimensions of parameters are others than 2 and variables.
+    Fewer dimensions of parameters are neither 2 nor a variable.
     """
     if any(True for _ in _dims_of_kernels(mod)):
         return  # the sizes of their buffers are fixed
     called = {name for _, func in mod.functions_items() for name in references(func)}
     for gvar, func in relax_functions(mod):
         if gvar.name_hint in called:
-            continue  # what is passed is known
+            continue  # its arguments are known
         for place, param in enumerate(func.params):
             if isinstance(param.ty, relax.TensorType) and isinstance(
                 param.ty.shape, relax.ShapeExpr
@@ -99,7 +84,7 @@ def _is_special(dim: Any) -> bool:
 
 
 def _weight(size: int) -> int:
-    """How far a dimension is from a plain one: 2, 3, ... 8, then 1 and 0, then the larger ones."""
+    """The distance of a dimension from a plain one: 2, 3, ... 8, then 1 and 0, then larger ones."""
     return {2: 0, 3: 1, 1: 9, 0: 10}.get(size, size if size <= 8 else size + 2)
 
 
@@ -128,13 +113,7 @@ def _int(value: int) -> Any:
     return tirx.IntImm("int64", value)
 
 
-def _first_var(dim: Any) -> Any:
-    found: list[Any] = []
-    tvm_ffi.structural_walk(dim, (tvm.ir.Var, found.append))
-    return found[0] if found else _int(PLAIN)
-
-
-# What dimensions there are
+# The dimensions in a module
 
 
 def _dims_of_kernels(mod: tvm.IRModule) -> Iterator[Any]:
@@ -146,13 +125,3 @@ def _dims_of(*types: Any) -> Iterator[Any]:
         for tensor in nodes(ty, relax.TensorType):
             if isinstance(tensor.shape, relax.ShapeExpr):
                 yield from tensor.shape.values
-
-
-def _composite(mod: tvm.IRModule) -> list[Any]:
-    found: list[Any] = []
-    for dim in dims(mod):
-        if not isinstance(dim, tirx.IntImm | tvm.ir.Var) and not any(
-            tvm_ffi.structural_equal(dim, other) for other in found
-        ):
-            found.append(dim)
-    return found

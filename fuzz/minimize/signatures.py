@@ -1,4 +1,4 @@
-"""Reductions over parameters, results and tuples, callers included."""
+"""Reductions over parameters, results and tuples, and over the callers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
+from tvm import relax
 from tvm.ir import GlobalVar, PrimType
 
 from ...generators.rewrite.change import Change
 from ...generators.rewrite.nodes import used_vars
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
-from ...generators.rewrite.scopes import Site, sites_of
+from ...generators.rewrite.scopes import BindingSite, sites_of
 from ...oracles.inspect import nodes, relax_functions
 from .reduction import Edit, grouped, runs
-from .shapes import PLAIN
 
 
 def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without parameters that nothing uses: all of them, then ever shorter runs of them."""
+    """Drop parameters that nothing uses: all of them, then ever shorter runs of them."""
     rigid = _not_only_called(mod)
     unused = [
         (str(gvar.name_hint), place)
@@ -34,25 +33,8 @@ def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
         yield _WithoutParams(mod, run).run
 
 
-def bind_numbers(mod: tvm.IRModule) -> Iterator[Edit]:
-    """A number in place of parameters that are numbers: all of them, then ever shorter runs.
-
-    Fewer parameters are numbers.
-    """
-    rigid = _not_only_called(mod)
-    numbers = [
-        (str(gvar.name_hint), place)
-        for gvar, func in relax_functions(mod)
-        if gvar.name_hint not in rigid
-        for place, param in enumerate(func.params)
-        if isinstance(param.ty, PrimType)
-    ]
-    for run in runs(numbers):
-        yield _NumbersBound(mod, run).run
-
-
 def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
-    """The fields of a tuple as parameters in its place. Fewer tuples are parameters."""
+    """Replace a tuple parameter by its fields. Fewer tuples are parameters."""
     rigid = _not_only_called(mod)
     tuples = [
         (str(gvar.name_hint), place)
@@ -63,28 +45,6 @@ def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
     ]
     for run in runs(tuples):
         yield _SplitTuples(mod, run).run
-
-
-def drop_result_fields(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without the fields of a result that no caller uses; one field alone is no tuple any more."""
-    users = _result_users(mod)
-    for gvar, func in relax_functions(mod):
-        name, fields = str(gvar.name_hint), _result_fields(func)
-        if name in users and fields is not None:
-            used = sorted({item.index for item in users[name]})
-            if used and (len(used) < len(fields) or len(used) == 1):
-                yield _WithoutFields(mod, name, [fields[index] for index in used], used).run
-
-
-def _result_fields(func: relax.Function) -> list[Any] | None:
-    """The parts of what the function returns; None where it is no tuple of separate values."""
-    result = func.body.body
-    values = {hash(b.var): b.value for block in func.body.blocks for b in block.bindings}
-    result = values.get(hash(result), result)
-    if not isinstance(result, relax.Tuple):
-        return None
-    inner = any(isinstance(field, relax.DataflowVar) for field in result.fields)
-    return None if inner else list(result.fields)
 
 
 def _unused(func: relax.Function) -> list[int]:
@@ -106,7 +66,7 @@ def _unused(func: relax.Function) -> list[int]:
 
 
 def _symbols(func: relax.Function, used: set[int]) -> set[int]:
-    """The dimensions in a function, those of its unused parameters left out."""
+    """The dimensions in a function, except those of its unused parameters."""
     types = [func.ret_ty, *(binding.var.ty for binding in nodes(func, relax.expr.Binding))]
     types += [param.ty for param in func.params if hash(param) in used]
     found: list[Any] = []
@@ -122,7 +82,7 @@ def _defined(param: Any) -> set[int]:
 
 
 def _not_only_called(mod: tvm.IRModule) -> set[str]:
-    """Functions that are used in other ways than by calls with arguments, as closures are."""
+    """Functions that are used in other ways than by calls with arguments, e.g. as closures."""
     every: Counter[str] = Counter()
     called: Counter[str] = Counter()
     for _, func in relax_functions(mod):
@@ -132,43 +92,15 @@ def _not_only_called(mod: tvm.IRModule) -> set[str]:
     return {name for name, count in every.items() if called[name] != count}
 
 
-def _result_users(mod: tvm.IRModule) -> dict[str, list[Any]]:
-    """For each function of whose results all callers use only fields: those uses."""
-    rigid = _not_only_called(mod)
-    users: dict[str, list[Any]] = {}
-    for _, func in relax_functions(mod):
-        made_by = _made_by(func)
-        fields = [i for i in nodes(func, relax.TupleGetItem) if hash(i.tuple_value) in made_by]
-        whole = [var for var in nodes(func, tvm.ir.Var) if hash(var) in made_by]
-        for name in made_by.values():
-            users.setdefault(name, [])
-        for item in fields:
-            users[made_by[hash(item.tuple_value)]].append(item)
-        for var_hash, name in made_by.items():
-            uses = sum(hash(var) == var_hash for var in whole)
-            taken = sum(hash(item.tuple_value) == var_hash for item in fields)
-            if uses != taken + 1:  # one of them is where it is bound
-                rigid.add(name)
-    return {name: items for name, items in users.items() if name not in rigid}
-
-
-def _made_by(func: relax.Function) -> dict[int, str]:
-    return {
-        hash(binding.var): str(binding.value.op.name_hint)
-        for binding in nodes(func, relax.VarBinding)
-        if isinstance(binding.value, relax.Call) and isinstance(binding.value.op, GlobalVar)
-    }
-
-
 class _Signature(Rewriter):
-    """Calls with other arguments, and `num_input` as it is then."""
+    """A rewriter that changes the arguments of calls, and adapts `num_input`."""
 
     def __init__(self, mod: tvm.IRModule, places: Sequence[tuple[str, int]]) -> None:
         super().__init__(mod)
         self._places = grouped(places)
 
     def instead(self, place: Any) -> list[Any]:
-        """The arguments in place of one."""
+        """The arguments that replace one argument."""
         return []
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
@@ -200,14 +132,6 @@ class _WithoutParams(_Signature):
         return [self.defined(p) for place, p in enumerate(func.params) if place not in places]
 
 
-class _NumbersBound(_WithoutParams):
-    def params(self, func: relax.Function) -> list[Any]:
-        for place in self._places.get(self.name, ()):
-            param = func.params[place]
-            self.replace(param, tirx.const(PLAIN, str(param.ty.dtype)))
-        return super().params(func)
-
-
 class _SplitTuples(_Signature):
     def params(self, func: relax.Function) -> list[Any]:
         params: list[Any] = []
@@ -229,38 +153,8 @@ class _SplitTuples(_Signature):
         return list(place.fields)
 
 
-class _WithoutFields(Rewriter):
-    def __init__(
-        self, mod: tvm.IRModule, name: str, fields: Sequence[Any], used: Sequence[int]
-    ) -> None:
-        super().__init__(mod)
-        self._function_name = name
-        self._kept = fields
-        self._used = used
-        self._results = {
-            address
-            for _, func in relax_functions(mod)
-            for address, maker in _made_by(func).items()
-            if maker == name
-        }
-
-    def result(self, seq: relax.SeqExpr, *, local: bool) -> Any:
-        if local or self.name != self._function_name:
-            return super().result(seq, local=local)
-        fields = [self.expr(field) for field in self._kept]
-        return fields[0] if len(fields) == 1 else self.inferred(relax.Tuple(fields))
-
-    def item(self, expr: relax.TupleGetItem) -> Any:
-        if hash(expr.tuple_value) not in self._results:
-            return super().item(expr)
-        value = self.expr(expr.tuple_value)
-        if len(self._used) == 1:
-            return value
-        return relax.TupleGetItem(value, self._used.index(expr.index))
-
-
 def drop_tuple_fields(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Without fields of tuples that are operands, and fields of tuples that nothing takes out."""
+    """Drop fields of tuples that are operands, and fields of tuples that nothing takes out."""
     for gvar, func in relax_functions(mod):
         sites = sites_of(func)
         for site in sites:
@@ -280,11 +174,11 @@ def drop_tuple_fields(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _fixed(call: relax.Call) -> bool:
-    """The tuple of arguments has as many fields as the callee has parameters."""
+    """Return whether the tuple of arguments must have a field for each parameter of the callee."""
     return isinstance(call.op, tvm.ir.Op) and call.op.name.startswith("relax.call_tir")
 
 
-def _taken(sites: list[Site], key: int) -> set[int]:
+def _taken(sites: list[BindingSite], key: int) -> set[int]:
     return {
         int(value.index)
         for value in [site.binding.value for site in sites]
@@ -293,7 +187,7 @@ def _taken(sites: list[Site], key: int) -> set[int]:
 
 
 def _bound_without(
-    mod: tvm.IRModule, name: str, site: Site, gone: Collection[int]
+    mod: tvm.IRModule, name: str, site: BindingSite, gone: Collection[int]
 ) -> tvm.IRModule | None:
     values: dict[int, Any] = {site.key: _without(site.binding.value, gone)}
     for user in sites_of(mod[name]):
@@ -305,13 +199,13 @@ def _bound_without(
 
 
 def _call_without(
-    mod: tvm.IRModule, name: str, site: Site, place: int, gone: Collection[int]
+    mod: tvm.IRModule, name: str, site: BindingSite, place: int, gone: Collection[int]
 ) -> tvm.IRModule | None:
     call = site.binding.value
     args = [_without(arg, gone) if i == place else arg for i, arg in enumerate(call.args)]
     try:
         new = relax.BlockBuilder().normalize(relax.Call(call.op, args, call.attrs, call.ty_args))
-    except Exception:  # the operator wants as many
+    except Exception:  # the operator requires this number of fields
         return None
     return Change(values={site.key: new}, functions={name}).apply(mod)
 

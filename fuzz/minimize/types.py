@@ -1,8 +1,8 @@
-"""Reductions over types: what they leave open, their dtypes, their devices."""
+"""Reductions over types: their unknown parts, their dtypes, their devices."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -27,18 +27,18 @@ PLAIN = "float32"
 """The dtype of a tensor where it does not matter."""
 
 ORDER = (PLAIN, "int64", "int32", "bool")
-"""From plain to special; all other dtypes come after these, those that are rare last."""
+"""Dtypes from plain to special; all others come after these, rare ones last."""
 
 
 INDICES = ("int64", "int32", "bool")
-"""Types that numbers in PrimFuncs have which are no tensor's elements."""
+"""Dtypes of numbers in PrimFuncs that are not elements of tensors."""
 
 
 def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Types without virtual devices; and a module without those that nothing names.
+    """Drop virtual devices from types, and unused ones from the module.
 
-    Types name fewer, or the module lists fewer. A device that is named stays listed: operators and
-    passes look it up there.
+    Types name fewer devices, or the module lists fewer. A device that is named stays listed:
+    operators and passes look it up there.
     """
     named = _distinct(t.vdevice for t in _tensors(mod) if t.vdevice is not None)
     if named:
@@ -56,11 +56,11 @@ def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Tensors of unknown shape or dtype become known ones, and shapes of unknown rank: all, then
-    shapes, dtypes, functions, parameters, and what calls are declared to return.
+    """Complete tensors of unknown shape or dtype, and shapes of unknown rank: all, then shapes,
+    dtypes, functions, parameters, and the declared results of calls.
 
-    Fewer types are incomplete. A shape is tried whose axes are told apart, then one that fits its
-    own transpose: what is added to it, say, may have to.
+    Fewer types are incomplete. The first shape has axes of different sizes, the second one equals
+    its own transpose, which an operand added to it may require.
     """
     params = {
         str(gvar.name_hint): [hash(param) for param in func.params if _has_open(param.ty)]
@@ -80,40 +80,10 @@ def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
         yield _Complete(mod, every, None, True).run
 
 
-def tensor_params(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Parameters that are numbers, or of which nothing is known, become tensors: all, then each.
-
-    Fewer parameters are something else than models have.
-    """
-    odd = [
-        hash(param)
-        for _, func in relax_functions(mod)
-        for param in func.params
-        if isinstance(param.ty, relax.AnyType | PrimType)
-    ]
-    for chosen in runs(odd):
-        yield _TensorParams(mod, frozenset(chosen)).run
-
-
-def infer_annotations(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Variables and results have the types of their values: all, then ever shorter runs of them.
-
-    Fewer annotations, and types that a match_cast casts to, are weaker than the inferred type.
-    """
-    weak = [
-        hash(owner)
-        for owner, annotated, known in _annotations(mod)
-        # In a module that was parsed, a value has no better type than its variable.
-        if not _same(annotated, known) or any(map(_open, nodes(annotated, relax.TensorType)))
-    ]
-    for chosen in runs(weak):
-        yield _Inferred(mod, frozenset(chosen)).run
-
-
 def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Tensors of one dtype get a plainer one, everywhere at once.
+    """Replace one dtype of tensors by a plainer one, everywhere at once.
 
-    A dtype comes nearer to the beginning of `ORDER`, and no other one changes.
+    The dtype moves towards the beginning of `ORDER`, and no other one changes.
     """
     found = {str(t.dtype.dtype) for t in _tensors(mod) if t.dtype is not None}
     dtypes = sorted(found - {PLAIN}, key=lambda dtype: (-_rank(dtype), dtype))
@@ -131,7 +101,7 @@ def _plainer(dtype: str, in_kernels: bool) -> list[str]:
     plainer = [new for new in (*ORDER[:3], *usual) if _rank(new) < _rank(dtype)]
     if not in_kernels:
         return plainer
-    # Their arithmetic is not inferred anew, and their indices have some of these types too.
+    # Their arithmetic is not inferred anew, and their indices have some of these types, too.
     if dtype in INDICES:
         return []
     return [new for new in plainer if ("float" in new) == ("float" in dtype)]
@@ -144,7 +114,7 @@ def _rank(dtype: str) -> int:
 
 
 def _kind(dtype: str) -> str:
-    """Its name up to the number of bits."""
+    """The name of the dtype up to the number of bits."""
     return "".join(takewhile(str.isalpha, dtype))
 
 
@@ -163,7 +133,8 @@ class _WithoutDevices(Rewriter):
         return ir.GenericConst(ir.constant_data(const), self.type(const.ty))
 
     def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
-        # What is moved to a device lives there; an annotation with less would be inferred again.
+        # A value that is moved to a device lives there; a weaker annotation would be inferred
+        # again.
         if isinstance(now, relax.TensorType) and now.vdevice is not None:
             return now
         return super().annotation(owner, old, before, now)
@@ -177,8 +148,8 @@ class _Complete(Rewriter):
     ) -> None:
         """
         Args:
-            owners: parameters, and calls for what they are declared to return.
-            sizes: of the axes, first to last; None: shapes stay unknown.
+            owners: parameters, and calls whose declared results are completed.
+            sizes: sizes of the axes, first to last; None: shapes stay unknown.
         """
         super().__init__(mod)
         self._owners = frozenset(owners)
@@ -216,39 +187,6 @@ class _Complete(Rewriter):
         return now if any(map(_open, nodes(kept, relax.TensorType))) else kept
 
 
-class _TensorParams(Rewriter):
-    infers_all = True
-
-    def __init__(self, mod: tvm.IRModule, chosen: Collection[int]) -> None:
-        super().__init__(mod)
-        self._chosen = chosen
-
-    def params(self, func: relax.Function) -> list[Any]:
-        plain = relax.TensorType((2, 2), PLAIN)
-        return [
-            self.defined(param, plain if hash(param) in self._chosen else None)
-            for param in func.params
-        ]
-
-
-class _Inferred(Rewriter):
-    infers_all = True
-
-    def __init__(self, mod: tvm.IRModule, owners: Collection[int]) -> None:
-        super().__init__(mod)
-        self._owners = owners
-
-    def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
-        return now if hash(owner) in self._owners else super().annotation(owner, old, before, now)
-
-    def rewritten_binding(self, binding: Any, value: Any = None) -> Any:
-        made = super().rewritten_binding(binding, value)
-        if isinstance(made, relax.MatchCast) and hash(binding.var) in self._owners:
-            known = made.value.ty
-            return relax.MatchCast(self.defined(binding.var, known), made.value, known)
-        return made
-
-
 class _Cast(Rewriter):
     def __init__(self, mod: tvm.IRModule, dtypes: Mapping[str, str]) -> None:
         super().__init__(mod)
@@ -278,7 +216,7 @@ class _Cast(Rewriter):
         return super().call(relax.Call(call.op, call.args, attrs, call.ty_args), args)
 
     def _check(self, call: relax.Call, old: Any, new: Any) -> None:
-        """Type inference accepts floats for bits, for example: no reproducer may contain that."""
+        """Refuse dtypes that only type inference accepts, e.g. floats for bits."""
         record = table.get((op_name(call) or "").removeprefix("relax."))
         if record is None or not isinstance(new, relax.TensorType) or new.dtype is None:
             return
@@ -290,7 +228,7 @@ class _Cast(Rewriter):
     def prim_func(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
         numbers = (tirx.FloatImm, tirx.IntImm)
         new = structural_map(func, [(PrimType, self._prim_type), (numbers, self._number)])
-        # Built by its constructor, which derives its type.
+        # Built by the constructor, which derives the type.
         return func if new.same_as(func) else rebuilt(new)
 
     def _of(self, dtype: Any) -> Any:
@@ -324,7 +262,7 @@ def _distinct(infos: Iterable[Any]) -> list[Any]:
 
 
 def _among(info: Any, some: Sequence[Any]) -> bool:
-    return any(_same(info, other) for other in some)  # its `same_as` does not come back
+    return any(_same(info, other) for other in some)  # its `same_as` never returns
 
 
 def _tensor(ty: relax.TensorType, shape: Any, dtype: Any, vdevice: Any = None) -> relax.TensorType:
@@ -332,7 +270,7 @@ def _tensor(ty: relax.TensorType, shape: Any, dtype: Any, vdevice: Any = None) -
 
 
 def _has_open(ty: Any) -> bool:
-    """A tensor in it has no shape or no dtype, or a shape no rank."""
+    """Return whether a tensor in the type has no shape or no dtype, or a shape has no rank."""
     return any(map(_open, nodes(ty, relax.TensorType))) or any(
         shape.ndim < 0 for shape in nodes(ty, relax.ShapeType)
     )
@@ -344,17 +282,6 @@ def _open(ty: relax.TensorType) -> bool:
 
 def _same(a: Any, b: Any) -> bool:
     return bool(tvm_ffi.structural_equal(a, b))
-
-
-def _annotations(mod: tvm.IRModule) -> Iterator[tuple[Any, Any, Any]]:
-    for _, func in relax_functions(mod):
-        for binding in nodes(func, relax.VarBinding):
-            yield binding.var, binding.var.ty, binding.value.ty
-        for cast in nodes(func, relax.MatchCast):
-            if _has_open(cast.ty) and not _has_open(cast.value.ty):
-                yield cast.var, cast.ty, cast.value.ty
-        for function in nodes(func, relax.Function):
-            yield function, function.ret_ty, function.body.ty
 
 
 def _tensors(mod: tvm.IRModule) -> Iterator[relax.TensorType]:

@@ -1,10 +1,9 @@
-"""A night: run old bugs again, fuzz, bisect, report; resumed where it was interrupted."""
+"""A night: run old bugs again, fuzz, report; it resumes after an interruption."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,98 +11,67 @@ from pathlib import Path
 from typing import Any
 
 from ...compat.release import BUILD
-from ..bisect.bisect import Bisection, portable
-from ..campaign.campaign import CampaignConfig
-from ..campaign.schedule import MODULES_IN_BLOCK
-from ..findings.dedup import fails
-from ..findings.finding import Finding
-from ..findings.known import Choice
+from ..findings.dedup import FAIL_ON, fails
 from ..findings.runs import Run
 from ..findings.store import Store
 from ..output.terminal import Cells, by_grade, counted, duration, findings_table, results
-from ..process.serialize import plain
 from ..report import PAGE, writer
-from ..report.data import Entry, Report, State, gather
+from ..report.data import Entry, EntryState, Report, gather
+from ..session.chosen import campaign_of
 from ..session.fuzzing import Fuzzing
 from ..session.seeds import seeds
 from ..session.session import Session, session
+from ..system.errors import UserError
 from ..system.files import write_whole
-from ..system.subprocesses import Stopped, Subprocesses
-from ..user_input.errors import UserError
+from ..user_input.settings import NIGHT, NIGHTLY, SETTINGS, Settings, all_within, within
+from ..user_input.settings_file import load
 from . import state
-from .config import EXAMPLE, Nightly, Plan, load, plan, within
-from .disk import prune
+from .config import NightlyPlan, plan
 from .old_bugs import FIXED, UNEXPECTED, is_back, known_key, old_bugs, replay_all
 from .state import Night, Phase
 
 COMMAND = "nightly"
 
-INIT = Path("nightly.toml")
+UNCONFIRMED = 1000
+"""Most unconfirmed findings that stay in the store, some tens of megabytes: the newest ones."""
 
 
-def init(path: Path | None) -> int:
-    """Write the example of a settings file.
-
-    Raises:
-        UserError: the file exists, or cannot be written.
-    """
-    path = path or INIT
-    if path.exists():
-        raise UserError(f"'{path}' exists: name another file, as in --init other.toml")
-    try:
-        write_whole(path, EXAMPLE.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot write '{path}': {error.strerror or error}") from None
-    print(f"wrote {path}; now: relaxfuzz nightly {path}")
-    return 0
-
-
-def run(config: Path | None, options: Mapping[str, Any], *, workers: int, json: bool) -> int:
-    """Run a night, or what is left of it; the exit code.
+def run(config: Path | None, options: Mapping[str, Any]) -> int:
+    """Run a night, or the rest of it; return the exit code.
 
     Args:
-        options: of the command line, those that are given.
-        workers: the default.
+        options: the given options of the command line.
 
     Raises:
         UserError: a setting is wrong, or another campaign runs in the folder.
         ExecutorError: the workers cannot be kept alive.
     """
-    settings = Nightly() if config is None else load(config)
-    where = "relaxfuzz nightly" if config is None else str(config)
-    folder = Path() if config is None else config.parent
-    if folder.resolve() != Path.cwd():
-        settings = within(settings, folder.absolute())
-        # Paths on the command line are relative to the folder where it was given.
-        given = dict(options)
-        if "out" in given:
-            given["out"] = given["out"].absolute()
-        if "scheduler" in given and (file := Path(given["scheduler"])).is_file():
-            given["scheduler"] = str(file.absolute())
-        options = given
+    settings = Settings() if config is None else load(config, NIGHTLY)
+    folder, here = Path() if config is None else config.parent, Path.cwd()
+    given = dict(options)
     # Paths of passes are relative to the folder of the file, too.
     with contextlib.chdir(folder):
-        return _night(plan(settings, options, where), workers, json=json)
+        if Path.cwd() != here:
+            settings = all_within(settings, Path.cwd())
+            # Paths on the command line are relative to the folder where it was given.
+            given = within(given, here)
+            if (file := here / given.get("scheduler", "")).is_file():
+                given["scheduler"] = str(file)
+        chosen = plan(settings, given)
+        return _night(chosen) if chosen.targets else 0
 
 
-def _night(chosen: Plan, workers: int, *, json: bool) -> int:
+def _night(chosen: NightlyPlan) -> int:
     settings = chosen.settings
     Store(settings.out).close()  # before a report is written there
     writers = _writers(chosen)
-    with session(
-        settings.out,
-        settings.workers or workers,
-        Choice(folders=settings.known, shipped=settings.shipped_knowns),
-        as_json=json,
-        where=chosen.where,
-        calls=[target.call for target in chosen.targets if target.call is not None],
-        campaign="relaxfuzz nightly",
-    ) as made:
+    calls = [target.call for target in chosen.targets if target.call is not None]
+    with session(settings, calls=calls, campaign="relaxfuzz nightly") as made:
         return _Phases(chosen, made, writers).run()
 
 
-def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
-    """The renderer of each report, checked before a night is spent on what cannot be written."""
+def _writers(chosen: NightlyPlan) -> list[tuple[Path, Callable[[Report], str]]]:
+    """The renderer of each report, checked before a night is spent on unwritable reports."""
     reports = chosen.settings.report
     files = {"html": chosen.settings.out / PAGE} if reports is None else reports.named
     try:
@@ -123,7 +91,7 @@ def _writers(chosen: Plan) -> list[tuple[Path, Callable[[Report], str]]]:
 class _Phases:
     def __init__(
         self,
-        chosen: Plan,
+        chosen: NightlyPlan,
         made: Session,
         writers: Sequence[tuple[Path, Callable[[Report], str]]],
     ) -> None:
@@ -137,12 +105,11 @@ class _Phases:
         phases = {
             Phase.REPLAY: self._replay,
             Phase.FUZZ: self._fuzz,
-            Phase.BISECT: self._bisect,
             Phase.REPORT: self._report,
         }
         for phase, work in phases.items():
             stopped = self._session.stopped
-            # What was found until then is reported, whatever is left to do.
+            # Findings so far are reported, whatever is left to do.
             if phase not in self._night.done and (not stopped or phase is Phase.REPORT):
                 work()
                 if not self._session.stopped:
@@ -152,9 +119,8 @@ class _Phases:
     def _begun(self) -> Night:
         settings = self._plan.settings
         # Reports and workers may differ when a night is resumed.
-        same = dataclasses.replace(
-            settings, out=Path(), report=None, workers=None, scheduler=None, cluster=None
-        )
+        free = ("out", "report", "workers", "scheduler", "json")
+        same = dataclasses.replace(settings, **{name: SETTINGS[name].default for name in free})
         asked = state.digest(same, self._session.versions)
         last = state.load_night(self._out)
         if last is not None and last.settings == asked and not last.over:
@@ -170,7 +136,6 @@ class _Phases:
             seed=len(runs) if settings.seed is None else settings.seed,
             after=max(runs, default=0),
             before=_statuses(last),
-            unbisected=() if last is None else last.unbisected,
         )
         night.save(self._out)
         self._print(
@@ -186,7 +151,7 @@ class _Phases:
     # Phases
 
     def _replay(self) -> None:
-        """Corpus files, known bugs, and findings of another build of TVM."""
+        """Run corpus files, known bugs, and findings of another build of TVM again."""
         made = self._session
         before = self._night.before
         everything = old_bugs(
@@ -219,27 +184,25 @@ class _Phases:
         )
         before = self._run()
         if before is None or not before[1].finished:
+            if before is not None:  # other modules than those of the interrupted run
+                runs = made.store.runs.all()
+                self._update(seed=len(runs) if settings.seed is None else settings.seed)
             Fuzzing(
-                CampaignConfig(
+                dataclasses.replace(
+                    campaign_of(settings, targets, budget=NIGHT, everything=self._plan.everything),
                     seed=self._night.seed,
-                    targets=targets,
-                    seconds=self._plan.seconds,
-                    modules=settings.modules,
-                    oracles=self._plan.oracles,
-                    compositions=not settings.passes,
-                    modules_in_block=settings.block or MODULES_IN_BLOCK,
                     is_known=made.expected.presumes,
                     seeds=seeds(settings.seeds, settings.seed_share, made),
                 ),
                 made,
                 command=COMMAND,
-                resume=before is not None,
-                stop_at_first=settings.fail_on if settings.until_first else None,
+                continued=None if before is None else before[0],
+                stop_at_first=(settings.fail_on or FAIL_ON) if settings.until_first else None,
                 named=settings.oracles,
-            ).run(())  # the reproducers of known bugs ran in the phase before
+            ).run()
         if made.stopped:
             return
-        # Record in the run which known bugs are fixed: reports take it from there.
+        # Record in the run which known bugs are fixed: reports read it there.
         run = self._run()
         assert run is not None, "fuzzing enters a run"
         id, stored = run
@@ -249,70 +212,19 @@ class _Phases:
             replayed={id: status for id, status in replayed.items() if made.store.get(id)},
         )
         made.store.runs.save(id, stored)
-        if self._plan.bisect:
-            new = [entry.finding.id for entry in self._gathered().of(State.NEW) if entry.finding]
-            self._update(unbisected=tuple(dict.fromkeys([*self._night.unbisected, *new])))
-
-    def _bisect(self) -> None:
-        made = self._session
-        findings = [
-            finding
-            for id in self._night.unbisected
-            if (finding := made.store.get(id)) is not None
-            and finding.first_bad is None
-            and made.store.reproducer(finding) is not None
-        ]
-        self._update(unbisected=tuple(finding.id for finding in findings))
-        if not findings:
-            return
-        self._print(
-            f"{counted(len(findings), 'new finding')} to bisect, "
-            f"for up to {duration(self._plan.bisect_seconds)}"
-        )
-        over = _after(self._plan.bisect_seconds, made.interrupt.stop)
-        for finding in findings:
-            if not over.is_set():
-                self._bisect_one(finding, over)
-        if self._night.unbisected and not made.interrupt.stop.is_set():
-            later = counted(len(self._night.unbisected), "finding")
-            self._print(f"no time to bisect {later}: left for the next night")
-
-    def _bisect_one(self, finding: Finding, over: threading.Event) -> None:
-        made = self._session
-        script = made.store.reproducer(finding)
-        assert script is not None, "only findings with a reproducer are bisected"
-        bisection = Bisection(
-            portable(finding, script),
-            self._plan.bisect,
-            Subprocesses(over),
-            made.display.progress,
-            workers=made.pool.workers,
-        )
-        try:
-            first = bisection.run().first_bad
-        except Stopped:
-            return
-        if first is not None:
-            finding = dataclasses.replace(finding, first_bad=first.release)
-            made.store.put(finding)
-        self._update(unbisected=tuple(id for id in self._night.unbisected if id != finding.id))
-        verdict = "bad on none of these" if first is None else f"first bad: {first.release}"
-        self._print(
-            f"{finding.id} {finding.label}: {verdict}",
-            {"event": "bisect", "id": finding.id, "first_bad": finding.first_bad},
-        )
 
     def _report(self) -> None:
-        use = prune(self._session.store, self._plan.max_disk)
+        dropped = self._session.store.forget_unconfirmed(UNCONFIRMED)
         report = self._gathered()
         for path, form in self._writers:
             try:
                 write_whole(path, form(report))
-            except Exception:  # the findings of the night are printed all the same
+            except Exception:  # the findings of the night are printed nevertheless
                 self._session.no_report(f"no report in {path}:\n{traceback.format_exc()}")
                 continue
             self._print(f"report: {path}", {"event": "report", "path": str(path)})
-        self._print(f"disk: {use}", {"event": "disk", **plain(use)})
+        if dropped:
+            self._print(f"dropped: {counted(dropped, 'unconfirmed finding')}")
 
     # Pieces
 
@@ -325,7 +237,7 @@ class _Phases:
         return mine[-1] if mine else None
 
     def _print(self, line: str, event: Mapping[str, object] | None = None) -> None:
-        """A line for people, and where JSON is wanted, the event for programs."""
+        """Print a line for people, and the event for programs if JSON is requested."""
         self._session.display.line(line)
         if event is not None and self._session.output.as_json:
             self._session.output.emit(event)
@@ -340,13 +252,14 @@ class _Phases:
         run = Run(command=COMMAND, started=0.0, workers=0, versions={}, passes=())
         if entered is not None:
             number, run = entered
-            new = report.of(State.NEW)
-            seen = tuple(entry for entry in report.of(State.SEEN) if number in entry.runs)
+            new = report.of(EntryState.NEW)
+            seen = tuple(entry for entry in report.of(EntryState.SEEN) if number in entry.runs)
         if made.output.as_json:
             summary = {
                 "event": "summary",
                 "new": [entry.id for entry in new],
                 "grades": {entry.id: entry.grade for entry in new},
+                "consequences": {entry.id: entry.effect for entry in new},
                 "back": list(self._night.back),
                 "seen": len(seen),
                 "knowns": len(run.knowns),
@@ -360,7 +273,7 @@ class _Phases:
                 "new_on_build": [entry.id for entry in report.new_on_build],
                 "gone_on_build": [entry.id for entry in report.gone_on_build],
                 "over": self._night.over,
-                **made.workers_summary(),
+                "lost": made.lost,
             }
             made.output.emit(summary)
         else:
@@ -369,17 +282,20 @@ class _Phases:
                 findings_table(console, [self._cells(entry) for entry in new])
                 console.print()
             console.print(self._sentence(new, seen, run, report), soft_wrap=True)
-        least = self._plan.settings.fail_on
+        fail_on = self._plan.settings.fail_on
         named = self._plan.settings.oracles
-        failing = any(fails(entry.findings, least, named) for entry in new)
-        return made.exit_code(new=failing or bool(self._night.back), earlier=run.faults)
+        failing = any(fails(entry.findings, fail_on, named) for entry in new)
+        met = bool(seen or run.knowns or self._night.replayed)
+        return made.exit_code(
+            new=failing or bool(self._night.back),
+            earlier=run.faults,
+            compared=met or any(stats.compared for stats in run.stats.values()),
+        )
 
     def _cells(self, entry: Entry) -> Cells:
         shown = entry.evidence[0]
-        title = entry.title
-        if shown.finding.first_bad is not None:
-            title += f" (since {shown.finding.first_bad})"
-        return entry.grade, shown.finding.label, shown.finding.oracle, title, shown.reproducer
+        finding, path = shown.finding, shown.reproducer
+        return entry.weight.rank, entry.effect, finding.label, finding.oracle, entry.title, path
 
     def _sentence(
         self, new: Sequence[Entry], seen: Sequence[Entry], run: Run, report: Report
@@ -404,19 +320,7 @@ class _Phases:
 
 
 def _statuses(last: Night | None) -> Mapping[str, str]:
-    """The statuses of the night before, with older ones where it was interrupted."""
+    """The statuses of the previous night, with older ones if that was interrupted."""
     if last is None:
         return {}
     return last.replayed if last.over else {**last.before, **last.replayed}
-
-
-def _after(seconds: float, stop: threading.Event) -> threading.Event:
-    """An event that is set when the time is over, or the user wants to stop."""
-    over = threading.Event()
-
-    def wait() -> None:
-        stop.wait(seconds)
-        over.set()
-
-    threading.Thread(target=wait, name="budget", daemon=True).start()
-    return over

@@ -1,4 +1,4 @@
-"""Old bugs are run again: corpus files, known bugs, and findings of another build of TVM."""
+"""Old bugs to run again: corpus files, known bugs, and findings of another build of TVM."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from pathlib import Path
 from ...compat.release import same_build
 from ...corpus.knowns import Known
 from ..findings.known import Expected, is_certain
-from ..findings.replay import Item, Outcome, Status, items, replay
 from ..findings.store import Store
 from ..process.executor import Executor
+from ..reproducer.replay import ReplayItem, ReplayOutcome, ReplayStatus, items, replay
 
-FIXED = frozenset({Status.FIXED, Status.GONE})
-UNEXPECTED = frozenset({Status.CHANGED, Status.BROKEN})
-"""Somebody has to look at it."""
+FIXED = frozenset({ReplayStatus.FIXED, ReplayStatus.GONE})
+UNEXPECTED = frozenset({ReplayStatus.CHANGED, ReplayStatus.BROKEN})
+"""Statuses that somebody has to look at."""
 
 
 @dataclass(frozen=True, slots=True)
 class OldBug:
     """A bug to run again."""
 
-    item: Item
+    item: ReplayItem
     known: Known | None = None
-    """The known bug whose reproducer it is."""
+    """The known bug to which the reproducer belongs."""
 
     @property
     def key(self) -> str:
-        """The same in every night."""
+        """A key that is the same in every night."""
         if self.known is not None:
             return known_key(self.known)
         return self.item.finding.id if self.item.finding else str(self.item.path)
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The name for messages."""
         return self.known.name if self.known else self.item.name
 
 
@@ -55,11 +55,11 @@ def old_bugs(
 ) -> list[OldBug]:
     """All old bugs, each file once.
 
-    Known bugs that are recorded to fail on exactly this TVM are left out, and findings of it
-    unless the night before, on another build, saw them gone.
+    Known bugs that are recorded to fail on exactly this TVM are left out. So are findings of this
+    TVM, unless the previous night, on another build, saw them gone.
 
     Args:
-        before: statuses of the night before, by key of an old bug.
+        before: statuses of the previous night, by key of an old bug.
 
     Raises:
         UserError: a path has no findings.
@@ -76,7 +76,7 @@ def old_bugs(
         else:
             by_path.setdefault(item.path.resolve(), OldBug(item))
     others += (
-        OldBug(Item(store.folder, finding))
+        OldBug(ReplayItem(store.folder, finding))
         for finding in store.findings()
         if not same_build(finding.versions, versions) or before.get(finding.id) in FIXED
     )
@@ -85,8 +85,8 @@ def old_bugs(
 
 def replay_all(
     todo: Iterable[OldBug], executor: Executor, stop: threading.Event
-) -> Iterator[tuple[OldBug, Outcome]]:
-    """The outcome of each, as it comes, until `stop` is set.
+) -> Iterator[tuple[OldBug, ReplayOutcome]]:
+    """Yield the outcome of each bug, as it comes, until `stop` is set.
 
     Args:
         executor: checks findings of a store.
@@ -95,13 +95,13 @@ def replay_all(
         ExecutorError: the harness failed.
     """
 
-    def one(old: OldBug) -> Outcome | None:
+    def one(old: OldBug) -> ReplayOutcome | None:
         if stop.is_set():
             return None
         outcome = replay(old.item, executor)
-        if old.known is not None and outcome.status is Status.PASSES:
-            # By its header the file passes here; by its record it fails.
-            return Outcome(outcome.item, Status.FIXED, outcome.message)
+        if old.known is not None and outcome.status is ReplayStatus.PASSES:
+            # According to its header the file passes here; according to its record it fails.
+            return ReplayOutcome(outcome.item, ReplayStatus.FIXED, outcome.message)
         return outcome
 
     with ThreadPoolExecutor(executor.workers) as threads:
@@ -111,17 +111,17 @@ def replay_all(
                 yield futures[future], outcome
 
 
-def is_back(outcome: Outcome, before: str | None, version: str) -> bool:
-    """It fails, was fixed, and did not fail in the night before.
+def is_back(outcome: ReplayOutcome, before: str | None, version: str) -> bool:
+    """Return whether it fails, was fixed, and did not fail in the previous night.
 
     Args:
-        before: its status in the night before; None: it was not run.
+        before: its status in the previous night; None: it was not run.
     """
-    # Builds of a development version share its number, which claims nothing of the one before.
-    if outcome.status in (Status.FAILS, Status.AS_EXPECTED):
+    # Builds of a development version share their number, which says nothing about the previous one.
+    if outcome.status in (ReplayStatus.FAILS, ReplayStatus.AS_EXPECTED):
         return before in FIXED
     entry = outcome.item.entry
     if entry is None:
         return False
     fixed = not entry.tvm.expects_failure(version)
-    return outcome.status is Status.CHANGED and fixed and before != Status.CHANGED
+    return outcome.status is ReplayStatus.CHANGED and fixed and before != ReplayStatus.CHANGED

@@ -1,4 +1,4 @@
-"""The state of a night: what is needed to resume it after any interruption."""
+"""The state of a night, from which it can be resumed after any interruption."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...corpus.reading import LONGEST_GENERATED, read_text
-from ..process.serialize import counted, parse, plain, typed
 from ..system.disk_failure import watched
 from ..system.files import write_whole
+from ..system.serialize import counted, parse, plain, typed
 
 FILE = "nightly.json"
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Phase(enum.StrEnum):
@@ -24,7 +24,6 @@ class Phase(enum.StrEnum):
 
     REPLAY = "replay"
     FUZZ = "fuzz"
-    BISECT = "bisect"
     REPORT = "report"
 
 
@@ -33,19 +32,17 @@ class Night:
     """A night that has begun."""
 
     settings: str
-    """A digest of the settings and of TVM's version: with others a new night begins."""
+    """A digest of the settings and of TVM's version; if it differs, a new night begins."""
     seed: int
     after: int
-    """The id of the last run before it; 0 where it is the first."""
+    """The id of the last run before it; 0 for the first night."""
     done: tuple[Phase, ...] = ()
     replayed: Mapping[str, str] = field(default_factory=dict)
-    """By key of an old bug: its status."""
+    """Status of each old bug, by its key."""
     back: tuple[str, ...] = ()
     """Names of old bugs that were fixed and fail again."""
     before: Mapping[str, str] = field(default_factory=dict)
-    """As `replayed`, in the night before."""
-    unbisected: tuple[str, ...] = ()
-    """Ids of findings that are still to be bisected."""
+    """The value of `replayed` in the previous night."""
 
     @property
     def over(self) -> bool:
@@ -60,7 +57,7 @@ class Night:
 
 
 def load_night(folder: Path) -> Night | None:
-    """The night that was saved last; None where none can be read."""
+    """The night that was saved last; None if it cannot be read."""
     try:
         data = counted(parse(read_text(folder / FILE, LONGEST_GENERATED)))
         if data.pop("format") != FORMAT:

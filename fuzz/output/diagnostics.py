@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +14,7 @@ from ...oracles.explain import Excerpt, Explanation, Trouble
 from .terminal import counted
 
 NARROWEST, PLAIN = 60, 100
-"""Columns: the least, and the number where there is no terminal."""
+"""Columns: the least number, and the number without a terminal."""
 
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -35,6 +34,12 @@ class Diagnostics:
         for trouble in self._answer.troubles:
             self._trouble(trouble)
             self._line(Text())
+        for known in self._answer.knowns:
+            lead = Text("known bug of TVM: ", "bold red")
+            for line in known.splitlines():
+                self._paragraph(lead, line.strip())
+                lead = Text("  ")
+            self._line(Text())
         self._line(self._conclusion())
 
     def _line(self, text: Text) -> None:
@@ -42,13 +47,13 @@ class Diagnostics:
         self._console.print(text, soft_wrap=True)
 
     def _trouble(self, trouble: Trouble) -> None:
-        style = "bold yellow" if trouble.harmless else "bold red"
-        word = "note" if trouble.harmless else "error"
-        self._paragraph(Text(f"{word}: ", style), trouble.title, "bold")
-        numbers = [str(e.number) for e in trouble.excerpts if e.number is not None]
-        gutter = max(map(len, numbers), default=1) + 1
+        self._paragraph(Text("error: ", "bold red"), trouble.title, "bold")
+        excerpt = trouble.excerpt
+        number = "" if excerpt is None or excerpt.number is None else str(excerpt.number)
+        gutter = max(len(number), 1) + 1
         self._place(trouble, gutter)
-        self._excerpts(trouble, gutter)
+        if excerpt is not None:
+            self._excerpt(excerpt, number, gutter)
         for word, texts in (("note", trouble.notes), ("help", trouble.help)):
             for text in texts:
                 style = "bold green" if word == "help" else "bold"
@@ -57,8 +62,8 @@ class Diagnostics:
 
     def _place(self, trouble: Trouble, gutter: int) -> None:
         where = str(self._module)
-        if trouble.excerpts:
-            place = trouble.excerpts[0].place
+        if trouble.excerpt is not None:
+            place = trouble.excerpt.place
             where = place if place.startswith(where) else f"{where}, {place}"
         if trouble.function is not None:
             where += f", in function {trouble.function}"
@@ -72,22 +77,28 @@ class Diagnostics:
             return step
         return f"{step} ({steps.index(step) + 1} of {len(steps)})"
 
-    def _excerpts(self, trouble: Trouble, gutter: int) -> None:
+    def _excerpt(self, excerpt: Excerpt, number: str, gutter: int) -> None:
+        """The source line with a mark, and the label beside or below it.
+
+        A line that does not fit begins at the mark.
+        """
+        room = self._width - gutter - 3
+        line = excerpt.line.lstrip()
+        at = excerpt.column - (len(excerpt.line) - len(line))
+        if at + excerpt.width > room:
+            line, at = f"…{line[at:]}", 1
+        if len(line) > room:
+            line = f"{line[: room - 1]}…"
+        marks = " " * at + "^" * max(1, min(excerpt.width, len(line) - at))
+        rows = [f"{marks} {excerpt.label}"]
+        if len(rows[0]) > room:
+            rows = [marks, " " * max(0, min(at, room - len(excerpt.label))) + excerpt.label]
         bar = Text(" " * gutter).append(" | ", "blue")
-        previous: Excerpt | None = None
-        for excerpt in trouble.excerpts:
-            window = _Window(excerpt, self._width - gutter - 3)
-            first = previous is None
-            if previous is None or previous.line != excerpt.line:
-                self._line(bar.copy())
-                number = "" if excerpt.number is None else str(excerpt.number)
-                self._line(Text(f"{number:>{gutter}}").append(" | ", "blue").append(window.text))
-            style, mark = ("bold red", "^") if first else ("bold blue", "-")
-            for row in window.rows(mark):
-                self._line(bar.copy().append(row, style))
-            previous = excerpt
-        if trouble.excerpts:
-            self._line(bar.copy())
+        self._line(bar.copy())
+        self._line(Text(f"{number:>{gutter}}").append(" | ", "blue").append(line))
+        for row in rows:
+            self._line(bar.copy().append(row, "bold red"))
+        self._line(bar.copy())
 
     def _paragraph(self, lead: Text, text: str, style: str = "") -> None:
         width = self._width - len(lead)
@@ -98,7 +109,7 @@ class Diagnostics:
 
     def _conclusion(self) -> Text:
         answer = self._answer
-        serious = sum(not trouble.harmless for trouble in answer.troubles)
+        serious = len(answer.troubles)
         pipeline = f"pipeline {answer.pipeline!r}"
         if answer.pipeline == "zero":
             pipeline = "pipelines 'zero' and 'default'"
@@ -113,34 +124,8 @@ class Diagnostics:
         )
 
 
-class _Window:
-    """The part of a source line that fits, with the marked columns in it."""
-
-    def __init__(self, excerpt: Excerpt, room: int) -> None:
-        line = excerpt.line.lstrip()
-        at = excerpt.column - (len(excerpt.line) - len(line))
-        start = 0
-        if len(line) > room and at + min(excerpt.width, room // 2) > room - 1:
-            start = max(0, at - room // 4)
-            line = "…" + line[start + 1 :]
-        self.text = line if len(line) <= room else line[: room - 1] + "…"
-        self._at = at - start
-        self._width = max(1, min(excerpt.width, len(self.text) - self._at))
-        self._label = excerpt.label
-        self._room = room
-
-    def rows(self, mark: str) -> Iterator[str]:
-        """The mark, and the label beside or below it."""
-        marks = " " * self._at + mark * self._width
-        if len(marks) + 1 + len(self._label) <= self._room:
-            yield f"{marks} {self._label}"
-            return
-        yield marks
-        yield " " * max(0, min(self._at, self._room - len(self._label))) + self._label
-
-
 def _marked(text: str, style: str = "") -> Text:
-    """Text with the code in backticks highlighted; the backticks stay in copied text."""
+    """Highlight the code in backticks; the backticks stay in copied text."""
     marked = Text(text, style)
     for found in _CODE.finditer(text):
         marked.stylize("cyan", *found.span())

@@ -1,4 +1,4 @@
-"""Foreign text made safe to show: no control characters, no endless lines."""
+"""Make foreign text safe to show: without control characters and endless lines."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import re
 from pathlib import Path
 
 LONGEST = 500
-"""Characters of one line of our own with foreign text in it."""
+"""Most characters of one line of our own with foreign text in it."""
 
 LONGEST_LINE = 2_000
-"""Characters of a line of a foreign text."""
+"""Most characters of a line of a foreign text."""
 
 LONGEST_TEXT = 24_000
-"""Characters of a foreign text of several lines."""
+"""Most characters of a foreign text of several lines."""
 
 
 class _Escapes(dict[int, str]):
-    """What is shown for a code point; filled as characters are met.
+    """The display form of each code point; filled as characters occur.
 
-    Escaped is what `str.isprintable` says no to: control and format characters (which can reverse
-    the direction of writing), surrogates, unassigned code points, separators other than a space.
+    Characters for which `str.isprintable` is false are escaped: control and format characters
+    (which can reverse the direction of writing), surrogates, unassigned code points, separators
+    other than a space.
     """
 
     def __missing__(self, code: int) -> str:
@@ -35,7 +36,7 @@ _ESCAPES = _Escapes()
 
 
 def visible(text: str) -> str:
-    """The text with invisible characters escaped as in Python; lines and tabs stay.
+    """Escape invisible characters as in Python; line breaks and tabs stay.
 
     >>> visible("a\\x1b[31m\\u202eb")
     'a\\\\x1b[31m\\\\u202eb'
@@ -44,27 +45,27 @@ def visible(text: str) -> str:
 
 
 def sentence(text: str, longest: int = LONGEST) -> str:
-    """One line of at most `longest` characters; a longer text loses its middle."""
+    """Make one line of at most `longest` characters; a longer text loses its middle."""
     return message(text, longest).replace("\n", "\\n")
 
 
 def message(text: str, longest: int = 4 * LONGEST) -> str:
-    """An error message of several lines; a longer text loses its middle."""
+    """Make an error message of several lines; a longer text loses its middle."""
     return visible(_without_middle(text, longest)).replace("\t", "\\t")
 
 
 def shortened(text: str, most: int) -> str:
-    """The beginning of a text, and how much is left out."""
+    """The beginning of a text, and the number of characters left out."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
 
 
 def one_line(text: str, most: int) -> str:
-    """The beginning of a text as one line, white space collapsed."""
+    """The beginning of a text as one line, with white space collapsed."""
     return shortened(" ".join(visible(text).split()), most)
 
 
 def readable(text: str) -> str:
-    """A text of several lines: `visible`, with long lines and long texts shortened."""
+    """Make a text of several lines safe: `visible`, with long lines and long texts shortened."""
     if len(text) > LONGEST_LINE:
         cut = text[:LONGEST_TEXT]
         lines = [shortened(line, LONGEST_LINE) for line in cut.split("\n")]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from rich.console import Console, Group, JustifyMethod
+from rich.console import Console, JustifyMethod
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -18,13 +18,10 @@ from ...oracles.grades.grade import Grade
 from .readable import sentence, visible
 
 WIDE = 160
-"""Columns where the output is no terminal."""
+"""Columns if the output is not a terminal."""
 
 EVERY = 10.0
-"""Seconds between lines of progress where there is no terminal."""
-
-SELDOM = 60.0
-"""The same for lines about cluster workers."""
+"""Seconds between lines of progress without a terminal."""
 
 
 class Display:
@@ -32,23 +29,13 @@ class Display:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last = self._last_below = time.monotonic()
+        self._last = time.monotonic()
 
     def progress(self, text: str) -> None:
         """Replace the line of progress."""
         if time.monotonic() - self._last >= EVERY:
             self._last = time.monotonic()
             self.line(text)
-
-    def below(self, lines: Sequence[str], instead: str) -> None:
-        """Replace the lines below the line of progress.
-
-        Args:
-            instead: printed now and then where there is no terminal.
-        """
-        if lines and time.monotonic() - self._last_below >= SELDOM:
-            self._last_below = time.monotonic()
-            self.line(instead)
 
     def line(self, text: str, style: str = "") -> None:
         """Print a line that stays."""
@@ -63,16 +50,9 @@ class _Terminal(Display):
         super().__init__(console)
         self._live = Live(Text(""), console=console, refresh_per_second=8, transient=True)
         self._live.start()
-        self._below: Sequence[str] = ()
 
     def progress(self, text: str) -> None:
-        cut = (
-            Text(visible(line), overflow="ellipsis", no_wrap=True) for line in (text, *self._below)
-        )
-        self._live.update(Group(*cut))
-
-    def below(self, lines: Sequence[str], instead: str) -> None:
-        self._below = lines
+        self._live.update(Text(visible(text), overflow="ellipsis", no_wrap=True))
 
     def line(self, text: str, style: str = "") -> None:
         self._live.console.print(Text(visible(text), style=style))
@@ -82,7 +62,7 @@ class _Terminal(Display):
 
 
 def display(console: Console) -> Display:
-    """Live progress on a terminal, a line now and then elsewhere."""
+    """A display with live progress on a terminal, and a line now and then elsewhere."""
     return _Terminal(console) if console.is_terminal else Display(console)
 
 
@@ -107,17 +87,18 @@ def columns(*names: str, whole: Collection[str] = (), numbers: Collection[str] =
 
 GRADE_STYLES: Mapping[str, str] = {Grade.A: "bold red", Grade.B: "yellow", Grade.C: "dim"}
 
-Cells: TypeAlias = tuple[Grade, str, str, str, Path | None]
-"""A finding in a table: grade, pass, oracle, title, the path of the reproducer."""
+Cells: TypeAlias = tuple[tuple[Grade, int, int], str, str, str, str, Path | None]
+"""A finding in a table: its rank, which begins with the grade, its consequence, pass, oracle,
+title, the path of the reproducer."""
 
 
 def findings_table(console: Console, rows: Sequence[Cells]) -> None:
-    """Print findings sorted, the gravest first, the path of the reproducer below the title."""
+    """Print findings, gravest first, with the path of the reproducer below the title."""
     names = ("grade", "pass", "oracle", "what went wrong, reproducer")
     table = columns(*names, whole=("pass", "oracle"))
-    for grade, pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:4]):
+    for (grade, *_), seen, pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:5]):
         shown = "no reproducer file; see `relaxfuzz replay`" if path is None else str(path)
-        what = Text(f"{sentence(title)}\n").append(visible(shown), style="dim")
+        what = Text(f"{sentence(f'{seen}: {title}')}\n").append(visible(shown), style="dim")
         table.add_row(graded(grade), Text(sentence(pass_name)), Text(sentence(oracle)), what)
     console.print(table)
 
@@ -128,21 +109,21 @@ def graded(grade: Grade) -> Text:
 
 
 def by_grade(grades: Iterable[Grade]) -> str:
-    """How many there are of each: "2 A, 1 C"."""
+    """The number of each grade: "2 A, 1 C"."""
     counts = Counter(grades)
     return ", ".join(f"{counts[grade]} {grade}" for grade in sorted(counts))
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """`1 finding`, `2 findings`; the plural where it is irregular."""
+    """A number with its noun: `1 finding`, `2 findings`; irregular plurals are given."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def clipped(lines: Sequence[str], most: int, *, end: bool = False, hint: str = "") -> str:
-    """The first lines, or the last, and how many more there are.
+    """The first lines, or the last, and the number of others.
 
     Args:
-        hint: behind the number.
+        hint: text after the number.
     """
     left = len(lines) - most
     if left <= 0:
@@ -152,7 +133,7 @@ def clipped(lines: Sequence[str], most: int, *, end: bool = False, hint: str = "
 
 
 def duration(seconds: float) -> str:
-    """`75` is "1m15s"."""
+    """Format a duration: `75` becomes "1m15s"."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole}s"

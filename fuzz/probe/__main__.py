@@ -10,18 +10,18 @@ from ...compat import availability
 from ...compat.availability import Availability
 from ...compat.drift import cannot_work
 from ...compat.release import TVMUnsupported
-from ..system.limits import cores
+from ..system.limits import cores, die_with_parent
 
 
 def main() -> int:
-    """Print what was found, or why nothing works; the exit code."""
+    """Print the result, or the reason why nothing works; return the exit code."""
+    from .. import zygote  # noqa: F401  # failures to import in its process are reported here
     from ..output.terminal import display
-    from ..process import worker  # noqa: F401  # what its process cannot import, is reported here
     from ..process.local_pool import LocalPool
     from . import shipped
-    from .shipped import Shipped
     from .survey import Survey
 
+    die_with_parent()
     shown = display(Console(stderr=True))
     shown.line("this build of TVM is used for the first time: trying what works on it")
     try:
@@ -30,7 +30,7 @@ def main() -> int:
             found = survey.run()
     finally:
         shown.close()
-    shipped.keep(Shipped.of(survey))
+    shipped.keep(shipped.pieces_of(survey))
     availability.keep(found)
     print(found.to_json())
     return 0

@@ -1,4 +1,4 @@
-"""The order of the trials: what a trial needs, besides what it tries, was tried before."""
+"""The order of the trials: the needs of a trial, apart from its subject, are tried before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from ...compat import build, ir
 from ...compat.availability import Availability
 from ...compat.release import TVMUnsupported
-from ...corpus import found
 from ...corpus.models import MODELS
 from ...generators import idioms
 from ...generators.families import DEFAULT, FAMILIES, Family
@@ -22,25 +21,25 @@ from ...generators.traits import Trait
 from ...oracles.catalogue import catalogue
 from ...oracles.pipelines import PIPELINES
 from ...oracles.tiers import USUAL
+from ..campaign.costs import ORACLES
+from ..jobs.trials import RUN, SAMPLES, STRIDE, TrialResult, Try
 from ..process import death
 from ..process.executor import Executor, ExecutorError
 from ..process.protocol import Broken, Died, Ended, Failed, Limits, Reply, Result
-from .trials import RUN, SAMPLES, Tried, Try
 
 ROUNDS = 4
-"""Jobs for each worker and kind of trial: with more, less is repeated after a death."""
+"""Number of jobs for each worker and kind of trial; with more, less is repeated after a death."""
 
 
 SHORT = Limits(step_seconds=5.0)
-"""For one trial, which takes milliseconds."""
+"""Limits for one trial, which takes milliseconds."""
 
 
-REPRODUCERS = tuple(path.stem for path in found())
-"""Those of the known bugs that relaxfuzz comes with, by name."""
+_STRIDES = {name: max(STRIDE, int(cost.ms)) for name, cost in ORACLES.items()}
 
 
 class Survey:
-    """Makes the trials; the workers must know nothing of what works, see `LocalPool`."""
+    """Runs the trials; the workers must not know any availability, see `LocalPool`."""
 
     def __init__(
         self,
@@ -53,14 +52,14 @@ class Survey:
         self._progress = progress
         self.found = Availability(build=build.identity())
         self.pieces: dict[str, tuple[Piece, ...]] = {}
-        """What models and reproducers are cut into, by name."""
+        """The pieces of models, by name."""
         self._samples: tuple[str, ...] = ()
         self._died: set[str] = set()
         """Samples on which a pass of TVM ends the process."""
         self._replies: queue.SimpleQueue[tuple[_Part, Reply | None]] = queue.SimpleQueue()
 
     def run(self) -> Availability:
-        """Find out what works.
+        """Find out what works on this TVM.
 
         Raises:
             TVMUnsupported: nothing can be generated or checked, for the reason in the message.
@@ -93,7 +92,7 @@ class Survey:
         self._switch_off(ops=self.failed("operator", [n for n in table if n not in failed]))
 
     def stages(self, family: Family) -> None:
-        """Take steps out until modules get through; a stage with a step less is off."""
+        """Leave out steps until modules get through; a stage that lacks a step is off."""
         steps = [name for stage in family.stages for name in STEPS[stage]]
         self._switch_off(steps=self.failed("step", steps))
         samples = [f"{family.name} {number}" for number in range(SAMPLES)]
@@ -110,7 +109,7 @@ class Survey:
             ends = {sample: why for sample, why in ends.items() if sample not in unmade}
             if not samples or len(ends) < len(samples):
                 break
-            # None gets to the end: the last step that stops one is taken out of the way.
+            # No sample gets to the end: the last step that stops one is left out.
             last = max(ends.values(), key=lambda why: steps.index(why.partition(": ")[0]))
             self._switch_off(steps={last.partition(": ")[0]: last.partition(": ")[2]})
         self._samples += tuple(samples)
@@ -120,12 +119,11 @@ class Survey:
                 self._switch_off(stages={stage: f"{gone[0]}: {self.found.steps[gone[0]]}"})
 
     def seeds(self) -> None:
-        """Cut the models, and the modules of reproducers that this TVM still builds."""
+        """Cut the models."""
         self._switch_off(models=self.failed("model", list(MODELS)))
-        self.failed("reproducer", REPRODUCERS)
 
     def some(self, trial: str, names: Sequence[str], otherwise: str) -> dict[str, str]:
-        """As `failed`, where at least one must work."""
+        """Do the same as `failed`, but at least one trial must succeed."""
         failed = self.failed(trial, names)
         if len(failed) == len(names):
             (why, _), *_ = Counter(failed.values()).most_common(1)
@@ -143,7 +141,7 @@ class Survey:
             match reply:
                 case None:
                     part.tried = 0
-                case Result(value=Tried(name=name, reason=reason, pieces=pieces)):
+                case Result(value=TrialResult(name=name, reason=reason, pieces=pieces)):
                     part.tried += 1
                     done += 1
                     if reason is not None:
@@ -176,7 +174,13 @@ class Survey:
 
     def _submit(self, trial: str, names: Sequence[str]) -> _Part:
         part = _Part(tuple(names))
-        job = Try(trial=trial, names=part.names, availability=self.found, samples=self._samples)
+        job = Try(
+            trial=trial,
+            names=part.names,
+            availability=self.found,
+            samples=self._samples,
+            strides=_STRIDES,
+        )
         self._executor.submit(
             job, lambda reply: self._replies.put((part, reply)), limits=self._limits
         )

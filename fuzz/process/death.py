@@ -6,22 +6,20 @@ import re
 import signal
 from collections import Counter
 from pathlib import PurePath
-from traceback import FrameSummary
 
-from ...oracles.text import messages
 from ...oracles.text.frames import Trace, frames_in, function_of, is_plumbing
 from ...oracles.violation import Violation
 from ..output.readable import visible
-from ..system import sanitizers
+from ..system.limits import PROCESSES
 from .protocol import Death, Died, Position
 
 _FRAME = re.compile(r'File "[^"\n]*", line \d+, in ([^\n]+)')
-"""As TVM's handler prints it."""
+"""A frame as TVM's handler prints it."""
 _PYTHON_FRAME = re.compile(r'File "([^"\n]*)", line \d+ in (\S+)')
-"""As `faulthandler` prints it."""
+"""A frame as `faulthandler` prints it."""
 _FATAL = "Fatal Python error"
 _ENTRY = "tvm/ir/transform.py"
-"""Outside of this frame, the call of the pass, all frames are the harness's."""
+"""The file of the call of the pass; all frames outside of it belong to the harness."""
 _PLUMBING = re.compile(
     r"tvm::ffi::|tvm::transform::|TVMFFI|Functor|Visitor::|Mutator::|tvm::runtime::|std::"
     r"|tvm::Type::"
@@ -29,69 +27,33 @@ _PLUMBING = re.compile(
 """Frames between any two functions of TVM, which do not point to the cause."""
 
 _UNENCODABLE = "tvm_ffi.core.TVMFFICyErrorSetRaisedFromPyError"
-"""Named on stderr where tvm-ffi fails to convert the exception of a pass, because its text holds a
+"""Name on stderr where tvm-ffi fails to convert the exception of a pass, because its text holds a
 lone surrogate. The C++ caller then dereferences a null pointer."""
 
 RECURSION = 10
-"""A function that is on the stack so often recurses without end."""
+"""Occurrences of a function on the stack from which it counts as endless recursion."""
 
 LONGEST = 8000
-"""Characters of stderr in a report."""
+"""Characters of stderr that a report keeps at most."""
 
 RAISED = "Not caught: "
-"""Before the name of an exception that ends a process, as the child writes it."""
+"""Text that the child writes before the name of an exception that ends it."""
 _RAISED = re.compile(rf"^{RAISED}(\w+)$", re.M)
 
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that are no evidence against the process that they end."""
+"""Signals that are not evidence against the process that they end."""
 
 _WITH_STACK = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
 
 
-_OF_SIGNALS = {
-    "SEGV": Death.SEGFAULT,
-    "BUS": Death.SEGFAULT,
-    "stack-overflow": Death.SEGFAULT,
-    "FPE": Death.ARITHMETIC,
-    "ABRT": Death.ABORT,
-    "out-of-memory": Death.OUT_OF_MEMORY,
-}
-"""Reports of sanitizers on what ends a process without them, too."""
-
-
-def reported(report: sanitizers.Report) -> Death:
-    """The death of a process that a sanitizer has ended."""
-    return _OF_SIGNALS.get(report.kind, Death.SANITIZER)
-
-
-def key_of(report: sanitizers.Report) -> tuple[str, ...]:
-    """What is wrong, and the innermost function near the cause."""
-    functions = [_plain(frame) for frame in report.frames]
-    near = [function for function in functions if not _PLUMBING.search(function)]
-    return messages.anonymous(report.kind), *(near or functions)[:1]
-
-
 def violation(died: Died) -> Violation:
-    """The violation of the pass that was running."""
+    """The violation by the pass that was running."""
     blamed = culprit(died.position) if died.position is not None else ""
-    if died.death is Death.SANITIZER and (report := sanitizers.report(died.stderr)) is not None:
-        key = key_of(report)
-        title = f"{report.tool}: {' in '.join(key)}"
-        detail = visible(report.text[:LONGEST])
-        way = [FrameSummary("", 0, name, lookup_line=False) for name in reversed(report.frames)]
-        return Violation(
-            title,
-            detail,
-            key,
-            trace=Trace(tuple(map(function_of, way)), messages.anonymous(report.kind)),
-            oracle=died.death.value,
-            pass_name=blamed,
-        )
     # The function in which a hang is noticed, or memory runs out, is an accident.
     at = _function(died.stderr) if died.death in _WITH_STACK else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"
     step = died.position.step if died.position is not None else "start"
-    # Before the marker stand the warnings of earlier modules.
+    # The text before the marker has the warnings of earlier modules.
     marker = _UNENCODABLE if _UNENCODABLE in died.stderr else _FATAL
     _, found, stack = died.stderr.partition(marker)
     stderr = found + stack if found else died.stderr[-LONGEST:]
@@ -109,13 +71,13 @@ def violation(died: Died) -> Violation:
 
 
 def _trace(died: Died) -> Trace:
-    """The functions of TVM on the stack; a recursion has each once."""
+    """The functions of TVM on the stack; each function of a recursion stands once."""
     frames = [f for f in frames_in(died.stderr) if "tvm::" in f.name and not is_plumbing(f)]
     return Trace(tuple(dict.fromkeys(map(function_of, reversed(frames)))))
 
 
 def culprit(position: Position) -> str:
-    """The pass to blame: the one that the step names, else the last one."""
+    """The pass to blame: the one named by the step, else the last one."""
     words = re.findall(r"\w+", position.step)
     for call in position.calls:
         if call.name in words:
@@ -141,6 +103,8 @@ def _title(died: Died) -> str:
             return "stopped by MemoryError or std::bad_alloc"
         case Death.OUT_OF_MEMORY:
             return "memory grew beyond the limit"
+        case Death.PROCESSES:
+            return f"started more than {PROCESSES} processes"
         case Death.EXIT:
             raised = _RAISED.search(died.stderr)
             how = f"by raising {raised[1]}" if raised else f"with exit code {died.code}"
@@ -154,7 +118,7 @@ def _title(died: Died) -> str:
 
 
 def _function(stderr: str) -> str:
-    """The innermost function near the cause: of TVM, else of a pass in Python; or empty."""
+    """The innermost function near the cause: one of TVM, else one of a pass in Python; or empty."""
     if _UNENCODABLE in stderr:
         return _UNENCODABLE
     names = [_plain(symbol) for symbol in _FRAME.findall(stderr)]
@@ -170,7 +134,7 @@ def _function(stderr: str) -> str:
 
 
 def _plain(symbol: str) -> str:
-    """`tvm::relax::Foo::Visit` of `tvm::relax::Foo::Visit(tvm::relax::Expr const&)`."""
+    """Shorten `tvm::relax::Foo::Visit(tvm::relax::Expr const&)` to `tvm::relax::Foo::Visit`."""
     symbol = symbol.strip().removeprefix("non-virtual thunk to ")
     symbol = symbol.replace("(anonymous namespace)::", "")
     depth = 0

@@ -1,8 +1,8 @@
 """The journal: the current position of a child, in memory shared with the zygote.
 
 A child records its position before each step. The zygote reads it when the child is dead, and
-watches the counter of steps to see that it hangs. Recording takes about a microsecond and survives
-any death.
+watches the counter of steps to detect a hang. Recording takes about a microsecond and survives any
+death.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import struct
 
 from ...generators.stages import Stage
 from ...oracles.passcall import PassCall
+from ..system.serialize import plain, typed
 from .protocol import Position
-from .serialize import plain, typed
 
-# A position is written to the half that is not in use, then the header is switched over to it: a
-# child killed while it writes leaves the position before, never a torn one.
-# Of the header: steps, finished, reason, half, lengths of halves and step; then job, base memory.
+# A position is written to the half that is not in use, then the header is switched over to it. A
+# child killed while it writes therefore leaves the previous position, never a torn one.
 _HEADER = struct.Struct("<QBBHIIH")
 _STEPS = struct.Struct("<Q")
 _JOB = struct.Struct("<q")
@@ -33,20 +32,21 @@ _POSITION_MAX = 31 * 512
 _SIZE = 32 * 1024
 
 _NO_MEMORY, _CHANGED = 1, 2
-"""Why a child ended itself."""
+"""Reasons for which a child ended itself."""
 
 
 class Journal:
     """Shared between one child, which writes, and the zygote, which made it before the fork.
 
-    In a file of memory (see `launch.memory_file`) it can be read when the zygote is dead, too.
+    A journal in a file of memory (see `launch.memory_file`) remains readable when the zygote is
+    dead.
     """
 
     def __init__(self, job: int, file: int = -1, slot: int = 0) -> None:
         """
         Args:
             job: the id of the job of the child.
-            file: descriptor of the file for it; -1: memory without a name.
+            file: descriptor of the file that holds it; -1: anonymous memory.
             slot: its number in the file; the journal that was there is overwritten.
         """
         if file != -1:
@@ -81,7 +81,7 @@ class Journal:
         """Record a position; its step is empty until `step`."""
         self.guard()
         text = json.dumps((index, stage, ordinal, item, plain(calls), pipeline)).encode()
-        if len(text) > _POSITION_MAX:  # very long arguments: better no calls than no position
+        if len(text) > _POSITION_MAX:  # very long: a position without calls is better than none
             text = json.dumps((index, stage, ordinal, item, (), pipeline)).encode()
         half = 1 - self._half
         start = _POSITION_AT[half]
@@ -105,12 +105,12 @@ class Journal:
         self._commit(reason=_NO_MEMORY)
 
     def changed(self, what: str) -> None:
-        """Record that the process ends now because a pass has left this changed in it."""
+        """Record that the process ends now because a pass has changed `what` in it."""
         self.step(what)
         self._commit(reason=_CHANGED)
 
     def finish(self) -> None:
-        """Record that all of the job is done: however the process ends now is no death."""
+        """Record that the job is complete: no later end of the process counts as a death."""
         self.guard()
         self._commit(finished=1)
 
@@ -128,7 +128,7 @@ class Journal:
 
     @property
     def steps(self) -> int:
-        """Counts every record; the count of a child that hangs does not grow."""
+        """The number of records so far; it does not grow while a child hangs."""
         count: int = _STEPS.unpack_from(self._memory)[0]
         return count
 
@@ -150,7 +150,7 @@ class Journal:
 
     @property
     def left_changed(self) -> bool:
-        """The child ended itself because of what a pass has left changed, which is the step."""
+        """The child ended itself because a pass has left something changed; the step names it."""
         return self._memory[9] == _CHANGED
 
     def last(self) -> Position | None:

@@ -1,4 +1,4 @@
-"""The start of a zygote's process, without TVM: the zygote imports it while its driver does."""
+"""Start the process of a zygote without importing TVM, so that both can import it at once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from typing import IO
 from ..system.environment import HERE, Environment
 from ..system.scratch import scratch
 
+ENTRY = "relaxfuzz.fuzz.zygote"
+"""The module that is run as a zygote. It knows the jobs, and stands far above this one."""
+
 MARK = "RELAXFUZZ_POOL"
 """The environment variable that marks the descendants of our zygote."""
+
+SHOW = "RELAXFUZZ_SHOW"
+"""The environment variable with which a zygote's children write their output to our stderr. The
+zygote receives the descriptor in it."""
 
 ONE_THREAD: Mapping[str, str] = {
     "OPENBLAS_NUM_THREADS": "1",
@@ -33,12 +40,12 @@ class Launched:
     process: subprocess.Popen[bytes]
     stderr: IO[bytes]
     journals: int
-    """The descriptor of a file for journals, which is gone when all have closed it."""
+    """Descriptor of a file for journals; the file is gone when all processes have closed it."""
     mark: str
     """The value of the variable `MARK`."""
 
     def discard(self) -> None:
-        """End it before it has got anything to do."""
+        """End the process before it has received a job."""
         with self.process, self.stderr:
             self.process.kill()
         os.close(self.journals)
@@ -81,9 +88,10 @@ def launch(environment: Environment) -> Launched:
     journals = memory_file()
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as the zygote
+    shown = [os.dup(2)] if SHOW in environment.variables else []
     process = subprocess.Popen(
-        [sys.executable, "-m", f"{__package__}.zygote", str(journals)],
-        pass_fds=[journals],
+        [sys.executable, "-m", ENTRY, str(journals)],
+        pass_fds=[journals, *shown],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
@@ -93,14 +101,17 @@ def launch(environment: Environment) -> Launched:
             **ONE_THREAD,
             "TMPDIR": str(scratch()),
             MARK: mark,
+            SHOW: "".join(map(str, shown)),
         },
         start_new_session=True,  # Ctrl-C goes to the driver only
     )
+    for each in shown:
+        os.close(each)
     return Launched(process, stderr, journals, mark)
 
 
 def memory_file() -> int:
-    """The descriptor of a file for journals, which is gone when all have closed it."""
+    """Create a file for journals, which is gone when all have closed it; return its descriptor."""
     if sys.platform == "linux":
         return os.memfd_create("journals")
     with tempfile.TemporaryFile() as file:

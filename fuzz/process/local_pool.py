@@ -18,7 +18,7 @@ from ...compat.availability import Availability
 from ..system.environment import HERE, Environment
 from . import journal, launch
 from .death import FROM_OUTSIDE, culprit
-from .executor import ExecutorError, Member, Sink
+from .executor import ExecutorError, Sink
 from .protocol import (
     LIMITS,
     VERSION,
@@ -42,13 +42,13 @@ from .protocol import (
 )
 
 RETRIES = 3
-"""A job is repeated so often after it, or its zygote, was killed from outside."""
+"""Repetitions of a job after it, or its zygote, was killed from outside."""
 
 BLAMED = 3
-"""A job that is killed so often at the same position is at fault itself."""
+"""Kills at the same position after which the job itself is at fault."""
 
 START_SECONDS = 120.0
-"""A zygote that takes longer to import TVM is given up."""
+"""Seconds that a zygote may take to import TVM before it is given up."""
 
 
 @dataclass(slots=True)
@@ -58,10 +58,10 @@ class _Entry:
     limits: Limits
     running: bool = False
     retries: int = 0
-    """A job that is repeated runs alone, so that no other job can kill its zygote."""
+    """Repetitions so far. A repeated job runs alone, so that no other job can kill its zygote."""
     pid: int | None = None
     killed_at: list[Position | None] = field(default_factory=list)
-    """Where it, or its zygote, was killed each time."""
+    """Positions at which it, or its zygote, was killed."""
 
 
 class LocalPool:
@@ -78,13 +78,14 @@ class LocalPool:
         """Start the zygote.
 
         Args:
-            environment: of the zygote and all that it forks.
-            available: what of relaxfuzz they use; None: what works on the installed TVM.
-            wait: until it takes jobs; if not, a zygote that does not come up breaks the first job.
+            environment: environment of the zygote and its descendants.
+            available: parts of relaxfuzz that they use; None: those that work on the installed TVM.
+            wait: block until it takes jobs; if not, a zygote that does not start breaks the first
+                job.
 
         Raises:
             TVMUnsupported: see `availability.current`.
-            ExecutorError: it does not come up; the text includes its stderr.
+            ExecutorError: the zygote does not start; the text includes its stderr.
         """
         if workers < 1:
             raise ValueError(f"Expected at least one worker but got {workers=}")
@@ -97,7 +98,7 @@ class LocalPool:
         self._closed = False
         self._broken: str | None = None
         self._unready = 0
-        """Zygotes in a row that were killed before they took jobs."""
+        """Number of consecutive zygotes that were killed before they took jobs."""
         self._ready = threading.Event()
         self._start()
         self._reader = threading.Thread(target=self._read, name="zygote reader", daemon=True)
@@ -112,10 +113,6 @@ class LocalPool:
     def workers(self) -> int:
         """Jobs that run at the same time."""
         return self._workers
-
-    def members(self) -> tuple[Member, ...]:
-        """See `Executor`."""
-        return ()
 
     @property
     def zygote(self) -> int:
@@ -188,7 +185,7 @@ class LocalPool:
             self._requests.put(encode(Submit(id, entry.job, entry.limits)))
 
     def _read(self) -> None:
-        """The loop of the reader's thread: replies of one zygote after another."""
+        """Run the loop of the reader's thread: read the replies of one zygote after another."""
         while True:
             assert self._process.stdout is not None
             try:
@@ -258,7 +255,7 @@ class LocalPool:
         entry.sink(None)
 
     def _clean_up(self) -> None:
-        """Remove all that a zygote that has ended has left, and repeat its jobs."""
+        """Remove everything that an ended zygote has left, and repeat its jobs."""
         interrupted = [id for id, entry in self._entries.items() if entry.running]
         for entry in self._entries.values():
             # The child dies with its zygote, but what its pass has forked does not.
@@ -304,16 +301,16 @@ class LocalPool:
 
 
 def _same_check(one: Position | None, other: Position | None, death: Death) -> bool:
-    """Whether jobs that were killed at these positions were killed by the same."""
+    """Return whether kills at these two positions have the same cause."""
     if one is None or other is None or death is not Death.PARENT:
         return one == other
     # A child that has killed its zygote goes on for some milliseconds, until the kernel has taken
-    # the zygote down: to another step of the check.
+    # the zygote down. It may reach another step of the check meanwhile.
     return replace(one, step="") == replace(other, step="")
 
 
 def _write(stdin: IO[bytes], requests: queue.SimpleQueue[bytes | None]) -> None:
-    """The loop of the writer's thread: a zygote that writes to us meanwhile blocks nobody."""
+    """Run the loop of the writer's thread: while the zygote writes to us, nobody is blocked."""
     with contextlib.suppress(BrokenPipeError):
         while (request := requests.get()) is not None:
             stdin.write(request)

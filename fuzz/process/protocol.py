@@ -2,7 +2,7 @@
 
 The driver submits and cancels jobs. A child does one job and sends its results; the zygote forwards
 them and reports how the child ended. The last message about a job is `Ended` or `Died`, or `Broken`
-where there is no zygote any more.
+if the zygote is lost for good.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from ...generators.stages import Stage
 from ...oracles.passcall import PassCall
-from .serialize import plain, typed
+from ..system.serialize import plain, typed
 
 VERSION = 2
-"""Of the messages; a driver refuses a zygote with another version."""
+"""Version of the messages; a driver refuses a zygote with another version."""
 
 R = TypeVar("R")
 
@@ -32,23 +32,26 @@ class ProtocolError(Exception):
 
 
 class UnknownJob(ProtocolError):
-    """A request for a job of a type that has no handler."""
+    """The request is for a job whose type has no handler."""
 
     def __init__(self, id: int, name: str) -> None:
-        super().__init__(f"Expected a job of a type in worker.HANDLERS but got {name!r}")
+        super().__init__(
+            f"Expected a job of a type in relaxfuzz.fuzz.zygote.HANDLERS but got {name!r}"
+        )
         self.id = id
 
 
 class Job(Generic[R]):
     """Base of the dataclasses that describe jobs; `R` is the type of each result.
 
-    A kind of job stands beside the function that does it, and both stand in `worker.HANDLERS`.
+    A kind of job stands beside the function that does it; `relaxfuzz.fuzz.zygote.HANDLERS` has
+    both.
     """
 
     __slots__ = ()
 
     long: ClassVar[bool] = False
-    """It takes seconds. Long and short jobs do not wait for each other."""
+    """Jobs of this type take seconds. Long and short jobs do not wait for each other."""
 
 
 def result_type(job: Job[R]) -> Any:
@@ -59,15 +62,15 @@ def result_type(job: Job[R]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a child is doing, as its journal has it."""
+    """The current activity of a child, as recorded in its journal."""
 
     index: int
-    """Of the module."""
+    """Index of the module."""
     stage: Stage
     ordinal: int
     """Number of the check among those on this module at this stage; -1: between two stages."""
     item: str = ""
-    """What the check belongs to: a target's label, "sequence", or a pipeline."""
+    """Item of the schedule: a target's label, "sequence", or a pipeline."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     step: str = ""
@@ -76,24 +79,24 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A child that exceeds one of them is killed."""
+    """The limits of a child; one that exceeds any of them is killed."""
 
     step_seconds: float = 10.0
-    """Without progress in the journal."""
+    """Seconds without progress in the journal."""
     memory_mb: int = 2048
-    """Growth over its size at the fork."""
+    """Growth of memory over the size at the fork."""
 
     def for_module(self, module: str) -> Limits:
-        """The limits for a job on this module, as JSON: a large one takes longer for each step."""
+        """The limits for a job on this module (JSON): steps on a large module take longer."""
         factor = min(max(1.0, len(module) / USUAL), MOST)
         return dataclasses.replace(self, step_seconds=factor * self.step_seconds)
 
 
 USUAL = 100_000
-"""Characters of the JSON of a module that is no larger than generated ones."""
+"""Characters of the JSON of the largest usual generated modules."""
 
 MOST = 30.0
-"""How much longer a step may take at most."""
+"""Upper bound of the factor by which a step may take longer."""
 
 LIMITS = Limits()
 """The default limits."""
@@ -113,7 +116,7 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Kill the child of a job; `Ended` follows, after the results that it had sent before."""
+    """Kill the child of a job; `Ended` follows, after the results that it has already sent."""
 
     id: int
 
@@ -131,7 +134,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The harness itself raised an exception: no finding, but mostly a defect of relaxfuzz."""
+    """The harness itself raised an exception: not a finding, but mostly a defect of relaxfuzz."""
 
     id: int
     traceback: str
@@ -139,7 +142,7 @@ class Failed:
     user_error: bool = False
     """The user's own pass cannot be loaded; `traceback` is one sentence."""
     drift: bool = False
-    """The installed TVM lacks what was asked of it; `traceback` is one sentence."""
+    """The installed TVM lacks something that the job needs; `traceback` is one sentence."""
 
 
 # Zygote to driver
@@ -156,7 +159,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A job has its child."""
+    """The child of a job has been forked."""
 
     id: int
     pid: int
@@ -164,7 +167,7 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The position of a child, about twice a second."""
+    """The position of a child, sent about twice a second."""
 
     id: int
     position: Position
@@ -178,7 +181,7 @@ class Ended:
 
 
 class Death(enum.StrEnum):
-    """How a child died; the value is the name of the violation's oracle."""
+    """The ways in which a child dies; each value is the name of the violation's oracle."""
 
     SEGFAULT = "segfault"
     ARITHMETIC = "arithmetic-signal"
@@ -186,16 +189,16 @@ class Death(enum.StrEnum):
     SIGNAL = "signal"
     HANG = "hang"
     OUT_OF_MEMORY = "out-of-memory"
+    PROCESSES = "processes"
+    """The child and its descendants were too many processes at a time."""
     EXIT = "exit"
-    SANITIZER = "sanitizer-report"
-    """A sanitizer of the compiler that built a library (AddressSanitizer) has ended it."""
     CHANGED = "side-effect"
-    """It ended itself because a pass has changed state that the whole process depends on."""
+    """The child ended itself: a pass has changed state that the whole process depends on."""
     KILLED = "killed"
-    """By SIGKILL or the like, maybe from outside: the job is repeated alone, and is a violation
-    only if it is killed again at the same position."""
+    """Killed by SIGKILL or the like, maybe from outside. The job is repeated alone, and is a
+    violation only if it is killed again at the same position."""
     PARENT = "killed-parent"
-    """Its zygote was killed, likewise."""
+    """Its zygote was killed by SIGKILL or the like; the job is repeated alone as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +208,11 @@ class Died:
     id: int
     death: Death
     code: int
-    """As `subprocess` gives it: negative for a signal."""
+    """Exit code as `subprocess` gives it: negative for a signal."""
     position: Position | None
-    """None: before its first step."""
+    """Last position; None: it died before its first step."""
     stderr: str = ""
-    """The end of its stderr; after a segfault TVM's C++ backtrace."""
+    """The end of its stderr; after a segfault it holds TVM's C++ backtrace."""
 
 
 # Executor to driver
@@ -217,7 +220,7 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The executor is broken: the job is not done, whatever it has sent before."""
+    """The executor is broken: the job is not done, even if it has sent results before."""
 
     id: int
     reason: str
@@ -232,7 +235,7 @@ Reply: TypeAlias = FromChild | Ready | Forked | Heartbeat | Ended | Died | Broke
 
 
 def encode(message: Request | Reply) -> bytes:
-    """The message as one line."""
+    """Encode the message as one line."""
     data = plain(message)
     for name in ("job", "value"):
         if dataclasses.is_dataclass(value := getattr(message, name, None)):

@@ -1,8 +1,9 @@
-"""What campaigns check, where their modules come from, and the counts of their checks."""
+"""Targets of campaigns, the origins of their modules, and the counts of their checks."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,29 +18,29 @@ from ...oracles.passcall import PassCall
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What the code of a pass names, and so looks for in a module; see `user_input.named`."""
+    """The things that a pass's code names, and so looks for in a module; see `user_input.named`."""
 
     ops: tuple[str, ...] = ()
     """Operators of the table, in the order of the code."""
     chains: tuple[tuple[str, ...], ...] = ()
     """Operators of a pattern, each on the result of the one before."""
     traits: tuple[Trait, ...] = ()
-    """Those that the classes of nodes and the attributes of functions stand for."""
+    """Traits for which the classes of nodes and the attributes of functions stand."""
     unknown: tuple[str, ...] = ()
     """Names of operators that generated modules do not have."""
     numbers: tuple[float, ...] = ()
-    """Numbers in its code but -1, 0 and 1, which are everywhere: sizes, exponents, bounds."""
+    """Numbers in its code except -1, 0 and 1, which are everywhere: sizes, exponents, bounds."""
     dtypes: tuple[str, ...] = ()
     """Dtypes in its code."""
 
     @property
     def usable(self) -> bool:
-        """Modules can be made of it."""
+        """There is something in it from which modules can be made."""
         return bool(self.ops or self.traits or self.dtypes)
 
 
 def of_sought(sought: Sought) -> Named:
-    """What a contract says that the pass looks for."""
+    """The things that the pass looks for according to its contract."""
     return Named(sought.ops, sought.chains, sought.traits, dtypes=sought.dtypes)
 
 
@@ -50,13 +51,13 @@ class Target:
     name: str
     """The name of a public pass of TVM, or the label of a user's own pass."""
     call: PassCall | None = None
-    """None: variants are drawn from the contract of the pass."""
+    """A fixed call of the pass; None: variants are drawn from its contract."""
     stages: tuple[Stage, ...] = ()
-    """Only these stages; empty: those of the contract."""
+    """Stages to which it is restricted; empty: those of the contract."""
     exempt: tuple[str, ...] = ()
-    """Oracles whose promise this pass does not make (a user's own pass), e.g. "idempotent"."""
+    """Oracles whose promise this pass (a user's own) does not make, e.g. "idempotent"."""
     named: Named = Named()
-    """What its code names."""
+    """Things that its code names."""
 
     @property
     def label(self) -> str:
@@ -65,52 +66,52 @@ class Target:
 
 
 def is_own(item: str) -> bool:
-    """An item of the schedule is a user's pass: one of TVM has its bare name, or arguments."""
+    """Return whether an item is a user's pass; TVM's passes have a bare name, or arguments."""
     return item.endswith("()")
 
 
 def item_has_contract(item: str) -> bool:
-    """An item of the schedule is none of TVM's passes that nobody has written a contract for."""
+    """Return whether an item of the schedule is anything but a pass of TVM without a contract."""
     return is_own(item) or has_contract(PassCall(item))
 
 
 def marked(item: str) -> str:
-    """An item of the schedule for people, with a mark if it is a pass without a contract."""
+    """The text of an item of the schedule for people; a pass without a contract is marked."""
     return item if item_has_contract(item) else f"{item} ({NO_CONTRACT})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What modules are made of; see `ir_modules`."""
+    """The ingredients of modules; see `ir_modules`."""
 
     family: str = DEFAULT
-    """Of `FAMILIES`."""
+    """A family of `FAMILIES`."""
     target: str | None = None
-    """Of the kernels of a device, see `kernels`; None: any."""
+    """Target device of the kernels, see `kernels`; None: any."""
     ops: tuple[str, ...] = ()
     """Operators and chains ("matmul > add"), the more frequent ones several times; empty: all."""
     forced: tuple[Trait, ...] = ()
     disabled: tuple[Trait, ...] = ()
     numbers: tuple[float, ...] = ()
-    """Numbers that sizes and constants are near."""
+    """Numbers near which sizes and constants are drawn."""
     dtypes: tuple[str, ...] = ()
     """Dtypes that most functions use; empty: any."""
     pieces: tuple[Piece, ...] = ()
-    """Pieces of real modules that functions are partly made of."""
+    """Pieces of real modules from which functions are partly made."""
     edits: tuple[str, ...] = ()
-    """The kinds of edits that pieces get; empty: all."""
+    """The kinds of edits that pieces receive; empty: all."""
     whole: Whole | None = None
-    """The module itself, a real one; none is generated."""
+    """A real module that is used itself; none is generated."""
 
     def made_of(self, names: Sequence[str]) -> Recipe:
-        """For what is stored about one module: the names of its pieces, each with its edits."""
+        """The recipe to store for one module: the names of its pieces, each with its edits."""
         pieces = tuple(Piece(name, "") for name in names)
         return dataclasses.replace(self, pieces=pieces, whole=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a generated module comes from: enough to generate it again in any process."""
+    """The origin of a generated module: enough to generate it again in any process."""
 
     seed: int
     index: int
@@ -118,14 +119,9 @@ class Origin:
     recipe: Recipe = Recipe()
 
 
-@dataclass(frozen=True, slots=True)
-class Avoid:
-    """The needs of the known bugs of a pass, and the chance to check it there all the same."""
-
-    patterns: tuple[tuple[str, ...], ...] = ()
-    """Features: what all modules had in common on which a known bug showed, for each of them."""
-    chance: float = 1.0
-    """That the pass is checked on a module that has all of a pattern."""
+MOST_BEHAVIOURS = 1000
+"""Most behaviours of a pass that are counted: a pass may add attributes with a name for each
+module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,24 +130,24 @@ class PassStats:
 
     checks: int = 0
     inapplicable: int = 0
-    """Modules that the contract's `requires` or `variants` rejected, or that have nothing that the
-    pass looks for: no check."""
+    """Modules that were not checked: rejected by the contract's `requires` or `variants`, or with
+    nothing that the pass looks for."""
     violations: int = 0
     seconds: float = 0.0
-    avoided: int = 0
-    """Modules that have what a known bug needs: no check."""
     changed: int = 0
     """Checks in which the pass changed the module."""
     sampled: Mapping[str, int] = field(default_factory=dict)
-    """By oracle above tier 1: the checks that it was part of."""
-    triggered: int = 0
-    """Checks of modules that have what a known bug needs."""
+    """Number of checks in which each oracle above tier 1 took part."""
     compared: int = 0
-    """Checks in which an oracle compared what the pass has made of the module."""
+    """Checks in which an oracle compared the result of the pass with the module."""
     silenced: Mapping[str, int] = field(default_factory=dict)
-    """By rule of silence: the checks in which it kept an oracle quiet."""
+    """Number of checks in which each rule of silence kept an oracle quiet."""
     acted: int = 0
-    """Checks in which the pass did what it is for, see `acted`; clean-up alone does not count."""
+    """Checks in which the pass did its actual work, see `acted`; clean-up alone does not count."""
+    behind: int = 0
+    """Times that a check went on behind a violation; see `jobs.behind`."""
+    did: Mapping[str, int] = field(default_factory=dict)
+    """Number of checks in which the pass showed each behaviour, see `behaviours`."""
 
     def __add__(self, other: PassStats) -> PassStats:
         return PassStats(
@@ -159,13 +155,13 @@ class PassStats:
             self.inapplicable + other.inapplicable,
             self.violations + other.violations,
             self.seconds + other.seconds,
-            self.avoided + other.avoided,
             self.changed + other.changed,
             added(self.sampled, other.sampled),
-            self.triggered + other.triggered,
             self.compared + other.compared,
             added(self.silenced, other.silenced),
             self.acted + other.acted,
+            self.behind + other.behind,
+            dict(itertools.islice(added(self.did, other.did).items(), MOST_BEHAVIOURS)),
         )
 
 

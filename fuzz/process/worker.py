@@ -5,118 +5,29 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
-import importlib
 import mmap
 import os
-import re
 import resource
 import signal
 import sys
 import tempfile
 import traceback
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import psutil
-import tvm_ffi
-from tvm import tirx
 
-from ...compat import availability
-from ...compat.script import quick_frames
-from ...generators import stages
-from ...generators.families import FAMILIES
-from ...generators.modules import ir_modules
-from ...generators.stages import Stage
-from ...oracles.execute import kept
-from ..campaign.draw import example
-from ..minimize.child import Reduce, reduce
-from ..probe import trials
 from ..system.channel import Channel
 from ..system.limits import die_with_parent, lower
-from . import block, jobs, process_state, reproducers
+from . import launch
+from .context import Context
 from .death import RAISED
-from .jobs import Context
 from .journal import Journal
 from .protocol import FromChild, Job, Limits, Submit, encode
 
 MEGABYTE = 1 << 20
 
-KEPT = 256
-"""Most compiled functions in memory, some ten KB each."""
-
-_NAME = "tirx.build"
-
-HANDLERS: Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]] = {
-    block.Block: block.run_block,
-    block.Regenerate: block.regenerate,
-    jobs.Check: jobs.check,
-    jobs.CheckEach: jobs.check_each,
-    jobs.Examine: jobs.examine,
-    jobs.Explain: jobs.explain,
-    jobs.Reach: jobs.reach,
-    jobs.Judge: jobs.judge,
-    jobs.Read: jobs.read,
-    jobs.Show: jobs.show,
-    jobs.WriteChecks: jobs.write_checks,
-    Reduce: reduce,
-    reproducers.RunReproducer: reproducers.run_reproducer,
-    trials.Try: trials.attempt,
-}
-"""The kinds of jobs that a child does, and the function for each."""
-
-
-def compile_once() -> None:
-    """Make `tirx.build` return its earlier result for an equal PrimFunc and target.
-
-    FoldConstant compiles the functions that it evaluates, 20 to 60 ms each, in every run, and a
-    check runs it three times on the same module. It calls the global function `tirx.build`, as
-    every caller in C++ does. Tier 4 does not: it keeps libraries in a folder, which is made here
-    so that all forks share it.
-    """
-    kept.folder()
-    build = tvm_ffi.get_global_func(_NAME)
-    built: OrderedDict[tuple[int, str], tuple[Any, Any]] = OrderedDict()
-
-    def cached(func: Any, *target: Any) -> Any:
-        if not isinstance(func, tirx.PrimFunc):
-            return build(func, *target)
-        key = (int(tvm_ffi.structural_hash(func)), str(target))
-        known = built.get(key)
-        if known is None or not tvm_ffi.structural_equal(func, known[0]):
-            known = built[key] = func, build(func, *target)
-            if len(built) > KEPT:
-                built.popitem(last=False)
-        return known[1]
-
-    tvm_ffi.register_global_func(_NAME, cached, override=True)
-
-
-def warm_up() -> None:
-    """Fill the caches that all children share, without running a kernel."""
-    compile_once()
-    known = availability.current()
-    if known.build:  # else it is being found out, and anything may end this process
-        with contextlib.suppress(Exception):  # where it matters, a child raises the same
-            mod = example(ir_modules(), 0, 0)
-            for name in stages.steps(Stage.LEGALIZED):
-                stages.step(mod, name)
-    process_state.warm_up()
-
-
-def prepare(job: Job[Any]) -> None:
-    """Import, before the fork, what every child with such a job would import by itself."""
-    words = [call.name for call in getattr(job, "calls", ())]
-    if isinstance(job, block.Block):
-        words.append(job.recipe.family)
-    if isinstance(job, trials.Try):
-        words += [*job.names, *job.samples]
-    families = {re.split(r"[. ]", word, maxsplit=1)[0] for word in words}
-    imports = [name for family in families & FAMILIES.keys() for name in FAMILIES[family].imports]
-    for name in imports:
-        # Where it matters, a child raises the same.
-        with quick_frames(), contextlib.suppress(Exception):
-            importlib.import_module(name)
+Handlers: TypeAlias = Mapping[type[Job[Any]], Callable[[Any, Context[Any]], None]]
 
 
 def folder(pid: int) -> str:
@@ -125,7 +36,7 @@ def folder(pid: int) -> str:
 
 
 _TEMPORARY = tempfile.gettempdir()
-"""That of the zygote, which keeps compiled kernels there."""
+"""The temporary folder of the zygote, which keeps compiled kernels there."""
 
 
 def main(
@@ -136,14 +47,16 @@ def main(
     signals: int,
     err: int,
     to_close: Sequence[int],
+    handlers: Handlers,
 ) -> NoReturn:
-    """The forked process, to its end.
+    """Run the forked process to its end.
 
     Args:
         zygote: the process id of the zygote.
-        signals: the pipe in which a byte says that the channel has data.
+        signals: a pipe; a byte in it announces that the channel has data.
         err: the pipe for stderr.
         to_close: descriptors of the zygote.
+        handlers: the kinds of jobs that a child does, and the function for each.
     """
     code, done = 1, False
 
@@ -157,7 +70,7 @@ def main(
     try:
         memory = _isolate(submit.limits, zygote, err, to_close)
         journal.adopt(memory.rss)
-        HANDLERS[type(submit.job)](submit.job, context)
+        handlers[type(submit.job)](submit.job, context)
         code, done = 0, True
     except SystemExit as exit:  # raised by a pass: as silent an end as `os._exit`
         code = 0 if exit.code is None else exit.code if isinstance(exit.code, int) else 1
@@ -172,11 +85,13 @@ def main(
     finally:
         if done:
             journal.finish()
+        if os.environ.get(launch.SHOW):
+            ctypes.CDLL(None).fflush(None)  # output of C that would end with the process
         os._exit(code)
 
 
 def _isolate(limits: Limits, zygote: int, err: int, to_close: Sequence[int]) -> Any:
-    """Cut the process off; gives the memory that it has before its job, as psutil does."""
+    """Isolate the process; return its memory before the job, as psutil gives it."""
     os.setsid()
     die_with_parent()
     if os.getppid() != zygote:  # it died before `die_with_parent`
@@ -217,4 +132,4 @@ def _widen_signal_stack() -> None:
 
 
 _SIGNAL_STACKS: list[mmap.mmap] = []
-"""Kept mapped."""
+"""Stacks that must stay mapped."""

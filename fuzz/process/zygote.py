@@ -1,16 +1,17 @@
 """The zygote: one process that imports everything once, and forks a child for each job.
 
-Run as `python -m relaxfuzz.fuzz.process.zygote JOURNALS`, with a line of what is available (see
+Run as `python -m MODULE JOURNALS` (`ENTRY` is the module), with a line of what is available (see
 `compat.availability`), one with the folder of large constants or nothing (see `compat.weights`),
-and then requests on stdin, replies on stdout (see `protocol`) and the
-descriptor of a file for journals. It has one thread and never runs a
-kernel, because a fork after either may hang. It watches the journals and the memory of its
-children, reaps them and reports how they ended. It ends when its stdin does, that is, at the latest
-with its driver; and its children end with it.
+and then requests on stdin. Replies go to stdout (see `protocol`), and JOURNALS is the descriptor of
+a file for journals. The process has one thread and never runs a kernel, because a fork after either
+may hang. It watches the journals, the memory and the number of processes of its children, reaps
+them and reports how they ended. It ends when its stdin does, that is, at the latest with its
+driver; its children end with it. It does not know any job: its `JobHost` does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import os
@@ -20,20 +21,22 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from ...compat import availability, weights
 from ...compat.release import tvm_version
-from ..system import sanitizers
 from ..system.channel import Channel
-from ..system.limits import adopt_orphans
-from ..system.orphans import kill_children
+from ..system.limits import PROCESSES, adopt_orphans
+from ..system.orphans import is_crowded, kill_children
 from ..system.scratch import sweep
-from . import worker
-from .death import FROM_OUTSIDE, reported
+from ..system.supervisor import children
+from . import launch, worker
+from .death import FROM_OUTSIDE
 from .journal import Journal
 from .protocol import (
     VERSION,
@@ -43,6 +46,7 @@ from .protocol import (
     Failed,
     Forked,
     Heartbeat,
+    Job,
     Ready,
     Reply,
     Submit,
@@ -50,32 +54,32 @@ from .protocol import (
     decode_request,
     encode,
 )
-from .worker import MEGABYTE
+from .worker import MEGABYTE, Handlers
 
 WATCH = 0.05
-"""Seconds between two looks at memory: the fastest writer fills about 200 MB meanwhile."""
+"""Seconds between two looks at memory; the fastest writer fills about 200 MB meanwhile."""
 DELAYED = 1.0
-"""After a longer time between two looks, it is the zygote itself that was delayed: by a driver that
-does not read its replies, or by the machine."""
+"""If there are more seconds between two looks, the zygote itself was delayed, by the machine or by
+a driver that does not read its replies."""
 LEEWAY_MB = 64
-"""Growth over the limit that is tolerated: pages of files count as well, and a refusal of memory by
-the kernel gives a better report than a kill."""
+"""Megabytes of growth over the limit that are tolerated. Pages of files count as well, and a
+refusal of memory by the kernel gives a better report than a kill."""
 FULL = 0.9
-"""A dead process that had used this share of its memory limit has died of that."""
+"""Share of its memory limit from which the death of a process is attributed to memory."""
 HEARTBEAT = 0.5
 STACK_SECONDS = 1.0
-"""A process that hangs has so long to write its stack before it is killed."""
+"""Seconds that a hanging process has to write its stack before it is killed."""
 STDERR_KEPT = 1 << 18
-"""Bytes: a sanitizer prints three stacks of a few hundred frames."""
+"""Bytes of stderr that are kept: the end of it, which has the stack."""
 
 LONG = 6.0
-"""A process hangs after so many times its limit, whatever it waits for."""
+"""Multiple of its limit after which a process counts as hanging, whatever it waits for."""
 
 SPUN = 0.5
-"""Share of the limit in CPU time: a process that used as much in one step is in an endless loop."""
+"""Share of the limit in CPU time; a process that used it in one step is in an endless loop."""
 
 ASLEEP = 0.5
-"""Seconds that a process and all its children sleep: they wait for an event that never comes."""
+"""Seconds of sleep of a process and all its children that mean an event that never comes."""
 
 _WAITING = (psutil.STATUS_SLEEPING, psutil.STATUS_IDLE, psutil.STATUS_ZOMBIE)
 
@@ -88,20 +92,20 @@ _DEATHS = {
 
 
 class HangDetector:
-    """Watches the time that one process takes for each step."""
+    """Watches the time that a process takes for each step."""
 
     def __init__(self, process: psutil.Process) -> None:
         self._process = process
         self.progress(time.monotonic())
 
     def progress(self, now: float) -> None:
-        """The process has begun another step."""
+        """Note that the process has begun another step."""
         self.since = now
         self._used: float | None = None
         self._asleep: float | None = None
 
     def hangs(self, now: float, limit: float) -> bool:
-        """Whether the process hangs. Call it several times within the limit.
+        """Return whether the process hangs. Call it several times within the limit.
 
         Args:
             limit: seconds that a step may take on an idle machine.
@@ -147,31 +151,44 @@ class Child:
     journal: Journal
     channel: Channel
     signals: int
-    """A pipe: a byte in it says that the channel has data. A pass may close it: the channel is also
-    read at each look."""
+    """A pipe; a byte in it announces that the channel has data. A pass may close it, so the channel
+    is also read at each look."""
     err: int
     process: psutil.Process
     peak: int = 0
-    """The largest RSS, known when the process has ended."""
+    """The largest RSS; known once the process has ended."""
     buffer: bytes = b""
     stderr: bytes = b""
     steps: int = 0
     hang: HangDetector = field(init=False)
     heartbeat: float = field(default_factory=time.monotonic)
     killed_for: Death | None = None
-    """Why the zygote killed it."""
+    """Reason for which the zygote killed it."""
     cancelled: bool = False
     deadline: float = math.inf
-    """When it is killed, if it has not written its stack by then."""
+    """Time at which it is killed unless it has written its stack."""
 
     def __post_init__(self) -> None:
         self.hang = HangDetector(self.process)
 
 
-class Zygote:
-    """The loop: requests, output of children, their ends, and the clock."""
+@dataclass(frozen=True, slots=True)
+class JobHost:
+    """The part of a zygote that knows the jobs."""
 
-    def __init__(self, requests: int, replies: int, journals: int) -> None:
+    handlers: Handlers
+    """The function for each kind of job that a child does."""
+    warm_up: Callable[[], None]
+    """Fills, at the start, the caches that all children share, without running a kernel."""
+    prepare: Callable[[Job[Any]], None]
+    """Imports, before each fork, everything that a child with such a job would import by itself."""
+
+
+class Zygote:
+    """The event loop: requests, output of children, their ends, and the clock."""
+
+    def __init__(self, requests: int, replies: int, journals: int, host: JobHost) -> None:
+        self._host = host
         self._requests = requests
         self._journals = journals
         self._replies = replies
@@ -186,6 +203,7 @@ class Zygote:
         signal.set_wakeup_fd(waker)
         self._selector.register(self._wakeup, selectors.EVENT_READ, self._reap)
         self._open = True
+        self._shown = _shown()
         self._looked = time.monotonic()
 
     def run(self) -> None:
@@ -193,7 +211,7 @@ class Zygote:
         self._reply(Ready(VERSION, os.getpid(), tvm_version()))
         while self._open:
             for key, _ in self._selector.select(WATCH if self._children else None):
-                # What was served before it may have reaped a child and closed its pipes.
+                # A callback served before this one may have reaped a child and closed its pipes.
                 if self._selector.get_map().get(key.fd) is key:
                     key.data()
             self._watch()
@@ -213,7 +231,7 @@ class Zygote:
 
     def _handle(self, line: bytes) -> None:
         try:
-            request = decode_request(line, worker.HANDLERS)
+            request = decode_request(line, self._host.handlers)
         except UnknownJob as error:
             self._reply(Failed(error.id, str(error)))
             self._reply(Ended(error.id))
@@ -227,7 +245,7 @@ class Zygote:
                     _kill(child)
 
     def _fork(self, submit: Submit) -> None:
-        worker.prepare(submit.job)
+        self._host.prepare(submit.job)
         used = {child.slot for child in self._children.values()}
         slot = min(set(range(len(used) + 1)) - used)
         journal, channel = Journal(submit.id, self._journals, slot), Channel()
@@ -239,7 +257,10 @@ class Zygote:
         to_close += [key.fd for key in self._selector.get_map().values()]
         pid = os.fork()
         if pid == 0:
-            worker.main(submit, journal, channel, zygote, child_signals, child_err, to_close)
+            worker.main(
+                *(submit, journal, channel, zygote, child_signals, child_err, to_close),
+                self._host.handlers,
+            )
         os.close(child_signals)
         os.close(child_err)
         for end in (signals, err):
@@ -261,7 +282,13 @@ class Zygote:
             self._send(b"\n".join(lines) + b"\n")
 
     def _read_err(self, child: Child) -> None:
-        child.stderr = (child.stderr + self._read(child.err))[-STDERR_KEPT:]
+        self._add_err(child, self._read(child.err))
+
+    def _add_err(self, child: Child, data: bytes) -> None:
+        child.stderr = (child.stderr + data)[-STDERR_KEPT:]
+        if self._shown is not None:
+            with contextlib.suppress(OSError):  # nobody reads the driver's stderr any more
+                _write(self._shown, data)
 
     def _read(self, end: int) -> bytes:
         try:
@@ -295,7 +322,7 @@ class Zygote:
     def _report_end(self, child: Child, code: int) -> None:
         self._forward(child)
         while data := self._read(child.err):
-            child.stderr = (child.stderr + data)[-STDERR_KEPT:]
+            self._add_err(child, data)
         for end in (child.signals, child.err):
             if end in self._selector.get_map():
                 self._selector.unregister(end)
@@ -313,6 +340,9 @@ class Zygote:
     def _watch(self) -> None:
         now = time.monotonic()
         delay, self._looked = now - self._looked, now
+        orphans = self._orphans()
+        if len(orphans.get(0, ())) > PROCESSES:
+            kill_children(except_for=self._children)
         for child in self._children.values():
             self._forward(child)
             if delay > DELAYED:  # the child may have waited for us as long
@@ -339,9 +369,24 @@ class Zygote:
             if grown > (limits.memory_mb + LEEWAY_MB) * MEGABYTE:
                 child.killed_for = Death.OUT_OF_MEMORY
                 _kill(child)
+            elif is_crowded(child.pid, *orphans.get(child.pid, ())):
+                child.killed_for = Death.PROCESSES
+                _kill(child)
             elif now - child.heartbeat > HEARTBEAT and (position := child.journal.last()):
                 child.heartbeat = now
                 self._reply(Heartbeat(child.submit.id, position))
+
+    def _orphans(self) -> dict[int, list[int]]:
+        """Processes that children have left behind, by child; 0 if it cannot be known which."""
+        found: dict[int, list[int]] = {}
+        only = next(iter(self._children), 0) if len(self._children) == 1 else 0
+        for pid in children(os.getpid()):
+            if pid not in self._children:
+                with contextlib.suppress(ProcessLookupError):
+                    session = os.getsid(pid)  # a child is the leader of one
+                    owner = session if session in self._children else only
+                    found.setdefault(owner, []).append(pid)
+        return found
 
     def _reply(self, reply: Reply) -> None:
         self._send(encode(reply))
@@ -356,8 +401,6 @@ class Zygote:
 def _death(child: Child, code: int, stderr: str) -> Death:
     if child.killed_for is not None:
         return child.killed_for
-    if code != 0 and (report := sanitizers.report(stderr)) is not None:
-        return reported(report)
     if child.journal.refused_memory or (code < 0 and "std::bad_alloc" in stderr):
         return Death.OUT_OF_MEMORY
     if child.journal.left_changed:
@@ -374,8 +417,9 @@ def _death(child: Child, code: int, stderr: str) -> Death:
 
 
 def _growth(child: Child, rss: int) -> int:
-    """By how much its resident memory, `rss`, is more than before its job, in bytes."""
-    # The zygote cannot measure that: a child may be far when the zygote's own turn comes.
+    """The growth of a child's resident memory, now `rss`, since before its job, in bytes."""
+    # The zygote cannot measure the memory before: when its own turn comes, the child may be far
+    # along.
     before = child.journal.rss
     return 0 if before is None else rss - before
 
@@ -397,20 +441,32 @@ def _write(end: int, data: bytes) -> None:
 
 
 def _line(end: int) -> str:
-    """The first line, and no byte of what follows; empty at the end of the file."""
+    """Read one line and not a byte more; empty at the end of the file."""
     line = b""
     while (byte := os.read(end, 1)) not in (b"", b"\n"):
         line += byte
     return line.decode() if byte else ""
 
 
-def main() -> None:
-    """Take stdin and stdout for the protocol, and leave /dev/null to everybody else."""
+def _shown() -> int | None:
+    """The descriptor for the output of children; None: nothing is shown."""
+    value = os.environ.get(launch.SHOW)
+    return int(value) if value else None
+
+
+def serve(host: JobHost) -> None:
+    """Fork children until stdin ends.
+
+    The protocol owns stdin and stdout; all other code gets /dev/null, or writes to the stderr of
+    the driver if that is to be shown.
+    """
     requests, replies = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(null, 1)
+    os.dup2(null if (shown := _shown()) is None else shown, 1)
     os.close(null)
+    if shown is not None:
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # of this process
     adopt_orphans()
     if not (line := _line(requests)):
         return  # the driver has ended meanwhile
@@ -418,12 +474,8 @@ def main() -> None:
     if folder := _line(requests):
         os.environ[weights.VARIABLE] = folder
         weights.install()
-    worker.warm_up()
+    host.warm_up()
     gc.collect()
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page
-    Zygote(requests, replies, int(sys.argv[1])).run()
+    Zygote(requests, replies, int(sys.argv[1]), host).run()
     sweep(Path(tempfile.gettempdir()).parent)  # the folder of the driver, if that was killed
-
-
-if __name__ == "__main__":
-    main()

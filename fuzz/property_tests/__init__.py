@@ -1,1 +1,1 @@
-"""`check_pass`, for property-based tests of one's own."""
+"""`check_pass`, for users' own property-based tests."""

@@ -1,37 +1,32 @@
-"""`check_pass`: one pass and one module, for tests of one's own."""
+"""`check_pass`: one pass and one module, for users' own tests."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import os
 from collections.abc import Collection, Iterable
 
-import psutil
 import tvm
 from tvm.relax.dpl import PatternMatchingRewriter
 
 from ...compat.release import versions
 from ...compat.serialization import save_json
 from ...oracles import check as oracle_layer
-from ...oracles.composition import contract_of
+from ...oracles.catalogue import contract_of
 from ...oracles.contract import Exemption, PassContract
-from ...oracles.grades.rule import decides
+from ...oracles.grading import decides
 from ...oracles.passcall import PassCall, as_pass, parse
 from ...oracles.violation import Case, Violation
 from ..findings.finding import Finding
-from ..process.executor import check
-from ..process.jobs import Check
-from ..process.protocol import Death
+from ..jobs.asking import check
+from ..jobs.jobs import Check
 from ..user_input.unnamed_pass import UnnamedPass
-from .pass_violation import FOLDER, PassViolation, pool
+from .pass_violation import PassViolation, brief, explained, pool
 from .under_hypothesis import fail, searching, untimed
 
 __all__ = ["PassViolation", "check_pass"]
 
 VALUES = "values"
-"""What is exempt from all oracles that compare values has this exemption."""
+"""The exemption from all oracles that compare values."""
 
 
 def check_pass(
@@ -41,47 +36,36 @@ def check_pass(
     contract: PassContract | None = None,
     oracles: Collection[str] | None = None,
     exempt: Collection[str] = (),
-    isolate: bool = False,
 ) -> None:
     """Check that a pass keeps its promises on a module.
 
-    A pass object, or a rewriter by patterns, is checked in this process. A pass by name is checked
-    in a process of its own, where it may crash: "FuseOps", "FuseOps(fuse_opt_level=2)",
-    "package.module:Name" or "path/to/file.py:Name" (a pass, or a function or class that makes one
-    without arguments).
-
-    Should a pass object take this process with it, then the next check of the same pass and
-    module does not run: it reports the crash, once, from the journal in `.relaxfuzz`.
+    A pass object, or a rewriter by patterns, is checked in this process, which it may end. A pass
+    by name is checked in a process of its own, where it may crash: "FuseOps",
+    "FuseOps(fuse_opt_level=2)", "package.module:Name" or "path/to/file.py:Name" (a pass, or a
+    function or class that makes one without arguments).
 
     Args:
-        contract: what the pass promises; None: what the catalogue says of a pass of this name, or
-            everything.
-        oracles: only these, by name.
+        contract: the promises of the pass; None: those in the catalogue for a pass of this name, or
+            all.
+        oracles: names of the oracles to run; None: the usual ones.
         exempt: promises that the pass does not make, by the oracle that would ask ("idempotent",
             "functions", ...); "values" for all of those that compare values.
-        isolate: check in a process of its own. It needs a pass by name.
 
     Raises:
         PassViolation: it broke a promise.
-        BadSpelling: the text spells no pass.
-        ValueError: an unknown oracle or promise; a pass object, or a contract with functions of
-            its own, that is to go to another process.
+        BadSpelling: the text does not spell a pass.
+        ValueError: an oracle or promise is unknown; or a contract with functions of its own would
+            have to go to another process.
     """
-    __tracebackhide__ = True  # in what pytest shows
+    __tracebackhide__ = True  # hides this frame in pytest's output
     _named("oracles", oracles or (), oracle_layer.ORACLES)
     _named("exempt", exempt, (*oracle_layer.ORACLES, VALUES))
-    made = as_pass(pass_)
-    if made is not None and isolate:
-        raise ValueError(
-            f"{made.info.name!r} is a pass object, which cannot go to another process; name it, "
-            "or what makes it, as 'package.module:Name'"
-        )
     chosen = None if oracles is None else tuple(oracles)
     call, silent = called(pass_), tuple(exempt)
     module = save_json(mod)  # before a pass may change it
     with untimed():
         if isinstance(call, UnnamedPass):
-            violations = _in_process(call, mod, module, _relaxed(call, contract, silent), chosen)
+            violations = _in_process(call, mod, _relaxed(call, contract, silent), chosen)
         else:
             silent += _exempt(contract)
             job = Check(module=module, calls=(call,), oracles=chosen, exempt=silent)
@@ -95,14 +79,16 @@ def check_pass(
             calls=(call,),
             exempt=silent,
         )
-        fail(PassViolation(finding, brief=searching()), broken[0])
+        with untimed():
+            error = brief(finding) if searching() else explained(finding)
+        fail(error, broken[0])
 
 
 def called(pass_: tvm.transform.Pass | PatternMatchingRewriter | PassCall | str) -> PassCall:
-    """The pass as a call, whichever way it is given.
+    """Return the pass as a call, in whichever form it is given.
 
     Raises:
-        BadSpelling: the text spells no pass.
+        BadSpelling: the text does not spell a pass.
     """
     if isinstance(pass_, str):
         return parse(pass_)
@@ -119,28 +105,16 @@ def _named(argument: str, names: Iterable[str], known: Iterable[str]) -> None:
 def _in_process(
     call: PassCall,
     mod: tvm.IRModule,
-    module: str,
     contract: PassContract | None,
     oracles: tuple[str, ...] | None,
 ) -> list[Violation]:
-    if (former := _died(call, module)) is not None:
-        return [former]
-    path = FOLDER / f"check_pass-{os.getpid()}.json"
-    FOLDER.mkdir(exist_ok=True)
-    path.write_text(
-        json.dumps({"pid": os.getpid(), "identity": _identity(call, module), "module": module}),
-        encoding="utf-8",
-    )
-    try:
-        besides = oracle_layer.VALUES if oracles is None else ()
-        case = Case(mod, (call,))
-        return list(
-            oracle_layer.check(
-                case, oracles=oracles, besides=besides, contract=contract, all_kinds=True
-            )
+    besides = oracle_layer.VALUES if oracles is None else ()
+    case = Case(mod, (call,))
+    return list(
+        oracle_layer.check(
+            case, oracles=oracles, besides=besides, contract=contract, all_kinds=True
         )
-    finally:
-        path.unlink(missing_ok=True)
+    )
 
 
 def _relaxed(
@@ -151,31 +125,6 @@ def _relaxed(
     contract = contract or contract_of(call)
     exemptions = tuple(Exemption(name, "its author says so", "") for name in exempt)
     return dataclasses.replace(contract, exemptions=contract.exemptions + exemptions)
-
-
-def _died(call: PassCall, module: str) -> Violation | None:
-    """A former process died while it checked just this: its journal is still there."""
-    for path in FOLDER.glob("check_pass-*.json"):
-        try:
-            left = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue  # somebody else's, just being written or removed
-        if psutil.pid_exists(left["pid"]) or left["identity"] != _identity(call, module):
-            continue
-        path.unlink(missing_ok=True)
-        return Violation(
-            oracle=Death.SIGNAL.value,
-            pass_name=call.name,
-            title="took the process with it when it was checked last time",
-            detail=f"The process {left['pid']} ended while {call.name} was checked on this module. "
-            "The next run tries it again.",
-            key=(),
-        )
-    return None
-
-
-def _identity(call: PassCall, module: str) -> str:
-    return hashlib.sha256(f"{call.expr}\n{module}".encode()).hexdigest()
 
 
 def _exempt(contract: PassContract | None) -> tuple[str, ...]:

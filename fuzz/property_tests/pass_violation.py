@@ -1,4 +1,4 @@
-"""The exception of `check_pass`; its text is made when it is shown."""
+"""The exception of `check_pass`, and the minimized module and reproducer that its text shows."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...compat.serialization import load_json
-from ...oracles.text.exhibit import alone
-from ...oracles.text.exhibit import exhibit as show
-from ...oracles.text.printed import printed
-from ...oracles.violation import Case
+from ...oracles.exhibit import exhibit as show
+from ...oracles.pipelines import BUILT
+from ...oracles.violation import Case, Violation
 from .. import reproducer
-from ..findings.confirm import DEATHS, again, exhibit
+from ..findings.confirm import again, exhibit
 from ..findings.finding import Finding
 from ..findings.store import file_name
 from ..minimize.findings import minimized
-from ..output.failure_text import headed, whole
 from ..process.executor import ExecutorError
 from ..process.local_pool import LocalPool
+from ..report.failure_text import headed, whole
 from ..reproducer import Form
+from ..session.met import HEADING, breaking
+from ..system.errors import UserError
 from ..system.files import write_whole
-from ..user_input.errors import UserError
 from ..user_input.unnamed_pass import UnnamedPass
 
 FOLDER = Path(".relaxfuzz")
-"""Where reproducers go, in the working directory."""
+"""The folder for reproducers, in the working directory."""
 
 MINIMIZE_SECONDS = 5.0
-"""For the module of one failure; most need less than one."""
+"""Seconds to minimize the module of one failure; most need less than one."""
 
 UNTRIED = (
     "(The module is minimized, and a reproducer made, for the example that is shown at the end.)"
@@ -41,73 +41,62 @@ UNTRIED = (
 
 
 class PassViolation(AssertionError):
-    """A pass broke a promise.
-
-    The minimized module and the reproducer are made on demand: Hypothesis tries hundreds of
-    examples on its way to the one that it shows.
+    """A pass broke a promise. The text is complete when the exception is raised.
 
     Attributes:
-        violation: what the oracle reported.
+        violation: the report of the oracle.
+        reproducer: a Python file that fails in the same way, with a gap for a pass that is only in
+            memory. It is empty if no file failed, and while Hypothesis is still searching.
     """
 
-    def __init__(self, finding: Finding, *, brief: bool = False) -> None:
-        """
-        Args:
-            brief: the text has no minimized module and no reproducer.
-        """
-        super().__init__(f"{finding.label}: {finding.title}")
-        self.violation = finding.violation
-        self._finding = finding
-        self._brief = brief
-        self._folder = Path.cwd() / FOLDER
+    def __init__(self, text: str, violation: Violation, reproducer: str = "") -> None:
+        super().__init__(text)
+        self.violation = violation
+        self.reproducer = reproducer
 
-    @property
-    def reproducer(self) -> str:
-        """A Python file that fails in the same way, with a gap for a pass that is only in memory.
 
-        Empty if none failed.
-        """
-        return self._minimized[1]
+def brief(finding: Finding) -> PassViolation:
+    """The exception for one of the hundreds of examples that Hypothesis tries and does not show."""
+    return PassViolation(f"{headed(finding)}\n\n{UNTRIED}", finding.violation)
 
-    @functools.cached_property
-    def _minimized(self) -> tuple[Finding, str]:
-        """The finding with its exhibit, minimized; the reproducer."""
-        source = reproducer.source_of(self._finding.module)
-        finding = dataclasses.replace(self._finding, source=source)
-        (call,) = finding.calls
-        if not isinstance(call, UnnamedPass):
-            return _in_workers(finding)
-        if (named := call.named()) is not None:
-            elsewhere = dataclasses.replace(finding, calls=(named,))
-            # In another process the pass may be in another state, or cannot be imported.
-            with contextlib.suppress(ExecutorError, UserError):
-                if again(pool(), elsewhere, finding.module) is not None:
-                    return _in_workers(elsewhere)
-        return _in_process(finding)
 
-    @functools.cached_property
-    def _text(self) -> str:
-        if self._brief:
-            return f"{headed(self._finding)}\n\n{UNTRIED}"
-        try:
-            finding, text = self._minimized
-            return whole(finding, self._hints(finding, text))
-        except Exception as error:  # the violation is valid without it
-            reason = f"{type(error).__name__}: {error}"
-            return f"{headed(self._finding)}\n\nIt could not be minimized: {reason}"
+def explained(finding: Finding) -> PassViolation:
+    """The exception with the minimized module and the reproducer, which is written to `FOLDER`."""
+    try:
+        small, text = _minimized(finding)
+        shown = whole(small, _hints(small, text))
+        if knowns := breaking(pool(), finding.module, BUILT):
+            shown = "\n\n".join([f"{HEADING.format(BUILT)}", *knowns, shown])
+        return PassViolation(shown, finding.violation, text)
+    except Exception as error:  # the violation is valid without it
+        reason = f"{type(error).__name__}: {error}"
+        text = f"{headed(finding)}\n\nIt could not be minimized: {reason}"
+        return PassViolation(text, finding.violation)
 
-    def _hints(self, finding: Finding, text: str) -> Sequence[str]:
-        if not text:
-            return ["No file reproduces it; this test is its reproducer."]
-        path = self._folder / file_name(finding)
-        write_whole(path, text)
-        shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
-        if isinstance(finding.calls[0], UnnamedPass):
-            return [f"Reproducer, with a gap for the pass, which has no import path: {shown}"]
-        return [f"Reproducer:   {shown}", f"See it again: relaxfuzz replay {shown}"]
 
-    def __str__(self) -> str:
-        return self._text
+def _minimized(finding: Finding) -> tuple[Finding, str]:
+    """The minimized finding with its exhibit, and the reproducer."""
+    finding = dataclasses.replace(finding, source=reproducer.source_of(finding.module))
+    (call,) = finding.calls
+    if not isinstance(call, UnnamedPass):
+        return _in_workers(finding)
+    if (named := call.named()) is not None:
+        elsewhere = dataclasses.replace(finding, calls=(named,))
+        # In another process the pass may be in another state, or fail to import.
+        with contextlib.suppress(ExecutorError, UserError):
+            if again(pool(), elsewhere, finding.module) is not None:
+                return _in_workers(elsewhere)
+    return _in_process(finding)
+
+
+def _hints(finding: Finding, text: str) -> Sequence[str]:
+    if not text:
+        return ["No file reproduces it; this test is its reproducer."]
+    path = FOLDER / file_name(finding)
+    write_whole(path, text)
+    if isinstance(finding.calls[0], UnnamedPass):
+        return [f"Reproducer, with a gap for the pass, which has no import path: {path}"]
+    return [f"Reproducer:   {path}", f"See it again: relaxfuzz replay {path}"]
 
 
 def _in_workers(finding: Finding) -> tuple[Finding, str]:
@@ -122,19 +111,21 @@ def _in_workers(finding: Finding) -> tuple[Finding, str]:
 
 
 def _in_process(finding: Finding) -> tuple[Finding, str]:
-    """Keep the module: the pass exists only in this process."""
+    """Keep the module as it is: the pass exists only in this process."""
     mod = load_json(finding.module)
-    if finding.oracle in DEATHS:
-        shown = alone(printed(mod), finding.violation)
-    else:
-        shown = show(Case(mod, finding.calls), finding.violation)
+    shown = show(Case(mod, finding.calls), finding.violation)
     text = next(reproducer.texts(finding, Form.SOURCE))  # it is not run
     return dataclasses.replace(finding, exhibit=shown), text
 
 
-@functools.cache
 def pool() -> LocalPool:
     """The worker that checks passes by name for this process, until its end."""
+    return _pool_of(os.getpid())
+
+
+@functools.cache
+def _pool_of(owner: int) -> LocalPool:
+    """The same; a forked process, which inherits the cache but no threads, makes its own."""
     pool = LocalPool(1)
     atexit.register(pool.close)
     return pool

@@ -1,21 +1,21 @@
 """Profiles of Hypothesis for tests that draw modules: `--hypothesis-profile=relaxfuzz-pr`.
 
-Hypothesis calls `register` whenever it is imported (entry point `hypothesis`), so that its pytest
-plugin, a conftest.py and programs without pytest have the profiles.
+Hypothesis calls `register` whenever it is imported (entry point `hypothesis`). Its pytest plugin, a
+conftest.py and programs without pytest therefore have the profiles.
 """
 
 from __future__ import annotations
 
 NIGHTLY_EXAMPLES = 2000
-"""Of each test; about 30 seconds for a cheap pass."""
+"""Examples of each test; about 30 seconds for a cheap pass."""
 
 
 def register() -> None:
-    """Make the profiles known to Hypothesis; none is loaded."""
+    """Make the profiles known to Hypothesis, without loading one."""
     from hypothesis import HealthCheck, Phase, settings
 
-    # The explain phase would check hundreds of variants, which explains nothing of a compiler.
-    # Modules of late stages take a while to draw, and a check has limits of its own.
+    # The explain phase would check hundreds of variants, which explain nothing about a compiler.
+    # Modules of late stages take a while to draw, and a check has its own limits.
     plain = settings(
         settings.get_profile("default"),
         deadline=None,

@@ -1,6 +1,6 @@
-"""A check inside a Hypothesis test: attempts, deadlines, and which failures are one bug.
+"""A check inside a Hypothesis test: attempts, deadlines, and failures that are one bug.
 
-Nothing here imports Hypothesis: where it is not imported, no test of its own is running.
+Nothing here imports Hypothesis: unless it is imported, none of its tests is running.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ..findings.finding import id_of
 
 
 def searching() -> bool:
-    """Hypothesis is searching; it runs the example that it shows once more, at the end."""
+    """Return whether Hypothesis is searching; at the end it runs the shown example again."""
     context = _context()
     return context is not None and not context.is_final
 
 
 @contextmanager
 def untimed() -> Iterator[None]:
-    """The time inside does not count for the deadline of an example.
+    """Exclude the time inside from the deadline of an example.
 
-    A check has limits of its own, and the first one starts the worker process.
+    A check has its own limits, and the first one starts the worker process.
     """
     context = _context()
     times = getattr(context and context.data, "_stateful_run_times", None)
@@ -43,7 +43,7 @@ def fail(error: Exception, violation: Violation) -> NoReturn:
     """Raise from a source location that is unique to this bug.
 
     Hypothesis takes failures of the same type and line for one bug, and reports the smaller
-    example. So two bugs of one pass must not be raised by one line.
+    example. Two bugs of one pass must therefore not be raised by one line.
     """
     __tracebackhide__ = True  # by pytest
     place = f"<{violation.pass_name}, {violation.oracle}, {_bug(violation)}>"
@@ -57,7 +57,7 @@ def _raise(error: Exception) -> NoReturn:
 
 
 def _bug(violation: Violation) -> str:
-    """Failure and site of the violation: one bug may show on many operators."""
+    """Failure and site of the violation, since one bug may show on many operators."""
     bug = identity_of(violation)
     return id_of((bug.failure, *bug.site, bug.condition))
 

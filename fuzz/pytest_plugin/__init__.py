@@ -1,4 +1,4 @@
-"""The pytest plugin: `pytest --relaxfuzz PASS`, the fixture `relaxfuzz`, and corpus files as tests.
+"""The pytest plugin: `pytest --relaxfuzz PASS`, and corpus files as tests.
 
 Loading it imports neither TVM nor Hypothesis: hooks import the modules that need them when there is
 something to do.
@@ -15,8 +15,8 @@ import pytest
 from ...compat.drift import cannot_work
 from . import items, options, plan
 
-pytest_plugins = [f"{__name__}.corpus", f"{__name__}.fixture"]
-"""With hooks of their own."""
+pytest_plugins = [f"{__name__}.corpus"]
+"""The plugins with hooks of their own."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,10 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Read the settings; make the plan, or take the controller's."""
     config.addinivalue_line("markers", f"{items.MARKER}: a pass that --relaxfuzz fuzzes")
-    settings = config.stash[options.SETTINGS] = options.settings(config)
+    settings = config.stash[options.CHOSEN] = options.settings(config)
     if hasattr(config, "workerinput"):
         if (given := config.workerinput.get(plan.KEY)) is not None:
-            config.stash[plan.PLAN] = plan.Plan(**given)
+            config.stash[plan.PLAN] = plan.SessionPlan(**given)
     elif settings.passes:
         config.stash[plan.PLAN] = plan.plan(config, settings)
         gathered = config.stash[items.GATHERED] = items.Gathered()
@@ -38,13 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """What is to be fuzzed."""
+    """Name the passes to fuzz and the budget."""
     chosen = config.stash.get(plan.PLAN, None)
-    return None if chosen is None else plan.header(config.stash[options.SETTINGS], chosen)
+    return None if chosen is None else plan.header(config.stash[options.CHOSEN], chosen)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """The controller of xdist reports user_errors before it starts workers."""
+    """Report mistakes in the controller of xdist, before it starts workers."""
     config = session.config
     if plan.PLAN in config.stash and config.pluginmanager.hasplugin("dsession"):
         _prepare(config)
@@ -73,12 +73,12 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Add the passes to what was collected."""
+    """Add the passes to the collected items."""
     report = yield
     chosen = collector.config.stash.get(plan.PLAN, None)
     if chosen is not None and isinstance(collector, pytest.Session) and report.passed:
         folder = items.Passes.from_parent(
-            collector, name=items.FOLDER, nodeid=items.FOLDER, shards=chosen.all_shards()
+            collector, name=items.FOLDER, nodeid=items.FOLDER, spellings=chosen.passes
         )
         report.result.append(folder)
     return report
@@ -86,7 +86,7 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the items so that xdist gives campaigns to workers evenly."""
+    """Order the items so that xdist distributes campaigns evenly among workers."""
     chosen = config.stash.get(plan.PLAN, None)
     if chosen is not None:
         from .items import arranged
@@ -95,9 +95,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Mistakes in the names of passes are reported before anything runs."""
+    """Report mistakes in the names of passes before anything runs."""
     config = session.config
-    passes = {item.shard.spelling for item in session.items if isinstance(item, items.Campaign)}
+    passes = {item.name for item in session.items if isinstance(item, items.Campaign)}
     if passes:
         config.stash[plan.SPLIT] = len(passes)
         if not config.stash[plan.PLAN].targets and not config.getoption("collectonly"):
@@ -108,7 +108,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """The result of an item travels with its report."""
+    """Attach the result of an item to its report."""
     report = yield
     result = item.stash.get(plan.RESULT, None)
     if result is not None:
@@ -120,7 +120,7 @@ def pytest_runtest_makereport(
 def pytest_report_teststatus(
     report: pytest.CollectReport | pytest.TestReport, config: pytest.Config
 ) -> tuple[str, str, str | Mapping[str, bool]] | None:
-    """An oracle without a violation is shown with -vv only; a known bug is counted."""
+    """Show an oracle without a violation only with -vv; count a known bug."""
     ours = plan.PLAN in config.stash and report.nodeid.startswith(f"{items.FOLDER}::")
     if not ours or not isinstance(report, pytest.SubtestReport):
         return None
@@ -133,18 +133,20 @@ def pytest_report_teststatus(
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Sum up what the items did; with xdist, after its workers have ended."""
+    """Sum up the work of the items; with xdist, after its workers have ended."""
     chosen = session.config.stash.get(plan.PLAN, None)
     if chosen is not None and chosen.run is not None and items.GATHERED in session.config.stash:
+        from ..session.silences import NOTHING_COMPARED
         from .session import finish
 
-        finish(session.config)
+        if not finish(session.config) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = NOTHING_COMPARED
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """What was done for each pass."""
+    """Print the work on each pass."""
     chosen = config.stash.get(plan.PLAN, None)
     if chosen is not None and chosen.run is not None:
         from .session import print_summary

@@ -10,27 +10,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from ...corpus import Entry, entry
+from ...compat.release import versions
+from ...corpus import entry
 from ..findings.script import is_reproducer
 from ..output.readable import short_path
 from .items import TextItem
-from .options import SETTINGS, in_part
-from .plan import Failure
-
-if TYPE_CHECKING:
-    from ..findings.replay import Outcome
+from .options import CHOSEN, in_part
+from .plan import ItemFailure
 
 
-@pytest.hookimpl(trylast=True)  # when the settings have been read
+@pytest.hookimpl(trylast=True)  # after the settings have been read
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect the paths of options always, those of pyproject.toml with the whole repository."""
-    settings = config.stash[SETTINGS]
+    """Always collect the paths of options; those of pyproject.toml with the whole repository."""
+    settings = config.stash[CHOSEN]
     everything = not in_part(config)
     chosen: list[Path] = []
     if everything or config.getoption("relaxfuzz_corpus"):
@@ -45,12 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A corpus file, or the record of a known bug."""
-    settings = parent.config.stash[SETTINGS]
+    """Collect a corpus file, or the record of a known bug."""
+    settings = parent.config.stash[CHOSEN]
     if file_path.suffix == ".py" and _within(file_path, settings.corpus):
         return Reproducer.from_parent(parent, path=file_path) if is_reproducer(file_path) else None
     if file_path.suffix == ".toml" and _within(file_path, settings.known):
-        return Known.from_parent(parent, path=file_path)
+        return Reproducer.from_parent(parent, path=file_path)
     return None
 
 
@@ -59,121 +57,112 @@ def _within(path: Path, folders: Iterable[Path]) -> bool:
 
 
 class Reproducer(pytest.File):
-    """A corpus file, or a reproducer."""
+    """A corpus file, a reproducer, or the record of a known bug of the user's."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """One test."""
+        """Yield one test."""
+        if self.path.suffix == ".toml":
+            yield _Replay.from_parent(self, name="known", of=_of_record)
+            return
         try:
-            header = entry(self.path)
+            entry(self.path)
         except ValueError as error:
             raise self.CollectError(str(error)) from None
-        yield _OfCorpus.from_parent(self, name="reproducer", entry=header)
+        yield _Replay.from_parent(self, name="reproducer", of=_of_file)
 
 
-class Known(pytest.File):
-    """The record of a known bug of the user's."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A reproducer, and what is recorded of it."""
 
-    def collect(self) -> Iterator[pytest.Item]:
-        """One test, if it has a reproducer."""
-        yield _OfKnown.from_parent(self, name="known")
+    file: Path
+    report: tuple[str, ...] | None
+    """The report of the bug, for JUnit's XML."""
+    reason: str
+    """The reason for an expected failure: the bug, and its report upstream."""
+    fails: bool | None
+    """The bug is recorded to fail on the installed TVM; None: the outcome says so."""
+    mend: str
+    """The advice for the day on which it no longer fails."""
+
+
+def _of_file(path: Path) -> _Case:
+    """The case of a corpus file or a reproducer."""
+    found, version = entry(path), versions()["tvm"]
+    link = found.upstream[0] if found is not None and found.upstream else path.name
+    lines = path.read_text(encoding="utf-8").partition("\n#\n")[0].splitlines()
+    title = " ".join(line.removeprefix("#").strip() for line in lines)
+    return _Case(
+        file=path,
+        report=None if found is None else (found.oracle, found.pass_name),
+        reason=f"{title} ({link})",
+        fails=None,
+        mend=f"change the header of {short_path(path)}: 'tvm: fails on ...; fixed in {version}'",
+    )
+
+
+def _of_record(path: Path) -> _Case:
+    """The case of a record of a known bug.
+
+    Raises:
+        ItemFailure: the file is not a record.
+        Skipped: it has no reproducer.
+    """
+    from ...corpus.knowns import known
+    from .results import reason
+
+    try:
+        bug = known(path)
+    except ValueError as error:
+        raise ItemFailure(str(error)) from None
+    if bug.reproducer is None:
+        pytest.skip("it has no reproducer")
+    return _Case(
+        file=bug.reproducer,
+        report=bug.reports[0],
+        reason=reason(bug),
+        fails=bug.tvm.expects_failure(versions()["tvm"]),
+        mend=f"change {short_path(path)}, or let "
+        f"`relaxfuzz known --known {short_path(path.parent)} --prune` do it",
+    )
 
 
 class _Replay(TextItem):
-    def replay(self, path: Path) -> Outcome:
-        """Run the reproducer in a process of its own."""
-        from ..findings.replay import Item, replay
+    """The test of one case; it runs in a process of its own."""
+
+    def __init__(self, of: Callable[[Path], _Case], **rest: object) -> None:
+        super().__init__(**rest)  # type: ignore[arg-type]  # as pytest gives them
+        self._of = of
+
+    def runtest(self) -> None:
+        from ..reproducer.replay import ReplayItem, ReplayStatus, replay
+        from ..reproducer.verify import NO_LONGER
 
         root = str(self.config.rootpath)
         if root not in sys.path:
-            sys.path.append(root)  # where a repository's own packages are: processes inherit it
-        self.user_properties.append(("relaxfuzz.reproducer", str(path)))
-        return replay(Item(path, entry=entry(path)), None)
-
-    def expected(self, reason: str, outcome: Outcome) -> None:
-        """It fails as recorded.
-
-        Raises:
-            xfail.Exception, or Failure under --runxfail.
-        """
-        pytest.xfail(reason)
-        raise Failure(f"{reason}\n\n{outcome.message}")  # --runxfail: xfail does nothing
+            sys.path.append(root)  # a repository's own packages are there; processes inherit it
+        case = self._of(self.path)
+        self.user_properties.append(("relaxfuzz.reproducer", str(case.file)))
+        if case.report is not None:
+            report = json.dumps(case.report, ensure_ascii=False)
+            self.user_properties.append(("relaxfuzz.report", report))
+        outcome = replay(ReplayItem(case.file, entry=entry(case.file)), None)
+        recorded = outcome.status in (ReplayStatus.AS_EXPECTED, ReplayStatus.FIXED)
+        expected = recorded if case.fails is None else case.fails
+        if outcome.status in NO_LONGER:
+            if expected:
+                raise ItemFailure(
+                    f"[XPASS(strict)] fixed: {case.reason}\n{short_path(case.file)} no longer "
+                    f"fails on TVM {versions()['tvm']}: {case.mend}"
+                )
+            return
+        if expected and outcome.status in (ReplayStatus.AS_EXPECTED, ReplayStatus.FAILS):
+            pytest.xfail(case.reason)
+            raise ItemFailure(
+                f"{case.reason}\n\n{outcome.message}"
+            )  # --runxfail: xfail does nothing
+        hint = f"See it again: relaxfuzz replay {short_path(case.file)}"
+        raise ItemFailure(f"{outcome.status}: {outcome.message}\n\n{hint}")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"{self.path.name}::{self.name}"
-
-
-class _OfCorpus(_Replay):
-    def __init__(self, entry: Entry | None, **rest: object) -> None:
-        super().__init__(**rest)  # type: ignore[arg-type]  # as pytest gives them
-        self.entry = entry
-
-    def runtest(self) -> None:
-        from ...compat.release import versions
-        from ..findings.replay import Status
-
-        outcome = self.replay(self.path)
-        if self.entry is not None:
-            _report(self, (self.entry.oracle, self.entry.pass_name))
-        match outcome.status:
-            case Status.PASSES | Status.GONE:
-                return
-            case Status.AS_EXPECTED:
-                assert self.entry is not None, "only a header expects anything"
-                link = self.entry.upstream[0] if self.entry.upstream else self.path.name
-                self.expected(f"{_title(self.path)} ({link})", outcome)
-            case Status.FIXED:
-                version = versions()["tvm"]
-                raise Failure(
-                    f"[XPASS(strict)] fixed: change the header of {short_path(self.path)}\n"
-                    f"It no longer fails on TVM {version}: "
-                    f"'tvm: fails on ...; fixed in {version}'"
-                )
-            case Status.FAILS:
-                raise Failure(f"{outcome.message}\n\n{_hint(self.path)}")
-        raise Failure(f"{outcome.status}: {outcome.message}\n\n{_hint(self.path)}")
-
-
-class _OfKnown(_Replay):
-    def runtest(self) -> None:
-        from ...compat.release import versions
-        from ...corpus.knowns import known
-        from ..findings.known import NO_LONGER
-        from ..findings.replay import Status
-        from .results import reason
-
-        try:
-            bug = known(self.path)
-        except ValueError as error:
-            raise Failure(str(error)) from None
-        if bug.reproducer is None:
-            pytest.skip("it has no reproducer")
-        version = versions()["tvm"]
-        expected = bug.tvm.expects_failure(version)
-        outcome = self.replay(bug.reproducer)
-        _report(self, bug.reports[0])
-        gone = outcome.status in NO_LONGER
-        if outcome.status in (Status.FAILS, Status.AS_EXPECTED) and expected:
-            self.expected(reason(bug), outcome)
-        if gone and expected:
-            raise Failure(
-                f"[XPASS(strict)] fixed: {reason(bug)}\n"
-                f"{short_path(bug.reproducer)} no longer fails on TVM {version}: change "
-                f"{short_path(self.path)}, or let "
-                f"`relaxfuzz known --known {short_path(self.path.parent)} --prune` do it"
-            )
-        if not gone:
-            raise Failure(f"{outcome.status}: {outcome.message}\n\n{_hint(bug.reproducer)}")
-
-
-def _title(path: Path) -> str:
-    """The first lines of a corpus file, up to the empty line of its header."""
-    lines = path.read_text(encoding="utf-8").partition("\n#\n")[0].splitlines()
-    return " ".join(line.removeprefix("#").strip() for line in lines)
-
-
-def _report(item: pytest.Item, report: tuple[str, ...]) -> None:
-    item.user_properties.append(("relaxfuzz.report", json.dumps(report, ensure_ascii=False)))
-
-
-def _hint(path: Path) -> str:
-    return f"See it again: relaxfuzz replay {short_path(path)}"

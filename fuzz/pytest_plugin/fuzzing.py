@@ -1,105 +1,71 @@
-"""One item at work: a campaign on one pass, whose findings are reported as subtests at once."""
+"""The work of one item: a campaign on one pass, whose findings are reported as subtests at once."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from ...compat.release import versions
-from ...oracles.composition import contract_of
+from ...oracles.catalogue import contract_of, is_users_contract
 from ...oracles.passcall import bare_call
 from ...oracles.tiers import STRUCTURAL
-from ..campaign.campaign import CampaignConfig
 from ..campaign.events import Event, Progress
 from ..campaign.runner import CampaignRunner
 from ..campaign.seeds import Seeds
 from ..campaign.triage import Triage
-from ..findings.dedup import fails
+from ..findings.dedup import FAIL_ON, fails
 from ..findings.finding import Finding, id_of
-from ..findings.known import Choice
 from ..findings.store import Store
+from ..loading.seeds import pieces_of
 from ..probe.shipped import seeds_of
+from ..process.executor import limited
 from ..process.local_pool import LocalPool
-from ..process.serialize import plain, typed
 from ..process.targets import PassStats, Target
-from ..user_input.seeds import pieces_of
+from ..session.chosen import campaign_of, environment_of, known_choice, timeout_of
+from ..system.serialize import plain, typed
 from . import results
-from .options import SETTINGS
-from .plan import PLAN, RESULT, SPLIT, Failure, Shard
-from .results import Claim, Claims, ItemResult
+from .options import CHOSEN
+from .plan import PLAN, RESULT, SPLIT, ItemFailure
+from .results import ItemResult
 
 LEAST = 1.0
-"""Seconds for a pass, however little time is left."""
+"""Least number of seconds for a pass, however little time is left."""
 
 RESERVE = 0.25
 """Share of an item's time that is reserved for confirming and reducing."""
 
 GRACE, MOST_GRACE = 10.0, 60.0
-"""Seconds for that at least, and if modules are the budget."""
+"""Seconds for confirming and reducing: the least, and those with a budget of modules."""
 
 PATIENCE = 60.0
-"""Seconds after that, in which reduced findings still get their reproducers."""
-
-
-class Clock:
-    """Splits the session's time over passes; what one takes too much, the later ones lack.
-
-    Each process of a session has one: each gets an equal part of the work on every pass.
-    """
-
-    def __init__(self, total: float | None, passes: int) -> None:
-        self._left = total
-        self._passes = passes
-        self._begun: set[str] = set()
-
-    def share(self, spelling: str) -> float | None:
-        """The time for the item that begins; None: unlimited."""
-        if self._left is None:
-            return None
-        self._begun.add(spelling)
-        return max(LEAST, self._left / (self._passes - len(self._begun) + 1))
-
-    def spend(self, seconds: float) -> None:
-        """Subtract from what is left."""
-        if self._left is not None:
-            self._left -= seconds
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """The time inside is spent."""
-        begin = time.monotonic()
-        try:
-            yield
-        finally:
-            self.spend(time.monotonic() - begin)
+"""Seconds after that in which reduced findings still get their reproducers."""
 
 
 class Resources:
-    """The store, the workers and the time that the items of one process share."""
+    """The store and the workers shared by the items of one process."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.settings = config.stash[SETTINGS]
+        self.settings = config.stash[CHOSEN]
         self.plan = config.stash[PLAN]
-        self.clock = Clock(self.settings.seconds, config.stash[SPLIT])
-        self.claims = Claims(Path(self.plan.claims))
-        with self.clock.running():
-            sys.path.append(str(config.rootpath))  # where a repository's own packages are
-            self.store = Store(self.settings.out)
-            self.pool = LocalPool(1)
-            own = pieces_of(self.settings.seeds, self.pool)
-            self.seeds = seeds_of(self.pool, Seeds(own, self.settings.seed_share))
+        self.seconds = share(self.settings.seconds(), config.stash[SPLIT], self.plan.workers)
+        sys.path.append(str(config.rootpath))  # a repository's own packages are there
+        self.store = Store(self.settings.out)
+        self.pool = LocalPool(1, environment=environment_of(self.settings))
+        self.executor = limited(self.pool, timeout_of(self.settings))
+        own = pieces_of(self.settings.seeds, self.pool)
+        self.seeds = seeds_of(self.pool, Seeds(own, self.settings.seed_share))
 
     @classmethod
     def of(cls, config: pytest.Config) -> Resources:
-        """Those of this process, made for its first item and closed at its end."""
+        """The resources of this process, created for its first item and closed at its end."""
         made = config.stash.get(_RESOURCES, None)
         if made is None:
             made = config.stash[_RESOURCES] = cls(config)
@@ -111,39 +77,47 @@ class Resources:
 _RESOURCES = pytest.StashKey[Resources]()
 
 
-def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
-    """The body of an item.
+def share(total: float | None, passes: int, workers: int) -> float | None:
+    """The time for the campaign on one of the passes; None: unlimited.
+
+    Args:
+        workers: number of processes that run campaigns at the same time.
+    """
+    return None if total is None else max(LEAST, total * min(workers, passes) / passes)
+
+
+def run(item: pytest.Item, subtests: pytest.Subtests) -> None:
+    """Run the body of an item.
 
     Raises:
-        Failure: relaxfuzz itself failed.
+        ItemFailure: relaxfuzz itself failed.
         UserError: the pass can no longer be loaded.
         ExecutorError: the workers cannot be kept alive.
     """
     resources = Resources.of(item.config)
+    settings, store = resources.settings, resources.store
     failed: set[str] = set()
+    found: dict[str, str] = {}  # by row
 
     def report(finding: Finding) -> None:
-        row = resources.store.rows.of(finding.id) or finding.id
-        claim = Claim(item.nodeid, shard.spelling, row, finding.id)
-        if resources.claims.claim(claim) != claim:
+        row = store.rows.of(finding.id) or finding.id
+        if row in found:
             return
-        settings = resources.settings
+        found[row] = finding.id
         failed.add(finding.oracle)
-        item.user_properties.extend(results.junit_properties(finding, resources.store))
+        item.user_properties.extend(results.junit_properties(finding, store))
         with subtests.test(finding.oracle):
-            if not fails([finding], settings.fail_on):
-                pytest.xfail(results.below(finding, settings.fail_on))
-            text = results.text(finding, resources.store, claim, resources.claims, settings.seeds)
-            raise Failure(text)
+            if not fails([finding], settings.fail_on, settings.oracles):
+                pytest.xfail(results.below(finding, settings.fail_on or FAIL_ON))
+            raise ItemFailure(results.text(finding, store, item.name, settings.seeds))
 
-    campaign = _ItemCampaign(resources, shard, report)
+    campaign = _ItemCampaign(resources, item.name, report)
     try:
-        with resources.clock.running():
-            campaign.run()
-    except Failure:
+        campaign.run()
+    except ItemFailure:
         return  # -x: the session ends with the last report
     finally:
-        item.stash[RESULT] = plain(campaign.item_result())
+        item.stash[RESULT] = plain(campaign.item_result(tuple(found.values())))
     for known in campaign.expected.reports:
         with subtests.test(known.name):
             pytest.xfail(results.reason(known))
@@ -155,42 +129,39 @@ def run(item: pytest.Item, shard: Shard, subtests: pytest.Subtests) -> None:
 
 
 class _Late(Exception):
-    """No time is left for what is not confirmed; it stays pending in the store."""
+    """No time is left for unconfirmed findings; they stay pending in the store."""
 
 
 class _ItemCampaign:
     def __init__(
-        self, resources: Resources, shard: Shard, report: Callable[[Finding], None]
+        self, resources: Resources, spelling: str, report: Callable[[Finding], None]
     ) -> None:
         settings, plan = resources.settings, resources.plan
-        self._shard = shard
+        self._spelling = spelling
         self._report = report
-        self._target = typed(plan.targets[shard.spelling], Target)
-        self.expected = Choice(folders=settings.known).load(versions()["tvm"])
+        self._target = typed(plan.targets[spelling], Target)
+        self.expected = known_choice(settings).load(versions()["tvm"])
         self._published: queue.SimpleQueue[tuple[Finding, threading.Event]] = queue.SimpleQueue()
         self._late = False
         self._triage = Triage(
-            resources.store, resources.pool, self._publish, expected=self.expected
+            resources.store, resources.executor, self._publish, expected=self.expected
         )
         self._stop = threading.Event()
-        self._config = CampaignConfig(
-            seed=shard.seed(plan.seed),
-            targets=(self._target,),
-            seconds=resources.clock.share(shard.spelling),
-            modules=None if settings.modules is None else max(1, shard.modules(settings.modules)),
-            compositions=False,
+        self._config = dataclasses.replace(
+            campaign_of(settings, [self._target]),
+            seed=plan.seed,
+            seconds=resources.seconds,
             is_known=self.expected.presumes,
             seeds=resources.seeds,
         )
         self._runner = CampaignRunner(
-            self._config, resources.pool, self._triage, stop=self._stop, listen=self._listen
+            self._config, resources.executor, self._triage, stop=self._stop, listen=self._listen
         )
         self._finished = False
 
     def run(self) -> None:
         try:
-            if self._shard.number == 0:
-                self._triage.take_up({self._target.name})
+            self._triage.take_up({self._target.name})
             self._drain(self._runner.run().seconds)
         except BaseException:
             self._late = True
@@ -200,36 +171,38 @@ class _ItemCampaign:
         self._finished = True
 
     def check(self) -> None:
-        """Raise what ended it early, or went wrong in it.
+        """Raise the error that ended it early, or that occurred in it.
 
         Raises:
-            ExecutorError, UserError, Failure: see the function `run`.
+            ExecutorError, UserError, ItemFailure: see the function `run`.
         """
         self._runner.check()
         if self._runner.unchecked:
-            raise Failure("\n\n".join(["relaxfuzz itself failed:", *self._runner.unchecked]))
+            raise ItemFailure("\n\n".join(["relaxfuzz itself failed:", *self._runner.unchecked]))
 
     def asked(self) -> tuple[str, ...]:
         """The oracles that checked this pass at all."""
         stats = self._stats()
         if not stats.checks:
             return ()
-        contract = contract_of(self._target.call or bare_call(self._target.name))
-        silent = {exemption.oracle for exemption in contract.exemptions if exemption.when is None}
-        silent.update(self._target.exempt)
-        structural = (oracle.name for oracle in STRUCTURAL if oracle.name not in silent)
-        return (*structural, *sorted(stats.sampled))
+        call = self._target.call or bare_call(self._target.name)
+        silent = {*self._target.exempt}
+        if not is_users_contract(call):
+            exemptions = contract_of(call).exemptions
+            silent |= {each.oracle for each in exemptions if each.when is None}
+        usual = (*(each.name for each in STRUCTURAL), *sorted(stats.sampled))
+        return tuple(name for name in self._config.oracles or usual if name not in silent)
 
-    def item_result(self) -> ItemResult:
+    def item_result(self, found: tuple[str, ...]) -> ItemResult:
         done, known = self._runner.done, self._runner.known
         ended = done.ended.get(self._target.label, {})
         return ItemResult(
-            spelling=self._shard.spelling,
-            ended=time.time(),
+            spelling=self._spelling,
             modules=done.modules,
             stats=self._stats(),
             known_reports=sum(n for each, n in ended.items() if id_of(each) in known),
             knowns={bug.name: n for bug, n in self.expected.reports.items()},
+            found=found,
             faults=self._runner.unchecked,
             finished=self._finished,
         )
@@ -262,7 +235,7 @@ class _ItemCampaign:
         self._report_published()
 
     def _publish(self, finding: Finding) -> None:
-        """Hand a bug to the main thread; until that has reported it, it stays pending."""
+        """Hand a bug to the main thread; it stays pending until that thread has reported it."""
         reported = threading.Event()
         self._published.put((finding, reported))
         while not reported.wait(0.1):

@@ -1,8 +1,7 @@
-"""What the processes and modules of a session that fuzzes agree on. Nothing here imports TVM."""
+"""The plan of a session that fuzzes; its processes share it. Nothing here imports TVM."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,71 +9,31 @@ from typing import Any
 import pytest
 
 from ..output.terminal import counted
-from .options import BUDGET, Settings
+from ..user_input.settings import BUDGET, Settings
 
 KEY = "relaxfuzz"
 """The key of the plan in the input of an xdist worker."""
 
-WITHOUT_SHARDS = ("each", "loadfile", "loadscope")
-"""Modes of `--dist` that give all items to one worker, or each item to all."""
 
-
-class Failure(Exception):
+class ItemFailure(Exception):
     """A failed item. Its text is complete: frames of the plugin would explain nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A part of the work on one pass."""
-
-    spelling: str
-    """The pass, as the user named it."""
-    number: int = 0
-    """From 0."""
-    count: int = 1
-
-    @property
-    def name(self) -> str:
-        """`FuseOps`, or `FuseOps[1/2]` where there are two."""
-        if self.count == 1:
-            return self.spelling
-        return f"{self.spelling}[{self.number + 1}/{self.count}]"
-
-    def seed(self, session: int) -> int:
-        """Its own seed; the first shard has the session's, so that one alone is as in `run`."""
-        if self.number == 0:
-            return session
-        digest = hashlib.sha256(f"{session}/{self.number}".encode()).digest()
-        return int.from_bytes(digest[:4]) >> 1
-
-    def modules(self, total: int) -> int:
-        """Its part of the modules of the pass."""
-        return total * (self.number + 1) // self.count - total * self.number // self.count
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SessionPlan:
     """The plan of a session; the controller of xdist sends it to the workers."""
 
     seed: int
     passes: tuple[str, ...]
     workers: int = 1
-    """Of xdist."""
-    shards: int = 1
-    """Of each pass."""
+    """Number of xdist's workers."""
     targets: Mapping[str, Any] = field(default_factory=dict)
-    """By spelling, as JSON: `process.protocol.Target` needs TVM. Empty if nothing is to run."""
-    claims: str = ""
-    """The folder of `results.Claims`."""
+    """Targets by spelling, as JSON: `process.targets.Target` needs TVM. Empty if none runs."""
     run: int | None = None
-    """Its id among the runs of the store."""
-
-    def all_shards(self) -> list[Shard]:
-        """The shards of all passes, those of one pass side by side."""
-        return [Shard(name, i, self.shards) for name in self.passes for i in range(self.shards)]
+    """Id of the run in the store."""
 
 
-PLAN = pytest.StashKey[Plan]()
+PLAN = pytest.StashKey[SessionPlan]()
 """The plan, in a session that fuzzes."""
 
 SPLIT = pytest.StashKey[int]()
@@ -84,8 +43,8 @@ RESULT = pytest.StashKey[Mapping[str, Any]]()
 """The `results.ItemResult` of an item, as plain data."""
 
 
-def plan(config: pytest.Config, settings: Settings) -> Plan:
-    """The plan before anything is collected.
+def plan(config: pytest.Config, settings: Settings) -> SessionPlan:
+    """Make the plan, before anything is collected.
 
     Raises:
         pytest.UsageError: pytest is too old.
@@ -97,9 +56,8 @@ def plan(config: pytest.Config, settings: Settings) -> Plan:
         )
     assert settings.seed is not None, "it is drawn when the settings are read"
     workers = sum(map(_workers, config.getoption("tx", None) or ())) or 1
-    shards = 1 if config.getoption("dist", "no") in WITHOUT_SHARDS else workers
     passes = tuple(dict.fromkeys(settings.passes))
-    return Plan(seed=settings.seed, passes=passes, workers=workers, shards=shards)
+    return SessionPlan(seed=settings.seed, passes=passes, workers=workers)
 
 
 def _workers(spec: str) -> int:
@@ -107,8 +65,8 @@ def _workers(spec: str) -> int:
     return int(times) if star and times.isdecimal() else 1
 
 
-def header(settings: Settings, plan: Plan) -> str:
-    """What is to be fuzzed, in one line."""
+def header(settings: Settings, plan: SessionPlan) -> str:
+    """The passes and the budget, in one line."""
     budget = f"for {settings.budget or BUDGET}"
     if settings.modules is not None:
         modules = f"on {counted(settings.modules, 'module')}"

@@ -1,1 +1,1 @@
-"""Records of known bugs and stores of findings, made anew on the installed TVM."""
+"""Renewal of records of known bugs on the installed TVM."""

@@ -1,4 +1,4 @@
-"""The findings of a store as reports: HTML, JUnit XML, JSON lines, Markdown."""
+"""The findings of a store as reports: HTML, JSON lines, Markdown."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..user_input.errors import UserError
+from ..system.errors import UserError
 
 if TYPE_CHECKING:
     from .data import Report
 
-FORMS = ("html", "junit", "jsonl", "markdown")
-"""Each form is a module with a function of the same name."""
+FORMS = ("html", "jsonl", "markdown")
+"""The forms; each is a module with a function of the same name."""
 
 EXTRA = {"jinja2", "markupsafe", "pygments"}
 """Packages that `relaxfuzz[report]` installs."""
 
 PAGE = "report.html"
-"""The default report, in the store."""
+"""The file of the default report, in the store."""
 
 
 def writer(form: str) -> Callable[[Report], str]:
-    """The function that writes a form. Its module is imported only now, as it may need an extra.
+    """Return the function that writes a form; its module is imported now, as it may need an extra.
 
     Raises:
         UserError: a package of the extra is not installed.

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...compat.release import build_name, same_build
-from ...corpus.grades import grade as grade_of
+from ...corpus.grades import consequence
 from ...corpus.knowns import Known
 from ...corpus.reading import LONGEST_GENERATED, read_text
+from ...oracles.grades.consequence import Consequence, Effect, Where
 from ...oracles.grades.grade import Grade
-from ..findings.dedup import by_row, similar_to
-from ..findings.finding import FailedStep, Finding
+from ..findings.dedup import by_row, gravest, similar_to
+from ..findings.finding import Finding
 from ..findings.known import Expected
 from ..findings.rows import Row
 from ..findings.runs import Run
@@ -32,37 +33,38 @@ from .seen import NEVER, Seen, seen
 T = TypeVar("T")
 
 
-class State(enum.StrEnum):
+class EntryState(enum.StrEnum):
     """The states of entries, in the order in which entries are shown."""
 
     NEW = "new"  # the last run was the first to find it
     SEEN = "seen"  # an earlier run found it, too
     KNOWN = "known"  # a known bug of this TVM
-    FIXED = "fixed"  # it was seen to fail no longer, or has this verdict
+    FIXED = "fixed"  # it was seen not to fail any more, or has this verdict
 
     @property
     def label(self) -> str:
         """The state in words."""
-        return "seen before" if self is State.SEEN else str(self)
+        return "seen before" if self is EntryState.SEEN else str(self)
 
 
 LEFT_OUT = "left out, which this TVM does not support"
-"""Behind a number of operators, passes, oracles and so on."""
+"""Text behind a number of operators, passes, oracles and so on."""
 
 SETTLED = ("false", "wontfix")
 """Verdicts after which nobody waits for a fix."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EntryFinding:
     """One finding of an entry."""
 
     finding: Finding
     why: str
-    """Why it is the same bug as the others; empty for the one that came first."""
+    """Reason why it is the same bug as the others; empty for the first one."""
     reproducer: Path | None
-    failed: tuple[FailedStep, ...] = ()
-    """The steps of its triage that relaxfuzz itself failed at."""
+
+
+_NOTHING = Consequence(Effect.NOTHING, Where.ALONE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,14 +72,14 @@ class Entry:
     """One bug: a row of the store, or a known bug that runs met or saw fixed."""
 
     id: str
-    """Of the row; of a known bug without a row, its name."""
-    state: State
+    """Id of the row; for a known bug without a row, its name."""
+    state: EntryState
     title: str
     places: tuple[tuple[str, str], ...]
-    """Blamed pass (or operator, or parser) and oracle: first those of the finding that is shown,
-    then those of the others. For a known bug that was only counted: all that it may have."""
-    evidence: tuple[Evidence, ...] = ()
-    """The findings, the best to show first; none for a known bug that was only counted."""
+    """Pairs of blamed pass (or operator, or parser) and oracle: first those of the finding that is
+    shown, then those of the others. For a known bug that was only counted: all that it may have."""
+    evidence: tuple[EntryFinding, ...] = ()
+    """The findings, the best one to show first; empty for a known bug that was only counted."""
     reports: int
     """The number of distinct reports. Reports of several runs of a known bug without a row cannot
     be told apart, so this is the largest number of any run."""
@@ -90,15 +92,22 @@ class Entry:
     seen: Seen = NEVER
 
     @property
-    def grade(self) -> Grade:
-        """The gravest of its findings; of a known bug that was only counted, that of its record."""
-        grades = [finding.grade for finding in self.findings]
-        return min(grades or [grade_of(known) for known in self.knowns], default=Grade.C)
+    def weight(self) -> Consequence:
+        """The gravest consequence of its findings; without any, that of the known bug."""
+        if self.findings:
+            return gravest(self.findings).weight
+        found = map(consequence, self.knowns)
+        return min(found, key=lambda each: each.rank, default=_NOTHING)
 
     @property
-    def rare(self) -> tuple[str, ...]:
-        """What is rare in the module of the finding that has this grade."""
-        return min(self.findings, key=lambda each: each.grade).rare if self.findings else ()
+    def grade(self) -> Grade:
+        """The grade of its consequence."""
+        return self.weight.grade
+
+    @property
+    def effect(self) -> str:
+        """Its consequence in a few words."""
+        return gravest(self.findings).effect if self.findings else str(self.weight)
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -107,7 +116,7 @@ class Entry:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The same for people: passes without a contract are marked."""
+        """The blamed passes, operators and parsers, with a mark on passes without a contract."""
         labels = {finding.pass_name: finding.label for finding in self.findings}
         return tuple(labels.get(name, name) for name in self.passes)
 
@@ -133,8 +142,8 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """The verdict, the known bug, since when it is gone, or that it is new or back."""
-        if self.verdict == "fixed" and self.state is not State.FIXED:
+        """The verdict, the known bug, the build on which it was gone, or that it is new or back."""
+        if self.verdict == "fixed" and self.state is not EntryState.FIXED:
             return "back"
         if self.verdict is not None:
             return self.verdict
@@ -148,24 +157,24 @@ class Entry:
 
     @property
     def similar(self) -> str:
-        """The known bug that it is similar to, and what distinguishes them; or empty."""
+        """The known bug to which it is similar, and the distinction between them; or empty."""
         return similar_to(self.findings)
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has to look at it."""
-        return self.state in (State.NEW, State.SEEN) and self.verdict not in SETTLED
+        """True if somebody has to look at it."""
+        return self.state in (EntryState.NEW, EntryState.SEEN) and self.verdict not in SETTLED
 
     @property
     def closed_because(self) -> str:
-        """Why it is not open: the known bug, or the verdict and note."""
-        if self.state in (State.NEW, State.SEEN):
+        """Reason why it is not open: the known bug, or the verdict and note."""
+        if self.state in (EntryState.NEW, EntryState.SEEN):
             return f"{self.verdict}: {self.note}" if self.note else self.verdict or ""
         parts = [known.what for known in self.knowns[:1]]
         return ", ".join([*parts, *self.links]) or "known"
 
     def reproducer_text(self) -> str:
-        """The reproducer of the finding that is shown; empty where there is none."""
+        """The reproducer of the finding that is shown; empty if there is none."""
         path = self.evidence[0].reproducer if self.evidence else None
         try:
             return "" if path is None else read_text(path, LONGEST_GENERATED, errors="replace")
@@ -185,7 +194,7 @@ def detail(finding: Finding) -> str:
 
 
 def compared(finding: Finding) -> str:
-    """The difference that the oracle saw, or the module where there is none."""
+    """The difference that the oracle saw, or the module if there is none."""
     if finding.exhibit is None:
         return finding.source or finding.module
     return finding.exhibit.story
@@ -199,20 +208,20 @@ class Report:
     tvm: str
     """The version of TVM whose known bugs are expected."""
     entries: tuple[Entry, ...]
-    """By state, grade, pass, oracle and title."""
+    """The entries, sorted by state, grade, pass, oracle and title."""
     runs: Mapping[int, Run]
-    """In the order in which they began; none in a store of an older version."""
+    """Runs in the order in which they began; empty in a store of an older version."""
     unconfirmed: int
-    """The number of findings that were not confirmed, which are not among the entries."""
+    """The number of unconfirmed findings, which are not among the entries."""
 
-    def of(self, *states: State) -> tuple[Entry, ...]:
+    def of(self, *states: EntryState) -> tuple[Entry, ...]:
         """The entries in these states."""
         return tuple(entry for entry in self.entries if entry.state in states)
 
     @property
-    def counts(self) -> dict[State, int]:
-        """Entries by state."""
-        return {state: len(self.of(state)) for state in State}
+    def counts(self) -> dict[EntryState, int]:
+        """The number of entries by state."""
+        return {state: len(self.of(state)) for state in EntryState}
 
     def replay(self, finding: Finding) -> str:
         """The command that checks a finding again."""
@@ -220,11 +229,11 @@ class Report:
 
     @property
     def failed_steps(self) -> int:
-        """The number of steps of the triage of these bugs that relaxfuzz itself failed at."""
-        return sum(len(each.failed) for entry in self.entries for each in entry.evidence)
+        """The number of failed steps in the triage of these bugs."""
+        return sum(len(each.faults) for entry in self.entries for each in entry.findings)
 
     def summary(self) -> str:
-        """The numbers of bugs, and what the runs did."""
+        """The numbers of bugs, and the work of the runs."""
         bugs = ", ".join(f"{number} {state.label}" for state, number in self.counts.items())
         parts = [f"Bugs: {bugs}."]
         if (run := self.last) is not None:
@@ -251,7 +260,7 @@ class Report:
         return " ".join(filter(None, parts))
 
     def change_of_build(self) -> str:
-        """What is new and what is gone since another build of TVM; empty where there was none."""
+        """The numbers of new and gone bugs since another build of TVM; empty if there was none."""
         before = self.last_of_other_build
         if before is None:
             return ""
@@ -265,7 +274,7 @@ class Report:
 
     @property
     def last_of_other_build(self) -> int | None:
-        """The last run on another build of TVM than that of the last run; None: there is none."""
+        """The last run on a build of TVM other than that of the last run; None if there is none."""
         last = self.last
         others = [
             number
@@ -276,7 +285,7 @@ class Report:
 
     @property
     def new_on_build(self) -> tuple[Entry, ...]:
-        """The open bugs that no run on another build has reported, unless there was none."""
+        """The open bugs that no run on another build has reported, if there was such a run."""
         before = self.last_of_other_build
         return tuple(
             entry
@@ -286,13 +295,14 @@ class Report:
 
     @property
     def gone_on_build(self) -> tuple[Entry, ...]:
-        """The bugs that failed on the build before, and no longer fail on this one."""
+        """The bugs that failed on the previous build, and no longer fail on this one."""
         before = self.last_of_other_build or 0
         runs = {number: run for number, run in self.runs.items() if number <= before}
         return tuple(
             entry
-            for entry in self.of(State.FIXED)
-            if not runs.keys().isdisjoint(entry.runs) and _state_of(entry, runs) is not State.FIXED
+            for entry in self.of(EntryState.FIXED)
+            if not runs.keys().isdisjoint(entry.runs)
+            and _state_of(entry, runs) is not EntryState.FIXED
         )
 
     @property
@@ -305,8 +315,17 @@ class Report:
         return total
 
     @property
+    def lines(self) -> dict[str, tuple[int, ...]]:
+        """The lines of Python files that passes have run, see `oracles.lines`."""
+        total: dict[str, set[int]] = {}
+        for run in self.runs.values():
+            for name, ran in run.lines.items():
+                total.setdefault(name, set()).update(ran)
+        return {name: tuple(ran) for name, ran in total.items()}
+
+    @property
     def known_reports(self) -> Counter[str]:
-        """By item of the schedule: its checks that ended in a known bug."""
+        """Number of checks that ended in a known bug, by item of the schedule."""
         return sum((Counter(run.known_reports) for run in self.runs.values()), Counter())
 
 
@@ -324,10 +343,10 @@ def gather(store: Store, expected: Expected) -> Report:
     runs = store.runs.all()
     entries = entries_of_rows(store, expected, runs)
     entries += _only_counted(runs, expected, {k.name for entry in entries for k in entry.knowns})
-    order = list(State)
+    order = list(EntryState)
     entries.sort(
         key=lambda e: (
-            *(order.index(e.state), bool(e.similar), e.grade),
+            *(order.index(e.state), bool(e.similar), e.weight.rank),
             *(e.passes, e.oracles, e.title, e.id),
         )
     )
@@ -344,7 +363,7 @@ def entries_of_rows(store: Store, expected: Expected, runs: Mapping[int, Run] = 
     """The rows of a store, in the order in which they were made.
 
     Args:
-        runs: what they know of bugs.
+        runs: the runs, which add their knowledge of bugs.
     """
     rows = {row.id: row for row in store.rows.all()}
     grouped = by_row(store, store.findings())
@@ -376,10 +395,7 @@ def entry_of(
         title=findings[0].title,
         places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
-            Evidence(
-                each, why.get(each.id, ""), store.reproducer(each), store.failed_steps(each.id)
-            )
-            for each in findings
+            EntryFinding(each, why.get(each.id, ""), store.reproducer(each)) for each in findings
         ),
         reports=len(findings),
         runs=reported,
@@ -391,13 +407,13 @@ def entry_of(
 
 
 def _seen(findings: Sequence[Finding], ids: Set[str], runs: Mapping[int, Run]) -> Seen:
-    """What the runs know; without them, the builds that the findings come from."""
+    """The times known from the runs; without any, the builds of the findings."""
     known = seen(ids, runs)
     builds = (build_name(finding.versions) for finding in findings)
     return known if known.builds else replace(known, builds=_distinct(builds))
 
 
-def _state_of(entry: Entry, runs: Mapping[int, Run]) -> State:
+def _state_of(entry: Entry, runs: Mapping[int, Run]) -> EntryState:
     """The state after these runs."""
     ids = {finding.id for finding in entry.findings}
     reported = [number for number in entry.runs if number in runs]
@@ -410,21 +426,21 @@ def _state(
     knowns: Sequence[Known],
     reported: Sequence[int],
     runs: Mapping[int, Run],
-) -> State:
+) -> EntryState:
     known = seen(ids, runs)
-    # What was fixed for people, then gone, and fails again, is not fixed.
+    # A bug whose verdict is fixed, that was gone, and fails again, is not fixed.
     if known.gone_on is not None or (verdict == "fixed" and not known.is_back):
-        return State.FIXED
+        return EntryState.FIXED
     since = [_fixed_since(known.name, runs) for known in knowns]
     fixed = [number for number in since if number is not None]
     if len(fixed) < len(since):
-        return State.KNOWN
+        return EntryState.KNOWN
     if fixed and (not reported or max(reported) < min(fixed)):
-        return State.FIXED
-    # What has the key of a bug that is fixed on this build is another bug.
-    # Without a record of runs every bug is new.
+        return EntryState.FIXED
+    # A finding with the key of a bug that is fixed on this build is another bug. Without a record
+    # of runs every bug is new.
     first = reported[0] if reported else None
-    return State.NEW if not runs or first == max(runs) else State.SEEN
+    return EntryState.NEW if not runs or first == max(runs) else EntryState.SEEN
 
 
 def _fixed_since(name: str, runs: Mapping[int, Run]) -> int | None:
@@ -439,7 +455,7 @@ def _fixed_since(name: str, runs: Mapping[int, Run]) -> int | None:
 
 
 def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) -> list[Entry]:
-    """Known bugs that runs met or saw fixed, and that no row of the store may be."""
+    """Known bugs that runs met or saw fixed, and that are not among the rows of the store."""
     files = {known.name: known for known in expected.knowns}
     names = _distinct(name for run in runs.values() for name in (*run.knowns, *run.fixed))
     entries = []
@@ -451,7 +467,7 @@ def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) 
         entries.append(
             Entry(
                 id=name,
-                state=State.KNOWN if _fixed_since(name, runs) is None else State.FIXED,
+                state=EntryState.KNOWN if _fixed_since(name, runs) is None else EntryState.FIXED,
                 title=name if known is None else known.what,
                 places=() if known is None else _distinct((r[1], r[0]) for r in known.reports),
                 reports=max(run.knowns.get(name, 0) for run in seen.values()),

@@ -19,24 +19,25 @@ from pygments.lexers.diff import DiffLexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Generic, Keyword, Name, Number, String, Token, _TokenType
 
-from ...oracles.text.exhibit import Exhibit
+from ...oracles.exhibit import Exhibit
 from ..findings.finding import Finding
 from ..output.readable import one_line, readable, visible
 from ..output.terminal import counted, duration
 from ..process.targets import marked
 from ..reproducer.description import promised
-from . import plots
-from .data import LEFT_OUT, Entry, Report, State, detail
-from .matrix import RARE, matrix, shares
+from .behaviours import of_passes
+from .data import LEFT_OUT, Entry, EntryState, Report, detail
+from .lines import files, is_own
+from .shares import RARE, bare, shares
 from .silences import silences
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 MEANING = {
-    State.NEW: "the last run was the first to find them",
-    State.SEEN: "earlier runs found them, too",
-    State.KNOWN: "known bugs of this TVM",
-    State.FIXED: "they no longer fail",
+    EntryState.NEW: "the last run was the first to find them",
+    EntryState.SEEN: "earlier runs found them, too",
+    EntryState.KNOWN: "known bugs of this TVM",
+    EntryState.FIXED: "they no longer fail",
 }
 
 PROGRAMS = {
@@ -50,13 +51,13 @@ PROGRAMS = {
 }
 
 LONGEST_WORDS = 400
-"""Characters of a title or another text within a line of the page."""
+"""Most characters of a title or another text within a line of the page."""
 
 MOST_REPORTS = 40
-"""Findings of one entry that are listed."""
+"""Most findings of one entry that are listed."""
 
 MOST_CODE = 2_500_000
-"""Characters of code in a page, highlighting included; further entries have no code."""
+"""Most characters of code in a page, including highlighting; further entries have no code."""
 
 PRINTED = "\n# from tvm.script import"
 """The beginning of a printed module."""
@@ -81,14 +82,14 @@ NOTHING = Markup("")
 
 
 def html(report: Report) -> str:
-    """The page."""
+    """Render the page."""
     style, script = (
         (TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
     )
     page = _environment().get_template("page.html")
     # New bugs, and bugs seen before, that each run reported; without knowns.
     bugs_of_runs = dict.fromkeys(report.runs, (0, 0))
-    for entry in report.of(State.NEW, State.SEEN):
+    for entry in report.of(EntryState.NEW, EntryState.SEEN):
         for number in entry.runs:
             new, again = bugs_of_runs[number]
             first = number == entry.runs[0]
@@ -97,7 +98,7 @@ def html(report: Report) -> str:
         report=report,
         groups=views_by_state(report),
         states=report.counts,
-        names={state: state.label.capitalize() for state in State},
+        names={state: state.label.capitalize() for state in EntryState},
         meaning=MEANING,
         grades=Counter(entry.grade for entry in report.entries),
         passes=sorted({name for entry in report.entries for name in entry.passes}),
@@ -105,11 +106,10 @@ def html(report: Report) -> str:
         most_reports=MOST_REPORTS,
         rare=RARE,
         versions=_versions(report),
-        matrix=matrix(report),
         shares=shares(report),
         silences=silences(report.stats),
-        progress=plots.progress(report.runs),
-        bugs=plots.bugs_by_run(report.runs, bugs_of_runs),
+        behaviours=[(name, found) for name, found in of_passes(report.stats) if found],
+        lines=list(files({name: ran for name, ran in report.lines.items() if is_own(name)})),
         bugs_of_runs=bugs_of_runs,
         style=Markup(style),
         script=Markup(script),
@@ -137,14 +137,14 @@ class EntryView:
     module: Markup = NOTHING
     reproducer: Markup = NOTHING
     is_whole: bool = False
-    """Whether the reproducer is complete, so that it can be copied."""
+    """True if the reproducer is complete, so that it can be copied."""
     is_cut: bool = False
-    """Whether code was left out of the page."""
+    """True if code was left out of the page."""
 
 
-def views_by_state(report: Report) -> dict[State, list[EntryView]]:
-    """The entries by state; the code of new ones is the last to be left out."""
-    groups: dict[State, list[EntryView]] = {state: [] for state in State}
+def views_by_state(report: Report) -> dict[EntryState, list[EntryView]]:
+    """The entries by state. New ones come first; the last ones lack code if the page is full."""
+    groups: dict[EntryState, list[EntryView]] = {state: [] for state in EntryState}
     left = MOST_CODE
     for entry in report.entries:
         view = _view(report, entry, cut=left <= 0)
@@ -178,7 +178,7 @@ def _view(report: Report, entry: Entry, *, cut: bool) -> EntryView:
 
 
 def _compared(exhibit: Exhibit) -> Markup:
-    """The difference; where there is none, the left side unless it is the module."""
+    """The difference; if there is none, the left side unless it is the module."""
     # The page has the labels, with which a difference begins, in the heading.
     _, _, hunks = exhibit.diff.partition("\n@@")
     if hunks:
@@ -188,7 +188,7 @@ def _compared(exhibit: Exhibit) -> Markup:
 
 
 def _detail(finding: Finding) -> str:
-    """The oracle's description without the module; empty where the title has it all."""
+    """The oracle's description without the module; empty if it adds nothing to the title."""
     text = detail(finding)
     if finding.exhibit is not None:
         text = text.partition(PRINTED)[0].rstrip()
@@ -239,6 +239,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.filters |= {
+        "bare": bare,
         "counted": counted,
         "date": lambda seconds: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)),
         "duration": duration,
@@ -248,12 +249,12 @@ def _environment() -> Environment:
         "words": functools.partial(one_line, most=LONGEST_WORDS),
     }
     environment.tests |= {"linkable": LINK.fullmatch}
-    environment.globals |= {"State": State, "left_out": LEFT_OUT}
+    environment.globals |= {"State": EntryState, "left_out": LEFT_OUT}
     return environment
 
 
 def _finalized(value: object) -> object:
-    """Applied to the value of every expression of a template."""
+    """Escape the value of every expression of a template."""
     return value if isinstance(value, Markup) or not isinstance(value, str) else visible(value)
 
 

@@ -8,22 +8,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...corpus.knowns import fields_of
+from ...generators.stages import Stage
 from ...oracles.identity import FORMAT
-from ..process.serialize import plain
 from ..process.targets import item_has_contract
+from ..system.serialize import plain
+from .behaviours import did
 from .data import Entry, Report, expected
-from .matrix import shares
+from .shares import shares
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of the lines. It changes when a field is removed or changes its meaning."""
 
 
 OF_PASSES = {"stats", "known_reports", "samples"}
-"""Fields of runs that are not in their lines: those of passes have the sums."""
+"""Fields of runs that are left out of their lines: the lines of passes have the sums."""
 
 
 def jsonl(report: Report) -> str:
-    """One object a line, each with `schema` and `kind`."""
+    """One JSON object per line, each with `schema` and `kind`."""
     made = [_report(report), *_runs(report), *_passes(report)]
     made += [_entry(report, entry) for entry in report.entries]
     return "".join(f"{json.dumps({'schema': SCHEMA, **line})}\n" for line in made)
@@ -59,11 +61,11 @@ def _passes(report: Report) -> Iterator[dict[str, Any]]:
             "contract": item_has_contract(share.name),
             "checks": of.checks,
             "inapplicable": of.inapplicable,
-            "avoided": of.avoided,
             "changed": None if share.changed is None else of.changed,
             "known": known[share.name],
             "seconds": of.seconds,
             "asked": dict(of.sampled),
+            "did": dict(did(of)),
             "bugs": share.bugs,
         }
 
@@ -75,6 +77,7 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "id": entry.id,
         "state": entry.state,
         "grade": entry.grade,
+        "consequence": entry.effect,
         "title": entry.title,
         "places": [{"pass": blamed, "oracle": oracle} for blamed, oracle in entry.places],
         "reports": entry.reports,
@@ -88,10 +91,9 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
     finding = entry.finding
     if finding is None:
         return line
-    exhibit, path = finding.exhibit, entry.evidence[0].reproducer
+    origin, exhibit, path = finding.origin, finding.exhibit, entry.evidence[0].reproducer
     return line | {
         "findings": [{"id": each.finding.id, "why": each.why} for each in entry.evidence],
-        "rare": list(entry.rare),
         "contract": finding.has_contract,
         "identity": fields_of(finding.identity),
         "identity_format": FORMAT,
@@ -107,23 +109,18 @@ def _entry(report: Report, entry: Entry) -> dict[str, Any]:
         "diff": None if exhibit is None else exhibit.diff,
         "reproducer": None if path is None else str(path),
         "replay": report.replay(finding),
-        "seed": finding.seed,
-        "index": finding.index,
-        "stage": finding.stage,
-        "pieces": [piece.name for piece in finding.recipe.pieces],
+        "seed": None if origin is None else origin.seed,
+        "index": None if origin is None else origin.index,
+        "stage": Stage.RAW if origin is None else origin.stage,
+        "pieces": [piece.name for piece in finding.pieces],
         "reduced": finding.reduced,
-        "failed_steps": [
-            {"finding": each.finding.id, "step": failed.step, "traceback": failed.traceback}
-            for each in entry.evidence
-            for failed in each.failed
-        ],
-        "first_bad": finding.first_bad,
+        "faults": [text for each in entry.findings for text in each.faults],
         "versions": dict(finding.versions),
     }
 
 
 def seen_of(entry: Entry) -> dict[str, Any]:
-    """When and on which builds a bug was seen."""
+    """The times and builds at which a bug was seen."""
     known = entry.seen
     return {
         "first_seen": None if known.first is None else _time(known.first),

@@ -1,7 +1,7 @@
 """The report as Markdown, for the summary of a CI run.
 
-Texts from modules, passes and compilers are code: a renderer reads no markup in code, and GitHub
-neither mentions people nor links issues in it.
+Texts from modules, passes and compilers are set as code: a renderer does not interpret markup in
+code, and GitHub neither mentions people nor links issues in it.
 """
 
 from __future__ import annotations
@@ -12,35 +12,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..findings.finding import Finding
 from ..output.readable import fenced, one_line, readable
 from ..output.terminal import by_grade, clipped, counted
-from .data import LEFT_OUT, Entry, Report, State, compared, detail, expected
+from ..process.targets import marked
+from .behaviours import of_passes, summary
+from .data import LEFT_OUT, Entry, EntryState, Report, compared, detail, expected
 
 LIMIT = 1_000_000
-"""Bytes; GitHub shows no summary of more than a mebibyte."""
+"""Most bytes; GitHub does not show a summary of more than a mebibyte."""
 
 LONGEST_CELL = 240
-"""Characters of one cell of a table."""
+"""Most characters of one cell of a table."""
 
-OPEN = ("grade", "id", "pass", "oracle", "what went wrong")
+OPEN = ("grade", "consequence", "id", "pass", "oracle", "what went wrong")
 """The columns of open bugs."""
 
+CLOSED = ("grade", "consequence", "pass", "oracle", "what went wrong", "why it is closed")
+"""The columns of the others."""
+
 MOST_ROWS = 500
-"""Rows of one table."""
+"""Most rows of one table."""
 
 MOST_LINES = {"detail": 40, "compared": 120, "reproducer": 150}
-"""Lines of each block of one bug."""
+"""Most lines of each block of one bug."""
 
 
 def markdown(report: Report) -> str:
-    """The document; where it gets too long, further bugs are only in the tables."""
+    """Write the document; if it gets too long, further bugs are only in the tables."""
     open_ = [entry for entry in report.entries if entry.is_open]
-    new = [entry for entry in open_ if entry.state is State.NEW]
+    new = [entry for entry in open_ if entry.state is EntryState.NEW]
     parts = [_head(new, open_), _plain(report.summary()), *_tables(report, open_)]
     size = sum(len(part.encode()) + 2 for part in parts)
     left_out = 0
     for entry in open_:
         _, oracle = entry.places[0] if entry.places else ("", "")
         blamed = entry.labels[0] if entry.labels else ""
-        title = f"{entry.grade}: {code(blamed)}: {code(entry.title)} ({code(oracle)})"
+        title = f"{entry.grade}: {code(entry.effect)}: {code(blamed)}: "
+        title += f"{code(entry.title)} ({code(oracle)})"
         finding = entry.finding
         part = _folded(
             title, "\n\n".join([] if finding is None else _blocks(report, entry, finding))
@@ -64,12 +70,13 @@ def _head(new: Sequence[Entry], open_: Sequence[Entry]) -> str:
 
 
 def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
-    for state, title in ((State.NEW, "New"), (State.SEEN, "Seen by earlier runs")):
+    for state, title in ((EntryState.NEW, "New"), (EntryState.SEEN, "Seen by earlier runs")):
         entries = [entry for entry in open_ if entry.state is state]
         if entries:
             rows = (
                 (
                     entry.grade,
+                    entry.effect,
                     entry.id[:10],
                     _joined(entry.labels),
                     _joined(entry.oracles),
@@ -81,6 +88,10 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
     if report.last is not None and report.last.lacking:
         lacking = [(each,) for each in report.last.lacking]
         yield _folded(f"{len(lacking)} {LEFT_OUT}", _table(("what, and why",), lacking))
+    passes = [(name, found) for name, found in of_passes(report.stats) if found]
+    if passes:
+        table = [(marked(name), str(len(found)), summary(found)) for name, found in passes]
+        yield _folded("Behaviours of passes", _table(("pass", "things", "in checks"), table))
     others = [entry for entry in report.entries if not entry.is_open]
     for title in ("known", "fixed", "judged"):
         entries = [entry for entry in others if _group(entry) == title]
@@ -88,6 +99,7 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
             closed = (
                 (
                     entry.grade,
+                    entry.effect,
                     _joined(entry.labels),
                     _joined(entry.oracles),
                     entry.title,
@@ -95,14 +107,11 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
                 )
                 for entry in entries
             )
-            table = _table(
-                ("grade", "pass", "oracle", "what went wrong", "why it is closed"), closed
-            )
-            yield _folded(f"{len(entries)} {title}", table)
+            yield _folded(f"{len(entries)} {title}", _table(CLOSED, closed))
 
 
 def _group(entry: Entry) -> str:
-    return str(entry.state) if entry.state in (State.KNOWN, State.FIXED) else "judged"
+    return str(entry.state) if entry.state in (EntryState.KNOWN, EntryState.FIXED) else "judged"
 
 
 def _joined(names: Iterable[str]) -> str:
@@ -129,7 +138,7 @@ def _blocks(report: Report, entry: Entry, finding: Finding) -> Iterator[str]:
 
 
 def _block(text: str, what: str, language: str = "") -> str:
-    """The beginning of a text; of a detail the end, which has the exception."""
+    """The beginning of a text; for a detail the end, which has the exception."""
     rows = readable(text).strip("\n").split("\n")
     return fenced(clipped(rows, MOST_LINES[what], end=what == "detail"), language)
 
@@ -142,15 +151,21 @@ def _folded(title: str, body: str) -> str:
 def code(text: str, most: int = LONGEST_CELL) -> str:
     """A text as inline code, for a line, a table's cell or a summary; empty for an empty text.
 
-    Every punctuation character is a character reference, so that no renderer interprets it.
+    What a renderer could interpret is a character reference; the rest reads as it is, also as text.
     """
     line = one_line(text, most)
     return f"<code>{_plain(line)}</code>" if line else ""
 
 
-_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+_MARKUP = re.compile(
+    r"[&<>*\[\]`~|\\@#!]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis begins and ends at words
+    r"|:(?=[/\w])"  # addresses, names of emoji
+    r"|(?<=www)\.",
+    re.IGNORECASE,
+)
 
 
 def _plain(text: str) -> str:
-    """A text without any character that Markdown or HTML interprets."""
-    return _PUNCTUATION.sub(lambda found: f"&#{ord(found[0])};", text)
+    """A text without anything that Markdown or HTML interprets inside of a line."""
+    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)

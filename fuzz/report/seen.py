@@ -1,4 +1,4 @@
-"""When and on which builds of TVM a bug was seen, and since which it is gone: what runs know."""
+"""The times and TVM builds at which a bug was seen, and the build on which it was gone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from ...compat.release import build_name
-from ..findings.replay import Status
 from ..findings.runs import Run
+from ..reproducer.replay import ReplayStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +16,15 @@ class Seen:
     """The times at which a bug was seen to fail."""
 
     first: float | None = None
-    """Unix time of the run that was the first to report it, or to see it fail when it was run
-    again; None: no run did."""
+    """Unix time of the first run that reported it, or saw it fail again; None: there is no such
+    run."""
     last: float | None = None
     builds: tuple[str, ...] = ()
     """The builds on which it failed, in the order of the first time."""
     gone_on: str | None = None
-    """The build on which it was run again and did not fail any more; None: it did the last time."""
+    """The build on which it was run again and no longer failed; None: it failed the last time."""
     is_back: bool = False
-    """It was gone, and fails again."""
+    """True if it was gone, and fails again."""
 
     @property
     def period(self) -> str:
@@ -32,34 +32,28 @@ class Seen:
         days = [date(each) for each in (self.first, self.last) if each is not None]
         return " to ".join(dict.fromkeys(days))
 
-    @property
-    def brief(self) -> str:
-        """The same with the versions of TVM on which it failed, e.g. for a cell of a table."""
-        on = dict.fromkeys(build.partition(" (")[0].removeprefix("TVM ") for build in self.builds)
-        return ", ".join(filter(None, (self.period, *on)))
-
 
 NEVER = Seen()
 
 
 def seen(ids: Set[str], runs: Mapping[int, Run]) -> Seen:
-    """What the runs know of a bug.
+    """The knowledge of the runs about a bug.
 
     Args:
-        ids: of its findings.
+        ids: ids of its findings.
     """
     so_far = NEVER
     for run in runs.values():
         statuses = {run.replayed[id] for id in ids if id in run.replayed}
         build = build_name(run.versions)
-        if not ids.isdisjoint(run.found) or Status.FAILS in statuses:
+        if not ids.isdisjoint(run.found) or ReplayStatus.FAILS in statuses:
             so_far = Seen(
                 first=run.started if so_far.first is None else so_far.first,
                 last=run.started,
                 builds=tuple(dict.fromkeys((*so_far.builds, build))),
                 is_back=so_far.is_back or so_far.gone_on is not None,
             )
-        elif statuses == {Status.GONE}:
+        elif statuses == {ReplayStatus.GONE}:
             so_far = replace(so_far, gone_on=so_far.gone_on or build, is_back=False)
     return so_far
 

@@ -1,4 +1,4 @@
-"""The rules of silence in a report: how often each kept an oracle quiet, and about which passes."""
+"""The rules of silence in a report: the checks in which each kept an oracle quiet, by pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...oracles.silence.rule import SilenceRule
 from ..process.targets import PassStats
 
 MOST = 6
-"""Passes that are named for a rule."""
+"""Most passes that are named for a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +19,18 @@ class RuleRow:
 
     rule: SilenceRule
     checks: int
-    """The checks in which it kept an oracle quiet."""
+    """Number of checks in which it kept an oracle quiet."""
     passes: tuple[tuple[str, int], ...]
-    """The passes with most of them."""
+    """The passes with most of these checks."""
     others: int
-    """Further passes."""
+    """Number of further passes."""
 
 
 def silences(stats: Mapping[str, PassStats]) -> tuple[RuleRow, ...]:
     """The rules by the number of checks, the most frequent first.
 
     Args:
-        stats: by item of the schedule.
+        stats: counts by item of the schedule.
     """
     found: dict[str, dict[str, int]] = {}
     for name, each in stats.items():

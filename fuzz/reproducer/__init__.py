@@ -1,6 +1,6 @@
-"""A finding as a Python file or a bug report that needs only TVM, NumPy and the pass.
+"""Render a finding as a Python file or a bug report that needs only TVM, NumPy and the pass.
 
-A bug that compiled code hides (a race, a read of uninitialized memory) needs relaxfuzz, too.
+A bug that compiled code hides (a race, a read of uninitialized memory) also needs relaxfuzz.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..system.scratch import scratch
 from .checks import FailingCheck, failing_checks
 from .description import NOT_TVMSCRIPT, header, issue_text
 from .execution import fails_as_found, raised, raised_by_check, run
-from .file import file_text, portable
+from .file import file_text
 from .module_text import ModuleText, as_script, as_source, source_of
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "fails",
     "is_reproducer",
     "length",
-    "portable",
     "raised",
     "raised_by_check",
     "run",
@@ -41,9 +40,9 @@ class Form(enum.StrEnum):
     """The forms of a reproducer."""
 
     TVMSCRIPT = "tvmscript"
-    """A Python file with the module as TVMScript, if that fails, else by constructor calls."""
+    """A Python file with the module as TVMScript if that fails, else by constructor calls."""
     SOURCE = "source"
-    """A Python file that builds exactly the module by constructor calls, in any TVM from 0.25."""
+    """A Python file that builds exactly the module by constructor calls, in TVM from 0.25 on."""
     ISSUE = "issue"
     """A bug report in Markdown with the shortest file that fails."""
 
@@ -57,8 +56,8 @@ def texts(
     """Reproducers to try, the simplest first. None of them has been run yet: see `fails`.
 
     Args:
-        executor: see `failing_checks`; it also checks what TVMScript makes of the module, where
-            that is another one. None: only the same module is taken.
+        executor: see `failing_checks`; it also checks the module that TVMScript makes, if that
+            differs. None: only an equal module is accepted.
         brief: see `failing_checks`.
 
     Raises:
@@ -83,12 +82,12 @@ def texts(
 
 
 def length(text: str) -> int:
-    """Lines that are not blank."""
+    """The number of lines that are not blank."""
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
 def fails(text: str, finding: Finding) -> bool:
-    """Run a reproducer in any form in a fresh process: does it fail as the finding does?"""
+    """Run a reproducer in a fresh process; return whether it fails as the finding does."""
     report = _REPORT.search(text)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         path = Path(folder) / "reproducer.py"
@@ -103,7 +102,7 @@ def failing(
     executor: Executor,
     brief: bool | None = None,
 ) -> str | None:
-    """The simplest reproducer that was seen to fail; None where none does.
+    """The simplest reproducer that was seen to fail; None if there is none.
 
     Args:
         brief: see `failing_checks`.
@@ -116,7 +115,7 @@ def failing(
 
 
 _REPORT = re.compile(r"\A# .*^```python\n(.*?)^```$", re.M | re.S)
-"""A bug report and the file in it."""
+"""Pattern for a bug report and the file in it."""
 
 
 def _with_header(finding: Finding, module: ModuleText, check: FailingCheck, note: str = "") -> str:
@@ -124,7 +123,7 @@ def _with_header(finding: Finding, module: ModuleText, check: FailingCheck, note
 
 
 def _groups(checks: Iterator[FailingCheck]) -> Iterator[list[FailingCheck]]:
-    """The brief checks together, then the others one by one: these are slower to make."""
+    """The brief checks together, then the others one by one, since these are slower to make."""
     brief: list[FailingCheck] = []
     for check in checks:
         if check.brief:

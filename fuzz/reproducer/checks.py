@@ -1,6 +1,7 @@
 """The checks of a reproducer: statements that fail as long as the bug is there.
 
-Short checks come first, then the oracle's own; for the death of a process, ways to run the pass.
+Checks with TVM and NumPy come first, then one that asks relaxfuzz again. For the death of a process
+they are ways to run the pass.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from ...compat.serialization import load_json
 from ...oracles.check import ORACLES
 from ...oracles.violation import Case
 from ..findings.finding import Finding
+from ..jobs.jobs import WriteChecks
 from ..process.executor import Executor, ask
-from ..process.jobs import WriteChecks
 from ..process.process_state import VITAL, question
 from ..process.protocol import LIMITS, Death, Died
+from ..system.limits import PROCESSES
 
 HANG_SECONDS = 30
 MEMORY_MB = 3072
@@ -28,13 +30,13 @@ class FailingCheck:
 
     text: str
     brief: bool = False
-    """Made for this one violation; the others do what the oracle does, with its own helpers."""
+    """The check is made for this violation; the other one asks relaxfuzz again."""
     targeted: bool = True
-    """The pass runs within the target of a campaign; else within none."""
+    """The pass runs within the target of a campaign; otherwise without a target."""
 
 
 PATIENT = replace(LIMITS, step_seconds=60.0)
-"""Oracles of values build modules to write their checks."""
+"""Limits for oracles of values, which build modules to write their checks."""
 
 
 def failing_checks(
@@ -43,9 +45,9 @@ def failing_checks(
     """The checks to try, the simplest first.
 
     Args:
-        executor: runs the passes again where an oracle needs that; None: this process does, for a
-            pass that is only in its memory.
-        brief: only those made for this one violation, or only the others; None: all.
+        executor: runs the passes again if an oracle needs that; None: this process does, for a pass
+            that exists only in its memory.
+        brief: yield only the checks made for this one violation, or only the other; None: all.
     """
     if finding.oracle not in ORACLES:
         if brief is False:
@@ -63,7 +65,7 @@ def failing_checks(
 
 
 def _checks(finding: Finding, executor: Executor | None, *, brief: bool) -> Iterable[str]:
-    """The checks of the oracle; none where a pass ends the process that writes them."""
+    """The checks of the oracle; none if a pass ends the process that writes them."""
     violation = finding.violation
     if executor is None:
         case = Case(load_json(finding.module), finding.calls, finding.pipeline)
@@ -87,6 +89,33 @@ code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 assert code == 0, f"the pass killed its parent process: {{code}}"\
 """
 
+_IN_A_SESSION = """\
+import contextlib
+import glob
+import os
+import signal
+import time
+
+
+def session(path):
+    with contextlib.suppress(OSError), open(path) as file:
+        return int(file.read().rpartition(")")[2].split()[3])
+
+
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+{run}
+    os._exit(0)
+seen = 0
+while seen <= {most} and os.waitpid(pid, os.WNOHANG)[0] == 0:
+    seen = sum(session(path) == pid for path in glob.glob("/proc/[0-9]*/stat"))
+    time.sleep(0.01)
+with contextlib.suppress(ProcessLookupError):
+    os.killpg(pid, signal.SIGKILL)
+assert seen <= {most}, "the pass starts more than {most} processes"\
+"""
+
 _IN_A_CHILD = """\
 import {modules}
 
@@ -108,10 +137,10 @@ _RUNS = (
     "the_pass(mod)\nthe_pass(mod)",
     "tvm.transform.Sequential([the_pass])(mod)",
 )
-"""Some passes end the process only in a second run, or inside Sequential."""
+"""Ways to run the pass: some passes end the process only in a second run, or inside Sequential."""
 
 _INSPECTED = "import tvm_ffi\n\ntvm_ffi.structural_hash(the_pass(mod))"
-"""Some results end the process when they are inspected."""
+"""A run that inspects the result: some results end the process only then."""
 
 
 def _deaths(finding: Finding) -> Iterator[str]:
@@ -134,6 +163,8 @@ def _deaths(finding: Finding) -> Iterator[str]:
                     "code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
                     'assert code == -9, f"the pass ended the process with exit code {code}"'
                 )
+            case Death.PROCESSES:
+                yield _IN_A_SESSION.format(run=textwrap.indent(run, "    "), most=PROCESSES)
             case Death.PARENT:
                 yield _AS_A_GRANDCHILD.format(run=textwrap.indent(run, " " * 8))
             case Death.CHANGED:

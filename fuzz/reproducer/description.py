@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...oracles.check import ORACLES
+from ...oracles.passcall import is_users
 from ..findings.finding import Finding
 from ..output.readable import fenced, sentence
 from ..process.protocol import Death
-from ..system import sanitizers
 
 _DEATH_PROMISE = (
     "A pass transforms a module or raises an error; it never ends the process.",
     "docs/contribute/error_handling.rst: 'TVM contains structured error classes to indicate "
     "specific types of error'",
-)
-
-_MEMORY_PROMISE = (
-    "A pass reads and writes only memory that it has, and does nothing that C++ leaves undefined.",
-    "the C++ standard, [intro.abstract]: 'this document imposes no requirements on the behavior of "
-    "programs that contain undefined behavior'",
 )
 
 _CHANGE_PROMISE = (
@@ -32,11 +25,11 @@ _CHANGE_PROMISE = (
 )
 
 _PACKAGES = re.compile(r'"[^"\n]*/site-packages/')
-"""The packages of this machine, which are of no use to the reader of a bug report."""
+"""The packages of this machine, which do not help the reader of a bug report."""
 
 _HERE = str(Path(__file__).parents[2])
 
-USES_RELAXFUZZ = "from relaxfuzz import "
+USES_RELAXFUZZ = "from relaxfuzz"
 
 WIDTH = 119
 
@@ -44,18 +37,19 @@ HEADER_LINES = 3
 """Lines of a difference in a header; running the file shows the rest."""
 
 _QUOTED = re.compile("; |: '")
-"""Where the name of a source ends."""
+"""The end of the name of a source."""
 
 _TRACEBACK = "Traceback (most recent call last)"
 
 REPORT_LINES = 12
-"""Lines of the error in a bug report."""
+"""Most lines of the error in a bug report."""
 
 DIFF_LINES = 60
-"""A longer difference is left out of a bug report."""
+"""Most lines of a difference in a bug report; a longer one is left out."""
 
 SAME = 60
-"""Characters in which an error line and the title must agree to be the same: either may be cut."""
+"""Characters in which an error line and the title must agree to count as the same: either may be
+cut."""
 
 NOT_TVMSCRIPT = (
     "By constructor calls: TVMScript does not give this module or does not show the bug."
@@ -72,13 +66,9 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
         f"Finding {finding.id} ({finding.oracle}), seen with {versions(finding)}",
     ]
     if USES_RELAXFUZZ in check:
-        lines.append("It needs relaxfuzz, besides TVM and NumPy: compiled code hides the bug.")
-    if finding.oracle == Death.SANITIZER:
-        given = {name: os.environ[name] for name in sanitizers.VARIABLES if name in os.environ}
-        lines.append("It needs the sanitizer. Run it with these variables:")
-        lines += [f"  {name}={shlex.quote(value)}" for name, value in given.items()]
+        lines.append("It needs relaxfuzz, besides TVM and NumPy: these alone do not show the bug.")
     lines += [note] if note else []
-    # Of what ends the check, running the file shows more.
+    # If an exception ends the check, running the file shows more.
     if finding.oracle in ORACLES and _TRACEBACK not in finding.detail:
         lines += [f"  {line[:WIDTH]}" for line in error_lines(finding, HEADER_LINES)]
     # A line break in a foreign text would end the comment.
@@ -94,8 +84,6 @@ def promised(finding: Finding) -> tuple[str, str]:
     """The promise that was broken, and its source."""
     if finding.oracle == Death.CHANGED:
         return _CHANGE_PROMISE
-    if finding.oracle == Death.SANITIZER:
-        return _MEMORY_PROMISE
     if finding.oracle not in ORACLES:
         return _DEATH_PROMISE
     oracle = ORACLES[finding.oracle]
@@ -111,18 +99,15 @@ def versions(finding: Finding) -> str:
         "tvm_ffi": "tvm-ffi",
         "numpy": "NumPy",
     }
-    parts = [
+    return ", ".join(
         f"{name} {finding.versions[key]}"
         for key, name in {**names, "python": "Python"}.items()
         if finding.versions.get(key, "unknown") != "unknown"
-    ]
-    if finding.first_bad is not None:
-        parts.append(f"first bad version: {finding.first_bad}")
-    return ", ".join(parts)
+    )
 
 
 def error_lines(finding: Finding, most: int) -> list[str]:
-    """The end of an exception, or the beginning of another description; without the title.
+    """The end of an exception, or the beginning of another description, without the title.
 
     A printed module is left out: running the reproducer shows it.
     """
@@ -156,18 +141,32 @@ def without_own_frames(lines: list[str]) -> list[str]:
 
 
 def issue_text(finding: Finding, script: str) -> str:
-    """A bug report in Markdown: title, expected and actual behavior, versions, script."""
+    """A bug report in Markdown: title, expected and actual behavior, versions, script.
+
+    The title has the tags of TVM's tracker, unless a pass of the user's own was run.
+    """
     promise, source = promised(finding)
-    parts = [
-        f"# [Bug][Relax] {title(finding)}",
-        f"### Expected behavior\n\n{promise}\n\nSource: {source}",
-        f"### Actual behavior\n\n{_actual(finding)}",
-        f"### Environment\n\n{versions(finding)}",
-        *([f"First bad version: {finding.first_bad}"] if finding.first_bad else []),
-        f"### Steps to reproduce\n\n```python\n{script.strip()}\n```",
-        f"<!-- relaxfuzz: {finding.oracle}, {finding.id} -->",
-    ]
-    return "\n\n".join(parts) + "\n"
+    sections = {
+        "Expected behavior": f"{promise}\n\nSource: {source}",
+        "Actual behavior": _actual(finding),
+        "Environment": versions(finding),
+    }
+    tag = "" if any(map(is_users, finding.calls)) else "[Bug][Relax] "
+    text = issue_of(f"{tag}{title(finding)}", sections, script)
+    return f"{text}\n<!-- relaxfuzz: {finding.oracle}, {finding.id} -->\n"
+
+
+def issue_of(heading: str, sections: Mapping[str, str], script: str) -> str:
+    """A bug report in Markdown, in the sections that TVM's tracker asks for.
+
+    Args:
+        sections: by heading; empty ones are left out.
+        script: Python that shows the bug; empty if there is none.
+    """
+    code = f"```python\n{script.strip()}\n```" if script else ""
+    sections = {**sections, "Steps to reproduce": code}
+    parts = [f"### {name}\n\n{text}" for name, text in sections.items() if text]
+    return "\n\n".join([f"# {heading}", *parts]) + "\n"
 
 
 def _actual(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""Runs reproducers in fresh processes, and compares their failures with the findings."""
+"""Run reproducers in fresh processes, and compare their failures with the findings."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ from pathlib import Path
 
 from ...oracles.check import ORACLES
 from ...oracles.metamorphic import scripted
-from ...oracles.on_device.source import GENERATORS
+from ...oracles.oracle import About
 from ...oracles.text.frames import frames_in, from_within, inside, trace
+from ...oracles.tiers import USUAL
 from ...oracles.values.pipeline_values import CODE_GENERATION
 from ..findings.finding import Finding
 from ..findings.script import MAIN
-from ..process import death
 from ..process.protocol import Death
-from ..system import sanitizers
 from ..system.sandbox import HUNG
 from ..system.script_runner import Runners
+from ..system.supervisor import TOO_MANY
 
 SECONDS = 60.0
-"""The time limit of one execution, for a busy machine."""
+"""The time limit in seconds of one execution, for a busy machine."""
 
 MISTAKES = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
-"""A check with a mistake raises these; a finding raises them only if its detail names them."""
+"""Exceptions that a check with a mistake raises; a finding raises them only if its detail names
+them."""
 
 _NAMES = re.compile(
     r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning)|Mismatch|Undefined)(?::|$)", re.M
 )
-"""Names of exceptions at the end of a traceback; the last two are what `evaluate` raises where the
-module has no meaning."""
+"""Names of exceptions at the end of a traceback; `evaluate` raises the last two if the module has
+no meaning."""
 
 _TRACEBACK = "Traceback (most recent call last):\n"
 
 
 def run(path: Path) -> tuple[int, str]:
-    """Exit code (negative for a signal) and stderr of a Python file; code `HUNG` if it hangs."""
+    """Run a Python file; return its exit code (negative: a signal; `HUNG`: a hang) and stderr."""
     return _runners().run(path, SECONDS)
 
 
@@ -49,12 +50,7 @@ def _runners() -> Runners:
 
 
 def raised_by_check(path: Path, stderr: str) -> bool:
-    """Whether the exception comes from the check, not from building the module before it.
-
-    The report of a sanitizer has no frame that could show it.
-    """
-    if sanitizers.report(stderr) is not None:
-        return True
+    """Return whether the exception comes from the check, not from building the module before it."""
     # The line of the file's top level in the first traceback.
     at = re.search(rf'File "{re.escape(str(path))}", line (\d+), in <module>', stderr)
     before, found, _ = path.read_text(encoding="utf-8", errors="replace").partition(f"\n{MAIN}\n")
@@ -62,7 +58,7 @@ def raised_by_check(path: Path, stderr: str) -> bool:
 
 
 def raised(stderr: str) -> tuple[str, str] | None:
-    """Type and text of the exception of the last traceback; None where there is no traceback."""
+    """Type and text of the exception of the last traceback; None if there is no traceback."""
     _, found, trace = stderr.rpartition(_TRACEBACK)
     # The frames, and the source text that comes with them, are indented.
     name = re.search(r"^((?:\w+\.)*[A-Z]\w*)(?::|$)", trace, re.MULTILINE)
@@ -72,14 +68,9 @@ def raised(stderr: str) -> tuple[str, str] | None:
 
 
 def fails_as_found(path: Path, finding: Finding) -> bool:
-    """Run a reproducer: does it fail as the finding does, and not for another reason?"""
+    """Run a reproducer; return whether it fails as the finding does, and not for another reason."""
     code, stderr = run(path)
-    report = sanitizers.report(stderr)
-    if report is not None and (seen := death.reported(report)) is not Death.SANITIZER:
-        return seen == finding.oracle
     match finding.oracle:
-        case Death.SANITIZER:
-            return report is not None and death.key_of(report) == finding.key
         case Death.SEGFAULT:
             return -code in (signal.SIGSEGV, signal.SIGBUS)
         case Death.ARITHMETIC:
@@ -90,9 +81,11 @@ def fails_as_found(path: Path, finding: Finding) -> bool:
             return code < 0
         case Death.HANG:
             return "Timeout (" in stderr
+        case Death.PROCESSES if code == TOO_MANY:  # the runner has counted them first
+            return True
         case Death.OUT_OF_MEMORY:
             return code not in (0, HUNG) and raised_by_check(path, stderr)
-    if code != 1:  # the oracle runs what ends so in a fork, and the file in its own process
+    if code != 1:  # the oracle runs such endings in a fork, and the file in its own process
         return code not in (0, HUNG) and _ended(code) in finding.key
     if not raised_by_check(path, stderr):
         return False
@@ -103,19 +96,19 @@ def fails_as_found(path: Path, finding: Finding) -> bool:
 
 
 def _ended(code: int) -> str:
-    """How a process ended, as a key names it; see `oracles.execute.fork.in_fork`."""
+    """The end of a process, as a key names it; see `oracles.execute.fork.in_fork`."""
     return signal.Signals(-code).name if code < 0 else f"exit {code}"
 
 
 _RAISES = re.compile(r"\b(?:raises?|refuses|fails|kills|no meaning)\b")
-"""In the title of a finding of values: there are no values to compare."""
+"""Words in the title of a finding of values which say that there are no values to compare."""
 
 _COMPILER = re.compile(r'File "[^"\n]*/tvm/(?:ir/transform|relax/vm_build)\.py"')
-"""Frames of a pass that is run, or of a build."""
+"""Frames of the run of a pass, or of a build."""
 
 
 def _is_same(stderr: str, finding: Finding) -> bool:
-    """Whether the exception is that of the finding; where it has none, that of the check."""
+    """Return whether the exception is that of the finding; if it has none, that of the check."""
     seen = raised(stderr)
     if seen is None:
         return False
@@ -130,23 +123,23 @@ def _is_same(stderr: str, finding: Finding) -> bool:
             return kind != "AssertionError"
         case ("lowering-complete", operator, *_):
             return operator.removeprefix("relax.") in text
-    if finding.pass_name in (CODE_GENERATION, *GENERATORS) or finding.oracle not in ORACLES:
+    if finding.pass_name == CODE_GENERATION or finding.oracle not in ORACLES:
         return True
     oracle = ORACLES[finding.oracle]
     if oracle.tier > 2 and not _RAISES.search(finding.title):
         return kind == "AssertionError"
-    # What is built for a device is what has been found: no pass is.
-    return oracle.on_request or _COMPILER.search(stderr.rpartition(_TRACEBACK)[2]) is None
+    # A finding on a device is about the code built for it, not about a pass.
+    return oracle.name not in USUAL or _COMPILER.search(stderr.rpartition(_TRACEBACK)[2]) is None
 
 
-_COMPARE_RUNS = frozenset(name for name, oracle in ORACLES.items() if oracle.compares_runs)
-"""Oracles of which the check compares two runs where one of them raises."""
+_COMPARE_RUNS = frozenset(name for name, oracle in ORACLES.items() if oracle.about is About.RUNS)
+"""Oracles whose check compares two runs even if one of them raises."""
 
 
 def _is_there(stderr: str, text: str, finding: Finding) -> bool:
-    """The exception comes from where that of the finding does.
+    """Return whether the exception comes from the same place as that of the finding.
 
-    A script runs the pass without relaxfuzz, and a terminal cuts no frames.
+    A script runs the pass without relaxfuzz, and a terminal does not cut frames.
     """
     frames = inside(frames_in(stderr.rpartition(_TRACEBACK)[2]))
     kind = "" if finding.violation.raised is None else finding.violation.raised.kind

@@ -8,15 +8,15 @@ import itertools
 import re
 import textwrap
 import tokenize
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ...oracles.passcall import OPT_LEVEL, PassCall
+from ...oracles.passcall import TARGET, PassCall, context_text, target_text
 from ...oracles.pipelines import steps
 from ..findings.finding import Finding
 from ..findings.script import MAIN
 from .checks import FailingCheck
-from .module_text import SCRIPTED, ModuleText, as_source
+from .module_text import ModuleText
 
 _STANDARD = {
     "tvm": "import tvm",
@@ -25,8 +25,8 @@ _STANDARD = {
     "relax": "from tvm import relax",
 }
 
-_USES_PASSES = re.compile(r"\b(?:apply|passes|the_pass)\b")
-"""A check without these builds the module by one of TVM's pipelines."""
+_USES_PASSES = re.compile(r"\b(?:passes|the_pass)\b")
+"""Names that a check uses unless it builds the module by one of TVM's pipelines."""
 
 _IMPORT = re.compile(r"(?:from \S+ )?import .*")
 
@@ -38,13 +38,7 @@ if not hasattr(relax, "VDevice"):  # before TVM 0.27
 if not hasattr(tvm.s_tir.analysis, "verify_well_formed"):  # before TVM 0.27
     tvm.s_tir.analysis = tvm.tirx.analysis""",
 }
-"""By a name of TVM 0.27: what a portable file needs to define it in older versions."""
-
-_APPLY = """\
-def apply(mod, p=None):
-    with {context}, tvm.target.Target("llvm"):
-        return (the_pass if p is None else p)(mod)
-"""
+"""Code that a portable file needs to define a name of TVM 0.27 in older versions."""
 
 
 def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header: str) -> str:
@@ -70,23 +64,19 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
             else:
                 (imports if known else late).append(line)
         expressions.append(expression)
-    if check.brief:
-        body = check.text.splitlines()
-        needed = list(itertools.takewhile(_IMPORT.match, body))
-        imports += needed
-        check = replace(check, text="\n".join(body[len(needed) :]).strip())
-    code = (_brief if check.brief else _whole)(check, calls, expressions)
+    body = check.text.splitlines()
+    needed = list(itertools.takewhile(_IMPORT.match, body))
+    imports += needed
+    check = replace(check, text="\n".join(body[len(needed) :]).strip())
+    code = _code(check, calls, expressions)
     if module.portable:
         code = "\n".join([*(moved for new, moved in _MOVED.items() if new in code), code])
     if "DiagnosticError" in finding.title + finding.detail:
         # TVM's excepthook does not show this kind of error otherwise.
         code = f'os.environ["TVM_BACKTRACE"] = "1"\n{code}'
         imports.append("import os")
-    helper = (
-        [] if check.brief or not calls else ["", _APPLY.format(context=_context(_config(calls)))]
-    )
     code = _naming(module.name, code)
-    text = "\n".join([module.statements, *helper, "", MAIN, textwrap.indent(code, "    "), ""])
+    text = "\n".join([module.statements, "", MAIN, textwrap.indent(code, "    "), ""])
     for name, line in _STANDARD.items():
         if re.search(rf"(?<![\w.]){name}\.", text) and line not in "\n".join(imports):
             imports.append(line)
@@ -95,36 +85,13 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
     return "\n".join([*above, *_merged(imports), *paths, "", text])
 
 
-def portable(text: str, finding: Finding) -> str:
-    """A reproducer whose module has the source form, which other versions of TVM read, too.
-
-    Whether it fails has not been tried.
-    """
-    made = as_source(finding.module, finding.source)
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError):  # who runs it sees that
-        return text
-    classes = (node for node in body if isinstance(node, ast.ClassDef))
-    node = next((node for node in classes if node.name == SCRIPTED), None)
-    if node is None:
-        return text
-    lines = text.splitlines()
-    before = lines[: node.decorator_list[0].lineno - 1]
-    after = "\n".join(lines[node.end_lineno :])
-    moved = [moved for new, moved in _MOVED.items() if new in after]
-    needed = [_STANDARD[name] for name in ("tvm", "relax") if moved]
-    module = [*_merged([*made.imports, *needed]), "", made.statements, *moved]
-    return "\n".join([*before, *module, f"{SCRIPTED} = mod", after, ""])
-
-
 def _naming(name: str, code: str) -> str:
-    """The check of `mod`, of a module that is called otherwise."""
+    """Adapt a check of `mod` to a module with another name."""
     if name == "mod":
         return code
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     places = [token.start for token in tokens if token[:2] == (tokenize.NAME, "mod")]
-    if len(places) != 1:  # so often it deserves a short name
+    if len(places) != 1:  # several uses deserve a short name
         return f"mod = {name}\n{code}"
     ((row, column),) = places
     lines = code.splitlines()
@@ -136,23 +103,8 @@ def _config(calls: Iterable[PassCall]) -> dict[str, object]:
     return {key: value for call in calls for key, value in call.config.items()}
 
 
-def _context(config: Mapping[str, object]) -> str:
-    """The text of a PassContext."""
-    options = {key: value for key, value in config.items() if key != OPT_LEVEL}
-    level = f"{OPT_LEVEL}={config[OPT_LEVEL]!r}, " if OPT_LEVEL in config else ""
-    return f"tvm.transform.PassContext({level}config={options!r})"
-
-
-def _whole(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]) -> str:
-    """The oracle's own check, which uses `passes`, `the_pass` and `apply`."""
-    if not calls:
-        return check.text
-    passes = "".join(f"    {expression},\n" for expression in expressions)
-    return f"passes = [\n{passes}]\nthe_pass = passes[0]\n\n{check.text}"
-
-
-def _brief(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]) -> str:
-    """A short check, with the definitions and contexts that it needs."""
+def _code(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]) -> str:
+    """The check, with the definitions and contexts that it needs."""
     if not expressions:
         return check.text
     passes = f"[{', '.join(expressions)}]"
@@ -170,8 +122,8 @@ def _brief(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str
     if "passes" in check.text:
         text = f"passes = {passes}\n{text}"
     config = _config(calls)
-    contexts = [_context(config)] if config else []
-    contexts += ['tvm.target.Target("llvm")'] if check.targeted else []
+    contexts = [context_text(config)] if config.keys() - {TARGET} else []
+    contexts += [target_text(config)] if check.targeted or TARGET in config else []
     return f"with {', '.join(contexts)}:\n{textwrap.indent(text, '    ')}" if contexts else text
 
 

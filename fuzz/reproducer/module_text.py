@@ -1,4 +1,4 @@
-"""A finding's module as text that defines it."""
+"""The module of a finding as text that defines it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ import tvm
 from ...compat import weights
 from ...compat.serialization import load_json
 from ...generators.source import to_source
-from ...oracles.metamorphic.graph import Graph
+from ...oracles.graph import Graph
 from ...oracles.text.scripted import SYMBOL, spelled, with_quoted_symbols
 from ..system.scratch import scratch
 from .execution import run
 
 SCRIPTED = "Module"
-"""The class that TVM prints a module as."""
+"""The name of the class as which TVM prints a module."""
 
 LONGEST = 200_000
-"""Characters of a script: nobody reads a longer one, and TVM's parser takes its time."""
+"""Most characters of a script: nobody reads a longer one, and TVM's parser is slow."""
 
 LONGEST_SOURCE = 8_000_000
-"""Characters of source, which are mostly constants: beyond, JSON refers to files of them."""
+"""Most characters of source, which are mostly constants; longer modules become JSON that refers to
+files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,16 @@ class ModuleText:
     imports: tuple[str, ...]
     statements: str
     name: str = "mod"
-    """What the statements call the module."""
+    """The name of the module in the statements."""
 
     @property
     def portable(self) -> bool:
-        """It is meant for TVM from 0.25 on, not for the one version whose script form it is."""
+        """True if it is meant for TVM from 0.25 on, not only for the version that scripted it."""
         return self.name != SCRIPTED
 
 
 def source_of(module: str) -> str:
-    """Python source of a module in JSON; empty where it cannot be written, or is too long."""
+    """Python source of a module in JSON; empty if it cannot be written, or is too long."""
     try:
         source = to_source(load_json(module))
     except Exception:
@@ -55,9 +56,9 @@ def source_of(module: str) -> str:
 
 
 def as_source(module: str, source: str) -> ModuleText:
-    """The module by constructor calls, or, where source cannot express it, as JSON."""
+    """The module by constructor calls, or as JSON if source cannot express it."""
     if not source:
-        # What source cannot express still travels as JSON, if only within one TVM version.
+        # Such a module still travels as JSON, though only within one TVM version.
         module = weights.whole(module)
         chunks = [module[at : at + 90] for at in range(0, len(module), 90)]
         quoted = "\n".join(f"    {chunk!r}" for chunk in chunks)
@@ -70,23 +71,22 @@ def as_source(module: str, source: str) -> ModuleText:
 def as_script(
     module: str, serves: Callable[[str], bool] = lambda other: False
 ) -> ModuleText | None:
-    """The module as TVMScript; None where its script form gives no module that serves.
+    """The module as TVMScript; None if no script form gives a module that serves.
 
-    It is parsed in a fresh process: what reads an unusual module may die of it.
+    It is parsed in a fresh process, because reading an unusual module may kill it.
 
     Args:
-        serves: a module, as JSON, is as good as this one. Asked about those that are not
-            structurally equal to it.
+        serves: decides whether a module, as JSON, is as good as this one. It is called for modules
+            that are not structurally equal to it.
     """
     tried = _tried(module)
     return next((made for made, parsed in tried if parsed == "" or serves(parsed)), None)
 
 
-@functools.lru_cache(2)  # brief checks and whole ones are written of the same module
+@functools.lru_cache(2)  # brief and whole checks are written for the same module
 def _tried(module: str) -> tuple[tuple[ModuleText, str], ...]:
-    """The script that gives the module, and an empty text; else those that give others, which
-    follow as JSON.
-    """
+    """The script that gives the module, with an empty text; otherwise the scripts that give others,
+    each with the other module as JSON."""
     others: list[tuple[ModuleText, str]] = []
     for made in _scripts(module):
         if len(made.statements) > LONGEST:
@@ -100,7 +100,7 @@ def _tried(module: str) -> tuple[tuple[ModuleText, str], ...]:
 
 
 def _scripts(module: str) -> Iterator[ModuleText]:
-    """Scripts to try: as TVM prints it, then around what it cannot read again."""
+    """Scripts to try: as TVM prints it, then with workarounds for parts that do not parse."""
     try:
         mod = load_json(module)
         plain = mod.script(show_meta=True)
@@ -118,14 +118,14 @@ def _scripts(module: str) -> Iterator[ModuleText]:
         yield _script(distinct, text)
     except Exception:  # an unusual module need not be printed
         return
-    # A PrimFunc that has blocks without the attribute that announces them.
+    # A PrimFunc may have blocks without the attribute that announces them.
     yield _script(
         distinct, text.replace("@I.ir_module", "@I.ir_module(check_well_formed=False)", 1)
     )
 
 
 _ALLOCATED = re.compile(r"(R\.builtin\.alloc_tensor\(.*), ty_args=\(R\.Tensor\(.*\),\)\)$", re.M)
-"""The printer shows an argument that the parser does not know, and infers."""
+"""Pattern for an argument that the printer shows, and that the parser does not know and infers."""
 
 
 def _script(script: str, text: str) -> ModuleText:
@@ -151,12 +151,12 @@ def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _imports(script: str, text: str) -> tuple[str, ...]:
-    """The imports that stand in comments in a script, as far as the text uses them."""
+    """The imports in the comments of a script, as far as the text uses them."""
     offered = ["from tvm.script import tirx as T"]
     offered += re.findall(r"^# ((?:from|import) .*)$", script, re.M)
     imports = [line for line in offered if re.search(rf"(?<![\w.]){line.split()[-1]}\b", text)]
     if SYMBOL.search(text):
-        # Python would evaluate what only TVM's parser gives a meaning to.
+        # Python would evaluate names that only TVM's parser understands.
         imports.insert(0, "from __future__ import annotations")
     return tuple(imports)
 
@@ -173,7 +173,7 @@ if __name__ == "__main__":
 
 
 def _parsed(made: ModuleText, module: str) -> str | None:
-    """What the text gives, as JSON: empty for the module itself, None for no module."""
+    """The module that the text gives, as JSON: empty if it is the same, None if there is none."""
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         path, other = Path(folder) / "script.py", Path(folder) / "other.json"
         end = _PARSED.format(module=module, name=made.name, other=str(other))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import queue
-import random
 import tempfile
 import time
 from collections import Counter
@@ -19,166 +19,223 @@ from rich.text import Text
 from ...compat import availability
 from ...compat.release import build_name
 from ...compat.serialization import load_json, save_json
-from ...generators.choices import Choices
 from ...generators.families import by_family
 from ...generators.stages import RELAX, Stage
-from ...oracles.catalogue import catalogue, of_family
+from ...oracles import contexts
+from ...oracles.catalogue import catalogue, contract_of, is_users_contract, of_family
 from ...oracles.check import BUILDS
-from ...oracles.composition import contract_of
+from ...oracles.identify import failure_of
 from ...oracles.identity import FailureKind
-from ...oracles.passcall import PassCall
-from ...oracles.pipelines import BUILT, PIPELINES, steps
-from ...oracles.silence.inventory import NO_TIME, UNCHANGED
+from ...oracles.passcall import PassCall, is_users
+from ...oracles.pipelines import (
+    BIND,
+    BUILT,
+    BUILT_KERNELS,
+    OF_KERNELS,
+    PIPELINES,
+    is_own,
+    remember,
+    steps,
+)
+from ...oracles.silence.inventory import UNCHANGED
 from ...oracles.silence.log import Answer
 from ...oracles.tiers import ORACLES, compared
 from ...oracles.values import evaluated
-from ...oracles.values.pipeline_values import CODE_GENERATION
 from ...oracles.violation import Violation
-from ..findings.finding import Finding
-from ..findings.known import Choice
+from ..campaign import costs
+from ..findings.dedup import FAIL_ON
+from ..jobs.asking import check_each, checked
+from ..jobs.jobs import (
+    VARIANTS,
+    VARIANTS_OF_NAMED,
+    Advance,
+    Check,
+    CheckEach,
+    CheckOf,
+    CheckResult,
+    Walk,
+    variants_of,
+)
+from ..loading.read_module import inspect, load
+from ..loading.right_values import onnx_test, reference
+from ..loading.targets import (
+    EVERY,
+    calls_of,
+    check_names,
+    family_named,
+    options_of,
+    oracles_of,
+    pipeline_named,
+    stage_of,
+)
 from ..output.readable import sentence
 from ..output.terminal import columns, counted, duration, results
-from ..process.executor import Executor, JobFailed, Stoppable, check_each, checked
-from ..process.jobs import Check, CheckEach, Checked
+from ..process.executor import Executor, JobFailed, Stoppable, ask
 from ..process.local_pool import LocalPool
+from ..process.protocol import LIMITS, Died
+from ..system.errors import UserError, parse_budget
 from ..system.scratch import scratch
-from ..user_input.errors import UserError, near, parse_budget
-from ..user_input.options import CHECK_BUDGET, Relaxations
-from ..user_input.read_module import inspect, load
-from ..user_input.stage import Part, parts_of
-from ..user_input.targets import calls_of, check_names, oracles_of, refuse, stage_of
+from ..user_input.settings import BUDGET, Settings
+from ..user_input.stage import StagedPart, parts_of
+from .clock import LATE, TRIAGE_SECONDS, Clock
 from .imports import compare, show
+from .met import BREAKS, BuildEffect, finding_of, lines, met
 from .session import Session, session
 from .silences import kept, main_reason, print_kept
 
-VARIANTS = 6
-"""How often arguments are drawn for a pass of the catalogue; equal ones are checked once."""
-
-TRIAGE_SHARE = 0.3
-"""The part of the time that is kept to confirm and reduce findings, once there are some."""
-
-ENDING = 0.03
-"""The part of the time that is kept for the end: processes are killed, tables printed."""
-
-LATE = 1.0
-"""Seconds that a step of the triage may take beyond the time."""
-
-TRIAGE_SECONDS = 30.0
-"""A user waits for it: `relaxfuzz minimize` reduces further."""
+UNMADE = "the time was used up before"
+"""Reason why a check was not made."""
 
 BY_NAME = "asked only with --oracle NAME, or --oracle all"
-"""Why an oracle was not asked: it costs more than all others together, or was not named."""
+"""Reason why an oracle was not run: it costs more than all others together, or was not named."""
 
 LONGEST = 400
-"""Characters of a line on passes that do not apply."""
+"""Most characters of a line on passes that do not apply."""
 
 COMPARED = 0.5
-"""The part of the time that a model may take beside its framework."""
+"""The share of the time that the comparison of a model with its framework may take."""
+
+SLOW = 10.0
+"""Milliseconds that a pass takes on small modules above which it comes after the others. On a large
+one it may take as long as all of them: FoldConstant compiles code for 20 s on Swin-T."""
 
 TICK = 0.1
-"""How often it is looked whether the user wants to stop."""
+"""Seconds between two looks whether the user wants to stop."""
 
 
 def check_module(
     path: Path,
-    passes: tuple[str, ...],
+    given: Settings,
     *,
-    pipeline: str | None,
-    stage: str | None,
-    oracles: tuple[str, ...] | None,
-    own: Relaxations,
     pool: LocalPool,
-    out: Path,
-    knowns: Choice,
-    as_json: bool,
-    seconds: float = parse_budget(CHECK_BUDGET),
+    pipeline: str | None = None,
+    stage: str | None = None,
+    values: tuple[Path, Path] | None = None,
+    began: float | None = None,
 ) -> int:
-    """Check the module of a file, and print what is found; the exit code.
+    """Check the module of a file, and print the findings; return the exit code.
 
     Args:
-        passes: their spellings; none and no pipeline: all pipelines and all passes of the stage.
+        given: no passes and no pipeline: all pipelines and all passes of the stage are checked.
+            Checks that the budget does not suffice for are listed.
+        pool: may still be starting. One of several workers confirms and reduces findings meanwhile.
         stage: of the module; None: found from its functions.
-        own: the contract of passes of the user's.
-        pool: may still be starting.
-        seconds: the time for all of it; checks that it does not suffice for are listed.
+        values: files with inputs and with the right outputs, see `right_values`.
+        began: `time.monotonic()` when it began; None: now.
 
     Raises:
         UserError: a name is unknown, or the file has no module.
         ExecutorError: the workers cannot be kept alive.
     """
-    clock = _Clock(seconds)
-    if pipeline is not None and pipeline not in PIPELINES:
-        raise UserError(f"no pipeline {pipeline!r}{near(pipeline, PIPELINES)}")
+    clock = Clock(parse_budget(given.budget or BUDGET), began)
     if pipeline is not None:
-        refuse("pipeline", pipeline)
-    names, at = oracles_of(oracles), None if stage is None else stage_of(stage)
-    check_names(own)
-    calls = calls_of(dict.fromkeys(passes, own.like))
+        pipeline = pipeline_named(pipeline)
+    names, at = oracles_of(given.oracles), None if stage is None else stage_of(stage)
+    family, options = family_named(given.family), options_of(given)
+    check_names(given.relaxations)
+    calls = calls_of(dict.fromkeys(given.passes, given.like))
+    if path.is_dir():
+        path, data = onnx_test(path)
+        values = values or (data, data)
     inspect(path)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         module = load(path, pool, beside=Path(folder))
-        verdict = compare(module, Path(folder), pool, COMPARED * clock.left)
-    mod = load_json(module)
-    parts = parts_of(mod) if at is None else (Part(mod, (at,)),)
+        mod = load_json(module)
+        if values is not None:
+            reference(mod, *values).save(Path(folder))
+        build = BUILT if pipeline is None or pipeline in OF_KERNELS else pipeline
+        verdict = compare(module, Path(folder), pool, COMPARED * clock.left, build)
+    parts: Sequence[StagedPart] = parts_of(mod) if at is None else (StagedPart(mod, (at,)),)
     make = functools.partial(Check, module=module, oracles=names, pieces=True)
-    jobs = [] if pipeline is None else [make(pipeline=pipeline)]
-    found, passed_over = _named(make, calls, mod, own.exempt)
+    jobs = [] if pipeline in (None, *OF_KERNELS) else [make(pipeline=pipeline)]
+    of_steps: list[Check] = []
+    passed_over: dict[str, str] = {}
+    if pipeline is not None:
+        of_steps, passed_over = _of_steps(make, module, pipeline, pool)
+    found, more, not_there = _named(make, calls, mod, given.exempt)
+    passed_over |= not_there
     jobs += [*found, *_of_builds(make, calls, names)]
+    later = {} if at is not None else _later(make, calls, parts, module, pool)
+    jobs += [job for checks in later.values() for job in checks]
     if not calls and pipeline is None:
+        parts = _of_family(parts, family)
         off = availability.current().pipelines
         for part in parts:
             text = module if part.mod is mod else save_json(part.mod)
-            found, not_there = _all(functools.partial(make, module=text), part)
+            in_order_of_build: list[Check] = []
+            if Stage.TENSORIR in part.stages:
+                in_order_of_build, not_there = _of_steps(make, text, BUILT_KERNELS, pool)
+                of_steps += in_order_of_build
+                passed_over |= not_there
+            asked = {job.calls[0].name for job in in_order_of_build}
+            found, not_there = _all(functools.partial(make, module=text), part, asked)
             # The pipelines are of Relax.
             relax = RELAX.keys() & part.stages
             jobs += [make(pipeline=name) for name in PIPELINES if name not in off and relax]
             jobs += found
             passed_over |= not_there
         passed_over |= {name: why for name, why in off.items() if name in PIPELINES}
-    with session(out, pool.workers, knowns, as_json=as_json, pool=pool) as made:
+    jobs, more = (
+        [dataclasses.replace(job, calls=contexts.under(job.calls, options)) for job in some]
+        for some in (jobs, more)
+    )
+    with session(given, pool=pool) as made:
+        made.triage.until = clock.end
         for spelling in calls:
             if spelling in passed_over:
                 why = passed_over[spelling]
                 made.display.line(f"{spelling} does not apply to this module: {why}")
+        for name, checks in later.items():
+            stage = contract_of(checks[0].calls[0]).stages[0]
+            made.display.line(
+                f"{name} leaves this module as it is; it is for modules at the stage {stage}, so "
+                "it is also checked on this one as the default build takes it there"
+            )
         if at is None and not calls and pipeline is None:
             _print_stages(parts, made)
-        code = _run(in_order(jobs), passed_over, made, clock, named=oracles or ())
+        code = _run([*in_order(jobs), *of_steps, *more], passed_over, made, clock, given)
         code = code if verdict is None else show(verdict, made, code)
         made.store.sweep()
         return code
 
 
-class _Clock:
-    """The time of one command."""
+def _of_family(parts: Sequence[StagedPart], family: str | None) -> Sequence[StagedPart]:
+    """The parts, at their stages of one family; all of them if none is asked for.
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._began = time.monotonic()
-
-    @property
-    def left(self) -> float:
-        """Seconds, without those for the end."""
-        return (1 - ENDING) * self._seconds - (time.monotonic() - self._began)
-
-    def is_up(self, *, pending: bool) -> bool:
-        """No more checks are made.
-
-        Args:
-            pending: findings are to be confirmed, which takes time as well.
-        """
-        return self.left <= (min(TRIAGE_SECONDS, TRIAGE_SHARE * self._seconds) if pending else 0.0)
+    Raises:
+        UserError: the module has no functions of that family.
+    """
+    if family in (None, EVERY):
+        return parts
+    there = [by_family(part.stages) for part in parts]
+    found = [
+        StagedPart(part.mod, stages[family])
+        for part, stages in zip(parts, there, strict=True)
+        if family in stages
+    ]
+    if not found:
+        names = ", ".join(dict.fromkeys(name for stages in there for name in stages))
+        raise UserError(
+            f"--family {family}: the module has only functions of {names}, so no pass of that "
+            "family is at home there; --at STAGE names another stage"
+        )
+    return found
 
 
 def in_order(jobs: Sequence[Check]) -> list[Check]:
-    """First the build that users make, its passes in its order, and those of other pipelines."""
+    """Put the usual build first, then quick passes, slow passes, and other pipelines.
+
+    Passes are in the order of the usual build; those of other pipelines follow, then all others.
+    """
     there = [name for name in (BUILT, *PIPELINES) if name not in availability.current().pipelines]
     runs = dict.fromkeys(call.name for name in there for call in steps(name))
     places = {name: place for place, name in enumerate(runs)}
 
-    def place(job: Check) -> int:
+    def place(job: Check) -> tuple[int, int]:
         if job.pipeline is not None:
-            return -2 if job.pipeline == BUILT else -1
-        return places.get(job.calls[0].name, len(runs))
+            return (0 if job.pipeline == BUILT else 3), 0
+        slow = costs.of_pass(contract_of(job.calls[0])).ms >= SLOW
+        return (2 if slow else 1), places.get(job.calls[0].name, len(runs))
 
     return sorted(jobs, key=place)
 
@@ -188,15 +245,21 @@ def _named(
     calls: Mapping[str, PassCall],
     mod: tvm.IRModule,
     exempt: tuple[str, ...],
-) -> tuple[list[Check], dict[str, str]]:
-    """The checks of the passes that the user named; why the others do not apply."""
+) -> tuple[list[Check], list[Check], dict[str, str]]:
+    """The checks of the passes that the user named, those of further variants, which have time if
+    all others are made, and the reasons why passes do not apply.
+    """
     jobs: list[Check] = []
+    more: list[Check] = []
     passed_over: dict[str, str] = {}
     for spelling, call in calls.items():
-        fixed = call.factory is not None or not call.expr.endswith("()")
-        contract = contract_of(call)
+        fixed = call.factory is not None or not call.expr.endswith("()") or bool(call.config)
+        # The process that makes the check asks a contract in code of the user's.
+        contract = contract_of(
+            dataclasses.replace(call, like=None) if is_users_contract(call) else call
+        )
         drawn = not fixed and call.name in catalogue
-        variants = _variants(call.name, mod) if drawn else [call]
+        variants = variants_of(call.name, mod, VARIANTS_OF_NAMED) if drawn else [call]
         reason = contract.requires(mod)
         if reason is None and not variants:
             reason = contract.no_variants
@@ -204,16 +267,81 @@ def _named(
             passed_over[spelling] = reason
             continue
         own = exempt if call.factory is not None else ()
-        jobs += (make(calls=(each,), exempt=own, named=True) for each in variants)
+        checks = [make(calls=(each,), exempt=own, named=True) for each in variants]
+        jobs += checks[:VARIANTS]
+        more += checks[VARIANTS:]
+    return jobs, more, passed_over
+
+
+def _later(
+    make: Callable[..., Check],
+    calls: Mapping[str, PassCall],
+    parts: Sequence[StagedPart],
+    module: str,
+    pool: LocalPool,
+) -> dict[str, list[Check]]:
+    """The checks of passes of TVM that the user named and that are for later stages, on the module
+    as the default build takes it there.
+
+    Without them, a pass that leaves everything as it is would seem to have been checked.
+    """
+    found: dict[str, list[Check]] = {}
+    reached = {stage for part in parts for stage in part.stages}
+    for spelling, call in calls.items():
+        contract = catalogue.get(call.name) if call.factory is None else None
+        if contract is None or reached & set(contract.stages):
+            continue
+        stage = contract.stages[0]
+        if stage not in RELAX and stage not in (Stage.TENSORIR, Stage.KERNELS):
+            continue
+        text = ask(pool, Advance(module, call, stage), limits=LIMITS.for_module(module))
+        if isinstance(text, Died) or not text:
+            continue
+        make_there = functools.partial(make, module=text)
+        first, more, _ = _named(make_there, {spelling: call}, load_json(text), ())
+        if first:
+            found[spelling] = [*first, *more]
+    return found
+
+
+def _of_steps(
+    make: Callable[..., Check], module: str, pipeline: str, pool: LocalPool
+) -> tuple[list[Check], dict[str, str]]:
+    """The checks of each step of a pipeline, on the module that reaches it, and the steps that do
+    not apply there.
+
+    Raises:
+        UserError: the user's pipeline cannot be loaded.
+    """
+    walked = ask(pool, Walk(module, pipeline), limits=LIMITS.for_module(module))
+    if isinstance(walked, Died):  # the check of the pipeline reports it
+        return [], {}
+    remember(pipeline, tuple(call for call, _ in walked))
+    jobs: list[Check] = []
+    passed_over: dict[str, str] = {}
+    for call, text in walked:
+        if not text:
+            passed_over[call.name] = "a step before it raises, or is not there"
+            continue
+        mod, contract = load_json(text), contract_of(call)
+        reason = contract.requires(mod)
+        variants = [call]
+        if reason is None and pipeline in OF_KERNELS and call != BIND:
+            variants = variants_of(call.name, mod)
+            reason = None if variants else contract.no_variants
+        if reason is not None:
+            passed_over[call.name] = reason
+            continue
+        jobs += (make(module=text, calls=(each,), named=is_users(call)) for each in variants)
     return jobs, passed_over
 
 
 def _of_builds(
     make: Callable[..., Check], calls: Mapping[str, PassCall], names: tuple[str, ...] | None
 ) -> list[Check]:
-    """The check of the build that runs one of the passes that the user named.
+    """The check of the build, if it runs one of the passes that the user named.
 
-    It shows the values that the pass gives an operator, and the code after it.
+    It shows the values that the pass passes to an operator, and the code generated after it.
     """
     asked = tuple(name for name in BUILDS if names is None or name in names)
     named = {call.name for call in calls.values() if call.factory is None}
@@ -224,25 +352,33 @@ def _of_builds(
     return [make(pipeline=BUILT, oracles=asked)] if runs else []
 
 
-def _all(make: Callable[..., Check], part: Part) -> tuple[list[Check], dict[str, str]]:
-    """The checks of all passes of the stages; why the others of their families do not apply."""
+def _all(
+    make: Callable[..., Check], part: StagedPart, asked: Collection[str]
+) -> tuple[list[Check], dict[str, str]]:
+    """The checks of all passes of the stages, and the reasons against others of the families.
+
+    Args:
+        asked: passes that are checked anyway.
+    """
     off = availability.current().passes
     jobs: list[Check] = []
     passed_over: dict[str, str] = {}
     for name, contract in of_family(*by_family(part.stages)).items():
+        if name in asked:
+            continue
         reason = off.get(name)
         if reason is None and not set(part.stages).intersection(contract.stages):
             reason = f"not at the stage {', '.join(part.stages)}: see --at"
         reason = reason or contract.requires(part.mod)
-        variants = [] if reason is not None else _variants(name, part.mod)
+        variants = [] if reason is not None else variants_of(name, part.mod)
         if not variants:
             passed_over[name] = reason or contract.no_variants
         jobs += (make(calls=(variant,)) for variant in variants)
     return jobs, passed_over
 
 
-def _print_stages(parts: Sequence[Part], session: Session) -> None:
-    """Print which passes are asked, since the user named no stage."""
+def _print_stages(parts: Sequence[StagedPart], session: Session) -> None:
+    """Print the passes to check, since the user named no stage."""
     stages = [stage for part in parts for stage in part.stages]
     if stages == [Stage.RAW]:
         return
@@ -253,36 +389,32 @@ def _print_stages(parts: Sequence[Part], session: Session) -> None:
     )
 
 
-def _variants(name: str, mod: tvm.IRModule) -> list[PassCall]:
-    """Some of the contract's variants for this module, the simplest first."""
-    draws = random.Random(0)
-    data = [b"", *(draws.randbytes(64) for _ in range(VARIANTS))]
-    calls = (catalogue[name].choose(Choices(each), mod) for each in data)
-    return list({str(call): call for call in calls if call is not None}.values())
-
-
 def _run(
     jobs: Sequence[Check],
     passed_over: Mapping[str, str],
     session: Session,
-    clock: _Clock,
-    *,
-    named: Collection[str],
+    clock: Clock,
+    given: Settings,
 ) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
-    threads = ThreadPoolExecutor(session.pool.workers)
-    executor = Stoppable(session.pool)
-    for batch in _batches(jobs, session.pool.workers):
-        threads.submit(_answer, batch, executor, answers.put)
+    workers = max(1, session.pool.workers - 1)
+    threads = ThreadPoolExecutor(workers)
+    executor = Stoppable(session.executor)
+    for batch in _batches(jobs, workers):
+        threads.submit(_answer, batch, executor, answers.put, clock.end)
     left = {id(job): job for job in jobs}
     omitted: Counter[str] = Counter()
     asked: list[tuple[str, Answer]] = []
     pieces = 0
+    in_pieces: list[str] = []
     unbuilt: Violation | None = None
+    pipeline = next((job.pipeline for job in jobs if job.pipeline is not None), BUILT)
+    broken: set[str] = set()
+    places: dict[str, str] = {}
     while left and not session.interrupt.stop.is_set():
-        if clock.is_up(pending=session.triage.pending > 0):
+        if clock.is_up(session.triage.pending, hangs=session.triage.hangs):
             break
         try:
             job, answer = answers.get(timeout=TICK)
@@ -296,10 +428,17 @@ def _run(
             omitted.update(answer.omitted)
             asked += ((_label(job), each) for each in answer.answers)
             pieces = max(pieces, answer.pieces)
-            for violation in answer.violations:
-                unbuilt = unbuilt or (violation if _keeps_from_build(job, violation) else None)
-                module = job.module if answer.piece is None else answer.piece
-                session.triage.report(_finding(job, module, violation, session))
+            if not answer.whole:
+                in_pieces.append(_label(job))
+            for violation, part in answer.located:
+                finding = finding_of(job, violation, part)
+                kind = failure_of(violation)[0]
+                if job.pipeline == pipeline and kind in BREAKS:
+                    broken.add(finding.id)
+                    unbuilt = unbuilt or (None if kind is FailureKind.VALUES else violation)
+                if part is not None:
+                    places.setdefault(finding.id, part.place)
+                session.triage.report(finding)
         left.pop(id(job), None)
         done = len(jobs) - len(left)
         session.display.progress(
@@ -314,39 +453,52 @@ def _run(
             f"not all compared, since it takes too long: {what}, in {checks} of {done} checks",
             {"event": "omitted", "what": what, "checks": checks, "of": done, "pieces": pieces},
         )
-    if pieces:
+    if omitted and pieces:
         session.output.line(f"values compared instead on {counted(pieces, 'small piece')} of it")
+    if in_pieces:
+        names = ", ".join(dict.fromkeys(label.partition("(")[0] for label in in_pieces))
+        small = f"{counted(pieces, 'small piece')} of the module"
+        text = f"{len(in_pieces)} of {done} checks made on {small} (--budget is short): {names}"
+        event = {"event": "in_pieces", "checks": in_pieces, "pieces": pieces}
+        session.output.line(sentence(text, LONGEST), event)
     session.drain(max(0.0, min(TRIAGE_SECONDS, clock.left)), LATE)
     session.remember()
     unmade = list(map(_label, left.values()))
     for event in _events(asked, passed_over, unmade) if session.output.as_json else ():
         session.output.emit(event)
-    if unbuilt is not None:
-        text = f"the default build of the module fails: {unbuilt.title}"
-        session.output.line(text, {"event": "unbuilt", "title": unbuilt.title})
     answered = [answer for _, answer in asked]
+    # The user has named the pass and the module, so every grade counts.
+    fail_on = given.fail_on or ("C" if given.passes else None)
     of_all = compared(answered, next((job.oracles for job in jobs), None))
-    code = session.conclude(1, done, seconds, compared=of_all, named=named)
+    ran = {pipeline, *(call.name for call in steps(pipeline))}
+    found = met(session.expected, ran, broken, places)
+    named = any(each.effect is BuildEffect.BREAKS for each in found)
+    if unbuilt is not None and (session.output.as_json or not named):
+        text = f"the build with the pipeline {pipeline!r} fails: {unbuilt.title}"
+        session.output.line(text, {"event": "unbuilt", "title": unbuilt.title})
+    if not session.output.as_json:
+        session.display.close()
+        for line in lines(found, pipeline):
+            results().print(Text(sentence(line, LONGEST)), soft_wrap=True)
+    code = session.conclude(
+        *(1, done, seconds),
+        fail_on=fail_on,
+        compared=of_all,
+        named=given.oracles,
+        knowns={each.known: each.event for each in found},
+    )
     if not session.output.as_json:
         _print_asked(answered, passed_over)
         _print_values(asked, unmade)
         print_kept(results(), kept(asked))
-    return 1 if unbuilt is not None and code in (0, 4) else code
-
-
-def _keeps_from_build(job: Check, violation: Violation) -> bool:
-    """The default pipeline or code generation fails, a known bug or not."""
-    if job.pipeline != BUILT:
-        return False
-    oracle = ORACLES.get(violation.oracle)
-    raises = oracle is None or oracle.failure is FailureKind.RAISES
-    return raises or violation.pass_name == CODE_GENERATION
+    broke = unbuilt is not None or any(each.fails(fail_on or FAIL_ON) for each in found)
+    return 1 if broke and code in (0, 4) else code
 
 
 def _events(
     asked: Sequence[tuple[str, Answer]], passed_over: Mapping[str, str], unmade: Sequence[str]
 ) -> Iterator[dict[str, object]]:
-    """What each oracle did in each check, and which passes were not checked, for programs."""
+    """The part of each oracle in each check, and the passes that were not checked, for programs."""
     for label, answer in asked:
         yield {
             "event": "asked",
@@ -361,19 +513,20 @@ def _events(
     for name, why in passed_over.items():
         yield {**event, "pass": name, "oracle": None, "reason": why}
     for label in unmade:
-        yield {**event, "pass": label, "oracle": None, "reason": NO_TIME.excuses}
+        yield {**event, "pass": label, "oracle": None, "reason": UNMADE}
     for oracle in _unasked(answer for _, answer in asked):
         yield {**event, "pass": None, "oracle": oracle, "reason": BY_NAME}
 
 
 def _unasked(asked: Iterable[Answer]) -> list[str]:
-    """The oracles that no check asked."""
+    """The oracles that ran in no check."""
     names = {answer.oracle for answer in asked}
     return [name for name in ORACLES if name not in names]
 
 
 def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> None:
-    """How often each oracle compared something, and why not; which passes were not checked."""
+    """Print the number of comparisons of each oracle, its main reason for silence, and passes that
+    were not checked."""
     console = results()
     table = columns(
         "oracle", "compared", "silent", "mainly because", numbers=("compared", "silent")
@@ -397,8 +550,8 @@ def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> Non
 
 
 def _print_values(asked: Sequence[tuple[str, Answer]], unmade: Sequence[str]) -> None:
-    """Print the passes whose result's values were compared, those whose were not, and the checks
-    that there was no time for."""
+    """Print the passes whose results were compared by value, those whose were not, and the checks
+    for which there was no time."""
     console = results()
     by_reason: dict[str, list[str]] = {}
     for label, answer in asked:
@@ -410,46 +563,51 @@ def _print_values(asked: Sequence[tuple[str, Answer]], unmade: Sequence[str]) ->
         console.print(f"values compared for {both[0]} of {both[1]} checks that change the module")
     lines = {f"values not compared: {why}": labels for why, labels in by_reason.items() if why}
     if unmade:
-        lines[f"{counted(len(unmade), 'check')} not made, {NO_TIME.excuses} (--budget)"] = [*unmade]
+        lines[f"{counted(len(unmade), 'check')} not made, {UNMADE} (--budget)"] = [*unmade]
     for text, labels in lines.items():
         names = dict.fromkeys(label.partition("(")[0] for label in labels)
         console.print(Text(sentence(f"{text}: {', '.join(names)}", LONGEST)), soft_wrap=True)
 
 
 def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
-    """Checks that share a process: those of TVM's passes and pipelines, a part for each worker, so
-    that what the module computes is found out seldom. Each of the others has its own."""
+    """Group checks that share a process: those of TVM's passes and pipelines, in one part for each
+    worker, so that the values of the module are seldom computed again. Each of the others has its
+    own process."""
     shared: dict[tuple[object, ...], list[Check]] = {}
     batches: list[list[Check]] = []
     for job in jobs:
-        if len(job.calls) > 1 or any(call.factory is not None for call in job.calls):
+        own = job.pipeline is not None and is_own(job.pipeline)
+        if own or len(job.calls) > 1 or any(call.factory is not None for call in job.calls):
             batches.append([job])
         else:
             shared.setdefault((job.module, job.oracles, job.named), []).append(job)
     for together in shared.values():
         count = min(len(together), workers)
-        # Variants of one pass take about as long: each batch gets some of them.
+        # Variants of one pass take about the same time: each batch gets some of them.
         batches += [together[first::count] for first in range(count)]
     return batches
 
 
-_Answer: TypeAlias = tuple[Check, Checked | Exception]
+_Answer: TypeAlias = tuple[Check, CheckResult | Exception]
 
 
-def _answer(batch: Sequence[Check], pool: Executor, report: Callable[[_Answer], None]) -> None:
+def _answer(
+    batch: Sequence[Check], pool: Executor, report: Callable[[_Answer], None], until: float
+) -> None:
     """Report what each check gives, or why there is no answer."""
     first, left = batch[0], iter(batch)
     try:
-        answers: Iterable[Checked | JobFailed]
-        if any(call.factory is not None for call in first.calls):
+        answers: Iterable[CheckResult | JobFailed]
+        own = first.pipeline is not None and is_own(first.pipeline)
+        if own or any(call.factory is not None for call in first.calls):
             answers = [checked(pool, first)]
         else:
             job = CheckEach(
                 module=first.module,
-                pipelines=tuple(each.pipeline for each in batch if each.pipeline is not None),
-                calls=tuple(call for each in batch for call in each.calls),
+                checks=tuple(CheckOf(each.pipeline, each.calls) for each in batch),
                 oracles=first.oracles,
                 named=first.named,
+                until=until,
             )
             answers = check_each(pool, job)
         for answer in answers:
@@ -457,17 +615,6 @@ def _answer(batch: Sequence[Check], pool: Executor, report: Callable[[_Answer], 
     except Exception as error:
         for each in left:
             report((each, error))
-
-
-def _finding(job: Check, module: str, violation: Violation, session: Session) -> Finding:
-    return Finding(
-        violation=violation,
-        module=module,
-        versions=session.versions,
-        calls=job.calls,
-        pipeline=job.pipeline,
-        exempt=job.exempt,
-    )
 
 
 def _label(job: Check) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...corpus.knowns import fields_of
-from ...oracles.grades.rule import decides
+from ...oracles.grading import decides
 from ...oracles.identity import FORMAT
 from ..findings.finding import Finding
 from ..findings.store import Store
@@ -25,7 +25,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
         "title": finding.title,
         "grade": finding.grade,
         "hint": not decides(finding.violation.full_key),
-        "rare": finding.rare,
+        "consequence": finding.effect,
         "reproducer": None if reproducer is None else str(reproducer),
         "module": str(store.module(finding)),
         "confirmed": finding.confirmed,
@@ -35,7 +35,7 @@ def event_of(finding: Finding, store: Store) -> dict[str, object]:
 
 
 def brief_event(kind: str, finding: Finding) -> dict[str, object]:
-    """An event about a finding that is not one to report."""
+    """An event about a finding that is not reported."""
     return {
         "event": kind,
         "id": finding.id,
@@ -46,5 +46,5 @@ def brief_event(kind: str, finding: Finding) -> dict[str, object]:
 
 
 def in_one_line(finding: Finding) -> str:
-    """ "LegalizeOps: the title (the oracle)"."""
+    """The finding as "LegalizeOps: the title (the oracle)"."""
     return f"{finding.label}: {finding.title} ({finding.oracle})"

@@ -1,38 +1,49 @@
-"""A campaign as `run` and `nightly` do it: in a session, with progress on its display."""
+"""A campaign of `run` or `nightly`: in a session, with progress on its display."""
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from ...compat.release import build_name
 from ...generators.ops import new_ops
 from ...oracles.contract import NO_CONTRACT
-from ...oracles.grades.grade import Grade
 from ..campaign.campaign import CampaignConfig
-from ..campaign.events import Event, Fault, Finished, Lacks, Progress
+from ..campaign.events import Event, Finished, HarnessFault, Lacks, Progress
 from ..campaign.runner import CampaignRunner
 from ..findings.dedup import fails
 from ..findings.finding import Finding
 from ..output.terminal import counted, duration
 from ..process.targets import item_has_contract, marked
-from .members import headcount, line, lines
+from ..report.behaviours import lines_on_own
+from ..report.lines import TRACES, files, lines_on_files, traces
+from ..system.files import write_whole
+from .clock import LATE, Clock
 from .session import Session
-from .shares import shares
 from .silences import lines_on_uncompared, sentence_on_rules, silence_events
 from .unchanged import own_families, unchanged
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
-"""Confirming and reducing findings may take as long as the budget, within these bounds."""
+"""Bounds in seconds of the time to confirm and reduce findings, which is the budget otherwise."""
+
+LEAST_SECONDS = 0.1
+"""Seconds of a campaign for which there is no time left."""
+
+STEP_SHARE = 1 / 6
+"""The most of the time that one step of a pass may take before it counts as hanging. It is then
+confirmed with more patience."""
+
+LEAST_STEP = 2.0
+"""Seconds that a step may take in any case."""
 
 
 class Fuzzing:
     """Runs a campaign, and records it in the store of the session.
 
-    Findings that earlier sessions left unconfirmed are taken up. If the workers are lost,
-    `session.lost` has the reason; what was found until then is confirmed, and the run can be
-    resumed.
+    Findings that earlier sessions left unconfirmed are resumed. If the workers are lost,
+    `session.lost` has the reason; violations found until then are confirmed.
     """
 
     def __init__(
@@ -41,26 +52,41 @@ class Fuzzing:
         session: Session,
         *,
         command: str,
-        resume: bool = False,
-        stop_at_first: Grade | None = None,
+        continued: int | None = None,
+        stop_at_first: str | None = None,
         named: Collection[str] = (),
+        clock: Clock | None = None,
     ) -> None:
         """
         Args:
-            command: of the record.
-            resume: resume the last run of the folder if it was interrupted and had the same
-                settings.
-            stop_at_first: end as soon as a bug of this grade, or a graver one, is reported that no
-                other run has reported.
-            named: the oracles that the user has asked by their names.
+            command: the command in the record.
+            continued: id of an interrupted run whose bugs count as found by this one.
+            stop_at_first: end as soon as a bug of at least this grade is reported that no other run
+                has reported.
+            named: the oracles that the user has requested by name.
+            clock: the time of the whole command, of which the campaign leaves enough for its
+                findings; None: these get further time.
         """
+        if clock is not None:
+            session.triage.until = clock.end
+            config = dataclasses.replace(
+                config,
+                seconds=max(LEAST_SECONDS, clock.left),
+                limits=dataclasses.replace(
+                    config.limits, step_seconds=_step_seconds(config, clock.seconds)
+                ),
+            )
+        self._clock = clock
         self._session = session
         self._stop = threading.Event()
         self._stop_at_first = stop_at_first
         self._named = named
         self._enough = threading.Event()
-        """A bug was reported that no other run has reported, and the first one ends the run."""
+        """Set when a bug was reported that no other run has reported, and that ends the run."""
+        self._time_is_up = threading.Event()
+        """Set when the rest of the time is for the findings."""
         triage = session.triage
+        triage.at_once = stop_at_first is not None
         self._runner = runner = CampaignRunner(
             config,
             session.executor,
@@ -68,7 +94,7 @@ class Fuzzing:
             stop=self._stop,
             listen=self._show,
             command=command,
-            resume=resume,
+            continued=continued,
         )
         assert runner.recorder is not None, "the run is recorded"
         self._earlier = {
@@ -77,8 +103,7 @@ class Fuzzing:
             if id != runner.recorder.id
             for finding in run.found
         }
-        """Ids of what other runs have reported."""
-        session.faults += runner.recorder.run.faults
+        """Ids of the findings that other runs have reported."""
         session.is_new = self._is_new
         triage.publishers.append(self._published)
         for id in runner.recorder.run.found:
@@ -87,80 +112,88 @@ class Fuzzing:
         self._greet()
         triage.take_up()
 
-    def run(self, named: Sequence[str] | None) -> Finished:
+    def run(self) -> Finished:
         """Run the campaign to its end.
-
-        Args:
-            named: the passes that the user named, whose known bugs are checked at the end; None:
-                all.
 
         Raises:
             DiskFailure: findings can no longer be written.
         """
         session, runner = self._session, self._runner
         finished = runner.run()
-        session.display.below((), "")
-        session.roster.see(session.executor.members())
         if runner.lost is not None:
             session.lose(runner.lost)
         for text in session.triage.user_errors:
             session.user_error(text)
         if session.interrupt.stop.is_set():
             session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
-        seconds = min(MOST_DRAIN, max(LEAST_DRAIN, runner.config.seconds or 0.0))
-        until = time.monotonic() + seconds
-        session.drain(seconds)
+        if self._clock is None:
+            until = time.monotonic() + min(
+                MOST_DRAIN, max(LEAST_DRAIN, runner.config.seconds or 0.0)
+            )
+            late = None
+        else:
+            until, late = self._clock.end, LATE
+        session.drain(max(0.0, until - time.monotonic()), late)
         session.remember()
-        fixed: tuple[str, ...] = ()
-        if session.lost is None:
-            fixed = session.review(named, until - time.monotonic())
-        session.print_shares(shares(finished))
+        session.print_shares(finished.stats, finished.known)
         idle = list(unchanged(runner.config.targets, finished.stats))
         for each in idle:
             session.output.line(each.sentence, each.event, "yellow")
+        ran = list(files(finished.lines_ran))
+        if ran:
+            write_whole(session.store.folder / TRACES, traces(ran))
         if session.output.as_json:
-            for event in silence_events(finished.stats):
+            for event in (*silence_events(finished.stats), *(each.event for each in ran)):
                 session.output.emit(event)
         else:
+            for text in (*lines_on_files(ran), *lines_on_own(finished.stats)):
+                session.output.line(text)
             for text in (sentence_on_rules(finished.stats), *lines_on_uncompared(finished.stats)):
                 session.output.line(text)
         runner.end(
             unchanged=[each.sentence for each in idle],
-            interrupted=finished.stopped and not self._enough.is_set(),
-            fixed=fixed,
+            interrupted=finished.stopped
+            and not (self._enough.is_set() or self._time_is_up.is_set()),
         )
         return finished
 
     def _show(self, event: Event) -> None:
         session = self._session
         match event:
-            case Progress(members=members):
-                session.roster.see(members)
-                session.display.below(lines(members), line(members))
+            case Progress():
                 session.display.progress(_progress_line(event, session))
             case Lacks(reason=reason):
                 session.lacks(reason)
-            case Fault():
+            case HarnessFault():
                 session.fault(event.describe(self._runner.config.seed))
-        if session.interrupt.stop.is_set() or self._enough.is_set():
+        while not self._is_over() and self._stop_at_first is not None and session.triage.pending:
+            session.triage.check()
+            time.sleep(0.1)  # the finding has the machine: it may be the one that ends the run
+        if self._is_over():
             self._stop.set()
+
+    def _is_over(self) -> bool:
+        """Return whether the campaign is to end."""
+        session = self._session
+        if self._clock is not None and self._clock.is_up(
+            session.triage.pending, hangs=session.triage.hangs
+        ):
+            self._time_is_up.set()
+        return session.interrupt.stop.is_set() or self._enough.is_set() or self._time_is_up.is_set()
 
     def _greet(self) -> None:
         session, runner = self._session, self._runner
-        config, done = runner.config, runner.state
-        if runner.recorder is not None and runner.recorder.why_new is not None:
-            session.display.line(f"a new campaign: {runner.recorder.why_new}")
+        config = runner.config
         if config.seconds:
-            budget = f"for {duration(config.seconds)}"
+            seconds = config.seconds if self._clock is None else self._clock.seconds
+            budget = f"for {duration(seconds)}"
         else:
             budget = f"on {counted(config.modules or 0, 'module')}"
-        members = session.executor.members()
-        workers = headcount(members) if members else counted(session.executor.workers, "worker")
-        resumed = f", resumed after {counted(done.modules, 'module')}" if done.blocks else ""
+        workers = counted(session.executor.workers, "worker")
         passes = counted(len(config.targets), "pass", "passes")
         session.display.line(
             f"relaxfuzz on {build_name(session.versions)}: {passes} {budget}, "
-            f"seed {config.seed}, {workers}{resumed}"
+            f"seed {config.seed}, {workers}"
         )
         for name, family in own_families(config.targets).items():
             session.output.line(
@@ -178,8 +211,8 @@ class Fuzzing:
                 session.output.line(f"{what}: {', '.join(names)}", event)
 
     def _published(self, finding: Finding) -> None:
-        least = self._stop_at_first
-        if least is not None and fails([finding], least, self._named) and self._is_new(finding):
+        fail_on = self._stop_at_first
+        if fail_on is not None and fails([finding], fail_on, self._named) and self._is_new(finding):
             self._enough.set()
 
     def _is_new(self, finding: Finding) -> bool:
@@ -190,13 +223,16 @@ class Fuzzing:
         )
 
 
+def _step_seconds(config: CampaignConfig, seconds: float) -> float:
+    """Seconds for a step of a pass in a command that takes so long."""
+    return min(config.limits.step_seconds, max(LEAST_STEP, STEP_SHARE * seconds))
+
+
 def _progress_line(progress: Progress, session: Session) -> str:
     rate = progress.checks / progress.seconds if progress.seconds else 0.0
     findings = counted(session.triage.bugs, "finding")
     pending = f" (+{session.triage.pending} to confirm)" if session.triage.pending else ""
-    # What each worker of a cluster does is in its own line.
-    alone = session.executor is session.pool
-    rest = " ".join(map(marked, progress.current)) if alone else headcount(progress.members)
+    rest = " ".join(map(marked, progress.current))
     return (
         f"{duration(progress.seconds)}  {counted(progress.modules, 'module')}  "
         f"{rate:.0f} checks/s  {findings}{pending}  {rest}"

@@ -1,4 +1,4 @@
-"""A model of a framework: how the module that TVM imports compares with the framework itself."""
+"""Compare the module that TVM imports from a framework with the framework itself."""
 
 from __future__ import annotations
 
@@ -8,31 +8,34 @@ from pathlib import Path
 
 from rich.text import Text
 
-from ...oracles.values.frameworks import Verdict
+from ...oracles.pipelines import BUILT
+from ...oracles.values.frameworks import OWN, ImporterVerdict
+from ..jobs.jobs import Judge
 from ..output.readable import sentence
 from ..output.terminal import results
 from ..process.executor import Executor, ask
-from ..process.jobs import Judge
 from ..process.protocol import Died, Limits
 from .session import Session
 
 LEAST = 5.0
-"""Seconds for the build, however little is left."""
+"""Least number of seconds for the build, however little is left."""
 
 LONGEST = 400
-"""Characters of a line."""
+"""Most characters of a line."""
 
 TYPES = 5
-"""Nodes of another type that are printed; all are in the JSON."""
+"""Nodes of another type that are printed; the JSON has all of them."""
 
 
-def compare(module: str, folder: Path, pool: Executor, seconds: float) -> Verdict | None:
-    """The comparison of the module with its framework; None where the framework says nothing.
+def compare(
+    module: str, folder: Path, pool: Executor, seconds: float, pipeline: str = BUILT
+) -> ImporterVerdict | None:
+    """Compare the module with its framework; None if there are no results of the framework.
 
     Args:
-        module: TVM JSON.
-        folder: where the reading has left what the framework says.
-        seconds: for the default build and one run of it.
+        module: the module, as TVM JSON.
+        folder: the folder in which the reading has left the results of the framework.
+        seconds: time for the default build and one run of it.
 
     Raises:
         ExecutorError: the worker failed.
@@ -41,15 +44,15 @@ def compare(module: str, folder: Path, pool: Executor, seconds: float) -> Verdic
         return None
     seconds = max(seconds, LEAST)
     limits = Limits(step_seconds=2 * seconds, memory_mb=8192)
-    answer = ask(pool, Judge(module, str(folder), seconds), limits=limits)
+    answer = ask(pool, Judge(module, str(folder), seconds, pipeline), limits=limits)
     if isinstance(answer, Died):
         why = "the process that compared it died"
-        return Verdict("the framework", "its importer", not_evaluated=why, not_built=why)
+        return ImporterVerdict("the framework", "its importer", not_evaluated=why, not_built=why)
     return answer
 
 
-def show(verdict: Verdict, session: Session, code: int) -> int:
-    """Print a verdict; the exit code, which is 1 where the importer is to blame."""
+def show(verdict: ImporterVerdict, session: Session, code: int) -> int:
+    """Print a verdict; return the exit code, which is 1 if the importer is to blame."""
     lines = text(verdict)
     if session.output.as_json:
         session.output.emit({"event": "framework", **dataclasses.asdict(verdict), "text": lines})
@@ -57,28 +60,33 @@ def show(verdict: Verdict, session: Session, code: int) -> int:
         results().print()
         for line in lines:
             results().print(Text(sentence(line, LONGEST)), soft_wrap=True)
-    return code or int(verdict.blames_importer)
+    return code or int(verdict.fails)
 
 
-def text(verdict: Verdict) -> list[str]:
+def text(verdict: ImporterVerdict) -> list[str]:
     """The verdict in sentences."""
+    inputs = "" if verdict.framework == OWN else " on the example arguments"
     return [
-        f"compared with {verdict.framework} on the example arguments:",
+        f"compared with {verdict.framework}{inputs}:",
         *(f"  {line}" for line in _lines(verdict)),
     ]
 
 
-def _lines(verdict: Verdict) -> Iterator[str]:
-    name = verdict.framework.partition(" ")[0]
+def _lines(verdict: ImporterVerdict) -> Iterator[str]:
+    name = "expected" if verdict.framework == OWN else verdict.framework.partition(" ")[0]
+    build = "the build" if verdict.framework == OWN else "the default build"
     for what, other, none in (
         ("the NumPy evaluation of the module", verdict.evaluated, verdict.not_evaluated),
-        ("the default build", verdict.built, verdict.not_built),
+        (build, verdict.built, verdict.not_built),
     ):
         yield f"{what} {_outcome(other, none)}"
     if verdict.evaluated is not None:
         starts = "" if verdict.starts is None else f", starting with {verdict.starts}"
         passes = "; relax's passes agree with one another" if verdict.agree else ""
-        yield f"the importer {verdict.importer} gives another value than {name}{starts}{passes}"
+        kind = "" if verdict.framework == OWN else "the importer "
+        yield f"{kind}{verdict.importer} gives another value than {name}{starts}{passes}"
+    elif verdict.departs is not None:
+        yield f"{verdict.departs} departs from what is expected: the steps before it agree"
     elif verdict.built is not None:
         blamed = "the build" if verdict.not_evaluated is None else "the importer or the build"
         yield f"{blamed} gives another value than {name}"

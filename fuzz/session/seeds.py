@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..campaign.seeds import Seeds
+from ..loading.seeds import Seed, read_seeds, usable
 from ..output.terminal import counted
 from ..probe.shipped import NONE, seeds_of
-from ..user_input.seeds import Seed, read_seeds, usable
 from .session import Session
 
 
 def seeds(given: Sequence[str], share: float, session: Session) -> tuple[Seeds, ...]:
-    """What a campaign is partly made of: the user's modules first, if there are any.
+    """The seeds of a campaign: the user's modules first, if there are any.
 
     Args:
         given: files, folders and functions.
-        share: of the blocks that have pieces of them.
+        share: share of the blocks that have pieces of them.
 
     Raises:
-        UserError: none of them gives any.
+        UserError: none of them has any pieces.
         ExecutorError: the workers failed.
     """
     own = _read(given, share, session) if given else NONE
@@ -27,7 +27,7 @@ def seeds(given: Sequence[str], share: float, session: Session) -> tuple[Seeds, 
 
 
 def _read(given: Sequence[str], share: float, session: Session) -> Seeds:
-    """The user's modules; one line for each module that gives no pieces."""
+    """Read the user's modules; print one line for each module without pieces."""
     output = session.output
     read: list[Seed] = []
 

@@ -1,38 +1,27 @@
-"""What `run`, `check`, `watch` and `nightly` share: store, workers, triage and report."""
+"""Shared parts of `run`, `check`, `watch` and `nightly`: store, workers, triage and report."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 from rich.console import Console
 
 from ...compat import availability
 from ...compat.release import versions
-from ...oracles.grades.grade import Grade
+from ...corpus.knowns import Known
 from ...oracles.passcall import PassCall
 from ..campaign.triage import Triage
-from ..cluster.code import Code
 from ..cluster.connection import connect
-from ..cluster.where import Where
 from ..findings.dedup import by_row, fails, gravest, similar_to
-from ..findings.finding import FailedStep, Finding
-from ..findings.known import (
-    NO_LONGER,
-    USERS,
-    Choice,
-    Expected,
-    add,
-    is_certain,
-    verify,
-)
+from ..findings.finding import Finding
+from ..findings.known import Choice, Expected, add
+from ..findings.listed import USERS
 from ..findings.store import Store
-from ..output.failure_text import failed_step, repeat
+from ..output.events import emit
 from ..output.terminal import (
     GRADE_STYLES,
     Cells,
@@ -43,18 +32,21 @@ from ..output.terminal import (
     findings_table,
     results,
 )
-from ..process.executor import Executor, ExecutorError, News
+from ..process.executor import Executor, News, limited
 from ..process.local_pool import LocalPool
+from ..process.targets import PassStats
+from ..report.failure_text import fault
 from ..system.files import sweep
+from ..system.interrupt import Interrupt
+from ..system.limits import cores
 from ..system.lock import alone
+from ..user_input.settings import Settings
+from .chosen import environment_of, known_choice, timeout_of
 from .finding_events import brief_event, event_of, in_one_line
-from .interrupt import Interrupt
-from .members import Roster
-from .shares import Share
-from .silences import NOTHING_COMPARED, loud_environment
+from .silences import NOTHING_COMPARED
 
 MANY = 0.05
-"""A pass is listed if at least this share of its checks ended in a known bug."""
+"""Share of the checks of a pass that ended in a known bug from which the pass is listed."""
 
 
 class Output:
@@ -70,19 +62,19 @@ class Output:
         self._lock = threading.Lock()
 
     def line(self, text: str, event: Mapping[str, object] | None = None, style: str = "") -> None:
-        """A line for people; where JSON is wanted, the event instead, if there is one."""
+        """Print a line for people, or the event instead if JSON is requested and there is one."""
         if self.as_json and event is not None:
             self.emit(event)
         else:
             self.display.line(text, style)
 
     def emit(self, event: Mapping[str, object]) -> None:
-        """One line of JSON."""
+        """Print one line of JSON."""
         with self._lock:
-            print(json.dumps(event), flush=True)
+            emit(event)
 
     def news(self, news: News) -> None:
-        """Something happened to the workers of a cluster."""
+        """Print a change among the workers of a cluster."""
         self.line(news.text, {"event": "cluster", **dataclasses.asdict(news)})
 
 
@@ -90,46 +82,56 @@ class Session:
     """One run of a command."""
 
     def __init__(
-        self, store: Store, pool: LocalPool, choice: Choice, expected: Expected, output: Output
+        self,
+        store: Store,
+        pool: LocalPool,
+        choice: Choice,
+        expected: Expected,
+        output: Output,
+        timeout: float | None = None,
     ) -> None:
+        """
+        Args:
+            timeout: the time limit of a step of a check, in seconds; None: the usual one.
+        """
         self.store = store
         self.pool = pool
-        """The processes of this machine that confirm and reduce."""
-        self.executor: Executor = pool
-        """Runs campaigns."""
+        """The processes on this machine that confirm and reduce."""
+        self.timeout = timeout
+        self.executor: Executor = limited(pool, timeout)
+        """The executor that runs checks."""
         self.lost: str | None = None
-        """Why the workers of the campaign could not be kept alive."""
-        self.roster = Roster()
+        """Reason why the workers of the campaign could not be kept alive."""
         self.expected = expected
         self.faults: list[str] = []
-        """Errors of the harness itself, for which a check could not be made."""
+        """Errors of the harness itself that prevented a check."""
         self.unwritten: list[str] = []
-        """Errors of the harness itself, for which a report could not be written."""
+        """Errors of the harness itself that prevented a report."""
         self.user_errors: dict[str, None] = {}
-        """Why passes of the user's can no longer be loaded."""
+        """Reasons why passes of the user's can no longer be loaded."""
         self.versions = versions()
         self.available = availability.current()
         self.interrupt = Interrupt()
         self.output = output
         self.display = output.display
-        self.triage = Triage(store, pool, self._print_finding, expected=expected)
+        self.triage = Triage(store, self.executor, self._print_finding, expected=expected)
         self.is_new: Callable[[Finding], bool] = lambda finding: True
-        """Whether no earlier run in this folder has reported the bug."""
+        """Return whether no earlier run in this folder has reported the bug."""
         self._choice = choice
         self._lacking: set[str] = set()
 
     @property
     def stopped(self) -> bool:
-        """Nothing new is started: the user wants to stop, or the workers are gone."""
+        """True if nothing new may start: the user wants to stop, or the workers are gone."""
         return self.interrupt.stop.is_set() or self.lost is not None
 
     def fault(self, text: str) -> None:
-        """Print an error of the harness, for which a check could not be made, and go on."""
+        """Print an error of the harness that prevented a check, and go on."""
         self.faults.append(text)
         self._print_fault(text)
 
     def no_report(self, text: str) -> None:
-        """Print an error of the harness, for which a report could not be written."""
+        """Print an error of the harness that prevented a report."""
         self.unwritten.append(text)
         self._print_fault(text)
 
@@ -139,59 +141,50 @@ class Session:
             self.output.emit({"event": "fault", "text": text})
 
     def print_faults(self) -> None:
-        """Print what the harness itself failed at in the triage."""
+        """Print the failures of the harness itself in the triage."""
         for text in self.triage.unchecked:
             self.fault(text)
-        for finding, failed in self.triage.failed_steps:
-            self._failed_step(finding, failed)
+        for finding, text in self.triage.failed_steps:
+            self.display.line(fault(finding, text, self.store.folder), style="bold red")
+            if self.output.as_json:
+                self.output.emit({"event": "fault", "finding": finding.id, "text": text})
 
     def _print_pending(self) -> None:
-        """Name what the time was over for: a run with more time takes it up."""
-        for finding in self.store.pending() if self.triage.pending else ():
+        """Name the findings for which time ran out: a run with more time resumes them."""
+        for finding in self.triage.unsettled():
             text = f"no time to confirm: {in_one_line(finding)}"
             self.output.line(text, brief_event("pending", finding))
 
     def print_unconfirmed(self) -> None:
-        """Name what did not fail again: it may be due to chance, or to the modules before it."""
+        """Name findings that did not fail again, by chance or due to earlier modules."""
         for finding in self.triage.unconfirmed:
             module = str(self.store.module(finding))
             text = f"did not fail again: {in_one_line(finding)}, {module}"
             self.output.line(text, {**brief_event("unconfirmed", finding), "module": module})
 
-    def _failed_step(self, finding: Finding, failed: FailedStep) -> None:
-        """Print what the harness failed at with a finding that is kept."""
-        self.display.line(failed_step(finding, failed, self.store), style="bold red")
-        if self.output.as_json:
-            event = {"event": "fault", "finding": finding.id, "step": failed.step}
-            module = str(self.store.module_of(finding, failed))
-            command = repeat(finding, self.store)
-            self.output.emit(
-                {**event, "text": failed.traceback, "module": module, "command": command}
-            )
-
     def lacks(self, reason: str) -> None:
-        """Print, once, what the installed TVM turned out to lack; the session continues."""
+        """Print, once, something that the installed TVM lacks; the session continues."""
         if reason not in self._lacking:
             self._lacking.add(reason)
             self.output.line(f"left out: {reason}", {"event": "drift", "reason": reason})
 
     def user_error(self, text: str) -> None:
-        """Print, once, why a pass of the user's can no longer be loaded."""
+        """Print, once, the reason why a pass of the user's can no longer be loaded."""
         if text not in self.user_errors:
             self.user_errors[text] = None
             self.display.line(text, style="bold red")
 
     def lose(self, text: str) -> None:
-        """The workers of the campaign are gone: print why; the session ends in order."""
+        """Print why the workers of the campaign are gone; the session ends in order."""
         self.lost = text
         self.display.line(text, style="bold red")
 
     def drain(self, seconds: float, stuck: float | None = None) -> None:
-        """Let the triage finish, show its progress, and name what it had no time to confirm.
+        """Let the triage finish, show its progress, and name the findings that it did not confirm.
 
         Args:
-            seconds: after these nothing more is reduced.
-            stuck: what takes so much longer stays pending; see `Triage.drain`.
+            seconds: time after which nothing more is reduced.
+            stuck: seconds beyond that after which a step stays pending; see `Triage.drain`.
         """
         if self.interrupt.stop.is_set():
             seconds = 0.0
@@ -223,44 +216,29 @@ class Session:
         for text in self.triage.user_errors:
             self.user_error(text)
 
-    def review(self, passes: Sequence[str] | None, seconds: float) -> tuple[str, ...]:
-        """Print which known bugs of these passes (None: of all) no longer fail; their names.
+    def print_shares(self, stats: Mapping[str, PassStats], known: Mapping[str, int]) -> None:
+        """Print the passes on which many checks ended in a known bug.
 
-        Those that were found do fail. Of the others the reproducers are run while time is left,
-        unless the bug is recorded to fail on exactly this TVM.
+        Args:
+            known: the number of those checks by item of the schedule.
         """
-        fixed: list[str] = []
-        version = self.expected.version
-        todo = [each for each in self.expected.unseen(passes) if not is_certain(each, version)]
-        stop = self.interrupt.stop
-        timer = threading.Timer(seconds, stop.set)
-        timer.daemon = True
-        timer.start()
-        try:
-            for done, (known, outcome) in enumerate(verify(todo, self.pool.workers, stop), 1):
-                self.display.progress(f"{done} of {len(todo)} known bugs checked  {known.name}")
-                if outcome.status in NO_LONGER:
-                    fixed.append(known.name)
-                    event = {"event": "known-fixed", "name": known.name, "file": str(known.path)}
-                    self.output.line(
-                        f"no longer fails: {known.name}: {known.what}",
-                        {**event, "what": known.what, "tvm": version},
-                    )
-        except ExecutorError as error:  # of a cluster: what was found is reported all the same
-            self.lose(str(error))
-        timer.cancel()
-        return tuple(fixed)
-
-    def print_shares(self, shares: Mapping[str, Share]) -> None:
-        """Print the passes of which many checks ended in a known bug."""
         if self.output.as_json:
-            for name, share in shares.items():
-                self.output.emit({"event": "pass", "pass": name, **dataclasses.asdict(share)})
+            for name, each in stats.items():
+                event = {
+                    "event": "pass",
+                    "pass": name,
+                    "checks": each.checks,
+                    "known": known.get(name, 0),
+                    "changed": each.changed,
+                    "inapplicable": each.inapplicable,
+                    "did": dict(each.did),
+                }
+                self.output.emit(event)
             return
-        hidden = {name: min(1.0, s.known / s.checks) for name, s in shares.items() if s.checks}
-        many = sorted((n for n, part in hidden.items() if part >= MANY), key=lambda n: -hidden[n])
+        part = {n: min(1.0, known.get(n, 0) / s.checks) for n, s in stats.items() if s.checks}
+        many = sorted((n for n in part if part[n] >= MANY), key=lambda n: -part[n])
         if many:
-            listed = ", ".join(f"{name} {hidden[name]:.0%}" for name in many)
+            listed = ", ".join(f"{name} {part[name]:.0%}" for name in many)
             self.display.line(f"checks that ended in a known bug: {listed}")
 
     def remember(self) -> None:
@@ -279,16 +257,18 @@ class Session:
         checks: int,
         seconds: float,
         *,
-        fail_on: Grade = Grade.C,
+        fail_on: str | None = None,
         compared: bool = True,
         named: Collection[str] = (),
+        knowns: Mapping[Known, Mapping[str, object]] = {},
     ) -> int:
-        """Print the table and the summary; the exit code.
+        """Print the table and the summary; return the exit code.
 
         Args:
-            fail_on: the least grade of findings that fail.
-            compared: an oracle compared what a pass has made of a module.
-            named: the oracles that the user has asked by their names.
+            fail_on: the grades and effects of findings that fail; None: see `dedup.fails`.
+            compared: an oracle compared the result of a pass with a module.
+            named: the oracles that the user has requested by name.
+            knowns: further fields of the JSON events of known bugs.
         """
         self.display.close()
         for text in self.triage.lacking:
@@ -303,8 +283,10 @@ class Session:
         similar = [each for each in own if similar_to(each)]
         if self.output.as_json:
             for known, reports in self.expected.reports.items():
-                event = {"event": "known", "name": known.name, "what": known.what}
-                self.output.emit({**event, "reports": reports, "file": str(known.path)})
+                event: dict[str, object] = {"event": "known", "name": known.name}
+                event["what"] = known.what
+                event |= {"reports": reports, "file": str(known.path)}
+                self.output.emit({**event, **knowns.get(known, {})})
             summary = {
                 "event": "summary",
                 "modules": modules,
@@ -317,7 +299,7 @@ class Session:
                 "unconfirmed": len(self.triage.unconfirmed),
                 "knowns": len(self.expected.reports),
                 "known_reports": self.expected.total,
-                **self.workers_summary(),
+                "lost": self.lost,
             }
             self.output.emit(summary)
         else:
@@ -339,21 +321,21 @@ class Session:
             remarks += [f", {len(apart)} of TVM itself"] if apart else []
             found += "".join((*remarks, ",")) if remarks else ""
             console.print(self._sentence(found, modules, checks, seconds))
-        code = self.exit_code(new=any(fails(each, fail_on, named) for each in own))
-        if code or compared or self.stopped:
-            return code
-        self.display.line("nothing was compared: this run says nothing of the passes", "yellow")
-        return NOTHING_COMPARED
+        # A report that there was no time to confirm was seen all the same.
+        unsettled = bool(self.triage.unsettled()) and not self.stopped
+        new_ones = unsettled or any(fails(each, fail_on, named) for each in own)
+        return self.exit_code(new=new_ones, compared=compared)
 
-    def exit_code(self, *, new: bool, earlier: Sequence[str] = ()) -> int:
-        """The exit code: a check that could not be made, an error of the user, new findings, or a
-        report that could not be written.
+    def exit_code(self, *, new: bool, earlier: Sequence[str] = (), compared: bool = True) -> int:
+        """The exit code for a check that could not be made, an error of the user, new findings, a
+        report that could not be written, or a run without a comparison.
 
-        A fault of relaxfuzz with a finding that is kept does not count.
+        A fault of relaxfuzz on a finding that is kept does not count.
 
         Args:
             new: there are findings that fail.
-            earlier: faults, for which a check could not be made, of sessions that this one resumes.
+            earlier: faults that prevented a check, in sessions that this one resumes.
+            compared: see `conclude`.
         """
         if self.faults or earlier or self.lost is not None:
             return 3
@@ -361,26 +343,18 @@ class Session:
             return 2
         if new:
             return 1
-        return 3 if self.unwritten else 0
-
-    def workers_summary(self) -> dict[str, object]:
-        """The part of the JSON summary about the workers."""
-        workers = [
-            {
-                "name": member.name,
-                "threads": member.slots,
-                "blocks": member.blocks,
-                "checks": member.checks,
-                "seconds": round(member.seconds, 1),
-            }
-            for member in self.roster.all
-        ]
-        return {"workers": workers, "lost": self.lost}
+        if self.unwritten:
+            return 3
+        if not compared:
+            self.display.line("nothing was compared: this run says nothing of the passes", "yellow")
+        return 0 if compared else NOTHING_COMPARED
 
     def _cells(self, shown: Finding, *others: Finding) -> Cells:
         more = f" ({counted(len(others) + 1, 'report')})" if others else ""
         path = self.store.reproducer(shown)
-        return gravest((shown, *others)), shown.label, shown.oracle, shown.title + more, path
+        worst = gravest((shown, *others))
+        title = shown.title + more
+        return worst.weight.rank, worst.effect, shown.label, shown.oracle, title, path
 
     def _sentence(self, found: str, modules: int, checks: int, seconds: float) -> str:
         rate = f", {checks / seconds:.0f} checks/s" if seconds >= 1 else ""
@@ -402,7 +376,7 @@ class Session:
         if self.output.as_json:
             self.output.emit(event_of(finding, self.store))
             return
-        text = f"{finding.grade} {in_one_line(finding)}"
+        text = f"{finding.grade} {finding.effect}: {in_one_line(finding)}"
         if self.is_new(finding):
             self.display.line(text, GRADE_STYLES[finding.grade])
         else:
@@ -416,13 +390,8 @@ class Session:
 
 @contextmanager
 def session(
-    out: Path,
-    workers: int,
-    choice: Choice,
+    given: Settings,
     *,
-    as_json: bool,
-    where: Where | None = None,
-    loud: tuple[str, ...] = (),
     calls: Iterable[PassCall] = (),
     campaign: str | None = None,
     pool: LocalPool | None = None,
@@ -432,40 +401,46 @@ def session(
     Args:
         campaign: the name of the campaign that runs in this session. It locks the folder, because
             its runs and pending findings are its own. None: other sessions may use the folder.
-        where: the cluster that campaigns run on; None: they run here.
-        loud: the rules of silence that are lifted in the workers.
         calls: passes that the workers of a cluster must be able to import.
-        pool: workers that are running already, and stay when the session ends.
+        pool: workers that are already running, and stay when the session ends.
 
     Raises:
         UserError: the folder cannot serve as a store, or another campaign runs there; a folder of
-            known bugs is none; the cluster cannot be reached or is not fit.
+            known bugs does not exist; the cluster cannot be reached or is not fit; a rule of
+            silence is unknown.
         ExecutorError: the workers cannot be started.
     """
+    environment, workers = environment_of(given), given.workers or cores()
+    timeout = timeout_of(given)
+    choice = known_choice(given)
     expected = choice.load(versions()["tvm"])
     with ExitStack() as stack:
-        output = Output(as_json=as_json)
+        output = Output(as_json=given.json)
         stack.enter_context(contextlib.closing(output.display))
         cluster: Executor | None = None
-        if where is not None:  # before anything is written
-            code = Code.of(calls)
-            connection = stack.enter_context(connect(where, workers))
+        if given.scheduler is not None:  # before anything is written
+            connection = stack.enter_context(connect(given.scheduler))
             from ..cluster.executor import ClusterExecutor
 
-            output.display.progress(f"waiting for the first worker of {where}")
+            output.display.progress(f"waiting for the first worker of {given.scheduler}")
             cluster = stack.enter_context(
-                ClusterExecutor(connection, code=code, report=output.news)
+                ClusterExecutor(connection, calls=calls, report=output.news)
             )
-        store = stack.enter_context(Store(out))
+        store = stack.enter_context(Store(given.out))
         if campaign is not None:
-            stack.enter_context(alone(out, campaign))
-            sweep(out)
-        pool = pool or stack.enter_context(LocalPool(workers, environment=loud_environment(loud)))
-        made = Session(store, pool, choice, expected, output)
+            stack.enter_context(alone(given.out, campaign))
+            sweep(given.out)
+        pool = pool or stack.enter_context(LocalPool(workers, environment=environment))
+        made = Session(store, pool, choice, expected, output, timeout)
         if off := made.available.off():
             output.line(made.available.sentence(), {"event": "drift", "off": off})
+        elif not made.available.build:
+            output.display.line(
+                "this build of TVM is new here, and the time too short to try what works on it: "
+                "what does not is left out when it is met"
+            )
         stack.callback(made.triage.stop)
         if cluster is not None:
-            made.executor = cluster
+            made.executor = limited(cluster, timeout)
         stack.enter_context(made.interrupt.caught())
         yield made

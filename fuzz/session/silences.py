@@ -1,4 +1,4 @@
-"""Silences of a command: the rules that kept oracles quiet, and what nothing was compared of."""
+"""Silences of a command: the rules that kept oracles quiet, and the passes without a comparison."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from ..output.readable import sentence
 from ..output.terminal import columns, counted
 from ..process.targets import PassStats, added
 from ..system.environment import HERE, Environment
-from ..user_input.errors import UserError, near
+from ..system.errors import UserError, near
 
 NOTHING_COMPARED = 4
 """The exit code of a command in which nothing was compared."""
 
 SHOWN = 400
-"""Characters of a line that lists passes."""
+"""Most characters of a line that lists passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A report that a rule kept back in a check."""
+    """A report that a rule held back in a check."""
 
     label: str
     """The pass or the pipeline."""
@@ -44,7 +44,7 @@ class Kept:
 
     @property
     def event(self) -> dict[str, object]:
-        """As a JSON event."""
+        """The report as a JSON event."""
         return {
             "event": "silenced",
             "pass": self.label,
@@ -70,10 +70,10 @@ def kept(asked: Iterable[tuple[str, Answer]]) -> list[Kept]:
 
 
 def main_reason(answers: Sequence[Answer]) -> str | None:
-    """The reason for which an oracle was silent that says most; None: it compared each time.
+    """The most informative reason for which an oracle was silent; None: it compared each time.
 
-    Most passes leave a module as it is, which says nothing of what the others make of it. So that
-    reason comes last. One that lies in the module comes first, however rare it is.
+    Most passes leave a module unchanged, which says nothing about their work on other modules, so
+    that reason comes last. A reason that lies in the module comes first, however rare it is.
     """
     reasons = Counter(
         (_weight(answer.rule), answer.silent) for answer in answers if answer.silent is not None
@@ -83,12 +83,12 @@ def main_reason(answers: Sequence[Answer]) -> str | None:
 
 
 def _weight(rule: SilenceRule | None) -> int:
-    """The more, the more the user can do."""
+    """The weight of a reason, which grows with the user's ability to act on it."""
     return 2 if rule is NO_ARGUMENTS else 0 if rule is UNCHANGED else 1
 
 
 def print_kept(console: Console, silences: Sequence[Kept]) -> None:
-    """Print the reports that rules kept back: by rule, how many, and the first."""
+    """Print the reports that rules held back: for each rule, their number and the first."""
     reports = [each for each in silences if each.silence.report]
     if not reports:
         return
@@ -103,14 +103,11 @@ def print_kept(console: Console, silences: Sequence[Kept]) -> None:
     console.print("--loud RULE reports what a rule keeps back; docs/silence.md explains each.")
 
 
-def loud_rules(names: tuple[str, ...], where: object | None = None) -> tuple[str, ...]:
-    """The rules of silence that the user wants to lift.
-
-    Args:
-        where: the cluster that runs the campaign; None: this machine does.
+def loud_rules(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Check the rules of silence that the user wants to lift.
 
     Raises:
-        UserError: there is no such rule, it excuses nothing, or a cluster is to lift it.
+        UserError: there is no such rule, or it excuses nothing.
     """
     for name in names:
         if name not in (ALL, *EXCUSES):
@@ -118,13 +115,11 @@ def loud_rules(names: tuple[str, ...], where: object | None = None) -> tuple[str
                 f"--loud takes a rule of silence that excuses something, or {ALL}, but got "
                 f"{name!r}{near(name, (ALL, *EXCUSES))}"
             )
-    if names and where is not None:
-        raise UserError("--loud lifts rules in the workers of this machine, not in those of Dask")
     return names
 
 
 def lifts_known(names: Iterable[str] | None) -> bool:
-    """The records of TVM's known bugs are not to be used."""
+    """Return whether the records of TVM's known bugs are not to be used."""
     return not {KNOWN.name, ALL}.isdisjoint(names or ())
 
 
@@ -134,7 +129,7 @@ def loud_environment(rules: tuple[str, ...]) -> Environment:
 
 
 def by_rule(stats: Iterable[PassStats]) -> dict[str, int]:
-    """By rule, the most frequent first: the checks in which it kept an oracle quiet."""
+    """Number of checks in which each rule kept an oracle quiet, the most frequent first."""
     total: dict[str, int] = {}
     for each in stats:
         total = added(total, each.silenced)
@@ -155,7 +150,7 @@ def silence_events(stats: Mapping[str, PassStats]) -> Iterator[dict[str, object]
 
 
 def sentence_on_rules(stats: Mapping[str, PassStats]) -> str:
-    """The counts of a campaign in one line; empty where no rule kept an oracle quiet."""
+    """The counts of a campaign in one line; empty if no rule kept an oracle quiet."""
     counts = by_rule(stats.values())
     if not counts:
         return ""
@@ -164,7 +159,7 @@ def sentence_on_rules(stats: Mapping[str, PassStats]) -> str:
 
 
 def uncompared(stats: Mapping[str, PassStats]) -> dict[str, list[str]]:
-    """The items of the schedule of which nothing was compared, by reason."""
+    """The items of the schedule for which nothing was compared, by reason."""
     found: dict[str, list[str]] = {}
     for name, each in stats.items():
         if each.compared == 0 and each.checks + each.inapplicable:
@@ -184,7 +179,7 @@ def _reason(stats: PassStats) -> str:
 
 
 def lines_on_uncompared(stats: Mapping[str, PassStats]) -> Iterator[str]:
-    """The same for people, one line a reason."""
+    """The items without a comparison, for people, with one line per reason."""
     for reason, names in uncompared(stats).items():
         passes = counted(len(names), "pass", "passes")
         yield sentence(f"nothing compared of {passes} ({reason}): {', '.join(names)}", SHOWN)

@@ -1,4 +1,4 @@
-"""Passes that never did what they are for: little of them was tested."""
+"""Passes that never did their actual work, so that little of them was tested."""
 
 from __future__ import annotations
 
@@ -7,29 +7,36 @@ from dataclasses import dataclass
 
 from ...generators.families import DEFAULT, FAMILIES, family_of
 from ..process.targets import PassStats, Target
+from ..report.behaviours import did
 
 AT_LEAST = 50
-"""Checks after which it is no chance."""
+"""Number of checks after which a pass is reported that changed nothing: then it is not chance."""
+
+MOST = 3
+"""Most behaviours of a pass that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """A pass that changed nothing, or nothing but by clean-up."""
+    """A pass that changed nothing, except by clean-up."""
 
     name: str
     checks: int
     target: Target
     changed: int = 0
-    """Checks in which it changed the module, and did not do what it is for."""
+    """Checks in which it changed the module, but did not do its actual work."""
+    did: tuple[str, ...] = ()
+    """Its behaviours, the most frequent first."""
 
     @property
     def sentence(self) -> str:
-        """For people, with what a pass of the user's looks for."""
+        """One sentence for people; for a pass of the user's, with the things that it looks for."""
         if self.changed:
             sought = ", ".join((*self.target.named.ops, *self.target.named.traits))
             return (
                 f"{self.name} changed {self.changed} modules in {self.checks} checks, none of them "
                 f"in what it works on{sought and f' ({sought})'}: little of it was tested."
+                + (f" It mostly {', '.join(self.did)}." if self.did else "")
             )
         if self.target.call is None or self.target.call.factory is None:
             return f"{self.name} changed nothing in {self.checks} checks: little of it was tested."
@@ -50,20 +57,21 @@ class Unchanged:
 
     @property
     def event(self) -> dict[str, object]:
-        """As a JSON event."""
+        """The pass as a JSON event."""
         named = self.target.named
         return {
             "event": "unchanged",
             "pass": self.name,
             "checks": self.checks,
             "changed": self.changed,
+            "did": list(self.did),
             "names": [*named.ops, *map(str, named.traits)],
             "not_made": list(named.unknown),
         }
 
 
 def _of_others(family: str) -> str:
-    """Which modules the pass was not given."""
+    """A sentence on the modules that the pass was not given."""
     others = ", ".join(f"--family {name}" for name in FAMILIES if name != family)
     return f"It was given modules of the family {family} only; of others: {others}."
 
@@ -73,19 +81,21 @@ def _family(target: Target) -> str:
 
 
 def own_families(targets: Sequence[Target]) -> dict[str, str]:
-    """The families of the user's passes that are given other modules than those of Relax."""
+    """The families of the user's passes that get modules other than those of Relax."""
     own = (each for each in targets if each.call is not None and each.call.factory is not None)
     found = {each.name: _family(each) for each in own}
     return {name: family for name, family in found.items() if family != DEFAULT}
 
 
 def unchanged(targets: Sequence[Target], stats: Mapping[str, PassStats]) -> Iterator[Unchanged]:
-    """The passes that did nothing of what they are for in enough checks.
+    """The passes that did not do their actual work in enough checks.
 
     Args:
-        stats: by item of the schedule.
+        stats: counts by item of the schedule.
     """
     for target in targets:
         done = stats.get(target.label, PassStats())
-        if done.checks >= AT_LEAST and not done.acted:
-            yield Unchanged(target.name, done.checks, target, done.changed)
+        idle = not done.changed or target.named.usable
+        if done.checks >= AT_LEAST and idle and not done.acted:
+            mostly = tuple(behaviour for behaviour, _ in did(done)[:MOST])
+            yield Unchanged(target.name, done.checks, target, done.changed, mostly)

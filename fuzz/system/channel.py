@@ -1,16 +1,16 @@
 """The byte stream from a child to the zygote, in memory that both share.
 
-It has no file descriptor: a pass may close, replace and write into all that are open, and the
-messages of its process still arrive, and nothing else does.
+It has no file descriptor. A pass may close, replace and write to all that are open; the messages of
+its process still arrive, and nothing else does.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
-from time import sleep  # a pass may put another one into the module
+from time import sleep  # a pass may replace it in the module
 
-_COUNT = struct.Struct("@Q")  # copied in one step, as no standard size is
+_COUNT = struct.Struct("@Q")  # copied in one step, unlike the standard sizes
 _WRITTEN_AT, _READ_AT, _DATA_AT = 0, 64, 4096
 
 CAPACITY = 4 << 20
@@ -37,7 +37,7 @@ class Channel:
             at = written % CAPACITY
             piece = rest[: min(room, CAPACITY - at)]
             self._memory[_DATA_AT + at : _DATA_AT + at + len(piece)] = piece
-            # Only now: of a child that is killed before, nothing of this piece is read.
+            # Written last: if the child is killed before, nothing of this piece is read.
             _COUNT.pack_into(self._memory, _WRITTEN_AT, written + len(piece))
             rest = rest[len(piece) :]
 

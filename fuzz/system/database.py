@@ -1,8 +1,8 @@
 """SQLite files that may come from anybody, opened as data only.
 
-Whatever in a database could act (triggers, views, functions in its schema, a journal that names
-other files, links to other places) is refused before anything is read. Reading changes nothing on
-the disk. Damage is detected when a file is opened, in a time bounded by its size.
+Everything in a database that could act (triggers, views, functions in its schema, a journal that
+names other files, links to other places) is refused before anything is read. Reading changes
+nothing on the disk. Damage is detected when a file is opened, in a time bounded by its size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from .disk_failure import Connection
+from .disk_failure import StoreConnection
 
 WAIT = 30.0
 """Seconds to wait for a lock on the file."""
@@ -39,15 +39,15 @@ class BadDatabase(Exception):
 
 
 def readable(database: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDirectory[str] | None]:
-    """A connection for reading, and the temporary copy that it reads, if it needs one.
+    """Return a connection for reading, and the temporary copy that it reads, if it needs one.
 
     While another process works with the file, a write-ahead log lies beside it. SQLite then has to
     write there even to read; where it cannot, file and log are copied. Without a log the file is
-    complete, and nothing is created beside it. (A process that begins to write just then may
+    complete, and nothing is created beside it. (A process that begins to write at that moment may
     disturb the read, which is reported as damage.)
 
     Raises:
-        BadDatabase: it, or a file of SQLite's beside it, is not a regular file.
+        BadDatabase: the database, or a file of SQLite's beside it, is not a regular file.
         sqlite3.Error: it cannot be opened.
     """
     _ordinary(database)
@@ -65,7 +65,7 @@ def readable(database: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDire
 
 
 def writable(database: Path) -> sqlite3.Connection:
-    """A connection for reading and writing; a missing file is created.
+    """Return a connection for reading and writing; a missing file is created.
 
     Raises:
         BadDatabase: see `readable`.
@@ -100,7 +100,7 @@ def check(db: sqlite3.Connection, schema: str) -> None:
 
 
 def tables(db: sqlite3.Connection) -> set[str]:
-    """The names of its tables."""
+    """The names of the tables of a database."""
     return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
@@ -113,7 +113,7 @@ def _connected(
         timeout=WAIT,
         isolation_level=None,
         check_same_thread=False,
-        factory=Connection,
+        factory=StoreConnection,
     )
     db.text_factory = lambda text: text.decode("utf-8", "replace")
     if longest is not None:
@@ -156,7 +156,7 @@ def _on_read_only_disk(folder: Path) -> bool:
 
 
 def _objects(schema: str) -> dict[str, tuple[str, str]]:
-    """By name: the objects that SQLite creates for a schema."""
+    """The objects that SQLite creates for a schema, by name."""
     db = sqlite3.connect(":memory:")
     try:
         db.executescript(schema)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ..user_input.errors import RelaxfuzzError
+from .errors import RelaxfuzzError
 
 
 class DiskFailure(RelaxfuzzError, sqlite3.OperationalError):
-    """A file of a store cannot be written; the text says which, and why.
+    """A file of a store cannot be written; the text says which file, and why.
 
-    Earlier writes are complete. The command ends: what it could not write is pending in the store,
-    or belongs to a block that is repeated when the campaign is resumed.
+    Earlier writes are complete. The command ends. Anything that it could not write is pending in
+    the store, or lost with its block.
     """
 
 
@@ -44,7 +44,7 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
     """Raise `DiskFailure` for errors of the disk.
 
     Args:
-        what: the file that is written, where the error itself does not name it.
+        what: the file being written, where the error itself does not name it.
     """
     try:
         yield
@@ -58,19 +58,19 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """A transaction of a database; at its end it is on the disk."""
+    """Run a transaction of a database; when it ends, it is on the disk."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:  # else SQLite has rolled it back, as it does where the disk is full
+        if db.in_transaction:  # else SQLite has rolled it back, as it does on a full disk
             db.execute("ROLLBACK")
         raise
 
 
 def is_failure(error: Exception) -> bool:
-    """Whether the error is one of the disk."""
+    """Return whether the error is one of the disk."""
     if isinstance(error, OSError):
         return error.errno in _NUMBERS
     # The lowest byte is the primary code; the other bytes only refine it.
@@ -78,14 +78,14 @@ def is_failure(error: Exception) -> bool:
     return isinstance(error, DiskFailure) or code & 0xFF in _CODES
 
 
-class Connection(sqlite3.Connection):
+class StoreConnection(sqlite3.Connection):
     """A connection that raises `DiskFailure` for errors of the disk."""
 
     def __init__(self, database: Any, *args: Any, **named: Any) -> None:
         super().__init__(database, *args, **named)
         self._name = unquote(str(database).removeprefix("file:").partition("?")[0])
         self._file: tuple[int, int] | None = None
-        """Device and inode: what is written to a removed file is lost."""
+        """Device and inode of the file; writes to a removed file would be lost."""
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """See `sqlite3.Connection`.

@@ -1,9 +1,10 @@
-"""The end of a command that is asked to end: soon, whatever it is doing then.
+"""The end of a command that is asked to end: soon, whatever it is doing at that moment.
 
-SIGINT, SIGTERM or SIGHUP first asks the command to end by itself, see `session.interrupt`. A thread
-that Python's own handler of signals wakes up, even while the main thread is busy outside of Python,
-ends the process if it is still there `SECONDS` later, with all that it has started. Findings are in
-the store by then: it is written to at once, and made for processes that are killed.
+SIGINT, SIGTERM or SIGHUP first asks the command to end by itself, see `system.interrupt`. If the
+process is still there `SECONDS` later, a thread ends it with everything that it has started.
+Python's own handler of signals wakes that thread up, even while the main thread is busy outside of
+Python. Findings are in the store by then: it is written to at once, and made for processes that are
+killed.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from .orphans import kill_descendants
 from .scratch import remove
 
 SECONDS = 1.4
-"""From the first signal to the end, which takes half a second itself on a busy machine."""
+"""Seconds from the first signal to the end, which itself takes half a second on a busy machine."""
 
 INTERRUPTED = 130
-"""The exit code of a command that did not end by itself; that of shells for Ctrl-C."""
+"""The exit code of a command that did not end by itself; shells use the same for Ctrl-C."""
 
 armed = False
-"""Whether a signal ends this process."""
+"""True if a signal ends this process."""
 
 asked = threading.Event()
-"""Such a signal has come."""
+"""Set once a signal that ends this process has come."""
 
 
 def arm() -> None:
-    """Begin to watch for signals, in the main thread of a process that is a command."""
+    """Begin to watch for signals, in the main thread of a command's process."""
     global armed
     armed = True
     numbers = [signal.SIGINT, signal.SIGTERM]
@@ -50,7 +51,7 @@ def arm() -> None:
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """As Python does it for Ctrl-C; a command that has more to do has a handler of its own."""
+    """Do what Python does on Ctrl-C; a command that has more to do installs its own handler."""
     raise KeyboardInterrupt
 
 
@@ -65,16 +66,16 @@ def _watch(read: int, numbers: bytes) -> None:
 
 
 NOT_WAITED_FOR = "triage"
-"""The name of threads that a command whose time is over leaves behind."""
+"""The name of threads that a command leaves behind when its time is over."""
 
 
 def leaves_threads() -> bool:
-    """A thread that was not waited for still works."""
+    """Return whether such a thread still works."""
     return any(thread.name == NOT_WAITED_FOR for thread in threading.enumerate())
 
 
 def leave(code: int) -> NoReturn:
-    """End this process, with all that it has started; the interpreter's own end may take long."""
+    """End this process, with all that it has started; an ordinary exit of Python may take long."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

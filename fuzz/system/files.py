@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 PART = ".part"
-"""Suffix of a hidden file that is not complete yet."""
+"""Suffix of a hidden file that is not yet complete."""
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -32,7 +32,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def sweep(folder: Path) -> int:
-    """Remove incomplete files of processes that were killed; the number of files."""
+    """Remove incomplete files of processes that were killed; return the number of files."""
     removed = 0
     for path in folder.rglob(f".*{PART}"):
         with contextlib.suppress(OSError), path.open("rb") as file:
@@ -43,7 +43,7 @@ def sweep(folder: Path) -> int:
 
 
 def _part(folder: Path) -> tuple[int, str]:
-    """A new file, locked for as long as it is open."""
+    """Create a file that is locked for as long as it is open."""
     while True:
         descriptor, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=PART)
         with contextlib.suppress(BlockingIOError):

@@ -1,4 +1,4 @@
-"""Limits and ties that a process sets for itself; what only Linux knows is skipped elsewhere."""
+"""Limits and ties that a process sets for itself; those of Linux alone are skipped elsewhere."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ import resource
 import signal
 import sys
 
+PROCESSES = 256
+"""The most processes that a pass, or another program of the user's, may have at a time."""
+
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
 
 
 def lower(what: int, soft: int) -> None:
-    """Lower a soft limit (`resource.RLIMIT_...`, in its unit); one that is lower already stays."""
+    """Lower a soft limit (`resource.RLIMIT_...`, in its unit), unless it is already lower."""
     now, hard = resource.getrlimit(what)
     if now == resource.RLIM_INFINITY or soft < now:
         resource.setrlimit(what, (soft, hard))
 
 
 def die_with_parent() -> None:
-    """The calling process is killed when the process that forked it ends."""
+    """Have the calling process killed when the process that forked it ends."""
     _prctl(_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """Orphans among the descendants of the calling process become its children."""
+    """Make orphans among the descendants of the calling process its children."""
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 

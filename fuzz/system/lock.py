@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import IO
 
 from ..output.readable import sentence
-from ..process.serialize import parse
-from ..user_input.errors import UserError
 from .disk_failure import watched
+from .errors import UserError
+from .serialize import parse
 
 LONGEST = 10_000
 """Bytes of the lock file that are read."""
 
 LOCK = "lock.json"
-"""The lock file. It is never removed: the lock of the system on it counts, not that it exists."""
+"""The lock file. It is never removed: the system's lock on it counts, not its existence."""
 
 
 @contextmanager
@@ -34,8 +34,8 @@ def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None)
         wait: called before each new attempt while another process holds it; None: fail at once.
 
     Raises:
-        UserError: another process holds it, and the text says which, and since when; or nothing can
-            be written there.
+        UserError: another process holds it, and the text names it and the time since when; or
+            nothing can be written there.
         DiskFailure: see `watched`.
     """
     path = folder / LOCK
@@ -72,4 +72,4 @@ def _holder(file: IO[bytes]) -> str:
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(about["since"]))
         return sentence(f"{about['command']} (process {about['pid']}, since {since})")
     except (ValueError, KeyError, TypeError, OverflowError, OSError):
-        return "another relaxfuzz"  # it has the lock, and has not written yet who it is
+        return "another relaxfuzz"  # it has the lock, but has not yet written its name

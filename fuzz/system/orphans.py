@@ -1,4 +1,4 @@
-"""Processes that a process of ours has left behind, also those in sessions of their own.
+"""Processes that a process of ours has left behind, including those in sessions of their own.
 
 The calling process has adopted them, see `limits.adopt_orphans`.
 """
@@ -13,21 +13,35 @@ from collections.abc import Collection
 
 import psutil
 
+from .limits import PROCESSES
+from .supervisor import children, family
+
 
 def kill_children(except_for: Collection[int]) -> None:
     """Kill the other children of this process, without waiting for them.
 
     Their own children then become children of this process: call it again after each reap.
     """
-    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
-        for pid in map(int, file.read().split()):
-            if pid not in except_for:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+    for pid in children(os.getpid()):
+        if pid not in except_for:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def is_crowded(*processes: int) -> bool:
+    """Return whether these processes have more than `PROCESSES` descendants, without zombies."""
+    found = [each for pid in processes for each in family(pid)]
+    return len(found) > PROCESSES and sum(map(_lives, found)) > PROCESSES
+
+
+def _lives(pid: int) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def kill_descendants() -> None:
-    """Kill and reap every descendant of this process, which waits for no child elsewhere."""
+    """Kill and reap all descendants of this process, which must not wait for a child elsewhere."""
     with contextlib.suppress(ChildProcessError):
         while True:
             if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG) is None:

@@ -1,7 +1,7 @@
-"""A function in a forked process with limits, of which nothing is left.
+"""Run a function in a forked process with limits, and leave nothing of it behind.
 
-It protects relaxfuzz from accidents: a crash, an endless loop, a flood of output, too much memory.
-It is no protection from malice: what runs there may do whatever the user may do.
+The sandbox protects relaxfuzz from accidents: a crash, an endless loop, a flood of output, too much
+memory. It does not protect from malice: code in it may do everything that the user may do.
 """
 
 from __future__ import annotations
@@ -19,34 +19,40 @@ from pathlib import Path
 import psutil
 
 from .limits import adopt_orphans, die_with_parent, lower
-from .orphans import kill_descendants
+from .orphans import is_crowded, kill_descendants
+from .supervisor import TOO_MANY
 
 HUNG = 124
-"""Exit code where the time was used up; that of timeout(1)."""
+"""Exit code of a process whose time was used up, as in timeout(1)."""
 
 OUT_OF_MEMORY = 125
-"""Exit code where the process was refused memory."""
+"""Exit code of a process that was refused memory."""
+
+LOOK_SECONDS = 0.05
+"""Seconds between two counts of processes."""
 
 _LONGEST_SLEEP = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class ForkLimits:
-    """What the forked process may use."""
+    """Resources that the forked process may use."""
 
     seconds: float
     memory: int
-    """Bytes of address space, over what this process has."""
+    """Bytes of address space, over those of this process."""
     file: int
-    """Bytes of one file that it writes."""
+    """Bytes of the largest file that it may write."""
 
 
 def run_in_fork(
     work: Callable[[], int | None], limits: ForkLimits, temporary: Path, stop: int | None = None
 ) -> int:
-    """Run a function in a forked process; its exit code, negative for a signal, or `HUNG`.
+    """Run a function in a forked process; return its exit code, negative for a signal.
 
-    The calling process has one thread and no other children.
+    It is `HUNG` if the time is used up, and `TOO_MANY` if it has more than `PROCESSES` descendants.
+
+    The calling process must have one thread and no other children.
 
     Args:
         work: returns the exit code, None being 0; an exception gives 1.
@@ -86,15 +92,20 @@ def _child(
     except MemoryError:
         code = OUT_OF_MEMORY
     finally:
-        os._exit(code)  # without the threads and exit handlers that the work has left behind
+        os._exit(code)  # skips threads and exit handlers that the work has left behind
 
 
 def _wait(pid: int, deadline: float, stop: list[int]) -> int:
     sleep = 0.0005
+    look = time.monotonic() + LOOK_SECONDS
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
             return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > look:
+            look = time.monotonic() + LOOK_SECONDS
+            if is_crowded(os.getpid()):
+                return TOO_MANY
         if time.monotonic() > deadline or select.select(stop, [], [], sleep)[0]:
             return HUNG
         sleep = min(2 * sleep, _LONGEST_SLEEP)

@@ -1,7 +1,7 @@
-"""One folder for the temporary files of a process and of those that it starts.
+"""One folder for the temporary files of a process and of the processes that it starts.
 
-It is removed when the process ends. If the process is killed, its zygote removes the folder; if
-that is killed, too, the next process on this machine that needs such a folder does.
+The folder is removed when the process ends. If the process is killed, its zygote removes it. If
+that is killed as well, the next process on this machine that needs such a folder does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 _PREFIX = "relaxfuzz-scratch-"
 _LOCK = ".lock"
-"""Locked by the process that owns the folder."""
+"""A file that is locked by the owner of the folder."""
 
 
 def scratch() -> Path:
@@ -39,7 +39,7 @@ def remove() -> None:
 
 
 _own: dict[int, Path] = {}
-"""Folders by their processes: a process that is forked inherits this, and has none."""
+"""Folders by their processes: a forked process inherits this, and does not have a folder."""
 
 
 @functools.cache
@@ -58,7 +58,7 @@ def _create(owner: int) -> Path:
 
 
 def _lock(path: Path) -> int | None:
-    """Take the lock of a folder; None where another process holds it, or there is none."""
+    """Take the lock of a folder; None if another process holds it, or there is none."""
     try:
         descriptor = os.open(path / _LOCK, os.O_RDWR)
     except OSError:  # removed, of another user, or not created yet

@@ -37,18 +37,18 @@ STDERR_KEPT = 1 << 20
 _MEMORY = 16 << 30
 """Bytes of address space for a file, over that of the runner: enough for a build."""
 _FILE = 1 << 30
-"""Bytes of one file that is written."""
+"""Bytes of the largest file that may be written."""
 
 RETRIES = 3
-"""A file is executed so often again after its runner was killed from outside."""
+"""Repetitions of a file after its runner was killed from outside."""
 
 
 class RunnerDied(Exception):
-    """The runner has ended, with this exit code, before it answered."""
+    """The runner ended before it answered; the argument is its exit code."""
 
 
 class Runner:
-    """One runner, as its parent sees it."""
+    """One runner, seen from its parent."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -63,10 +63,10 @@ class Runner:
         self._answer(START_SECONDS)
 
     def run(self, path: Path, stderr: Path, seconds: float) -> int:
-        """The exit code of a file, negative for a signal; `HUNG` where it takes longer.
+        """Execute a file; return its exit code, negative for a signal, `HUNG` if it takes longer.
 
         Raises:
-            RunnerDied: this runner cannot be used any more.
+            RunnerDied: the runner has ended and cannot be used any more.
         """
         assert self._process.stdin is not None
         try:
@@ -78,7 +78,7 @@ class Runner:
         return self._answer(seconds + END_SECONDS)
 
     def close(self) -> None:
-        """End the runner, the file that it executes, and all processes of that."""
+        """End the runner, the file that it executes, and all processes of that file."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
             self._process.stdin.close()
@@ -100,14 +100,14 @@ class Runner:
 
 
 class Runners:
-    """As many runners as are in use at the same time."""
+    """A pool of as many runners as are in use at the same time."""
 
     def __init__(self) -> None:
         self._closed = False
         self._idle: queue.SimpleQueue[Runner] = queue.SimpleQueue()
 
     def run(self, path: Path, seconds: float) -> tuple[int, str]:
-        """Exit code (see `Runner.run`) and stderr of a Python file.
+        """Execute a Python file; return its exit code (see `Runner.run`) and stderr.
 
         Raises:
             RunnerDied: each of several runners was killed.
@@ -135,7 +135,7 @@ class Runners:
             return code, _both_ends(file).decode("utf-8", errors="replace")
 
     def close(self) -> None:
-        """End those that are idle, and each of the others as soon as its file has ended."""
+        """End the idle runners at once, and each of the others as soon as its file has ended."""
         self._closed = True
         with contextlib.suppress(queue.Empty):
             while True:
@@ -143,7 +143,7 @@ class Runners:
 
 
 def _both_ends(file: IO[bytes]) -> bytes:
-    """The begin, where a traceback names its source, and the end, where it names the exception."""
+    """The beginning, where a traceback names its source, and the end, which has the exception."""
     half = STDERR_KEPT // 2
     begin = file.read(half)
     file.seek(max(half, os.fstat(file.fileno()).st_size - half))
@@ -151,7 +151,7 @@ def _both_ends(file: IO[bytes]) -> bytes:
 
 
 def _execute(path: str, stderr: str) -> int:
-    """In the forked process: execute the file as a script; its exit code."""
+    """Execute the file as a script, in the forked process; return its exit code."""
     code = 1
     try:
         os.setsid()  # so that a signal to its group does not reach the runner
@@ -163,7 +163,7 @@ def _execute(path: str, stderr: str) -> int:
     except SystemExit as exit:
         code = exit.code & 0xFF if isinstance(exit.code, int) else int(exit.code is not None)
     except BaseException:
-        with contextlib.suppress(BaseException):  # to print an exception may raise another
+        with contextlib.suppress(BaseException):  # printing an exception may raise another
             sys.excepthook(*sys.exc_info())
     with contextlib.suppress(BaseException):
         sys.stderr.flush()
@@ -171,15 +171,15 @@ def _execute(path: str, stderr: str) -> int:
 
 
 def main() -> None:
-    """Serve until stdin ends; a file that is executed then is killed."""
+    """Serve until stdin ends; a file that is being executed then is killed."""
     requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    import numpy  # noqa: F401  # what every reproducer imports
+    import numpy  # noqa: F401  # every reproducer imports it
     from tvm.script import relax  # noqa: F401
 
-    inspect.stack()  # TVMScript's decorators ask for it: the first call looks at all modules
+    inspect.stack()  # TVMScript's decorators call it: the first call looks at all modules
     gc.freeze()
     print(0, file=replies, flush=True)
     temporary = Path(tempfile.gettempdir())

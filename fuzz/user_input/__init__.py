@@ -1,1 +1,1 @@
-"""Passes, modules and settings of users, and errors in them."""
+"""Passes, modules and settings of users, and their errors."""

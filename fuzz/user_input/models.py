@@ -1,7 +1,7 @@
-"""Models of frameworks as IRModules: what a function of the user's has given, imported by TVM.
+"""Import models of frameworks, which a function of the user's returns, into IRModules.
 
-Frameworks are optional. One is used only where the function has given an object of it, and so has
-imported it.
+Frameworks are optional. A framework is used only if the function has returned an object of it, and
+so has imported it.
 """
 
 from __future__ import annotations
@@ -12,30 +12,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm.relax.frontend import nn
 
-from ...oracles.values.frameworks import Reference
+from ...oracles.values.frameworks import OWN, FrameworkReference
+from ..system.errors import UserError
 from . import torch_model
-from .errors import UserError
 
 READ = (
-    "an IRModule; a torch.nn.Module with example arguments, as (module, args) or (module, args, "
+    "an IRModule, also with right values as (mod, inputs, outputs); a torch.nn.Module with example "
+    "arguments, as (module, args) or (module, args, "
     "kwargs); a torch.export.ExportedProgram; an ONNX model, as a ModelProto or the path of a "
     "file; a relax.frontend.nn.Module with its spec, as (module, spec)"
 )
-"""The objects that are read."""
+"""The objects that can be read."""
 
 
-def imported(made: object) -> tuple[tvm.IRModule, Reference | None]:
-    """The module of what a function has given, and what the framework says of it.
+def imported(made: object) -> tuple[tvm.IRModule, FrameworkReference | None]:
+    """Return the module of a function's result, and the results of the framework.
 
     Raises:
-        UserError: nothing can be made of such an object; the message names it.
+        UserError: the object cannot be imported; the message names it.
     """
     first, *rest = made if isinstance(made, tuple) and made else (made,)
     if isinstance(first, tvm.IRModule):
-        return first, None
+        return first, _own_values(first, rest) if rest else None
     if torch_model.is_module(first):
         return _of_torch(first, rest)
     if torch_model.is_program(first):
@@ -47,7 +49,17 @@ def imported(made: object) -> tuple[tvm.IRModule, Reference | None]:
     raise UserError(f"gives {named(made)}; expected {READ}")
 
 
-def _of_torch(module: Any, rest: list[Any]) -> tuple[tvm.IRModule, Reference | None]:
+def _own_values(mod: tvm.IRModule, rest: list[Any]) -> FrameworkReference:
+    if len(rest) != 2 or not all(isinstance(each, tuple | list) for each in rest):
+        raise UserError(
+            f"gives {named((mod, *rest))}; with an IRModule, expected (mod, inputs, outputs), both "
+            "lists of NumPy arrays"
+        )
+    inputs, outputs = ([np.asarray(each) for each in some] for some in rest)
+    return FrameworkReference(OWN, "the module", inputs, outputs)
+
+
+def _of_torch(module: Any, rest: list[Any]) -> tuple[tvm.IRModule, FrameworkReference | None]:
     args, options = (*rest, {})[:2] if rest else (None, {})
     if not isinstance(args, tuple | list) or not isinstance(options, Mapping) or len(rest) > 2:
         raise UserError(
@@ -84,7 +96,7 @@ def _of_onnx(made: Any) -> tvm.IRModule:
 
 
 def named(made: object) -> str:
-    """The kind of an object, for messages; of a tuple, the kinds of its parts."""
+    """The kind of an object, for messages; for a tuple, the kinds of its parts."""
     if isinstance(made, tuple):
         return f"({', '.join(map(named, made))}{',' if len(made) == 1 else ''})"
     kind = type(made)

@@ -1,8 +1,8 @@
-"""Reads a user's module file in children of the zygote, where it can do no harm.
+"""Read a user's module file in children of the zygote, where it can do no harm.
 
 A Python file is a program. It is executed in a process of its own, which writes the module as TVM
-JSON. JSON is data, but TVM's reader and checkers may crash on it. So a second process reads it, in
-which no program of the user has run.
+JSON. JSON is data, but TVM's reader and checkers may crash on it. A second process, in which no
+program of the user has run, therefore reads it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import re
 import signal
 import sys
 import tokenize
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -30,21 +31,22 @@ from ...compat.release import is_installed, tvm_version
 from ...compat.script import quick_frames
 from ...compat.serialization import load_json, save_json, upgraded_json
 from ...generators.seeds import pieces_of, whole_of
-from ...oracles.structural.checkers import flaw, inferred_flaw
-from ...oracles.values.frameworks import Reference
+from ...oracles.checkers import flaw, inferred_flaw
+from ...oracles.values.frameworks import FrameworkReference
 from ..output.readable import sentence
+from ..system.errors import UserError
+from ..system.limits import PROCESSES
 from ..system.sandbox import HUNG, OUT_OF_MEMORY, ForkLimits, run_in_fork
-from .errors import UserError
+from ..system.supervisor import TOO_MANY
 from .models import imported, named
-from .node_graph import BadGraph, examine
-from .options import function_in, is_function
+from .sources import function_in, is_function
 
 GIGABYTE = 1 << 30
 MOST = GIGABYTE // 4
-"""Bytes of a file, and of its module as JSON, which is enough for constants of 190 MB."""
+"""Most bytes of a file, and of its module as JSON; enough for constants of 190 MB."""
 MEMORY = 4 * GIGABYTE
 OF_FRAMEWORKS = 24 * GIGABYTE
-"""Address space where a function gives the model: PyTorch alone maps libraries of 6 GB."""
+"""Address space if a function returns the model: PyTorch alone maps libraries of 6 GB."""
 
 RESULT = "module.json"
 """The file that the reader writes to its folder."""
@@ -52,38 +54,47 @@ _BUILT, _PROBLEM = "built.json", "problem.txt"
 
 PREFERRED = ("mod", "Module", "module")
 
-_PACKED = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"7z\xbc\xaf\x27\x1c": "7z",
-}
-_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
-
 
 class BadModule(UserError):
     """The file has no well-formed module; the message says why in one sentence."""
 
 
+@contextmanager
+def _refusing(what: str) -> Iterator[None]:
+    """Turn any failure inside, also an exit of the user's program, into `BadModule`.
+
+    Args:
+        what: the beginning of the sentence, before the exception.
+    """
+    try:
+        yield
+    except (BadModule, MemoryError):
+        raise
+    except BaseException as error:
+        raise BadModule(f"{what} {type(error).__name__}: {_line(error)}") from None
+
+
+def _quoted(source: object) -> str:
+    return f"'{sentence(str(source))}'"
+
+
 def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str | None:
     """Read a module file, and write the module as JSON to `folder`.
 
-    What the framework of a model says of it is written there as well, see `frameworks.saved`.
+    The results of the framework of a model are written there as well, see `frameworks.saved`.
 
     Args:
-        path: a file, `FILE.py:function` or `package.module:function`. A function gives an object
+        path: a file, `FILE.py:function` or `package.module:function`. A function returns an object
             that `models.imported` reads.
         well_formed: refuse an ill-formed module.
         seconds: the time limit for executing a Python file, and again for reading the result.
 
     Returns:
-        Why there is no module, in one sentence; None if there is one.
+        The reason why there is no module, in one sentence; None if there is one.
     """
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     built = path
-    is_program = path.suffix == ".py" or is_call(str(path))
+    is_program = path.suffix in (".py", ".onnx") or is_call(str(path))
     if is_program:
         built = folder / _BUILT
         around = _while_built(fence, str(path))
@@ -98,14 +109,14 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
 def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
     """Cut a module into pieces, and write them and the whole, without weights, to `folder`.
 
-    A module is cut in the process that builds it: its weights go nowhere else.
+    A module is cut in the process that builds it, so its weights do not go anywhere else.
 
     Args:
         source: a file or a function as for `read`, or an ONNX file.
         seconds: the time limit for building and cutting, and again for checking the pieces.
 
     Returns:
-        Why there are none, in one sentence; None if there are.
+        The reason why there are no pieces, in one sentence; None if there are any.
     """
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
     path, built = Path(source), folder / _BUILT
@@ -117,81 +128,59 @@ def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
 
 
 def _cut(source: str, built: Path) -> None:
-    mod = _module(source)
-    try:
+    mod, _ = _module(source, keeps=True)
+    with _refusing(f"the module of {_quoted(source)} cannot be cut into pieces:"):
         pieces = [dataclasses.asdict(piece) for piece in pieces_of(mod, source)]
         unchanged = whole_of(mod, source)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise BadModule(
-            f"the module of '{sentence(source)}' cannot be cut into pieces: {_line(error)}"
-        ) from None
     found = {"pieces": pieces, "whole": unchanged and dataclasses.asdict(unchanged)}
     built.write_text(json.dumps(found), encoding="utf-8")
 
 
-def _module(source: str) -> tvm.IRModule:
+def _module(source: str, *, keeps: bool) -> tuple[tvm.IRModule, FrameworkReference | None]:
+    """The module of a source, and the results of the framework that a function's model has.
+
+    Args:
+        keeps: the weights of an ONNX model are parameters.
+    """
     path = Path(source)
     if path.suffix == ".onnx":
-        mod = _from_onnx(path)
-    elif is_call(source):
-        mod, _ = _imported(source)
-    elif path.suffix == ".py":
-        mod = execute(path)
-    else:
-        mod = parse_json(_text(path), source)
-    return mod
+        with _refusing(f"{_quoted(source)} cannot be imported by 'relaxfuzz[onnx]':"):
+            onnx = importlib.import_module("onnx")
+            from tvm.relax.frontend.onnx import from_onnx
 
-
-def _from_onnx(path: Path) -> tvm.IRModule:
-    name = f"'{sentence(str(path))}'"
-    try:
-        onnx = importlib.import_module("onnx")
-        from tvm.relax.frontend.onnx import from_onnx
-    except ImportError as error:
-        raise BadModule(f"{name} needs 'relaxfuzz[onnx]': {_line(error)}") from None
-    try:
-        return from_onnx(onnx.load(str(path)), keep_params_in_input=True)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise BadModule(f"{name} cannot be imported: {_line(error)}") from None
+            return from_onnx(onnx.load(source), keep_params_in_input=keeps), None
+    if is_call(source):
+        return _imported(source)
+    return execute(path) if path.suffix == ".py" else parse_json(_text(path), source), None
 
 
 def _while_built(fence: ForkLimits, source: str) -> ForkLimits:
     """The limits for executing the user's code."""
-    return dataclasses.replace(fence, memory=OF_FRAMEWORKS) if is_call(source) else fence
+    needs = is_call(source) or source.endswith(".onnx")
+    return dataclasses.replace(fence, memory=OF_FRAMEWORKS) if needs else fence
 
 
 def is_call(source: str) -> bool:
-    """It is `FILE.py:function` or `package.module:function`, and no file has that name."""
+    """Return whether it is `FILE.py:function` or `package.module:function`, but not a file."""
     spelled = function_in(source) is not None or is_function(source)
     return spelled and not Path(source).exists()
 
 
-def _imported(source: str) -> tuple[tvm.IRModule, Reference | None]:
-    """The module of what a function gives, and what the framework says of it."""
+def _imported(source: str) -> tuple[tvm.IRModule, FrameworkReference | None]:
+    """The module of a function's result, and the results of the framework."""
     made = _called(source)
-    try:
-        return imported(made)
-    except MemoryError:
-        raise
-    except UserError as error:
-        raise BadModule(f"'{sentence(source)}' {error}") from None
-    except BaseException as error:
-        raise BadModule(
-            f"'{sentence(source)}' gives {named(made)}, which cannot be imported: "
-            f"{type(error).__name__}: {_line(error)}"
-        ) from None
+    with _refusing(f"{_quoted(source)} gives {named(made)}, which cannot be imported:"):
+        try:
+            return imported(made)
+        except UserError as error:
+            raise BadModule(f"{_quoted(source)} {error}") from None
 
 
 def _called(source: str) -> object:
-    """The object that a function of the user's gives."""
-    name = f"'{sentence(source)}'"
+    """The object that a function of the user's returns."""
     in_file = function_in(source)
     sys.path.insert(0, os.getcwd())
-    try:
+    with _refusing(f"{_quoted(source)} raised"):
         if in_file is None:
             module, _, function = source.partition(":")
             home = importlib.import_module(module)
@@ -200,21 +189,17 @@ def _called(source: str) -> object:
             home = _import(path)
         if not callable(made := getattr(home, function, None)):
             kind = "not there" if made is None else f"of the type {type(made).__name__}"
-            raise BadModule(f"{name} is {kind}; expected a function without arguments")
+            raise BadModule(f"{_quoted(source)} is {kind}; expected a function without arguments")
         return made()
-    except (BadModule, MemoryError):
-        raise
-    except BaseException as error:  # also SystemExit and KeyboardInterrupt
-        raise BadModule(f"{name} raised {type(error).__name__}: {_line(error)}") from None
 
 
 def _take_pieces(source: str, built: Path, folder: Path) -> None:
-    """Keep the pieces that this TVM loads and finds well-formed; the whole, too, if it is."""
+    """Keep the pieces that this TVM loads and finds well-formed, and the whole if it is."""
     found = json.loads(_text(built))
     kept = [piece for piece in found["pieces"] if _is_good(piece)]
     if not kept:
         raise BadModule(
-            f"the module of '{sentence(source)}' has no bindings, none whose sizes can be made "
+            f"the module of {_quoted(source)} has no bindings, none whose sizes can be made "
             "small, or is not well-formed"
         )
     unchanged = found["whole"] if found["whole"] and _is_good(found["whole"]) else None
@@ -223,7 +208,7 @@ def _take_pieces(source: str, built: Path, folder: Path) -> None:
 
 
 def _is_good(module: Mapping[str, str]) -> bool:
-    """This TVM loads it, and finds it well-formed."""
+    """Return whether this TVM loads the module, and finds it well-formed."""
     try:
         _check(parse_json(module["text"], module["name"]), module["name"], True)
     except BadModule:
@@ -232,7 +217,7 @@ def _is_good(module: Mapping[str, str]) -> bool:
 
 
 def _sandboxed(work: Callable[[], None], path: Path, fence: ForkLimits, folder: Path) -> str | None:
-    """Do the work in a process of its own; the problem with the file, if there is one."""
+    """Do the work in a process of its own; return the problem with the file, if there is one."""
     problem = folder / _PROBLEM
 
     def guarded() -> None:
@@ -247,24 +232,20 @@ def _sandboxed(work: Callable[[], None], path: Path, fence: ForkLimits, folder: 
             return sentence(file.read(10_000))
     if code == 0:
         return None
-    name = f"'{sentence(str(path))}'"
+    name = _quoted(path)
     if code == HUNG:
         return f"{name} did not finish within {fence.seconds:.0f} s"
     if code == OUT_OF_MEMORY:
         return f"{name} takes more than {fence.memory // GIGABYTE} GB of memory"
-    how = f"ended with code {code}" if code > 0 else f"was killed by {_signal(-code)}"
+    if code == TOO_MANY:
+        return f"reading {name}: it starts more than {PROCESSES} processes"
+    names = {int(each): each.name for each in signal.Signals}
+    how = f"ended with code {code}" if code > 0 else f"was killed by {names.get(-code, -code)}"
     return f"reading {name}: the process {how}"
 
 
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # one of the real-time signals has a name
-        return f"signal {number}"
-
-
 def _build(path: Path, built: Path) -> None:
-    mod, reference = _imported(str(path)) if is_call(str(path)) else (execute(path), None)
+    mod, reference = _module(str(path), keeps=False)
     built.write_text(_saved(mod, str(path)), encoding="utf-8")
     if reference is not None:
         reference.save(built.parent)
@@ -274,36 +255,20 @@ def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bo
     """Load JSON, check the module, and write it as JSON again."""
     origin = str(path)
     text = _saved(parse_json(_text(built), origin, compiled=compiled), origin)
-    try:
-        examine(json.loads(text), compiled=compiled)
-    except BadGraph as error:
-        raise BadModule(f"the module of '{sentence(origin)}' cannot be used: {error}") from None
-    try:
+    about = f"TVM cannot check whether the module of {_quoted(origin)} is well-formed:"
+    with _refusing(about):
         mod = load_json(text)
         # A module that TVM itself makes ill-formed is a finding of any check.
         _check(mod, origin, well_formed and inferred_flaw(mod) is None)
-    except (BadModule, MemoryError):
-        raise
-    except Exception as error:
-        raise BadModule(
-            f"TVM cannot check whether the module of '{sentence(origin)}' is well-formed: "
-            f"{_line(error)}"
-        ) from None
     (folder / RESULT).write_text(text, encoding="utf-8")
 
 
 def _saved(mod: tvm.IRModule, origin: str) -> str:
-    try:
+    with _refusing(f"the module of {_quoted(origin)} cannot be written as JSON:"):
         text = save_json(mod)
         size = len(text.encode())
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise BadModule(
-            f"the module of '{sentence(origin)}' cannot be written as JSON: {_line(error)}"
-        ) from None
     if size > MOST:
-        raise BadModule(f"the module of '{sentence(origin)}' has {too_large(size)}")
+        raise BadModule(f"the module of {_quoted(origin)} has {too_large(size)}")
     return text
 
 
@@ -315,20 +280,19 @@ def too_large(size: float) -> str:
 
 def _check(mod: tvm.IRModule, origin: str, well_formed: bool) -> None:
     if not mod.functions:
-        raise BadModule(f"the module of '{sentence(origin)}' has no functions")
+        raise BadModule(f"the module of {_quoted(origin)} has no functions")
     if well_formed and (problem := flaw(mod)) is not None:
         raise BadModule(
-            f"the module of '{sentence(origin)}' is not well-formed: {sentence(problem.title)}"
+            f"the module of {_quoted(origin)} is not well-formed: {sentence(problem.title)}"
         )
 
 
 def _bytes(path: Path, *, is_json: bool = False) -> bytes:
-    """The contents of the file, unless it is packed or in a wide encoding.
+    """The contents of the file.
 
     Args:
         is_json: large constants may become files of their own.
     """
-    name = f"'{sentence(str(path))}'"
     data: bytes | None
     if is_json and weights.VARIABLE in os.environ:
         data = weights.read(path, MOST)
@@ -336,12 +300,7 @@ def _bytes(path: Path, *, is_json: bool = False) -> bytes:
         with path.open("rb") as file:
             data = file.read(MOST + 1)
     if data is None or len(data) > MOST:  # it has grown since `inspect`
-        raise BadModule(f"{name} has {too_large(path.stat().st_size)}")
-    for magic, packer in _PACKED.items():
-        if data.startswith(magic):
-            raise BadModule(f"{name} is packed with {packer}; unpack it first")
-    if data.startswith(_WIDE):
-        raise BadModule(f"{name} is UTF-16 or UTF-32; expected UTF-8")
+        raise BadModule(f"{_quoted(path)} has {too_large(path.stat().st_size)}")
     return data
 
 
@@ -351,7 +310,7 @@ def _text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadModule(
-            f"'{sentence(str(path))}' is neither a Python file (*.py) nor JSON of a module: "
+            f"{_quoted(path)} is neither a Python file (*.py) nor JSON of a module: "
             f"byte {data[error.start]:#04x} at {error.start} is not UTF-8"
         ) from None
 
@@ -363,9 +322,9 @@ def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModul
         compiled: accept compiled code in it.
 
     Raises:
-        BadModule: it is no JSON, or no JSON of a module that this TVM can load.
+        BadModule: it is not JSON, or not JSON of a module that this TVM can load.
     """
-    name = f"'{sentence(origin)}'"
+    name = _quoted(origin)
     try:
         document = json.loads(text)
     except RecursionError:
@@ -374,8 +333,13 @@ def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModul
         raise BadModule(
             f"{name} is neither a Python file (*.py) nor JSON of a module: {sentence(str(error))}"
         ) from None
+    if not compiled and _has_code(document):
+        raise BadModule(
+            f"{name} holds compiled code, which is not loaded from a data file; use a Python file "
+            "that builds the module"
+        )
     try:
-        mod = _loaded(document, text, compiled)
+        mod = load_json(upgraded_json(text))
     except MemoryError:
         raise
     except Exception as error:
@@ -391,18 +355,16 @@ def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModul
     return mod
 
 
-def _loaded(document: object, text: str, compiled: bool) -> object:
-    try:
-        text = upgraded_json(text)
-    except (AttributeError, KeyError, TypeError):  # it expects a valid node graph
-        examine(document, compiled=compiled)
-        raise
-    examine(json.loads(text), compiled=compiled)
-    return load_json(text)
+def _has_code(document: object) -> bool:
+    """Return whether a node of TVM's JSON is machine code."""
+    nodes = document.get("nodes") if isinstance(document, dict) else None
+    return isinstance(nodes, list) and any(
+        isinstance(node, dict) and node.get("type") == "ffi.Module" for node in nodes
+    )
 
 
 def _writer(document: object) -> str | None:
-    """The version of TVM that wrote the document, if it is another than this one."""
+    """The version of TVM that wrote the document, if it differs from this one."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     found = metadata.get("tvm_version") if isinstance(metadata, dict) else None
     if not isinstance(found, str) or is_installed(found):
@@ -416,31 +378,23 @@ def execute(path: Path) -> tvm.IRModule:
     Raises:
         BadModule: it does not parse, raises, or defines no module or several.
     """
-    name = f"'{sentence(str(path))}'"
+    name = _quoted(path)
     data = _bytes(path)
     try:
         tree = ast.parse(data, str(path))
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
-    except SyntaxError as error:
-        where = "" if error.lineno is None else f" (line {error.lineno})"
-        raise BadModule(f"{name} does not parse: {sentence(error.msg)}{where}") from None
     except (RecursionError, MemoryError):  # Python's parser raises it when its stack is full
         raise BadModule(f"{name} does not parse: it is nested too deeply, or too large") from None
-    except ValueError as error:
+    except (SyntaxError, ValueError) as error:
         raise BadModule(f"{name} does not parse: {_line(error)}") from None
-    try:
-        with quick_frames():
-            if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
-                # The output of `mod.script()`: TVMScript with its imports in comments.
-                found: dict[str, object] = {"mod": tvm.script.from_source(text)}
-            else:
-                found = _names(_import(path))
+    hint = NO_CONSTANTS if _lacks_constants(tree) else ""
+    with _refusing(f"{name}{hint} raised"), quick_frames():
+        if _is_script(tree):
+            found: dict[str, object] = {"mod": tvm.script.from_source(text)}
+        else:
+            found = _names(_import(path))
         modules = {name: value for name, value in found.items() if isinstance(value, tvm.IRModule)}
-    except MemoryError:
-        raise
-    except BaseException as error:  # also SystemExit and KeyboardInterrupt
-        raise BadModule(f"{name} raised {type(error).__name__}: {_line(error)}") from None
     distinct = list({id(mod): mod for mod in modules.values()}.values())
     for preferred in PREFERRED:
         if preferred in modules:
@@ -457,8 +411,35 @@ def execute(path: Path) -> tvm.IRModule:
     )
 
 
+METADATA = "metadata"
+"""The name that TVMScript gives to the constants of a module."""
+
+NO_CONSTANTS = (
+    ", which was printed without its constants (print it with mod.script(show_meta=True), or save "
+    "the module with tvm.ir.save_json),"
+)
+
+
+def _is_script(tree: ast.Module) -> bool:
+    """Return whether a file is the output of `mod.script()`: TVMScript with imports in comments."""
+    if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree)):
+        return False
+    return bool(tree.body) and all(
+        (isinstance(node, ast.ClassDef | ast.FunctionDef) and node.decorator_list)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == METADATA)
+        for node in tree.body
+    )
+
+
+def _lacks_constants(tree: ast.Module) -> bool:
+    """Return whether a file refers to constants that it does not define."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == METADATA]
+    return bool(names) and all(isinstance(node.ctx, ast.Load) for node in names)
+
+
 def _names(imported: ModuleType) -> dict[str, object]:
-    """The names that the file defines, those of its `__getattr__` included."""
+    """The names that the file defines, including those of its `__getattr__`."""
     preferred = {name: getattr(imported, name, None) for name in PREFERRED}
     return {**vars(imported), **preferred}
 

@@ -1,29 +1,31 @@
-"""What the code of a pass names: operators, patterns, classes of nodes, numbers and more.
+"""Names in the code of a pass: operators, patterns, classes of nodes, numbers and more.
 
 A pass that looks for one operator of two hundred leaves nearly all modules as they are. Its code
-says what it looks for, before the first module is made: in the constants and names of its functions
-and classes, in what they refer to (other functions and classes, tables, patterns), and in what the
-closures of its decorators hold. That is followed through the files of the user's, and not into
-installed packages.
+tells what it looks for, before the first module is made. The sources are the constants and names of
+its functions and classes, the objects to which they refer (other functions and classes, tables,
+patterns), and the closures of its decorators. References are followed through the user's files, and
+not into installed packages.
 
-Nothing is executed but the attributes of modules are looked up: the result depends on the code
-alone, and is the same in every process.
+The code is read as it is in its file, and in the same order. Nothing is executed, except that
+attributes of modules are looked up. The result therefore depends only on the code, and is the same
+in every process and under every Python.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
-import dis
 import functools
-import inspect
 import math
+import operator
 import sys
 import sysconfig
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import tvm
@@ -35,19 +37,19 @@ from ...compat.ops import relax_op
 from ...generators.ops import LEFT_OUT, table
 from ...generators.scope import DTYPES
 from ...generators.traits import Trait
-from ...oracles.passcall import PassCall, namespace
+from ...oracles.passcall import PassCall, namespace, own
 from ..process.targets import Named
 
 DEEPEST = 60
-"""Steps from the pass to what it refers to."""
+"""Most steps from the pass to an object to which it refers."""
 LARGEST = 1000
-"""Elements of a table that are looked at."""
+"""Most elements of a table that are read."""
 LONGEST = 5
-"""Operators of a chain: what is longer is a list of operators, and no pattern."""
+"""Most operators of a chain: a longer one is a list of operators, not a pattern."""
 PATHS = 8
-"""Chains of one pattern."""
+"""Most chains of one pattern."""
 NUMBERS = 8
-"""Of the numbers in the code, the first ones."""
+"""Most numbers of the code that are kept, the first ones."""
 
 TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "if": (Trait.IF,),
@@ -84,50 +86,102 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "numinput": (Trait.NUM_INPUT,),
     "systemlibprefix": (Trait.SYSTEM_LIB_PREFIX,),
 }
-"""By a name without underscores in lower case: of a class of nodes, of a method that visits it
-(`visit_if_`), of a function that makes it or a pattern of it, of an operator that is no record, of
-an attribute."""
-
-_ATTRS = object()
-"""The attributes of some call."""
+"""Traits by a lower-case name without underscores. It is the name of a class of nodes, of a method
+that visits it (`visit_if_`), of a function that makes it or a pattern of it, of an operator that is
+not a record, or of an attribute."""
 
 
 def names_of(call: PassCall) -> Named:
-    """What a pass names. Files of the user's are loaded: only in a process of its own.
+    """Read the names in the code of a pass. The user's files are loaded, so this runs only in a
+    process of its own.
 
     Raises:
-        BadPass: the spelling names nothing that can be loaded.
+        BadPass: the spelling does not name anything that can be loaded.
     """
     if call.factory is None:
         return names_in(getattr(relax.transform, call.name, None))
     names = namespace(call.factory)
-    name = call.factory.rpartition(":")[2]
+    _, name, *_ = own(call.factory)
     return names_in(names.get(name), names, name)
 
 
 def names_in(thing: object, names: Mapping[str, Any] = {}, name: str = "") -> Named:
-    """What a pass names, or a class or function that makes one.
+    """Read the names in the code of a pass, or of a class or function that makes one.
 
     Args:
-        names: those of the module that has it.
-        name: the one under which it is there.
+        names: the globals of its module.
+        name: its name there.
     """
     reader = _Reader(_home(thing, names))
     reader.refer(name, thing, names)
     return reader.named()
 
 
-def _of_name(file: str, name: str) -> CodeType:
-    """The last function of a file that has this name, else what is assigned to it, else all."""
-    tree = ast.parse(Path(file).read_bytes())
-    whole = compile(tree, file, "exec")
-    functions = [each for each in whole.co_consts if isinstance(each, CodeType)]
-    for function in reversed(functions):
-        if function.co_name == name:
-            return function
+def _of_name(file: str, name: str) -> ast.AST:
+    """The last function of a file with this name, else its last assignment, else the whole file."""
+    tree = _tree(file)
+    for statement in reversed(tree.body):
+        if isinstance(statement, _FUNCTION) and statement.name == name:
+            return statement
     assigned = [each for each in tree.body if isinstance(each, ast.Assign | ast.AnnAssign)]
     own = [each for each in assigned if name in _stored(each)]
-    return compile(ast.Module([*own[-1:]], []), file, "exec") if own else whole
+    return own[-1] if own else tree
+
+
+@functools.cache
+def _tree(file: str) -> ast.Module:
+    """The syntax of a file; empty if it cannot be read."""
+    try:
+        return ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+@functools.cache
+def _functions(file: str) -> Mapping[tuple[str, int], ast.AST]:
+    """The functions of a file by name and first line, including the decorators."""
+    found: dict[tuple[str, int], ast.AST] = {}
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, _FUNCTION):
+            first = min(each.lineno for each in (node, *node.decorator_list))
+            found[node.name, first] = node
+        elif isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", node.lineno), node)
+    return found
+
+
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_OPERATORS = {ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.Mult: operator.mul}
+
+
+def _number(node: ast.AST) -> Any:
+    """The number that a numeric expression such as `-2**31` gives; None for anything else."""
+    match node:
+        case ast.Constant(int() | float() as number):
+            return number
+        case ast.UnaryOp(ast.USub(), operand) if (number := _number(operand)) is not None:
+            return -number
+        case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
+            numbers = _number(left), _number(right)
+            if None not in numbers and abs(numbers[1]) < 100:
+                with contextlib.suppress(ArithmeticError, TypeError, ValueError):
+                    return _OPERATORS[type(sign)](*numbers)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The names to which code refers."""
+
+    globals: Mapping[str, Any]
+    locals: dict[str, Any]
+    """Names whose value is known, including those of the closure."""
+    words: set[str] = field(default_factory=set)
+    """All names in the code."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.locals.get(name, self.globals.get(name))
 
 
 def _stored(statement: ast.stmt) -> set[str]:
@@ -142,36 +196,29 @@ class _Reader:
     def __init__(self, home: Path | None) -> None:
         self._home = home
         self._seen: dict[int, object] = {}
-        """By id, and kept, so that no id comes twice."""
+        """Objects by id; they are kept, so that no id is reused."""
         self._mentions: list[str] = []
-        """Operators that are looked for, in order."""
+        """Operators for which the pass looks, in order."""
         self._made: dict[str, None] = {}
-        """Operators whose functions are referred to: the pass makes calls of them."""
+        """Operators whose functions are referenced: the pass makes calls of them."""
         self._words: dict[str, None] = {}
-        """Texts that may be parts of operators' names."""
+        """Texts that may be parts of names of operators."""
         self._variables: set[str] = set()
-        """The names of variables and of what is called: a text of that name may be such a name."""
+        """The names of variables and of callees: a text that equals one may be such a name."""
         self._chains: dict[tuple[str, ...], None] = {}
         self._traits: dict[Trait, None] = {}
-        self._attributes: dict[str, None] = {}
         self._unknown: dict[str, None] = {}
         self._numbers: dict[float, None] = {}
         self._dtypes: dict[str, None] = {}
         self._depth = 0
 
     def named(self) -> Named:
-        """All that was read."""
+        """Everything that was read."""
         words = [word for word in self._words if word not in self._variables]
         if "relax." not in self._words and self._variables.isdisjoint(_TAKES_APART):
             words = [word for word in words if word not in table]  # "softmax", but not "sum"
         parts = (name for word in words for name in _by_last_part().get(word, ()))
-        ops = (
-            dict.fromkeys([*self._mentions, *parts])
-            or self._made
-            or dict.fromkeys(
-                op for each in self._attributes for op in _by_attribute().get(each, ())
-            )
-        )
+        ops = dict.fromkeys([*self._mentions, *parts]) or self._made
         return Named(
             tuple(ops),
             tuple(self._chains),
@@ -182,11 +229,11 @@ class _Reader:
         )
 
     def refer(self, name: str, thing: Any, names: Mapping[str, Any]) -> None:
-        """Read an object that code refers to by a name among these."""
+        """Read an object to which code refers by a name among these."""
         file = str(names.get("__file__", ""))
         hidden = isinstance(thing, tvm.transform.Pass) and not hasattr(thing, "_inst")
         if hidden and file and self._is_own(file) and id(thing) not in self._seen:
-            # TVM does not show the Python function of a pass that a decorator made of it.
+            # TVM hides the Python function of a pass that was made by a decorator.
             self._seen[id(thing)] = thing
             self.code(_of_name(file, name), names)
         elif isinstance(thing, FunctionType) or (
@@ -196,7 +243,7 @@ class _Reader:
         self.read(thing)
 
     def read(self, thing: Any) -> None:
-        """Read an object, and what it refers to."""
+        """Read an object, and the objects to which it refers."""
         if id(thing) in self._seen or self._depth > DEEPEST:
             return
         self._seen[id(thing)] = thing
@@ -259,8 +306,11 @@ class _Reader:
             return
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         held = {name: cell.cell_contents for name, cell in cells.items() if _is_full(cell)}
-        if self._is_own(function.__code__.co_filename):
-            self.code(function.__code__, function.__globals__, held)
+        code = function.__code__
+        if self._is_own(code.co_filename):
+            place = (code.co_name, code.co_firstlineno)
+            if (syntax := _functions(code.co_filename).get(place)) is not None:
+                self.code(syntax, function.__globals__, held)
             self._all(function.__defaults__ or ())
         self._all(held.values())
 
@@ -276,78 +326,113 @@ class _Reader:
                         self.read(value)
 
     def _visitor(self, method: str) -> None:
-        """`visit_if_` overridden means that the pass looks for an If."""
+        """Note that a method such as `visit_if_` shows that the pass looks for an If."""
         if method.startswith("visit_"):
             kind = _letters(method.removeprefix("visit_"))
             self._traits.update(dict.fromkeys(TRAITS.get(kind, ())))
 
-    def code(self, code: CodeType, names: Mapping[str, Any], held: Mapping[str, Any] = {}) -> None:
-        """Read a code object, and those inside it.
+    def code(self, code: ast.AST, names: Mapping[str, Any], held: Mapping[str, Any] = {}) -> None:
+        """Read a function, a class or a statement, and everything inside it.
 
         Args:
             names: the globals.
-            held: what is in its closure.
+            held: the variables of its closure.
         """
         before = len(self._mentions)
-        local: dict[str, Any] = dict(held)
-        self._visitor(code.co_name)
-        self._variables.update(code.co_varnames, code.co_names)
-        module: Any = None
-        constant: Any = None
-        at: Any = None  # what is on the stack, where that is known
-        for step in dis.get_instructions(code):
-            operation, argument = step.opname, step.argval
-            if operation == "IMPORT_NAME":
-                at = module = _imported(argument, constant is not None, names)
-            elif operation == "IMPORT_FROM":
-                at = getattr(at if isinstance(at, ModuleType) else module, argument, None)
-                self._name(argument, at, names)
-            elif operation.startswith(("LOAD_ATTR", "LOAD_METHOD")):
-                at = self._attribute(at, argument)
-                self._name(argument, at, names)
-            elif operation.startswith("STORE_") and isinstance(argument, str | tuple):
-                at = self._store(operation, argument, at, local)
-            elif operation.startswith(("LOAD_CONST", "LOAD_SMALL_INT")):
-                at, constant = None, argument
-                if isinstance(argument, CodeType):
-                    self.code(argument, names, local)
-                else:
-                    self.read(argument)
-            elif operation.startswith("LOAD_") and isinstance(argument, str | tuple):
-                name = argument if isinstance(argument, str) else argument[-1]
-                at = local.get(name, names.get(name))
-                self._name(name, at, names)
-            elif operation not in ("PUSH_NULL", "PRECALL", "CACHE", "EXTENDED_ARG", "SWAP"):
-                at = None
+        scope = _Scope(names, dict(held))
+        if isinstance(code, _FUNCTION):
+            self._visitor(code.name)
+        if isinstance(code, (*_FUNCTION, ast.Lambda)):
+            scope.words.update(
+                each.arg for each in ast.walk(code.args) if isinstance(each, ast.arg)
+            )
+        body = getattr(code, "body", code)
+        for statement in body if isinstance(body, list) else [body]:
+            self._value(statement, scope)
+        self._variables |= scope.words
         mine = tuple(dict.fromkeys(self._mentions[before:]))
-        if "is_op" in code.co_names or dpl.is_op in local.values():
+        if "is_op" in scope.words or dpl.is_op in scope.locals.values():
             self._chain(mine)
             self._chain(mine[::-1])  # a pattern of nested calls begins with the last operator
+
+    def _value(self, node: ast.AST, scope: _Scope) -> Any:
+        """Read a statement or an expression; return the object that it gives, if that is known."""
+        match node:
+            case ast.Expr(ast.Constant()):  # documentation
+                return None
+            case ast.Constant(constant):
+                self.read(constant)
+            case ast.UnaryOp() | ast.BinOp() if (number := _number(node)) is not None:
+                self.read(number)
+            case ast.Name(name, ast.Load()):
+                scope.words.add(name)
+                self._name(name, scope[name], scope.globals)
+                return scope[name]
+            case ast.Name(name):
+                scope.words.add(name)
+                scope.locals[name] = None
+            case ast.Attribute(owner, name):
+                scope.words.add(name)
+                found = self._attribute(self._value(owner, scope), name)
+                if isinstance(node.ctx, ast.Load):
+                    self._name(name, found, scope.globals)
+                    return found
+            case ast.Assign(targets, value):
+                self._bind(targets, self._value(value, scope), scope)
+            case ast.AnnAssign(target, _, value) if value is not None:
+                self._bind([target], self._value(value, scope), scope)
+            case ast.NamedExpr(target, value):
+                self._bind([target], self._value(value, scope), scope)
+            case ast.Import() | ast.ImportFrom():
+                self._import(node, scope)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                inner = replace(scope, words=set())
+                results = (e for e in ast.iter_child_nodes(node) if isinstance(e, ast.expr))
+                for part in (*node.generators, *results):
+                    self._value(part, inner)
+                self._variables |= inner.words
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
+                outside = (*getattr(node, "decorator_list", ()), *getattr(node, "bases", ()))
+                defaults = getattr(node, "args", None)
+                for part in (*outside, *(ast.iter_child_nodes(defaults) if defaults else ())):
+                    if not isinstance(part, ast.arg):
+                        self._value(part, scope)
+                self.code(node, scope.globals, scope.locals)
+            case _:
+                for part in ast.iter_child_nodes(node):
+                    self._value(part, scope)
+        return None
+
+    def _bind(self, targets: Iterable[ast.expr], value: Any, scope: _Scope) -> None:
+        for target in targets:
+            self._value(target, scope)
+            if isinstance(target, ast.Name):
+                scope.locals[target.id] = value
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: _Scope) -> None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                found = _imported(alias.name, alias.asname is not None, scope.globals)
+            else:
+                module = _imported(node.module or "", True, scope.globals)
+                found = getattr(module, alias.name, None)
+                self._name(alias.name, found, scope.globals)
+            bound = alias.asname or alias.name.partition(".")[0]
+            scope.words.update((alias.name, bound))
+            scope.locals[bound] = found
 
     def _chain(self, ops: tuple[str, ...]) -> None:
         if 1 < len(ops) <= LONGEST:
             self._chains[ops] = None
 
     def _name(self, name: str, value: Any, names: Mapping[str, Any]) -> None:
-        if value is not None and value is not _ATTRS and not isinstance(value, ModuleType):
+        if value is not None and not isinstance(value, ModuleType):
             self.refer(name, value, names)
 
     def _attribute(self, owner: Any, name: str) -> Any:
-        if owner is _ATTRS:
-            self._attributes[name] = None
-            return None
         if isinstance(owner, ModuleType | type) and name in vars(owner):
             return vars(owner)[name]
-        if isinstance(owner, ModuleType):
-            return getattr(owner, name, None)
-        return _ATTRS if name == "attrs" else None
-
-    def _store(self, operation: str, argument: Any, at: Any, local: dict[str, Any]) -> Any:
-        """Python 3.13 has operations that store one name and load or store another."""
-        first, *rest = (argument,) if isinstance(argument, str) else argument
-        if not operation.startswith(("STORE_ATTR", "STORE_SUBSCR")):
-            local[first] = at
-        return local.get(rest[0]) if rest and "_LOAD_" in operation else None
+        return getattr(owner, name, None) if isinstance(owner, ModuleType) else None
 
     def _pattern(self, pattern: dpl.DFPattern) -> None:
         for chain in _paths(pattern)[:PATHS]:
@@ -383,7 +468,7 @@ def _paths(pattern: Any) -> list[tuple[str, ...]]:
 
 
 _RULES = ("lhs", "rhs", "pattern", "patterns")
-"""The fields of rewriters by patterns that hold rewriters and patterns."""
+"""The fields of pattern rewriters that hold rewriters and patterns."""
 
 _PARTS = ("left", "right", "pattern", "tuple", "fields", "body", "reject")
 """The fields of patterns that hold patterns."""
@@ -405,16 +490,11 @@ def _is_full(cell: CellType) -> bool:
         return False
 
 
-def _is_documentation(code: CodeType) -> bool:
-    first = next(iter(code.co_consts), None)
-    return isinstance(first, str) and " " in first
-
-
 def _imported(name: str, of_names: bool, names: Mapping[str, Any]) -> Any:
-    """What an import statement in a function gives, if it has been imported by now.
+    """The result of an import statement in a function, if the module is already imported.
 
     Args:
-        of_names: `from name import ...`; `import a.b` gives a.
+        of_names: `from name import ...`; otherwise `import a.b`, which gives a.
     """
     package = names.get("__package__")
     near = f"{package}.{name}".rstrip(".") if package else name
@@ -423,7 +503,7 @@ def _imported(name: str, of_names: bool, names: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _operators() -> Mapping[Any, str]:
-    """The functions of `relax.op` by themselves."""
+    """The functions of `relax.op`, with the names of their operators."""
     found = {}
     for name in table:
         function: Any = relax_op
@@ -436,13 +516,13 @@ def _operators() -> Mapping[Any, str]:
 
 @functools.cache
 def _registered() -> frozenset[str]:
-    """The operators of TVM but those that the stages of lowering put into modules."""
+    """The operators of TVM, except those that the stages of lowering insert."""
     lowered = {f"relax.{name}" for name, why in LEFT_OUT.items() if why.startswith("structure")}
     return frozenset(map(str, tvm.ir.Op.list_op_names())) - lowered
 
 
 _TAKES_APART = ("split", "rsplit", "partition", "rpartition", "endswith", "removeprefix")
-"""Methods with which code looks at a part of a name."""
+"""Methods with which code examines a part of a name."""
 
 
 @functools.cache
@@ -454,19 +534,10 @@ def _by_last_part() -> Mapping[str, list[str]]:
 
 
 def _is_misspelled(name: str) -> bool:
-    """Such as "softmax" and "nn.sofmax"; not an option of PassContext."""
+    """Return whether it resembles an operator ("softmax", "nn.sofmax"), not a PassContext
+    option."""
     last = name.rpartition(".")[2]
     return last in _by_last_part() or bool(difflib.get_close_matches(name, table, n=1, cutoff=0.8))
-
-
-@functools.cache
-def _by_attribute() -> Mapping[str, list[str]]:
-    """Operators by attribute: the functions of TVM have parameters of these names."""
-    found = defaultdict(list)
-    for function, name in _operators().items():
-        for parameter in inspect.signature(function).parameters:
-            found[parameter].append(name)
-    return found
 
 
 @functools.cache
@@ -482,7 +553,7 @@ def _is_in(path: Path, folder: Path | None) -> bool:
 
 
 def _home(thing: object, names: Mapping[str, Any]) -> Path | None:
-    """The folder of the package that the pass is in; what is there is followed, too."""
+    """The folder of the package that contains the pass; references into it are followed, too."""
     name = str(getattr(thing, "__module__", None) or names.get("__name__", ""))
     module = sys.modules.get(name)
     file = names.get("__file__") or getattr(module, "__file__", None)

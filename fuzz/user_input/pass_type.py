@@ -1,4 +1,4 @@
-"""The family of modules that a pass is for, as far as its type says so."""
+"""The family of modules that a pass is for, as far as its type shows it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import tvm
 from tvm import tirx
 
-from ...generators.families import family_of
+from ...generators.families import DEFAULT, by_family, family_of
 from ...generators.stages import Stage
+from ...oracles.catalogue import catalogue
+from ...oracles.passcall import BELOW_RELAX
 from ..process.targets import Named
 
 PRIM_FUNCS = family_of(Stage.TENSORIR).name
-"""The family of modules of PrimFuncs that are for no device."""
+"""The family of modules of PrimFuncs that are not for a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +26,31 @@ class Probed:
     """The operators, traits and numbers that its code names."""
     family: str | None = None
     """See `family_by_type`."""
+    stages: tuple[Stage, ...] = ()
+    """The stages of its contract, if that is the user's own."""
+    exempt: tuple[str, ...] = ()
+    """The promises that this contract never makes."""
 
 
 def family_by_type(pass_: tvm.transform.Pass) -> str | None:
-    """That of PrimFuncs for a pass that TVM runs on each PrimFunc, and on nothing else.
+    """The family of a pass of TVM below Relax, such as DLight's, with the user's own arguments, and
+    that of PrimFuncs for a pass that TVM runs on each PrimFunc, and on nothing else.
 
-    None for other passes: they take any module, or Relax functions, which the default is for.
+    None for other passes: they take any module, or Relax functions, for which the default is meant.
     """
-    parts = list(_parts(pass_))
-    on_prim_funcs = (isinstance(part, tirx.transform.PrimFuncPass) for part in parts)
-    return PRIM_FUNCS if parts and all(on_prim_funcs) else None
+    families = {_family(part) for part in _parts(pass_)}
+    return families.pop() if len(families) == 1 else None
+
+
+def _family(pass_: tvm.transform.Pass) -> str | None:
+    on_prim_funcs = isinstance(pass_, tirx.transform.PrimFuncPass)
+    reported = str(pass_.info.name)
+    names = (reported, *(f"{module}.{reported}" for module in BELOW_RELAX))
+    of_tvm = next((catalogue[name] for name in names if name in catalogue), None)
+    families = () if of_tvm is None else tuple(by_family(of_tvm.stages))
+    if on_prim_funcs and (PRIM_FUNCS in families or not families):
+        return PRIM_FUNCS
+    return families[0] if families and families[0] != DEFAULT else None
 
 
 def _parts(pass_: tvm.transform.Pass) -> Iterator[tvm.transform.Pass]:

@@ -1,4 +1,4 @@
-"""The stages that a user's module is at, found from its functions."""
+"""The stages at which a user's module is, determined from its functions."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ from ...oracles.inspect import (
 )
 
 CALLED_BY_C = 1
-"""`calling_conv` of a function behind MakePackedAPI: include/tvm/ir/function.h, kCPackedFunc."""
+"""The `calling_conv` of a function after MakePackedAPI: include/tvm/ir/function.h, kCPackedFunc."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The functions of a module that the passes of these stages are for."""
+class StagedPart:
+    """The functions of a module for which the passes of these stages are meant."""
 
     mod: tvm.IRModule
     stages: tuple[Stage, ...]
 
 
-def parts_of(mod: tvm.IRModule) -> tuple[Part, ...]:
-    """The module at the stage "raw" if it has Relax functions; its PrimFuncs at their own stages.
+def parts_of(mod: tvm.IRModule) -> tuple[StagedPart, ...]:
+    """Split the module: with Relax functions it is at the stage "raw"; its PrimFuncs are at their
+    own stages.
 
-    PrimFuncs beside Relax functions are taken as `relax.build` gives them to `tirx.build`.
+    PrimFuncs beside Relax functions are taken as `relax.build` passes them to `tirx.build`.
     """
     if not any(True for _ in prim_funcs(mod)):
-        return (Part(mod, (Stage.RAW,)),)
+        return (StagedPart(mod, (Stage.RAW,)),)
     if not any(True for _ in relax_functions(mod)):
-        return (Part(mod, _stages(mod)),)
-    kernels = _without_relax(mod)
-    return (Part(mod, (Stage.RAW,)), Part(kernels, _stages(kernels)))
+        return (StagedPart(mod, _stages(mod)),)
+    kernels = without_relax(mod)
+    return (StagedPart(mod, (Stage.RAW,)), StagedPart(kernels, _stages(kernels)))
 
 
-def _without_relax(mod: tvm.IRModule) -> tvm.IRModule:
+def without_relax(mod: tvm.IRModule) -> tvm.IRModule:
     """The PrimFuncs, with the global symbols that `relax.build` gives them."""
     functions = {gvar: _public(gvar, func) for gvar, func in prim_funcs(mod)}
     return tvm.IRModule(functions, attrs=mod.attrs)
@@ -58,9 +59,9 @@ def _public(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _stages(mod: tvm.IRModule) -> tuple[Stage, ...]:
-    """The stage of each family that functions of the module are of: the earliest one of them.
+    """The earliest stage of each family to which functions of the module belong.
 
-    Operators without a target may be for a device, too.
+    Operators without a target may also be for a device.
     """
     found: dict[str, list[Stage]] = {}
     for _, func in prim_funcs(mod):
@@ -81,13 +82,13 @@ def _stage(func: tirx.PrimFunc) -> Stage:
 
 
 def _is_operator(func: tirx.PrimFunc) -> bool:
-    """All that it does, it does in blocks, which schedules place."""
+    """Return whether it does all its work in blocks, which schedules place."""
     in_blocks = stores_in_blocks(func)
     return bool(in_blocks) and len(in_blocks) == len(nodes(func, ir.BufferStore))
 
 
 def _is_kernel(func: tirx.PrimFunc, seen: list[Any]) -> bool:
-    """It is bound to the target of a device, or to its threads."""
+    """Return whether it is bound to the target of a device, or to its threads."""
     target = attr(func, "target")
     on_gpu = bool(target is not None and "gpu" in target.keys)
     return on_gpu or _has_threads(func, seen)
@@ -103,7 +104,7 @@ def _is_packed(func: tirx.PrimFunc, seen: list[Any]) -> bool:
 
 
 def _is_split(func: tirx.PrimFunc, seen: list[Any]) -> bool:
-    """Behind SplitHostDevice: a device function has a calling convention of its own."""
+    """Return whether SplitHostDevice has run: a device function has its own calling convention."""
     return attr(func, "calling_conv") is not None
 
 
@@ -120,7 +121,7 @@ def _has_blocks(func: tirx.PrimFunc, seen: list[Any]) -> bool:
 
 
 def _is_opaque(func: tirx.PrimFunc, seen: list[Any]) -> bool:
-    """All blocks below the root are opaque, and there is one."""
+    """Return whether there are blocks below the root, and all of them are opaque."""
     root = getattr(func.body, "block", None)
     blocks = [node for node in seen if isinstance(node, ir.SBlock) and not node.same_as(root)]
     return bool(blocks) and not any(block.iter_vars or block.init for block in blocks)
@@ -148,7 +149,7 @@ _STEPS: tuple[tuple[_Looks, Stage], ...] = (
     (_is_flat, Stage.FLATTENED),
     (lambda func, seen: True, Stage.BLOCKS_LOWERED),
 )
-"""Signs of how far a function has come; the first that holds counts."""
+"""Signs of the progress of a function; the first that holds counts."""
 
 _ON_DEVICE: Mapping[Stage, Stage] = {
     Stage.TENSORIR: Stage.KERNELS,
@@ -161,4 +162,4 @@ _ON_DEVICE: Mapping[Stage, Stage] = {
     Stage.SPLIT: Stage.DEVICE_SPLIT,
     Stage.PACKED: Stage.PACKED,
 }
-"""The stages of kernels that have come as far."""
+"""The stages of kernels with the same progress."""

@@ -1,6 +1,6 @@
-"""Models of PyTorch as IRModules, with PyTorch's own outputs on the example arguments.
+"""Import models of PyTorch into IRModules, with PyTorch's own outputs on the example arguments.
 
-PyTorch is never imported here: a function of the user's has given an object of it.
+PyTorch is never imported here: a function of the user's has returned an object of it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 import tvm
 
 from ...compat import torch_importer
-from ...oracles.values.frameworks import Node, Reference
-from .errors import UserError
+from ...oracles.values.frameworks import FrameworkNode, FrameworkReference
+from ..system.errors import UserError
 
 LARGEST = 1 << 28
-"""Bytes of all values on the way; where there are more, none is kept."""
+"""Most bytes of all intermediate values; if there are more, none is kept."""
 
 
 def loaded() -> Any:
@@ -28,21 +28,21 @@ def loaded() -> Any:
 
 
 def is_module(made: object) -> bool:
-    """It is a torch.nn.Module."""
+    """Return whether it is a torch.nn.Module."""
     torch = loaded()
     return torch is not None and isinstance(made, torch.nn.Module)
 
 
 def is_program(made: object) -> bool:
-    """It is a torch.export.ExportedProgram."""
+    """Return whether it is a torch.export.ExportedProgram."""
     export = getattr(loaded(), "export", None)
     return export is not None and isinstance(made, export.ExportedProgram)
 
 
 def of_module(
     module: Any, args: Sequence[Any], options: Mapping[str, Any]
-) -> tuple[tvm.IRModule, Reference | None]:
-    """The module that TVM makes of a torch.nn.Module in eval mode, and what PyTorch says of it."""
+) -> tuple[tvm.IRModule, FrameworkReference | None]:
+    """Import a torch.nn.Module in eval mode; return the module and PyTorch's own results."""
     torch = loaded()
     with torch.no_grad():
         program = torch.export.export(module.eval(), tuple(args), dict(options))
@@ -50,10 +50,10 @@ def of_module(
     return _imported(program, args, options, outputs)
 
 
-def of_program(program: Any) -> tuple[tvm.IRModule, Reference | None]:
-    """The module that TVM makes of an ExportedProgram, and what PyTorch says of it.
+def of_program(program: Any) -> tuple[tvm.IRModule, FrameworkReference | None]:
+    """Import an ExportedProgram; return the module and PyTorch's own results.
 
-    Without example arguments in the program, nothing is known of its outputs.
+    If the program has no example arguments, its outputs are unknown.
     """
     if program.example_inputs is None:
         return torch_importer.import_program(program.run_decompositions())[0], None
@@ -65,7 +65,7 @@ def of_program(program: Any) -> tuple[tvm.IRModule, Reference | None]:
 
 def _imported(
     program: Any, args: Sequence[Any], options: Mapping[str, Any], outputs: Any
-) -> tuple[tvm.IRModule, Reference | None]:
+) -> tuple[tvm.IRModule, FrameworkReference | None]:
     torch = loaded()
     with torch.no_grad():
         program = program.run_decompositions()
@@ -83,7 +83,7 @@ def _imported(
     nodes = list(_nodes(program, made))
     kept = {made[name].name: each for name, each in of_nodes.items() if _is_var(made.get(name))}
     size = sum(each.numel() * each.element_size() for each in kept.values())
-    return mod, Reference(
+    return mod, FrameworkReference(
         framework=f"torch {torch.__version__.partition('+')[0]}",
         importer=torch_importer.NAME,
         args=[_array(given[name]) for name in names],
@@ -101,7 +101,7 @@ def _inputs(program: Any, inputs: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _values(program: Any, inputs: Sequence[Any]) -> Mapping[str, Any]:
-    """The tensors that the nodes of the graph give, by their names."""
+    """The tensors computed by the nodes of the graph, by their names."""
     torch = loaded()
     found: dict[str, Any] = {}
 
@@ -112,14 +112,14 @@ def _values(program: Any, inputs: Sequence[Any]) -> Mapping[str, Any]:
                 found[node.name] = value.clone()
             return value
 
-    # It only serves to say where a difference begins.
+    # They only serve to locate the beginning of a difference.
     with contextlib.suppress(Exception):
         Recorder(program.graph_module).run(*inputs)
     return found
 
 
-def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[Node]:
-    """The nodes that give a tensor, and that are one variable in the module."""
+def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[FrameworkNode]:
+    """The nodes that compute a tensor, and that are one variable in the module."""
     torch = loaded()
     for node in program.graph.nodes:
         value = node.meta.get("val")
@@ -130,7 +130,7 @@ def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[Node]:
             dtype = str(value.dtype).removeprefix("torch.")
             before = [made[each.name] for each in node.all_input_nodes if each.name in made]
             operands = tuple(str(each.name) for each in before if _is_var(each))
-            yield Node(str(node.target), str(made[node.name].name), dtype, shape, operands)
+            yield FrameworkNode(str(node.target), str(made[node.name].name), dtype, shape, operands)
 
 
 def _is_var(expr: Any) -> TypeGuard[tvm.relax.Var]:
@@ -138,7 +138,7 @@ def _is_var(expr: Any) -> TypeGuard[tvm.relax.Var]:
 
 
 def _array(tensor: Any) -> Any:
-    """The tensor in NumPy."""
+    """Convert the tensor to NumPy."""
     torch = loaded()
     tensor = tensor.detach().cpu().contiguous()
     if tensor.dtype == torch.bfloat16:

@@ -1,24 +1,24 @@
-"""A pass object without a spelling, which only this process has."""
+"""A pass object without a spelling, which exists only in this process."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import tvm
 from tvm.relax.dpl import PatternMatchingRewriter
 
 from ...oracles.passcall import PassCall, as_pass
+from .pass_home import home_of
 
 
 @dataclass(frozen=True, slots=True)
 class UnnamedPass(PassCall):
-    """A pass object that only this process has."""
+    """A pass object that exists only in this process."""
 
     instance: tvm.transform.Pass | PatternMatchingRewriter | None = None
 
     def build(self) -> tvm.transform.Pass:
-        """The object itself."""
+        """Return the object itself."""
         return as_pass(self.instance)
 
     def source(self) -> tuple[tuple[str, ...], str]:
@@ -27,11 +27,6 @@ class UnnamedPass(PassCall):
         return (), f"...  # put your pass {label!r} here: it has no import path"
 
     def named(self) -> PassCall | None:
-        """The pass by a name in an imported module, from which other processes can import it."""
-        for module in list(sys.modules.values()):
-            if getattr(module, "__file__", None) is None or module.__name__ == "__main__":
-                continue
-            for name, value in list(vars(module).items()):
-                if value is self.instance:
-                    return PassCall(self.expr, self.config, factory=f"{module.__name__}:{name}")
-        return None
+        """The pass under a name in an imported module, from which other processes can import it."""
+        home = home_of(self.instance)
+        return None if home is None else PassCall(self.expr, self.config, factory=home)

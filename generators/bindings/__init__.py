@@ -1,10 +1,10 @@
-"""What a binding may be: operators of the table, calls, branches, tuples, aliases, TensorIR."""
+"""Kinds of bindings: operators of the table, calls, branches, tuples, aliases, TensorIR."""
 
 from __future__ import annotations
 
 from .composites import BACKENDS
 from .kernels import call_tir
-from .kind import Callee, Kind
+from .kind import BindingKind, Callee
 from .table import KINDS, kinds
 
-__all__ = ["BACKENDS", "KINDS", "Callee", "Kind", "call_tir", "kinds"]
+__all__ = ["BACKENDS", "KINDS", "BindingKind", "Callee", "call_tir", "kinds"]

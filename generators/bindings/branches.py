@@ -22,15 +22,15 @@ Steps = Sequence[Callable[[relax.Expr], relax.Expr]]
 
 
 RICH = 0.4
-"""How often branches end with any operator, the same in both."""
+"""The share of Ifs whose branches both end with the same arbitrary operator."""
 SIZED = 0.3
-"""How often branches make something of symbolic dims alone, where there are such."""
+"""The share of Ifs whose branches use only a symbolic dim, if there are any in scope."""
 
 
 def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """An If whose branches compute different things of one type: tensors, tuples of them, or more.
 
-    They may have steps in common, on the same operand or on one of their own that has the same name
+    They may share steps, on the same operand or on an operand of their own that has the same name
     in both, as in a script.
     """
     x = s.tensor(c, dtype=ARITHMETIC)
@@ -44,7 +44,7 @@ def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         return
     pure = [op for op in ops if op.pure]
     if pure and c.flag(RICH):
-        # The same decisions in both branches, of the bytes that are there for all.
+        # Both branches make the same decisions from shared bytes.
         last, before = c.again(1).pick(pure), s.state()
         result = _if(c, s, lambda: _branch_body(c, s, x, ops, callees, common, last))
         if s.has(Trait.INCOMPLETE_TYPES) or _is_known(result.ty):
@@ -81,13 +81,13 @@ def condition(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _symbolic(s: Scope) -> list[tvm.ir.Expr]:
-    """The dims in scope that are no numbers: those of the function, and those of its tensors."""
+    """The symbolic dims in scope: those of the function, and those of its tensors."""
     shapes = (value.shape or () for value in s.values)
     return [dim for shape in (s.dims, *shapes) for dim in shape if not isinstance(dim, int)]
 
 
 def _is_known(ty: relax.Type) -> bool:
-    """Tensors of known shape and dtype, or tuples of such."""
+    """True for tensors of known shape and dtype, and for tuples of them."""
     if isinstance(ty, relax.TupleType):
         return all(map(_is_known, ty.fields))
     return isinstance(ty, relax.TensorType) and ty.shape is not None and ty.dtype is not None
@@ -120,11 +120,11 @@ _OF_DIMS: tuple[tuple[Trait | None, Callable[[Choices, Scope, tvm.ir.Expr], rela
     (Trait.SHAPE_VALUES, _shape),
     (Trait.NUMBERS, _number),
 )
-"""What a branch may make of a dim alone, in modules with some trait."""
+"""Expressions that a branch may make of a dim alone, with the trait that each needs."""
 
 
 def _sized(c: Choices, s: Scope, dim: tvm.ir.Expr) -> None:
-    """An If whose branches name a dim of the function around it, and no tensor that has it."""
+    """An If whose branches use a dim of the enclosing function, but no tensor that has it."""
     make = c.pick([make for trait, make in _OF_DIMS if trait is None or s.has(trait)])
 
     def body() -> relax.SeqExpr:
@@ -174,7 +174,7 @@ def _branch_body(
 
 
 def _steps(c: Choices, s: Scope, x: Value, common: Steps) -> Value:
-    """Something of this branch alone, and then what both have."""
+    """A step of this branch alone, followed by the common steps."""
     y = s.emit(c.pick(SAME_TYPE)(x.expr))
     for step in common:
         y = s.emit(step(y.expr))

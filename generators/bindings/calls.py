@@ -20,10 +20,10 @@ from .shapes import shape_argument
 from .values import operator
 
 AGAIN = 0.4
-"""How often a call is one of a function that is called already: what passes find out of all calls
-of a function shows where there are several."""
+"""The share of calls to functions that are called already: several calls exercise what passes
+conclude from all calls of a function."""
 AGREED = 0.5
-"""How often a constant is what an earlier call of the function has in this place."""
+"""The share of constants that equal the argument of an earlier call in the same place."""
 
 
 def call_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -95,7 +95,7 @@ def _fields(ty: relax.Type) -> list[relax.Type]:
 
 
 def _pass_on(s: Scope, result: relax.Var, callees: Callees) -> None:
-    """A function that takes such a tuple gets it; without one, it has one more name."""
+    """Pass the tuple to a function that takes its type; without one, bind it to another name."""
     for callee in reversed(callees):
         types = [param.ty for param in callee.func.params]
         if (
@@ -118,11 +118,11 @@ def argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim])
             return shape_argument(c, s, list(s.shape(c, ty.ndim if ty.ndim >= 0 else 2)))
         return shape_argument(c, s, _substitute(ty.values, dims))
     if isinstance(ty, relax.AnyType):
-        # What is made for such a parameter is cast to this, see `wider.any_value`.
+        # The function casts the argument to this type, see `wider.any_value`.
         return s.tensor(c, dtype=DEFAULT_DTYPE, ndim=1).expr
     if isinstance(ty, PrimType):
         kind = str(ty.dtype)
-        return relax.prim_value(tirx.const(1 if kind == "bool" else c.pick((2, 3)), kind))
+        return relax.prim_value(tirx.const(1 if kind == "bool" else c.pick((2, 3, 1, 0)), kind))
     s.device = ty.vdevice
     shape = _substitute(ty.shape.values, dims) if isinstance(ty.shape, relax.ShapeExpr) else None
     dtype = str(ty.dtype) if ty.dtype is not None else None
@@ -132,7 +132,7 @@ def argument(c: Choices, s: Scope, ty: relax.Type, dims: Mapping[tirx.Var, Dim])
     x = s.tensor(c, dtype=dtype, ndim=ty.ndim if ty.ndim >= 0 else None, shape=shape)
     if ty.vdevice is not None and x.vdevice is None:
         return s.emit(relax_op.to_vdevice(x.expr, ty.vdevice)).expr
-    return x.expr
+    return s.forgotten(c, x)
 
 
 def _substitute(values: Sequence[tvm.ir.Expr], dims: Mapping[tirx.Var, Dim]) -> list[Dim]:

@@ -13,11 +13,11 @@ from ..choices import Choices
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from .calls import arguments
-from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops, added
+from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops, finish
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FunctionValue:
     """A function as a value, and operands to call it with."""
 
     func: relax.Expr
@@ -26,7 +26,7 @@ class Target:
 
     @property
     def pure(self) -> bool:
-        """Its type tells so."""
+        """True if the function's type is pure."""
         return bool(self.func.ty.purity)
 
 
@@ -36,7 +36,7 @@ def local_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     s.bind(relax.Call(target.func, target.args))
 
 
-def _local(c: Choices, s: Scope) -> Target:
+def _local(c: Choices, s: Scope) -> FunctionValue:
     s.dataflow(False)
     x = s.tensor(c, dtype=ARITHMETIC)
     captured = s.tensor(c, dtype=x.dtype or "float32", shape=x.shape) if c.flag() else None
@@ -52,10 +52,10 @@ def _local(c: Choices, s: Scope) -> Target:
         body = s.module.builder.normalize(relax.SeqExpr(inner.blocks, y.expr))
     func = relax.Function([param], body, body.ty, is_pure=not effect)
     s.pure = s.pure and not effect
-    return Target(s.bind(func), [x.expr], [x.expr.ty])
+    return FunctionValue(s.bind(func), [x.expr], [x.expr.ty])
 
 
-def _recursive(c: Choices, s: Scope) -> Target:
+def _recursive(c: Choices, s: Scope) -> FunctionValue:
     """A local function that counts down to 0 by calling itself, capturing a value or not."""
     s.dataflow(False)
     x = s.tensor(c, dtype=DEFAULT_DTYPE)
@@ -77,11 +77,11 @@ def _recursive(c: Choices, s: Scope) -> Target:
         inner.close()
         body = s.module.builder.normalize(relax.SeqExpr(inner.blocks, result))
     s.bind(relax.Function([count, z], body, x.expr.ty), var=loop)
-    return Target(loop, [relax.const(2, "int64"), x.expr], types)
+    return FunctionValue(loop, [relax.const(2, "int64"), x.expr], types)
 
 
 def function_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A function in a variable, that goes some way, and a call of what arrives there."""
+    """A function in a variable that takes a detour, and a call of the resulting value."""
     way = c.pick(_WAYS)
     if way is _through_branch:
         if s.has(Trait.IF):
@@ -96,18 +96,18 @@ def function_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         if not callee.func.is_pure:
             s.dataflow(False)
             s.pure = False
-        target = Target(callee.gvar, arguments(c, s, callee, {}), callee.gvar.ty.params)
+        target = FunctionValue(callee.gvar, arguments(c, s, callee, {}), callee.gvar.ty.params)
     else:
         target = _new(c, s)
     s.bind(way(c, s, target))
 
 
-def _new(c: Choices, s: Scope) -> Target:
+def _new(c: Choices, s: Scope) -> FunctionValue:
     """A function of one tensor of known shape."""
     x = s.tensor(c, dtype=DEFAULT_DTYPE, ndim=(2, 1, 3), static=True)
     step = c.pick(SAME_TYPE)
     gvar = _added(s, "step", [x.expr.ty], lambda f, params: f.bind(step(params[0])))
-    return Target(gvar, [x.expr], [x.expr.ty])
+    return FunctionValue(gvar, [x.expr], [x.expr.ty])
 
 
 def _added(
@@ -120,22 +120,23 @@ def _added(
 ) -> relax.GlobalVar:
     """A private function of these parameters, which use no symbolic variable."""
     f = Scope(s.module, s.dims, s.dtypes)
-    return added(f, name, body(f, [f.param(ty) for ty in types]), pure=pure)
+    f.pure = pure
+    return s.module.add(name, finish(f, body(f, [f.param(ty) for ty in types])))
 
 
 # Ways from a function to a call of it
 
 
-def _in_variable(c: Choices, s: Scope, target: Target) -> relax.Call:
+def _in_variable(c: Choices, s: Scope, target: FunctionValue) -> relax.Call:
     return relax.Call(s.bind(target.func), target.args)
 
 
-def _renamed(c: Choices, s: Scope, target: Target) -> relax.Call:
+def _renamed(c: Choices, s: Scope, target: FunctionValue) -> relax.Call:
     return relax.Call(s.bind(s.bind(target.func)), target.args)
 
 
-def _through_tuple(c: Choices, s: Scope, target: Target) -> relax.Call:
-    """Sometimes a tuple inside of a tuple."""
+def _through_tuple(c: Choices, s: Scope, target: FunctionValue) -> relax.Call:
+    """A call of a field of a tuple, which is sometimes nested."""
     func = s.bind(target.func) if c.flag() else target.func
     other = target.args[0] if target.args else s.tensor(c).expr
     inner = relax.Tuple([func, other])
@@ -147,8 +148,8 @@ def _through_tuple(c: Choices, s: Scope, target: Target) -> relax.Call:
     return relax.Call(s.bind(relax.TupleGetItem(pair, 0)), target.args)
 
 
-def _through_branch(c: Choices, s: Scope, target: Target) -> relax.Call:
-    """Which of two functions, of one type if there are such, is known at run time."""
+def _through_branch(c: Choices, s: Scope, target: FunctionValue) -> relax.Call:
+    """A call of one of two functions, of one type if possible, that is chosen at run time."""
     functions = s.module.functions.items()
     alike = [
         gvar
@@ -162,8 +163,8 @@ def _through_branch(c: Choices, s: Scope, target: Target) -> relax.Call:
     return relax.Call(s.bind(relax.If(cond, *branches)), target.args)
 
 
-def _returned(c: Choices, s: Scope, target: Target) -> relax.Call:
-    """What another function returns: a function of the module, or one that captures there."""
+def _returned(c: Choices, s: Scope, target: FunctionValue) -> relax.Call:
+    """A call of the result of another function: a function of the module, or a closure."""
     x = s.tensor(c, dtype=DEFAULT_DTYPE, ndim=(2, 1), static=True)
     nested = c.flag(0.4)
 
@@ -186,8 +187,8 @@ def _returned(c: Choices, s: Scope, target: Target) -> relax.Call:
     return relax.Call(given, [x.expr] if captures else target.args)
 
 
-def _handed_on(c: Choices, s: Scope, target: Target) -> relax.Call:
-    """A function that takes the function, and calls it."""
+def _handed_on(c: Choices, s: Scope, target: FunctionValue) -> relax.Call:
+    """A call of a function that takes the target as its argument and calls it."""
     if any(map(relax.analysis.tir_vars_in_type, target.params)):
         return _in_variable(c, s, target)  # another function has other symbolic variables
     apply = _added(
@@ -201,7 +202,7 @@ def _handed_on(c: Choices, s: Scope, target: Target) -> relax.Call:
     return relax.Call(apply, [func, *target.args])
 
 
-_WAYS: tuple[Callable[[Choices, Scope, Target], relax.Call], ...] = (
+_WAYS: tuple[Callable[[Choices, Scope, FunctionValue], relax.Call], ...] = (
     _in_variable,
     _renamed,
     _through_tuple,

@@ -7,7 +7,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import DEFAULT_DTYPE, Scope
-from .kind import Callees, Ops, added
+from .kind import Callees, Ops, finish
 
 BACKENDS = ("cutlass", "dnnl", "tensorrt")
 
@@ -15,7 +15,8 @@ BACKENDS = ("cutlass", "dnnl", "tensorrt")
 def composite_calls(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """Calls of two Composite functions in a row, mostly of one backend.
 
-    Some take the results of several others, some give tuples, and other operators stand between.
+    Some take the results of several others, some return tuples, and other operators may separate
+    them.
     """
     x = s.tensor(c, dtype=DEFAULT_DTYPE, ndim=(2, 1, 3), static=True)
     values = [x.expr, s.tensor(c, dtype=DEFAULT_DTYPE, shape=x.shape).expr]
@@ -24,7 +25,7 @@ def composite_calls(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     backends = c.picks((backend, backend, BACKENDS[0]), 2)
     parts = [_composite(c.part(2), s, ty, each) for each in backends]
     for number in range(2 + c.below(4)):
-        recent = values[:2] if number < 2 else values[-2:]  # two results, then what takes both
+        recent = values[:2] if number < 2 else values[-2:]  # two results, then a call on both
         a, b, kind = recent[0], c.pick((recent[1], *values)), c.below(8)
         if kind >= 6:
             made = s.bind(c.pick((relax_op.exp, relax_op.negative))(a))
@@ -46,4 +47,4 @@ def _composite(c: Choices, s: Scope, ty: relax.Type, backend: str) -> relax.Glob
     if c.flag(0.3):
         result = relax.Tuple([result, both])
     attrs = {"Composite": f"{backend}.binary", "Primitive": True}
-    return added(f, "composite", result, attrs=attrs)
+    return s.module.add("composite", finish(f, result, attrs))

@@ -1,4 +1,4 @@
-"""Calls of what is outside of the module, effects and device hints."""
+"""Calls of functions outside of the module, effects and device hints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .values import operator
 COPY = "vm.builtin.copy"
 """A packed function of TVM's runtime: its result is its operand."""
 UNKNOWN = "external.copy_to"
-"""One that no runtime has: it writes into its last argument."""
+"""A packed function that no runtime has: it writes into its last argument."""
 
 
 def call_dps_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -48,7 +48,7 @@ def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _less_known(c: Choices, s: Scope, x: Value) -> relax.Type:
-    """The tensor's type, or what an external function may be known to return of it."""
+    """The tensor's type, or a less complete one that an external function may declare for it."""
     if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.3):
         ndim, dtype = c.pick(((x.ndim, x.dtype), (-1, x.dtype), (x.ndim, ""), (-1, "")))
         return relax.TensorType(dtype=dtype or "", ndim=ndim)
@@ -60,7 +60,7 @@ def _packed(name: str, *args: relax.Expr, ty: relax.Type) -> relax.Call:
 
 
 def _other_operand(c: Choices, s: Scope) -> tuple[relax.Expr, relax.Type]:
-    """An operand that is no tensor, and what its type is in a tuple."""
+    """An operand that is not a tensor, and its type in a tuple."""
     kind = c.below(5)
     if kind == 0:
         return relax.prim_value(c.pick((1, 2))), relax.AnyType()
@@ -77,8 +77,8 @@ def _other_operand(c: Choices, s: Scope) -> tuple[relax.Expr, relax.Type]:
 def call_outside(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A call of a function of the module that is an ExternFunc, by its GlobalVar or a variable.
 
-    It is as pure as its type says. One of unknown type may be called by operators that take it for
-    pure.
+    Its type tells if it is pure. A function of unknown type may be called by operators that assume
+    that it is pure.
     """
     known = [
         gvar for gvar, func in s.module.functions.items() if isinstance(func, relax.ExternFunc)

@@ -15,26 +15,30 @@ from .kind import ARITHMETIC, Callees, Ops
 KERNEL_DTYPES = (*ARITHMETIC, "int8", "uint8")
 
 
-def call_tir(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A call of a TensorIR function; of several outputs, all are used or one only."""
-    call, outputs = _call_template(c, s, c.pick(tensorir.TEMPLATES))
+def call_tir(c: Choices, s: Scope, ops: Ops, callees: Callees, *, alone: bool = False) -> None:
+    """A call of a TensorIR function; if it has several outputs, all of them or one are used.
+
+    Args:
+        alone: no other binding may stand beside it.
+    """
+    call, outputs = _call_template(c, s, c.pick(tensorir.TEMPLATES), alone=alone)
     result = s.bind(relax.call_tir(*call, outputs))
     if len(outputs) > 1 and c.flag(0.4):
         s.bind(relax.TupleGetItem(result, c.below(len(outputs))))
 
 
 def _kernel(c: Choices, s: Scope, name: str, func: tirx.PrimFunc) -> relax.GlobalVar:
-    """Add a PrimFunc to call, a public one sometimes where the trait is on."""
+    """Add a PrimFunc to call; it is sometimes public if the module has the trait."""
     return s.module.add(name, func, public=s.has(Trait.PUBLIC_PRIM_FUNCS) and c.flag(0.6))
 
 
 def _call_template(
-    c: Choices, s: Scope, template: tensorir.Template
+    c: Choices, s: Scope, template: tensorir.Template, *, alone: bool = False
 ) -> tuple[tuple[relax.GlobalVar, relax.Tuple], list[relax.TensorType]]:
     """The callee, its operands, and the types of its outputs."""
     x = s.tensor(c, dtype=KERNEL_DTYPES, ndim=template.ranks, static=template.static)
     assert x.shape is not None
-    args = [x.expr]
+    args = [x.expr if alone else s.forgotten(c, x)]
     args += [s.tensor(c, dtype=x.dtype, shape=x.shape).expr for _ in range(template.inputs - 1)]
     dims: list[Dim] = list(x.shape)
     if c.flag(0.15) and not template.static:  # one kernel for any size
@@ -45,7 +49,7 @@ def _call_template(
     gvar = _kernel(c, s, template.name, func)
     device = x.vdevice if x.vdevice is not None and c.flag(0.7) else None
     if template.scalar:
-        args.append(relax.prim_value(c.pick((2, 3, *s.dims))))
+        args.append(relax.prim_value(c.pick((2, 3, 1, 0, *s.dims))))
     shapes = template.output_shapes(x.shape)
     if template.leading:
         leading = c.pick(s.dims)
@@ -70,7 +74,7 @@ def call_tir_inplace(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     gvar = _kernel(c, s, "tir_inplace", tensorir.inplace(shape, x.dtype or "", buffers, new))
     places = list(range(buffers))
     if c.flag(0.3):
-        places.reverse()  # which output is which operand is free to say
+        places.reverse()  # outputs may alias the operands in any order
     places += [-1] * new
     types = [fresh[0].expr.ty for _ in places]
     args = tuple(value.expr for value in fresh)

@@ -1,4 +1,4 @@
-"""What a kind of binding is, and what all kinds share."""
+"""The record of a kind of binding, and helpers that all kinds share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm import relax, tirx
 from ...compat.ops import existing, relax_op
 from ..choices import Choices
 from ..ops.record import Op
-from ..rewrite.nodes import defined_symbolic_vars
+from ..rewrite.nodes import defined_symbolic_vars, free_symbolic_vars
 from ..scope import Scope
 from ..traits import Trait
 
@@ -32,33 +32,28 @@ class Callee:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BindingKind:
     """One kind of binding: emits one or more bindings into the scope."""
 
     emit: Callable[[Choices, Scope, Sequence[Op], Sequence[Callee]], None]
     trait: Trait | None = None
-    """Only in modules with this trait; None: always."""
+    """The trait of modules that may have it; None: all modules may."""
     dataflow: bool = True
-    """May stand in a dataflow block."""
+    """True if a dataflow block may contain it."""
     weight: int = 1
 
 
-def added(
-    f: Scope,
-    name: str,
-    result: relax.Expr,
-    *,
-    pure: bool = True,
-    attrs: Mapping[str, object] | None = None,
-) -> relax.GlobalVar:
-    """The function of this scope, closed and added to its module as a private one.
-
-    Parameters and bindings define all symbolic variables that it uses.
-    """
-    f.close()
-    body = f.module.builder.normalize(relax.SeqExpr(f.blocks, result))
-    func = relax.Function(f.params, body, body.ty, is_pure=pure)
-    return f.module.add(name, func.with_attr(dict(attrs)) if attrs else func)
+def finish(
+    s: Scope, result: relax.Expr, attrs: Mapping[str, object] | None = None
+) -> relax.Function:
+    """Close the function over its parameters, defining the symbolic variables left open."""
+    s.close()
+    body = s.module.builder.normalize(relax.SeqExpr(s.blocks, result))
+    free = free_symbolic_vars(relax.Function(s.params, body, body.ty))
+    if free:
+        s.param(relax.ShapeType(free), "s")
+    function = relax.Function(s.params, body, body.ty, is_pure=s.pure)
+    return function.with_attr(dict(attrs)) if attrs else function
 
 
 Ops = Sequence[Op]

@@ -1,4 +1,4 @@
-"""Numbers as values: scalars that are no tensors, in variables, operands, dims and conditions."""
+"""Numbers as values: primitive scalars in variables, operands, dims and conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .. import tensorir
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
-from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops, added
+from .kind import ARITHMETIC, SAME_TYPE, Callees, Ops, finish
 
 INT = PrimType("int64")
 
@@ -54,7 +54,7 @@ def _function(c: Choices, s: Scope, value: relax.Expr) -> None:
     f = Scope(s.module, s.dims, s.dtypes)
     taken = f.param(INT, "count")
     result = f.emit(relax_op.ones(relax.ShapeExpr([taken, 2]), c.pick(s.dtypes)))
-    gvar = added(f, "counted", result.expr)
+    gvar = s.module.add("counted", finish(f, result.expr))
     s.bind(relax.Call(gvar, [relax.prim_value(3) if c.flag(0.3) else value]))
 
 
@@ -83,4 +83,4 @@ _USES: tuple[tuple[Trait | None, Callable[[Choices, Scope, relax.Expr], None]], 
     (Trait.IF, _condition),
     (Trait.TUPLES, _tuple),
 )
-"""What may be done with a number, in modules with some trait."""
+"""Uses of a number, with the trait of modules that each needs."""

@@ -1,4 +1,4 @@
-"""Calls that are nearly those before them: a pass that merges equal ones must tell them apart."""
+"""Near-copies of earlier calls: a pass that merges equal calls must distinguish them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from .kind import ARITHMETIC, Callees, Ops
 from .values import operator
 
 EXAMPLES = 16
-"""Calls of an operator from which the texts of its attributes are taken."""
+"""The number of sample calls of an operator from which the strings of its attributes are taken."""
 
 
 def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A pure call of the current block again: as it was, with one thing changed, or on its result.
+    """Repeat a pure call of the current block: unchanged, with one change, or on its own result.
 
-    Passes merge two of a kind in a row where their attributes are alike.
+    Passes merge two consecutive calls of a kind if their attributes are alike.
     """
     candidates = [each for each in reversed(s.bound()) if _repeatable(each)]
     if not candidates:
@@ -55,16 +55,16 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         if found is not None:
             call = found[0]
             if tvm_ffi.structural_equal(call.ty, binding.var.ty):
-                break  # what has another type is not taken for the same
+                break  # calls of different types are not mistaken for one another
     again = s.bind(call)
-    # What has a negative size is no value that others may take.
+    # A tensor of negative size is not a value that others may take.
     one, other = value_of(binding.var), latest(s.values, again)
     if combined and one is not None and other is not None and _alike(one, other):
         s.emit(relax_op.subtract(one.expr, other.expr))
 
 
 def _repeatable(binding: relax.Binding) -> bool:
-    """With an operand of no type, such as a variable for null, type inference checks nothing."""
+    """True for pure calls of typed operands: inference checks nothing for others, such as null."""
     op = _record(getattr(binding, "value", None))
     if op is None or not op.pure or attributes in op.deadly:
         return False
@@ -78,14 +78,14 @@ def _record(call: relax.Expr | None) -> Op | None:
 
 
 def _alike(one: Value, other: Value) -> bool:
-    """Tensors of numbers and of one type."""
+    """True for tensors of numbers that have one type."""
     if one.dtype not in ARITHMETIC:
         return False
     return bool(tvm_ffi.structural_equal(one.expr.ty, other.expr.ty))
 
 
 Change = Callable[[Scope, relax.Binding], Iterator[Variation]]
-"""What may be changed about the call that a variable is bound to."""
+"""Yields variations of the call that a variable is bound to."""
 
 
 def _unchanged(s: Scope, binding: relax.Binding) -> Iterator[Variation]:
@@ -118,7 +118,7 @@ def _on_its_result(s: Scope, binding: relax.Binding) -> Iterator[Variation]:
 
 
 def texts(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Another text for an attribute: a mode, a layout, a kind of reduction."""
+    """Another string for an attribute: a mode, a layout, a kind of reduction."""
     op = _record(call)
     if op is None or not _textual(call.attrs):
         return
@@ -129,7 +129,7 @@ def texts(s: Scope, call: relax.Call) -> Iterator[Variation]:
 
 
 def _textual(attrs: Any) -> list[str]:
-    """The attributes that are texts, and no dtypes."""
+    """The names of attributes that are strings but not dtypes."""
     return [
         name
         for name, schema in ({} if attrs is None else schemas(attrs)).items()
@@ -139,7 +139,7 @@ def _textual(attrs: Any) -> list[str]:
 
 @cache
 def _texts(op: str) -> Mapping[str, tuple[str, ...]]:
-    """The texts that the record of an operator chooses for attributes: nobody can guess others."""
+    """The strings that the operator's record chooses for attributes; others cannot be guessed."""
     found: dict[str, set[str]] = {}
     for number in range(EXAMPLES):
         scope = Scope(ModuleScope(frozenset()), (2, 3, 4), table[op].dtypes[:1] or ("float32",))
@@ -152,7 +152,7 @@ def _texts(op: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _texts_or_attributes(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Another text; where no attribute is one, another value of any type."""
+    """Another string; if no attribute is a string, another value of any type."""
     found = texts(s, call)
     first = next(found, None)
     return attributes(s, call) if first is None else itertools.chain((first,), found)

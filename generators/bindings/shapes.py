@@ -1,4 +1,4 @@
-"""Shapes as values: where they come from, and what takes a variable in place of a literal shape."""
+"""Shapes as values: their sources, and uses of a variable in place of a literal shape."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Shape:
 
     var: relax.Var
     dims: tuple[Dim, ...] | None
-    """None where its type knows the rank only, or not even that."""
+    """The dims; None if the type has at most the rank."""
     origin: Value | None = None
     """A tensor of this shape."""
     literal: bool = False
-    """The variable is bound to a ShapeExpr."""
+    """True if the variable is bound to a ShapeExpr."""
 
     @property
     def expr(self) -> relax.Expr:
-        """What a type may name: no DataflowVar, which ends with its block."""
+        """The shape as a type may use it: not a DataflowVar, which ends with its block."""
         if isinstance(self.var, relax.DataflowVar) and self.dims is not None:
             return relax.ShapeExpr(list(self.dims))
         return self.var
@@ -58,7 +58,7 @@ def _shape(var: relax.Var, origin: Value | None = None, *, literal: bool = False
     return Shape(var, dims_of(var.ty), origin, literal)
 
 
-# Where shapes come from
+# Sources of shapes
 
 
 def _of_tensor(c: Choices, s: Scope) -> Shape:
@@ -72,17 +72,17 @@ def _literal(c: Choices, s: Scope) -> Shape:
 
 
 def _of_data(c: Choices, s: Scope) -> Shape:
-    """The elements of a tensor: a constant's, or those that hold another tensor's shape."""
+    """The elements of a tensor as a shape: a constant, or a tensor that holds another's shape."""
     if c.flag():
         x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3))
         data = s.emit(relax_op.shape_to_tensor(s.bind(relax_op.shape_of(x.expr))))
         return _shape(s.bind(relax_op.tensor_to_shape(data.expr)), x)
-    data = s.constant(c, (c.pick((2, 1, 3)),), "int64", low=1)
+    data = s.constant(c, (c.pick((2, 1, 3)),), c.pick(("int64", "int64", "int32")), low=1)
     return _shape(s.bind(relax_op.tensor_to_shape(data.expr)))
 
 
 def _given(c: Choices, s: Scope) -> Shape:
-    """A parameter; of one half of them, the rank is all that is known."""
+    """A parameter; for half of these, only the rank is known."""
     rank = c.pick((2, 1, 3))
     dims = positive(s.shape(c, rank))
     ty = relax.ShapeType(ndim=rank) if c.flag() else relax.ShapeType(list(dims))
@@ -105,7 +105,7 @@ _SOURCES: tuple[Callable[[Choices, Scope], Shape], ...] = (
 
 
 def fresh_dims(c: Choices, s: Scope, dims: Sequence[Dim | None], chance: float = 0.6) -> list[Dim]:
-    """These dims, but for unknown ones and some others variables that a match_cast is to define."""
+    """These dims, with unknown ones and some others replaced by variables for a match_cast."""
     return [s.fresh_dim(dim) if dim is None or c.flag(chance) else dim for dim in dims]
 
 
@@ -118,7 +118,7 @@ def _found_out(c: Choices, s: Scope, shape: Shape) -> Shape:
     return _shape(s.match_cast(shape.var, relax.ShapeType(dims)), shape.origin)
 
 
-# What takes them
+# Uses of shapes
 
 
 def _filled(c: Choices, s: Scope, shape: Shape) -> None:
@@ -138,7 +138,7 @@ def _broadcast(c: Choices, s: Scope, shape: Shape) -> None:
 
 
 def _narrowed(c: Choices, s: Scope, shape: Shape, result: Value) -> None:
-    """Sometimes a match_cast of a result, of which only the shape's variable is known."""
+    """Sometimes bind a match_cast that gives dims to a result whose shape is only a variable."""
     if result.shape is not None or result.ndim < 0 or not s.has(Trait.MATCH_CAST) or c.flag(0.3):
         return
     dims = fresh_dims(c, s, shape.dims or (None,) * result.ndim)
@@ -160,10 +160,10 @@ def _reshaped(c: Choices, s: Scope, shape: Shape) -> None:
             return
         result = s.emit(relax_op.reshape(shape.origin.expr, shape.expr))
         _narrowed(c, s, shape, result)
-    elif 0 in _static(shape.dims):  # a 0 stands for the dim of the operand
+    elif 0 in _static(shape.dims):  # a 0 means the dim of the operand
         _broadcast(c, s, shape)
     else:
-        # LegalizeOps of TVM 0.27 dies of a variable that is bound to no ShapeExpr.
+        # LegalizeOps of TVM 0.27 dies of a variable that is not bound to a ShapeExpr.
         by_name = shape.literal or c.flag(0.1)
         to = shape.var if by_name else relax.ShapeExpr(list(shape.dims))
         s.emit(relax_op.reshape(_flat(c, s, shape), to))
@@ -193,7 +193,7 @@ def _as_tensor(c: Choices, s: Scope, shape: Shape) -> None:
 
 
 def _sliced(c: Choices, s: Scope, shape: Shape) -> None:
-    """The whole of a tensor, by ends that are found at run time."""
+    """A slice that is the whole tensor, with ends that are computed at run time."""
     rank = shape.var.ty.ndim
     if rank < 1 or shape.dims is None:
         _as_tensor(c, s, shape)
@@ -212,7 +212,7 @@ def _cut(c: Choices, s: Scope, shape: Shape) -> None:
 
 
 def _sized(c: Choices, s: Scope, shape: Shape) -> None:
-    """A tensor of which one dim is one of the shape's."""
+    """A tensor that has one of the shape's dims."""
     assert shape.dims is not None
     dims = [c.pick((*shape.dims, 2)), c.pick((2, 3))]
     s.emit(relax_op.zeros(relax.ShapeExpr(dims), c.pick(s.dtypes)))
@@ -232,7 +232,7 @@ def _repeated(c: Choices, s: Scope, shape: Shape) -> None:
 
 
 def _packed(c: Choices, s: Scope, shape: Shape) -> None:
-    """A packed function that takes the shape; only its `ty_args` tell the dims."""
+    """A call of a packed function on the shape; only its `ty_args` have the dims."""
     if shape.dims is None or 0 in _static(shape.dims) or not s.has(Trait.CALL_PACKED):
         _as_tensor(c, s, shape)
         return

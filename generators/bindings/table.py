@@ -13,7 +13,7 @@ from .closures import function_value, local_function
 from .composites import composite_calls
 from .externs import call_dps_packed, call_outside, call_packed, device_hint, impure_call
 from .kernels import call_tir, call_tir_inplace, call_tir_with_grad
-from .kind import Callees, Kind, Ops
+from .kind import BindingKind, Callees, Ops
 from .numbers import number
 from .pieces import piece
 from .repeats import repeat
@@ -32,17 +32,12 @@ def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     idiom.emit(c, s, lambda: links_between(s, ops, callees))
 
 
-def seed_piece(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A piece of a real module."""
-    piece(c, s, ops, callees, lambda: links_between(s, ops, callees))
-
-
 def links_between(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
-    """Kinds of bindings between the calls of a pattern; what has effects would end its block."""
+    """Kinds of bindings between the calls of a pattern, without effects (these end its block)."""
     pure_ops = [op for op in ops if op.pure and idioms.suits(op, s.module.traits)]
     pure = [callee for callee in callees if callee.func.is_pure]
 
-    def link(kind: Kind) -> Link:
+    def link(kind: BindingKind) -> Link:
         return Link(
             kind.emit.__name__,
             lambda c, s: kind.emit(c, s, pure_ops, pure),
@@ -56,31 +51,31 @@ def links_between(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
 
 
 KINDS = (
-    Kind(operator, weight=10),
-    Kind(idiom, Trait.IDIOMS, weight=5),
-    Kind(alias, Trait.ALIASES),
-    Kind(make_tuple, Trait.TUPLES),
-    Kind(get_item, Trait.TUPLES, weight=2),
-    Kind(repeat, Trait.REPEATED_CALLS, weight=4),
-    Kind(tuple_operand, Trait.TUPLES),
-    Kind(match_cast, Trait.MATCH_CAST, weight=2),
-    Kind(shape_value, Trait.SHAPE_VALUES, weight=6),
-    Kind(branch, Trait.IF, dataflow=False, weight=2),
-    Kind(call_function, Trait.FUNCTION_CALLS, weight=3),
-    Kind(results, Trait.FUNCTION_CALLS, weight=2),
-    Kind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
-    Kind(function_value, Trait.FUNCTION_VALUES, weight=6),
-    Kind(composite_calls, Trait.COMPOSITE, weight=2),
-    Kind(number, Trait.NUMBERS, weight=3),
-    Kind(any_value, Trait.ANY, weight=3),
-    Kind(call_tir, Trait.CALL_TIR, weight=3),
-    Kind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),
-    Kind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),
-    Kind(call_dps_packed, Trait.CALL_DPS_PACKED),
-    Kind(call_packed, Trait.CALL_PACKED, weight=3),
-    Kind(call_outside, Trait.EXTERN_FUNCS, weight=4),
-    Kind(impure_call, Trait.IMPURE, dataflow=False),
-    Kind(device_hint, Trait.VDEVICES, weight=2),
+    BindingKind(operator, weight=10),
+    BindingKind(idiom, Trait.IDIOMS, weight=5),
+    BindingKind(alias, Trait.ALIASES),
+    BindingKind(make_tuple, Trait.TUPLES),
+    BindingKind(get_item, Trait.TUPLES, weight=2),
+    BindingKind(repeat, Trait.REPEATED_CALLS, weight=4),
+    BindingKind(tuple_operand, Trait.TUPLES),
+    BindingKind(match_cast, Trait.MATCH_CAST, weight=2),
+    BindingKind(shape_value, Trait.SHAPE_VALUES, weight=6),
+    BindingKind(branch, Trait.IF, dataflow=False, weight=2),
+    BindingKind(call_function, Trait.FUNCTION_CALLS, weight=3),
+    BindingKind(results, Trait.FUNCTION_CALLS, weight=2),
+    BindingKind(local_function, Trait.CLOSURES, dataflow=False, weight=2),
+    BindingKind(function_value, Trait.FUNCTION_VALUES, weight=6),
+    BindingKind(composite_calls, Trait.COMPOSITE, weight=2),
+    BindingKind(number, Trait.NUMBERS, weight=3),
+    BindingKind(any_value, Trait.ANY, weight=3),
+    BindingKind(call_tir, Trait.CALL_TIR, weight=3),
+    BindingKind(call_tir_inplace, Trait.CALL_TIR_INPLACE, weight=2),
+    BindingKind(call_tir_with_grad, Trait.CALL_TIR_WITH_GRAD),
+    BindingKind(call_dps_packed, Trait.CALL_DPS_PACKED),
+    BindingKind(call_packed, Trait.CALL_PACKED, weight=3),
+    BindingKind(call_outside, Trait.EXTERN_FUNCS, weight=4),
+    BindingKind(impure_call, Trait.IMPURE, dataflow=False),
+    BindingKind(device_hint, Trait.VDEVICES, weight=2),
 )
 """All kinds of bindings, the simplest first."""
 
@@ -93,19 +88,19 @@ LINKS = tuple(
         *(composite_calls, call_outside),
     )
 )
-"""What may stand between two calls of an idiom: none of them ends a dataflow block by itself."""
+"""Kinds of bindings between two calls of an idiom; none of them ends a dataflow block by itself."""
 
 
 PIECES = 4
-"""One in so many bindings is a piece of a real module, where there are such."""
+"""One in this many bindings is a piece of a real module, if the module has pieces."""
 
 
-def kinds(s: Scope) -> list[Kind]:
-    """The kinds that this module's traits allow, each as often as it weighs."""
+def kinds(s: Scope) -> list[BindingKind]:
+    """The kinds that this module's traits allow, each repeated by its weight."""
     usual = [
         kind
         for kind in KINDS
         if kind.trait is None or s.has(kind.trait)
         for _ in range(kind.weight)
     ]
-    return usual + [Kind(seed_piece)] * (len(usual) // (PIECES - 1)) if s.module.pieces else usual
+    return usual + [BindingKind(piece)] * (len(usual) // (PIECES - 1)) if s.module.pieces else usual

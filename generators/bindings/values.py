@@ -31,7 +31,7 @@ def operator(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def applied(op: Op, x: Value, c: Choices, s: Scope) -> relax.Expr:
-    """A call of the operator, on this value where one of its first operands may be that."""
+    """A call of the operator, on this value if it fits one of its first operands."""
     offer = Offer(x)
     s.next_operands = (offer, offer, offer)
     call = op.call(c, s)
@@ -67,7 +67,7 @@ def tuple_operand(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     assert x.shape is not None
     kind = c.below(4)
     if kind == 3:
-        # One section, or an axis that is cut into one, gives a tensor.
+        # A split into one section gives a tensor.
         pair = s.bind(relax_op.split(s.emit(relax_op.concat([x.expr, x.expr])).expr, 2))
     elif kind == 2:
         pair = s.param(relax.TupleType([x.expr.ty] * (2 + c.below(2))), "tensors")
@@ -106,7 +106,7 @@ def match_cast(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _cast_type(c: Choices, s: Scope, ty: relax.Type) -> relax.Type:
-    """A type to cast to: some dims are fresh variables, in fields of tuples too."""
+    """A type to cast to, with fresh variables for some dims, also in fields of tuples."""
     if isinstance(ty, relax.TupleType):
         return relax.TupleType([_cast_type(c, s, field) for field in ty.fields])
     if not isinstance(ty, relax.TensorType) or ty.ndim < 0 or c.flag(0.3):
@@ -117,11 +117,11 @@ def _cast_type(c: Choices, s: Scope, ty: relax.Type) -> relax.Type:
 
 
 def _use_of_size(c: Choices, s: Scope, cast: relax.Var) -> None:
-    """Something of the size that a match_cast found out; mostly, its value is not used itself."""
+    """A use of the size that a match_cast defines; mostly, its value is not used itself."""
     size, *rest = cast.ty.shape.values
     dtype = str(cast.ty.dtype)
     kind = c.below(4)
-    # A 0 in the new shape would stand for the dim of the old one.
+    # A 0 in the new shape would mean the dim of the old one.
     if kind == 3 and not any(isinstance(dim, tirx.IntImm) and dim.value == 0 for dim in rest):
         product = functools.reduce(operators.mul, rest, size)
         s.emit(relax_op.reshape(cast, relax.ShapeExpr([product])))

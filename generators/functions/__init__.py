@@ -1,8 +1,9 @@
 """Relax functions: the general one, and the special shapes that passes know by attribute."""
 
+from ..bindings.kind import finish
 from .attributed import bounded, codegen, composites, entry, primitive
 from .called import helpers, recursive, tuple_helpers
-from .general import finish, general, scope
+from .general import general, scope
 from .outside import outside
 from .weights import differentiable, transform_params, weighted
 

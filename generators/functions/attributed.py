@@ -1,4 +1,4 @@
-"""Functions as passes of fusion and of backends leave them, known by their attributes."""
+"""Functions as passes of fusion and of backends leave them, marked by their attributes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from .. import bindings, tensorir
 from ..bindings import BACKENDS
+from ..bindings.kind import finish
 from ..choices import Choices
 from ..idioms.building import Builder
 from ..idioms.pattern import parse
@@ -18,9 +19,11 @@ from ..module_scope import ModuleScope
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from ..values import dims_of
-from .general import finish
 
 PATTERNS = ("matmul", "add", "multiply_relu", "conv2d_relu")
+
+BESIDE = 0.15
+"""The chance that a primitive function returns a parameter, too."""
 
 _CONV_BIAS_RELU = parse("nn.relu(add(nn.conv2d(X, W), B))", {})
 
@@ -47,19 +50,19 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
     backend = c.pick(BACKENDS)
     both: dict[str, Any] = {"Composite": f"{backend}.{pattern}", "Primitive": True}
     attrs = c.pick((both, both, both, {"Composite": both["Composite"]}, {"Primitive": True}))
-    return finish(c, s, s.values[-1].expr, attrs)
+    return finish(s, s.values[-1].expr, attrs)
 
 
 BOUNDS = (128, 8)
-"""Beyond any size that a symbolic dim has in tests; the first one with which tensors stay small."""
+"""Upper bounds beyond any size of a symbolic dim in tests; the first that keeps tensors small."""
 
 BOUNDED_ELEMENTS = 2**24
-"""Of a tensor whose dims are all at their bounds: planning may allocate so much for it."""
+"""Most elements of a tensor with all dims at their bounds: planning may allocate all of them."""
 
 
 def bounded(c: Choices, func: relax.Function) -> relax.Function:
-    """The function with what attributes say of its symbolic variables: planning of memory and
-    CUDA graphs read them."""
+    """The function with attributes about its symbolic variables, which planning of memory and CUDA
+    graphs read."""
     names = [str(v.name) for p in func.params for v in relax.analysis.tir_vars_in_type(p.ty)]
     some = c.picks((True, True, False), 4)
     if not names:
@@ -100,16 +103,19 @@ def primitive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     s.dataflow(True)
     for last in (False, True)[-1 - c.below(2) :]:
         s.exporting = last
-        bindings.call_tir(c, s, (), ())
+        bindings.call_tir(c, s, (), (), alone=True)
     s.close()
-    return [module.add("fused", finish(c, s, s.values[-1].expr, {"Primitive": True}))]
+    result = s.values[-1].expr
+    if c.flag(BESIDE):
+        result = relax.Tuple([result, c.pick(s.params)])
+    return [module.add("fused", finish(s, result, {"Primitive": True}))]
 
 
 def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function as MergeCompositeFunctions leaves it: attribute Codegen, composites inside.
 
-    The composite is a local function, a function of the module, or there is none. Some need memory
-    to work in, as cutlass annotates its functions.
+    The composite is a local function, a function of the module, or absent. Some functions need
+    workspace memory, as cutlass annotates its functions.
     """
     backend = c.pick(BACKENDS)
     inner = c.below(6)
@@ -129,7 +135,7 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     attrs: dict[str, Any] = {"Codegen": backend, **workspace}
     if inner == 5 and c.flag():  # a primitive function calls kernels alone, once ops are legalized
         attrs["Primitive"] = True
-    func = finish(c, s, s.values[-1].expr, attrs)
+    func = finish(s, s.values[-1].expr, attrs)
     return [module.add("codegen", func, public=True)]
 
 
@@ -147,7 +153,7 @@ def _relu(
     else:
         s.dataflow(True)
         result = s.emit(relax_op.nn.relu(param), export=True).expr
-    return finish(c, s, result, attrs)
+    return finish(s, result, attrs)
 
 
 def entry(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from tvm import relax
 
 from ...compat.ops import existing, relax_op
+from ..bindings.kind import finish
 from ..bindings.values import applied
 from ..choices import Choices
 from ..module_scope import ModuleScope
 from ..ops.record import Op
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
-from .general import finish
 
 LAST = -2
-"""At which count a recursion ends: constants are from -3 to 3, and most make it call itself."""
+"""The count at which a recursion ends: constants are from -3 to 3, so most make it recurse."""
 
 
 def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
@@ -34,7 +34,7 @@ def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 def _countdown(
     c: Choices, module: ModuleScope, dims: tuple[int, ...], following: relax.GlobalVar
 ) -> relax.Function:
-    """An operator, and a call with the next lower count, until that is `LAST`."""
+    """An operator, and a call with the next lower count, until the count is `LAST`."""
     count = relax.Var("count", relax.TensorType((), "int64"))
     x = relax.Var("x", relax.TensorType(dims, DEFAULT_DTYPE))
     s = Scope(module, dims, (DEFAULT_DTYPE,))
@@ -57,11 +57,11 @@ def _countdown(
             relax.SeqExpr(step.blocks, again),
         )
     )
-    return finish(c, s, result.expr)
+    return finish(s, result.expr)
 
 
 ENDING = 0.4
-"""How often a layer ends with any operator."""
+"""The share of layers that end with any operator."""
 
 
 def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.GlobalVar]:
@@ -90,7 +90,7 @@ def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.Gl
         if ends:
             last = ending.pick(endings)
             result = s.bind(applied(last, y, ending, s), export=True)
-        made.append(finish(c, s, result))
+        made.append(finish(s, result))
     return [module.add("layer", func) for func in made]
 
 
@@ -103,7 +103,7 @@ _STEPS: tuple[Callable[[relax.Expr, relax.Expr], relax.Expr], ...] = existing(
 
 
 def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    """A function that returns a tuple of two or three results, and mostly one that takes such."""
+    """A function that returns a tuple of two or three, and mostly another that takes this tuple."""
     if Trait.TUPLES not in module.traits:
         return []
     shape = (c.pick((2, 3)), 3)
@@ -116,14 +116,14 @@ def tuple_helpers(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
         result = relax.Tuple([fields[0], relax.Tuple(fields)])
     if c.flag(0.3):
         result = s.bind(result, export=True)
-    made = [finish(c, s, result)]
+    made = [finish(s, result)]
     if c.flag(0.6):
         taker = Scope(module, shape, (DEFAULT_DTYPE,))
         taken = taker.param(relax.TupleType([field.ty for field in fields]))
         first, last = (
             taker.bind(relax.TupleGetItem(taken, at)) for at in (0, c.below(len(fields)))
         )
-        made.append(finish(c, taker, c.pick((last, taken, relax.Tuple([last, first])))))
+        made.append(finish(taker, c.pick((last, taken, relax.Tuple([last, first])))))
     return [module.add("results", func) for func in made]
 
 

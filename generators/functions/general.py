@@ -1,34 +1,37 @@
-"""Functions of any bindings, and what functions of all forms are closed with."""
+"""Functions of any bindings, and helpers that close functions of all forms."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tvm import relax, tirx
 
 from .. import bindings
 from ..bindings import Callee
+from ..bindings.kind import finish
 from ..choices import Choices
 from ..module_scope import ModuleScope
 from ..ops.record import Op
-from ..rewrite.nodes import free_symbolic_vars
 from ..scope import DEFAULT_DTYPE, DTYPES, Scope, near
 from ..traits import Trait
 from ..values import Dim
 
 OBSERVED, MOST_RESULTS = 0.2, 8
-"""How often a function returns all that it computes: then nothing wrong on the way stays hidden."""
+"""The share of functions that return all values they compute, so that no wrong one stays hidden;
+the most values they return."""
 
 OTHERS = 0.2
-"""How often what a function returns is, or has in it, no tensor: a tuple, a shape, a number."""
+"""The share of functions whose result is or contains a tuple, a shape or a number."""
+
+LESS_KNOWN = 0.3
+"""The chance that the result is annotated with less than TVM infers, if types may be incomplete."""
 
 LONGEST = 64
-"""The largest of the sizes that are near the numbers of a module."""
+"""The largest size that is taken from the numbers of a module."""
 
 
 def scope(c: Choices, module: ModuleScope) -> Scope:
-    """A scope with a palette of dims and dtypes of its own; symbolic variables are fresh ones."""
+    """A scope with its own palette of dims and dtypes; symbolic variables are fresh."""
     sizes: list[Dim] = [c.pick((2, 3, 4)), c.pick((3, 4, 8))]
     for _ in range(2 if module.numbers else 0):
         size = int(near(module.numbers, c.below(256)))
@@ -70,12 +73,17 @@ def general(
             dataflow = not dataflow
         s.dataflow(dataflow and kind.dataflow)
         s.device = choices.pick([None, *module.vdevices])
-        # Decided in any case: what follows must not change where a later binding is removed.
+        # Decided in any case: removing a later binding must not change other decisions.
         s.exporting = choices.flag(0.2) or number == len(body) - 1 or observed
         kind.emit(choices, s, ops, callees)
     s.close()
     everything = observed or s.has(Trait.ALL_RETURNED)
-    return finish(c, s, _everything(c, s) if everything else _result(c, s))
+    result = _everything(c, s) if everything else _result(c, s)
+    if s.has(Trait.INCOMPLETE_TYPES) and c.flag(LESS_KNOWN):
+        s.dataflow(dataflow)
+        result = module.builder.normalize(result)
+        result = s.bind(result, var=relax.Var("out", _less_known(c, result.ty)))
+    return finish(s, result)
 
 
 def tuple_param(c: Choices, s: Scope) -> relax.Var:
@@ -94,9 +102,9 @@ def tuple_param(c: Choices, s: Scope) -> relax.Var:
 
 
 def _everything(c: Choices, s: Scope) -> relax.Expr:
-    """All tensors that the function computes, or the last ones where they are many.
+    """All tensors that the function computes, or the last ones if there are many.
 
-    Sometimes also one of what it has of other types, so that a tuple may hold a tuple.
+    Sometimes one of its values of other types is added, so that a tuple may contain a tuple.
     """
     params = set(s.params)
     values = [v.expr for v in s.values if isinstance(v.expr, relax.Var) and v.expr not in params]
@@ -114,7 +122,7 @@ def _no_tensors(s: Scope) -> list[relax.Expr]:
 
 
 def _result(c: Choices, s: Scope) -> relax.Expr:
-    """What the function returns: its last value, several of them, a parameter, a constant."""
+    """The function's result: its last value, several values, a parameter or a constant."""
     values = [v.expr for v in s.values] or [s.tensor(c).expr]
     if s.tuples and c.flag(0.3):
         return c.pick((s.tuples[-1], s.tuples[0]))
@@ -138,28 +146,17 @@ def _result(c: Choices, s: Scope) -> relax.Expr:
     return values[-1]
 
 
-def finish(
-    c: Choices, s: Scope, result: relax.Expr, attrs: Mapping[str, Any] | None = None
-) -> relax.Function:
-    """Close the function over its parameters, defining the symbolic variables left open."""
-    s.close()
-    body = s.module.builder.normalize(relax.SeqExpr(s.blocks, result))
-    free = free_symbolic_vars(relax.Function(s.params, body, body.ty))
-    if free:
-        s.param(relax.ShapeType(free), "s")
-    ret = body.ty
-    if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.2):
-        ret = _without_shapes(ret)
-    function = relax.Function(s.params, body, ret, is_pure=s.pure)
-    for key, value in (attrs or {}).items():
-        function = function.with_attr(key, value)
-    return function
-
-
-def _without_shapes(ty: relax.Type) -> relax.Type:
-    """The type with nothing known of tensors but rank and dtype."""
+def _less_known(c: Choices, ty: relax.Type) -> relax.Type:
+    """The type with less of each tensor: mostly its rank and dtype, or one of them, or nothing."""
     if isinstance(ty, relax.TupleType):
-        return relax.TupleType([_without_shapes(field) for field in ty.fields])
-    if isinstance(ty, relax.TensorType) and ty.ndim >= 0:
-        return relax.TensorType(dtype=ty.dtype, ndim=ty.ndim)
-    return ty
+        return relax.TupleType([_less_known(c, field) for field in ty.fields])
+    if not isinstance(ty, relax.TensorType):
+        return ty
+    match c.pick(("both", "both", "dtype", "rank", "nothing")):
+        case "dtype":
+            return relax.TensorType(dtype=ty.dtype, ndim=-1)
+        case "rank":
+            return relax.TensorType(dtype="", ndim=ty.ndim)
+        case "nothing":
+            return relax.AnyType()
+    return relax.TensorType(dtype=ty.dtype, ndim=ty.ndim)

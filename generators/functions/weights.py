@@ -9,24 +9,25 @@ from tvm import relax, tirx
 
 from ...compat import availability
 from ...compat.ops import relax_op
+from ..bindings.kind import finish
 from ..choices import Choices
 from ..idioms.building import Builder
 from ..idioms.groups import GROUPS
 from ..idioms.pattern import Pattern, parse, restricted
-from ..idioms.patterns import PATTERNS
+from ..idioms.patterns import DIFFERENTIABLE
 from ..module_scope import ModuleScope
 from ..ops import table
 from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 from ..values import Dim
 from .attributed import bounded
-from .general import finish, tuple_param
+from .general import tuple_param
 
 
 def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """A function that Gradient takes: one dataflow block, float parameters, a scalar result."""
-    pattern = c.part(8)
-    several = c.flag(0.2)  # before what may leave no bytes
+    pattern = c.part(28)
+    several = c.flag(0.2)  # decided first: later decisions may use up all bytes
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     shape = (c.pick((2, 3)), 3)
     if Trait.TUPLES in module.traits and c.flag(0.3):
@@ -48,23 +49,23 @@ def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     if several:
         other = s.emit(relax_op.negative(x.expr), export=True)
         result = relax.Tuple([loss.expr, other.expr])
-    return [module.add("loss", finish(c, s, result), public=True)]
+    return [module.add("loss", finish(s, result), public=True)]
 
 
 def _patterns() -> Sequence[Pattern]:
-    """What Gradient takes, of operators of the installed TVM that are all of floats."""
+    """The patterns that Gradient accepts, of operators on floats that the installed TVM has."""
     return _known_patterns(frozenset(availability.current().ops))
 
 
 @functools.cache
 def _known_patterns(without: frozenset[str]) -> Sequence[Pattern]:
     ops = [name for name in table if name not in without and name not in _OF_INTEGERS]
-    found = (restricted(parse(text, GROUPS), ops) for text in PATTERNS["Gradient"])
+    found = (restricted(parse(text, GROUPS), ops) for text in DIFFERENTIABLE)
     return [pattern for pattern in found if pattern is not None]
 
 
 _OF_INTEGERS = {"take", "nn.nll_loss", "nn.cross_entropy_with_logits"}
-"""Operators whose operands may be parameters of integers, which Gradient does not take."""
+"""Operators that may take integer parameters, which Gradient does not accept."""
 
 
 _DIFFERENTIABLE: tuple[Callable[[Scope, relax.Expr, relax.Expr], relax.Expr], ...] = (
@@ -92,7 +93,7 @@ def _field(s: Scope, pair: relax.Expr, at: int) -> relax.Expr:
 
 
 def _fields_of_several_tuples(s: Scope, x: relax.Expr, y: relax.Expr) -> relax.Expr:
-    """A sum of fields of a tuple and of one that holds it twice: their adjoints add up."""
+    """A sum of fields of a tuple and of a tuple that contains it twice: their adjoints add up."""
     pair = s.bind(relax.Tuple([x, y]))
     outer = s.bind(s.bind(relax.Tuple([pair, pair])))
     inner = s.bind(relax.TupleGetItem(outer, 1))
@@ -110,8 +111,8 @@ def _halves_changed(s: Scope, both: relax.Expr) -> relax.Expr:
 def weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     """Functions of one input and two weights, `num_input` 1.
 
-    All of them agree in their weights, as a shared parameter transformation demands. What is made
-    of weights alone may be used, returned or left unused.
+    All of them have the same weights, as a shared parameter transformation demands. Values computed
+    from weights alone may be used, returned or left unused.
     """
     parts = c.some(13)
     made = [_weighted(part, module, alone=len(parts) == 1) for part in parts]
@@ -119,7 +120,7 @@ def weighted(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 
 
 def _weighted(c: Choices, module: ModuleScope, *, alone: bool) -> relax.Function:
-    """Alone: no other function takes the weights, so that a dim of them may be symbolic."""
+    """One of these functions; if `alone`, a dim of its weights may be symbolic."""
     s = Scope(module, (2, 3), (DEFAULT_DTYPE,))
     bounds = c.part(4)
     rows: list[Dim] = [2, 3]
@@ -140,12 +141,12 @@ def _weighted(c: Choices, module: ModuleScope, *, alone: bool) -> relax.Function
     if c.flag():
         y = s.emit(relax_op.add(y, s.emit(relax_op.multiply(w2, w2)).expr)).expr
     outputs = [y, *c.subset((w, w1, w2), 0.25)]
-    func = finish(c, s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
+    func = finish(s, relax.Tuple(outputs) if len(outputs) > 1 else y, {"num_input": 1})
     return bounded(bounds, func) if s.has(Trait.BOUNDED_DIMS) else func
 
 
 _WEIGHT_STEPS: tuple[Callable[[relax.Expr], relax.Expr], ...] = (
-    relax_op.permute_dims,  # of square ones alone
+    relax_op.permute_dims,  # for square weights only
     lambda w: relax_op.add(w, w),
     lambda w: relax_op.multiply(w, relax.const(2.0, DEFAULT_DTYPE)),
     lambda w: w,
@@ -163,5 +164,5 @@ def transform_params(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
     result: relax.Expr = relax.Tuple(fields)
     if c.flag(0.7):
         result = s.bind(result, export=True)
-    func = finish(c, s, result, {"num_input": 0} if s.has(Trait.NUM_INPUT) else None)
+    func = finish(s, result, {"num_input": 0} if s.has(Trait.NUM_INPUT) else None)
     return [module.add("main_transform_params", func, public=True)]

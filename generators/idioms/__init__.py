@@ -30,7 +30,7 @@ class Idiom:
     name: str
     pattern: Pattern = ()
     code: Callable[[Choices, Scope], None] | None = None
-    """Instead of a pattern."""
+    """The code of an idiom without a pattern."""
 
     def emit(self, c: Choices, s: Scope, links: Callable[[], Sequence[Link]] = tuple) -> None:
         """Bind the idiom; links may stand between the calls of a pattern."""
@@ -56,14 +56,14 @@ for _idiom in IDIOMS:
 
 
 def usable(traits: frozenset[Trait]) -> Sequence[Idiom]:
-    """The idioms for a module of these traits on the installed TVM, of operators that suit it."""
+    """The idioms for a module of these traits on the installed TVM, of suitable operators."""
     off = availability.current()
     return _usable(traits & _RELEVANT, frozenset(off.ops), frozenset(off.idioms))
 
 
 ALIKE = 10
-"""The patterns of one pass are repeated up to so many, and so is an idiom that is code: a pass that
-looks for one pattern gets modules of it as well as one that looks for many."""
+"""The patterns of one pass, or an idiom that is code, are repeated up to this number: a pass that
+looks for one pattern gets as many modules of it as a pass that looks for many."""
 
 _RELEVANT = frozenset({Trait.NO_LEGALIZE, *(op.needs for op in table.values() if op.needs)})
 
@@ -83,7 +83,7 @@ def _usable(
 
 
 def suits(op: Op, traits: frozenset[Trait]) -> bool:
-    """Whether a module of these traits may have the operator."""
+    """True if a module of these traits may have the operator."""
     return (op.legalizes or Trait.NO_LEGALIZE in traits) and (
         op.needs is None or op.needs in traits
     )

@@ -1,4 +1,4 @@
-"""What an operand should be like for the result to fit, and which operands agree in shape."""
+"""Goals for operands, so that the result fits, and rules for operands that agree in shape."""
 
 from __future__ import annotations
 
@@ -9,39 +9,41 @@ from typing import NamedTuple
 from tvm import relax
 
 from ..choices import Choices
-from ..ops import FAMILIES
+from ..ops import OP_FAMILIES
 from ..scope import Scope
-from ..values import Dim, Request, Value, broadcasts, dims_of, same_dim, same_shape
+from ..values import Dim, OperandRequest, Value, broadcasts, dims_of, same_dim, same_shape
 
 PROBE = (5, 7, 3, 2, 11, 13)
 """A shape of different dims."""
 
-BROADCASTING = frozenset(op.name for op in FAMILIES["binary"]) - {"ewise_fma"} | {"where"}
-"""Operators for which another shape than the one asked for does, if it broadcasts."""
+BROADCASTING = frozenset(op.name for op in OP_FAMILIES["binary"]) - {"ewise_fma"} | {"where"}
+"""Operators that accept another shape than the requested one if it broadcasts."""
 
 ShapeRule = Callable[[Sequence[Dim], Sequence[Dim]], bool]
 
 
 def contracts(x: Sequence[Dim], y: Sequence[Dim]) -> bool:
-    """Whether there is a product of tensors of these shapes."""
+    """True if tensors of these shapes have a matrix product."""
     if not x or not y:
         return False
     return same_dim(x[-1], y[-2:][0]) and broadcasts(x[:-2], y[:-2])
 
 
 AGREEING: Mapping[str, ShapeRule] = {**dict.fromkeys(BROADCASTING, broadcasts), "matmul": contracts}
-"""Which shapes an operator takes side by side, where its record asks for one of several."""
+"""Rules for shapes that an operator accepts together, although its record requests one of them."""
 
 
 class Goal(NamedTuple):
-    """What a result should be like; None: no matter."""
+    """The wanted shape and dtypes of a result; None: any."""
 
     shape: tuple[Dim, ...] | None
     dtypes: Sequence[str] | None
 
 
-def relaxed(request: Request, others: Sequence[tuple[Dim, ...]], agree: ShapeRule) -> Request:
-    """What the operator needs instead of the one shape that the record chose."""
+def relaxed(
+    request: OperandRequest, others: Sequence[tuple[Dim, ...]], agree: ShapeRule
+) -> OperandRequest:
+    """The request for any shape that the operator accepts, not only the one the record chose."""
 
     def agrees(value: Value) -> bool:
         shape = value.shape
@@ -50,12 +52,12 @@ def relaxed(request: Request, others: Sequence[tuple[Dim, ...]], agree: ShapeRul
     return dataclasses.replace(request, shape=None, where=agrees, fresh_shape=request.shape)
 
 
-def aim_of(s: Scope, c: Choices, request: Request) -> Goal:
-    """What a fresh tensor for this request would be like."""
+def aim_of(s: Scope, c: Choices, request: OperandRequest) -> Goal:
+    """The shape and dtypes of a fresh tensor for this request."""
     return Goal(fresh_shape(s, c, request), tuple(request.dtypes) if request.dtypes else None)
 
 
-def fresh_shape(s: Scope, c: Choices, request: Request) -> tuple[Dim, ...]:
+def fresh_shape(s: Scope, c: Choices, request: OperandRequest) -> tuple[Dim, ...]:
     """A shape for a fresh tensor that meets the request."""
     shape = request.fresh_shape if request.shape is None else request.shape
     if shape is None:
@@ -64,9 +66,9 @@ def fresh_shape(s: Scope, c: Choices, request: Request) -> tuple[Dim, ...]:
 
 
 def turned_round(operand: Goal, result: Value | None, wanted: Goal) -> Goal | None:
-    """The operand with its dims where they must be for the result to be as wanted.
+    """The operand with its dims permuted so that the result is as wanted.
 
-    Read off from the operand and the result of a call; None where that says nothing new.
+    Derived from the operand and the result of a call; None if they reveal nothing new.
     """
     if result is None or result.shape is None or operand.shape is None or wanted.shape is None:
         return None
@@ -82,14 +84,14 @@ def turned_round(operand: Goal, result: Value | None, wanted: Goal) -> Goal | No
 
 
 def both(allowed: Collection[str] | None, wished: Collection[str] | None) -> Collection[str] | None:
-    """The allowed dtypes that are wished for, or all of them where none is."""
+    """The allowed dtypes that are wished for, or all allowed ones if none is."""
     if allowed is None or wished is None:
         return allowed or wished
     return [dtype for dtype in allowed if dtype in wished] or allowed
 
 
 def like(shape: tuple[Dim, ...], dtype: str) -> Value:
-    """A value of which nothing matters but shape and dtype."""
+    """A placeholder value of which only shape and dtype matter."""
     return Value(_ANY, shape, dtype, len(shape))
 
 
@@ -106,7 +108,7 @@ def field_like(var: relax.Var, at: int) -> Value | None:
 
 
 def bias_shape(c: Choices, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-    """One number for each place along an axis: the last one, or the channels of a picture."""
+    """A shape with one number for each place along an axis: the last, or the channels of images."""
     ones = (1,) * len(shape)
     channels = shape[1:2] if len(shape) > 2 else shape[-1:]
     pictures = (1, *channels, *ones[2:])[-len(shape) :]

@@ -1,10 +1,10 @@
-"""Patterns become bindings: records make the calls, and are steered to the operands wanted.
+"""Turn patterns into bindings: records make the calls, and are steered to the wanted operands.
 
-A pattern is built from its last call inwards. When the record of an operator asks for an operand
-that the pattern makes by another call, that call is built then, so that it can aim at the dtype,
-the rank and the shape that are asked for. What comes out may still not fit: then that call is
-tried with other decisions of its own, then the record around it with others of its own; at last
-the record takes any other operand, and the pattern is not whole.
+A pattern is built from its last call inwards. When the record of an operator requests an operand
+that the pattern makes by another call, that call is built then, so that it can aim at the
+requested dtype, rank and shape. The result may still not fit: then that call is retried with other
+decisions, then the record around it with other decisions; at last the record takes any other
+operand, and the pattern is not whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..ops import table
 from ..ops.variation import Variation, accepted
 from ..scope import Scope, Supplier
 from ..traits import Trait
-from ..values import Dim, Request, Value, latest, same_shape
+from ..values import Dim, OperandRequest, Value, latest, same_shape
 from .aims import (
     AGREEING,
     BROADCASTING,
@@ -36,49 +36,49 @@ from .aims import (
     relaxed,
     turned_round,
 )
-from .pattern import Leaf, Node, Pattern, Tree, calls
+from .pattern import Leaf, Pattern, PatternNode, Tree, calls
 
 CALL = 20
 """Bytes for the decisions of one call's record: attributes come last, and are the simplest ones
-where no bytes are left."""
+if no bytes are left."""
 
 EARLY = 0.08
-"""How often a pattern ends before its last call: what only begins like one matters, too."""
+"""The share of patterns that end before their last call: incomplete matches matter, too."""
 
 LINKED = 0.1
-"""How often something stands between two calls."""
+"""The share of results with a link before the next call."""
 
 SWAPPED, EQUAL = 0.15, 0.04
-"""How often two operands change places, or are one value."""
+"""The shares of calls whose two operands are swapped, or are one value."""
 
 ALIKE = 0.25
-"""How often a call on the result of the same operator has its attributes: passes merge such."""
+"""The share of calls that get the attributes of the same operator before: passes merge these."""
 
 TRIES = 5
-"""How often a record decides anew until its operands fit."""
+"""The most attempts of a record until its operands fit."""
 
 REBUILDS = 4
-"""How often a call is built anew until its result fits."""
+"""The most builds of a call until its result fits."""
 
 ALTERNATIVES, STRIDE = 3, 5
-"""How many of several operators are tried, and how far apart they are: neighbours are alike."""
+"""The number of operators to try among several, and their distance, since neighbours are alike."""
 
 BUDGET = 8
-"""Bounds all the tries of one pattern."""
+"""The most attempts for one pattern altogether."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Something between two calls of a pattern."""
+    """A construct between two calls of a pattern."""
 
     name: str
     emit: Callable[[Choices, Scope], object] | None = None
     """Emits bindings, with the value as the first operand that it fits; None: see `passed_on`."""
     trait: Trait | None = None
     dataflow: bool = True
-    """May stand in a dataflow block."""
+    """True if a dataflow block may contain it."""
     aside: bool = False
-    """Uses the value, but the pattern goes on with the value itself."""
+    """True if it uses the value, but the pattern continues with the value itself."""
 
 
 CAST = Link("cast")
@@ -87,10 +87,10 @@ TWICE = Link("twice")
 RETURNED = Link("returned")
 BLOCK = Link("block", trait=Trait.NON_DATAFLOW)
 OWN = (RETURNED, TWICE, CAST, TUPLE, BLOCK)
-"""There and back again; into a tuple and out; the same call twice; returned; the block's end."""
+"""Result of the function; the same call twice; casts there and back; a tuple; a block's end."""
 
 WIDER = {"float32": "float64", "float16": "float32", "int32": "int64", "int8": "int32"}
-"""To there and back a cast changes nothing."""
+"""Wider dtypes: a cast to them and back changes nothing."""
 
 _SOURCES = {
     **dict.fromkeys("WVU", "weight"),
@@ -98,33 +98,33 @@ _SOURCES = {
     **dict.fromkeys("CDEF", "constant"),
     **dict.fromkeys("ST", "scalar"),
 }
-"""Where the operand comes from that a letter stands for; see `pattern.py`."""
+"""The source of the operand that a letter stands for; see `pattern.py`."""
 
 _SCALARS = (1, 0, 2, -1, None)
-"""None: any, such as a fraction next to a number that a pass looks for."""
+"""Scalars; None: any, such as a fraction next to a number that a pass looks for."""
 
 
 class Misfit(Exception):
-    """The operand at hand is not what the record asks for."""
+    """The operand at hand does not meet the record's request."""
 
 
 SWAPPING = BROADCASTING - {"where"} | {"matmul"}
-"""Operators whose operands may change places."""
+"""Operators whose operands may be swapped."""
 
 
-class Plan(NamedTuple):
-    """What is decided about one call beforehand."""
+class CallPlan(NamedTuple):
+    """Decisions about one call that are made beforehand."""
 
     ops: Sequence[str]
-    """Which to use, the next one where one does not fit."""
+    """The operators to try, in order."""
     stray: int
-    """What says whether the pattern ends before this call, and whether something follows it."""
+    """A byte that decides if the pattern ends before this call, and if a link follows it."""
     link: int
     swapped: bool
     equal: bool
     alike: bool
     decisions: Choices
-    """Those of the record."""
+    """The decisions of the record."""
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class Offer:
     value: Value
     taken: bool = False
 
-    def __call__(self, c: Choices, s: Scope, request: Request) -> Value | None:
+    def __call__(self, c: Choices, s: Scope, request: OperandRequest) -> Value | None:
         if self.taken or not request.fits(self.value):
             return None
         self.taken = True
@@ -150,10 +150,10 @@ class Builder:
     links: Callable[[], Sequence[Link]] = tuple
     names: dict[str, Value | relax.Var] = field(default_factory=dict)
     whole: bool = True
-    """All the calls so far have the operands that the pattern says."""
+    """True if all calls so far have the operands of the pattern."""
     linked: list[str] = field(default_factory=list)
-    """What stands between calls."""
-    _plans: dict[int, Plan] = field(default_factory=dict)
+    """The names of the links between calls."""
+    _plans: dict[int, CallPlan] = field(default_factory=dict)
     _budget: int = BUDGET
 
     def emit(self, pattern: Pattern) -> None:
@@ -176,11 +176,11 @@ class Builder:
         for step in pattern:
             tree = step.tree
             while step is pattern[-1] and self._plans[tree.number].stray >= 256 * (1 - EARLY):
-                inner = next((x for x in tree.operands if isinstance(x, Node)), None)
+                inner = next((x for x in tree.operands if isinstance(x, PatternNode)), None)
                 if inner is None:
                     break
                 tree = inner
-            self.s.exporting = False  # who needs what comes on the way does not match a pattern
+            self.s.exporting = False  # a pass that needs intermediate results matches no pattern
             plan = self._plans[tree.number]
             expr = self._call(tree, plan, plan.decisions, None, spine=True)
             expr = self._like_the_one_before(expr) if plan.alike else expr
@@ -189,7 +189,7 @@ class Builder:
         self.s.device = device
 
     def _like_the_one_before(self, expr: relax.Expr) -> relax.Expr:
-        """The call with all but its first operand as the call has them that makes this operand."""
+        """A copy of the call that makes the first operand, applied to that operand."""
         if isinstance(expr, relax.Call) and expr.args:
             before = next((b for b in self.s.bound() if b.var.same_as(expr.args[0])), None)
             call = getattr(before, "value", None)
@@ -200,8 +200,8 @@ class Builder:
 
     def _call(
         self,
-        node: Node,
-        plan: Plan,
+        node: PatternNode,
+        plan: CallPlan,
         decisions: Choices,
         goal: Goal | None,
         *,
@@ -210,7 +210,7 @@ class Builder:
     ) -> relax.Expr:
         """The call of an operator, whose operands come from the pattern.
 
-        `first` is where in the plan's operators to begin.
+        `first` is the index of the first of the plan's operators to try.
         """
         s, operands = self.s, node.operands
         if plan.swapped and SWAPPING.issuperset(node.ops):
@@ -222,7 +222,7 @@ class Builder:
         good = s.state()
         asked, final = 0, False
 
-        def supply(at: int, c: Choices, request: Request) -> Value | None:
+        def supply(at: int, c: Choices, request: OperandRequest) -> Value | None:
             nonlocal asked, good
             asked += 1
             tree = operands[at]
@@ -235,10 +235,10 @@ class Builder:
                 lhs = given.get(0)
                 aim = self._known_goal(operands, given, number) if number else None
                 aim = goal if at == 0 and goal is not None else aim
-                if isinstance(tree, Node):
+                if isinstance(tree, PatternNode):
                     device = s.device
                     value = self._operand(tree, c, request, aim, spine=spine and at == 0)
-                    s.device = device  # that of the operands before this one
+                    s.device = device  # the device of the operands before this one
                     known.update(self.names)
                 elif plan.equal and at == 1 and lhs is not None and request.fits(lhs):
                     value = lhs
@@ -251,7 +251,7 @@ class Builder:
                 if request.fits(value):
                     return value
                 if value.vdevice is not None and not final:
-                    s.device = value.vdevice  # whatever is computed with it lives there
+                    s.device = value.vdevice  # values computed with it are on its device
             if not final:
                 raise Misfit
             given[at] = None
@@ -280,9 +280,9 @@ class Builder:
     def _known_goal(
         self, operands: Sequence[Tree], given: Mapping[int, Value | None], number: int
     ) -> Goal | None:
-        """What may suit an operand that is settled: its shape, or that shape turned round."""
+        """A goal that may suit an operand that is known: its shape, or the reversed shape."""
         for at, tree in enumerate(operands):
-            value = given.get(at) if isinstance(tree, Node) else self.names.get(tree.name)
+            value = given.get(at) if isinstance(tree, PatternNode) else self.names.get(tree.name)
             if isinstance(tree, Leaf) and isinstance(value, relax.Var):
                 value = field_like(value, tree.field or 0)
             if isinstance(value, Value) and value.shape is not None and value.dtype is not None:
@@ -291,7 +291,13 @@ class Builder:
         return None
 
     def _operand(
-        self, node: Node, c: Choices, request: Request, goal: Goal | None, *, spine: bool
+        self,
+        node: PatternNode,
+        c: Choices,
+        request: OperandRequest,
+        goal: Goal | None,
+        *,
+        spine: bool,
     ) -> Value | None:
         """A value that the call makes, built for this request."""
         s = self.s
@@ -307,7 +313,7 @@ class Builder:
         hints = [None, aim] if free else [aim]
         exact = goal is not None or request.shape is not None
         if exact and aim.shape is not None and 2 < len(aim.shape) > len(set(aim.shape)):
-            # Of dims that are all different, the result shows where each of them goes.
+            # If all dims are different, the result shows the new place of each of them.
             hints = [Goal(PROBE[: len(aim.shape)], aim.dtypes)]
         value: Value | None = None
         turned: Goal | None = None
@@ -353,7 +359,7 @@ class Builder:
         return latest(self.s.values, var)
 
     def _alive(self, value: Value) -> bool:
-        """Whether the value is still in scope."""
+        """True if the value is still in scope."""
         if not isinstance(value.expr, relax.DataflowVar):
             return True
         return any(value is each for each in self.s.values)
@@ -364,7 +370,7 @@ class Builder:
         self,
         leaf: Leaf,
         c: Choices,
-        request: Request,
+        request: OperandRequest,
         goal: Goal | None,
         others: Sequence[tuple[Dim, ...]],
     ) -> Value | None:
@@ -389,7 +395,7 @@ class Builder:
         self,
         letter: str,
         c: Choices,
-        request: Request,
+        request: OperandRequest,
         goal: Goal | None,
         others: Sequence[tuple[Dim, ...]],
     ) -> Value:
@@ -427,14 +433,14 @@ class Builder:
 
     # Between calls
 
-    def _link(self, plan: Plan, spine: bool) -> Link | None:
+    def _link(self, plan: CallPlan, spine: bool) -> Link | None:
         if plan.stray < 256 * (1 - LINKED):
             return None
         fit = self.fitting(spine=spine)
         return fit[plan.link % len(fit)]
 
     def fitting(self, *, spine: bool) -> list[Link]:
-        """The links that may stand here; `spine`: those too that end a dataflow block."""
+        """The links that may stand here; `spine` includes links that end a dataflow block."""
         s = self.s
         return [
             link
@@ -444,9 +450,9 @@ class Builder:
         ]
 
     def passed_on(
-        self, link: Link, value: Value, expr: relax.Expr, request: Request, c: Choices
+        self, link: Link, value: Value, expr: relax.Expr, request: OperandRequest, c: Choices
     ) -> Value:
-        """The value, or what the link makes of it."""
+        """The value, or the result of the link on it."""
         s = self.s
         self.linked.append(link.name)
         if link is RETURNED:
@@ -470,7 +476,7 @@ class Builder:
             return s.emit(relax_op.astype(there.expr, value.dtype))
         return self._through(link, value, request, c)
 
-    def _through(self, link: Link, value: Value, request: Request, c: Choices) -> Value:
+    def _through(self, link: Link, value: Value, request: OperandRequest, c: Choices) -> Value:
         s = self.s
         on = s.in_dataflow
         if on and not link.dataflow:
@@ -488,13 +494,13 @@ class Builder:
         return made
 
 
-def _plan(c: Choices, node: Node) -> Plan:
+def _plan(c: Choices, node: PatternNode) -> CallPlan:
     stray, first, link, order = c.below(256), c.below(len(node.ops)), c.below(256), c.below(256)
     ops = [node.ops[(first + STRIDE * at) % len(node.ops)] for at in range(ALTERNATIVES)]
     swapped, equal = order >= 256 * (1 - SWAPPED), 1 <= order <= 256 * EQUAL
     alike = 256 * EQUAL < order <= 256 * (EQUAL + ALIKE)
-    return Plan(ops, stray, link, swapped, equal, alike, c.part(CALL))
+    return CallPlan(ops, stray, link, swapped, equal, alike, c.part(CALL))
 
 
-def _supplier(supply: Callable[[int, Choices, Request], Value | None], at: int) -> Supplier:
+def _supplier(supply: Callable[[int, Choices, OperandRequest], Value | None], at: int) -> Supplier:
     return lambda c, s, request: supply(at, c, request)

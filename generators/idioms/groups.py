@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...compat.ops import attribute
-from ..ops import FAMILIES, table
+from ..ops import OP_FAMILIES, table
 
 WITHOUT_OPERANDS = {"full", "zeros", "ones", "arange", "eye", "hamming_window", "null_value"}
-"""Nothing feeds them."""
+"""Operators without tensor operands."""
 
 
 OF_OTHER_DTYPE = {"isfinite", "isinf", "isnan", "astype", "logical_not", "bitwise_not"}
-"""Their results, or operands, are of dtypes on which few others go on."""
+"""Operators with results or operands of dtypes that few other operators accept."""
 
 
 def _families(*names: str) -> tuple[str, ...]:
-    return tuple(op.name for name in names for op in FAMILIES[name])
+    return tuple(op.name for name in names for op in OP_FAMILIES[name])
 
 
 def _pure() -> Iterator[str]:
@@ -24,7 +24,7 @@ def _pure() -> Iterator[str]:
 
 
 def _registered(key: str) -> tuple[str, ...]:
-    """Operators with an attribute that TVM registers, which makes passes treat them."""
+    """Operators with a registered attribute that passes look for."""
     return tuple(name for name in _pure() if attribute(f"relax.{name}", key) is not None)
 
 

@@ -1,10 +1,10 @@
-"""Patterns as data: which operator feeds which operand of which, written as an expression.
+"""Patterns as data: the operators that feed the operands of others, written as an expression.
 
 `nn.relu(add(matmul(X, W), B))` is a product, with a bias, through an activation. Lower-case names
 are operators of the table, or groups of them; `add|multiply` is either. Operands are given in the
-order in which the record asks for them (`where` asks for its condition last), and the last ones
-may be left out: the record chooses them. A capital names an operand; where it occurs twice, both
-are one value. Its letter says where it comes from:
+order in which the record requests them (`where` requests its condition last), and the last ones
+may be left out: the record chooses them. A capital names an operand; equal names are one value.
+The letter tells the source of the operand:
 
 | W, V, U | a fresh parameter, or a constant |
 | B | the same, in the shape of a bias of the operands before it |
@@ -12,7 +12,7 @@ are one value. Its letter says where it comes from:
 | S, T | a scalar, mostly 0, 1, 2 or -1 |
 | any other | any value |
 
-`Y = split(X); concat(Y[0], Y[1])` gives a name to a result, and takes fields of a tuple.
+`Y = split(X); concat(Y[0], Y[1])` names a result, and uses fields of a tuple.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class Leaf:
 
     name: str
     field: int | None = None
-    """Of a tuple."""
+    """The field of a result that is a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PatternNode:
     """A call of one of several operators."""
 
     ops: tuple[str, ...]
     operands: tuple[Tree, ...] = ()
     field: int | None = None
-    """Of a result that is a tuple; None: any field."""
+    """The field of a result that is a tuple; None: any field."""
     number: int = 0
-    """Counts the calls of a pattern."""
+    """The number of the call in the pattern."""
 
 
-Tree: TypeAlias = "Leaf | Node"
+Tree: TypeAlias = "Leaf | PatternNode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Step:
     """One expression of a pattern, with the name of its result."""
 
     name: str | None
-    tree: Node
+    tree: PatternNode
 
 
 Pattern: TypeAlias = tuple[Step, ...]
@@ -68,7 +68,7 @@ def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Pattern:
         groups: operators by the name of a group.
 
     Raises:
-        ValueError: this is no pattern.
+        ValueError: the text is not a pattern.
     """
     numbers = itertools.count()
     unique = dict[str, None].fromkeys
@@ -80,7 +80,7 @@ def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Pattern:
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             name, value = statement.targets[0].id, statement.value
         tree = None if value is None else read(value)
-        if not isinstance(tree, Node):
+        if not isinstance(tree, PatternNode):
             raise ValueError(f"Expected calls of operators but got {text!r}")
         return Step(name, tree)
 
@@ -93,11 +93,13 @@ def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Pattern:
             case ast.BinOp(left=other, op=ast.BitOr(), right=call):
                 # Python binds `add|multiply(X)` as `add|(multiply(X))`.
                 node = read(call)
-                if isinstance(node, Node):
+                if isinstance(node, PatternNode):
                     return dataclasses.replace(node, ops=tuple(unique((*names(other), *node.ops))))
             case ast.Call(func=func, args=args, keywords=[]):
                 number = next(numbers)
-                return Node(tuple(unique(names(func))), tuple(map(read, args)), number=number)
+                return PatternNode(
+                    tuple(unique(names(func))), tuple(map(read, args)), number=number
+                )
         raise ValueError(f"Expected an operand or a call but got {ast.unparse(expr)} in {text!r}")
 
     def names(func: ast.expr) -> Iterator[str]:
@@ -112,7 +114,7 @@ def parse(text: str, groups: Mapping[str, Sequence[str]]) -> Pattern:
 
 
 def row(names: Sequence[str]) -> Pattern:
-    """Operators in a row, each on the result of the one before."""
+    """Operators in a row, each on the result of the previous one."""
     return parse("(".join(reversed(names)) + "(" + ")" * len(names), {})
 
 
@@ -121,11 +123,11 @@ def beside(names: Sequence[str]) -> Pattern:
     return parse("; ".join(f"{name}(X)" for name in names), {})
 
 
-def calls(pattern: Pattern) -> Iterator[Node]:
+def calls(pattern: Pattern) -> Iterator[PatternNode]:
     """All the calls of a pattern."""
 
-    def within(tree: Tree) -> Iterator[Node]:
-        if isinstance(tree, Node):
+    def within(tree: Tree) -> Iterator[PatternNode]:
+        if isinstance(tree, PatternNode):
             yield tree
             for operand in tree.operands:
                 yield from within(operand)
@@ -135,11 +137,13 @@ def calls(pattern: Pattern) -> Iterator[Node]:
 
 
 def restricted(pattern: Pattern, ops: Collection[str]) -> Pattern | None:
-    """The pattern with these operators only; None where a call has no other."""
+    """The pattern with these operators only; None if a call has none of them."""
 
-    def within(call: Node) -> Node:
+    def within(call: PatternNode) -> PatternNode:
         left = tuple(name for name in call.ops if name in ops)
-        operands = (within(each) if isinstance(each, Node) else each for each in call.operands)
+        operands = (
+            within(each) if isinstance(each, PatternNode) else each for each in call.operands
+        )
         return dataclasses.replace(call, ops=left, operands=tuple(operands))
 
     left = tuple(Step(step.name, within(step.tree)) for step in pattern)

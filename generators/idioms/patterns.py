@@ -1,4 +1,4 @@
-"""The patterns, by what looks for them; `pattern.py` says how to read them."""
+"""The patterns, by the passes that look for them; `pattern.py` explains the notation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "reduction(binary(X, Y))",  # up to a reduction
             "unary(reduction(unary(X)))",
             "binary(reduction(X), B)",
-            "Y = unary(X); binary(Y, reduction(Y))",  # one group on two ways
+            "Y = unary(X); binary(Y, reduction(Y))",  # one group on two paths
             "reduction(reduction(X))",
             "unary(move(unary(X)))",  # injective between elementwise
             "move(move(X))",
@@ -28,7 +28,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "Y = split(unary(X)); binary(Y[0], Y[1])",
             "Y = split(X); A = unary(Y[0]); unary(Y[1])",
             "unary(broadcast_to(unary(X)))",
-            "activation(binary(conv(X, W), B))",  # what is complex takes what follows it
+            "activation(binary(conv(X, W), B))",  # a complex operator fuses its followers
             "activation(add(matmul(X, W), B))",
             "binary(matmul(X, W), matmul(X, V))",
             "unary(scan(unary(X)))",  # opaque: order and scans
@@ -326,7 +326,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "Y = permute_dims(W); matmul(X, Y); unary(Y)",  # lifted, and used twice
             "Y = split(W); matmul(X, Y[0]); matmul(X, Y[1])",
             "Y = unary(W); Z = unary(W); binary(Y, Z)",
-            "unary(W)",  # nothing of the input
+            "unary(W)",  # independent of the input
             "move(move(W))",
             "add(X, builtin.stop_lift_params(unary(W)))",
             "unary(builtin.stop_lift_params(permute_dims(W)))",
@@ -410,4 +410,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""By the passes that look for them, or by what they have in common. A pattern stands once."""
+"""Patterns by the passes that look for them, or by a common feature. No pattern occurs twice."""
+
+DIFFERENTIABLE = PATTERNS["Gradient"]
+"""Patterns of operators that have gradients."""

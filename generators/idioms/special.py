@@ -1,4 +1,4 @@
-"""Idioms that need to know more of one another's attributes than records do."""
+"""Idioms whose calls depend on one another's attributes more than records allow."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _inverses(x: Value) -> list[tuple[_Step, _Step]]:
 
 
 def read_by_other_names(c: Choices, s: Scope) -> None:
-    """A fresh value that an operator reads last by its name; an alias or a tuple lives longer."""
+    """A fresh value with a last use by its own name; an alias or a tuple of it lives longer."""
     x = s.tensor(c, dtype=FLOATS)
     exporting, s.exporting = s.exporting, False
     y = _elementwise(c, s, x)
@@ -94,7 +94,7 @@ def read_by_other_names(c: Choices, s: Scope) -> None:
 
 
 def _elementwise(c: Choices, s: Scope, x: Value) -> Value:
-    """An operator on one value, or sometimes a kernel, where the module has such calls."""
+    """An operator on one value, or sometimes a kernel, if the module has calls of kernels."""
     if s.has(Trait.CALL_TIR) and x.shape and c.flag(0.4):
         template = c.pick(tensorir.TEMPLATES[:2])
         gvar = s.module.add(template.name, tensorir.prim_func(template, x.shape, x.dtype or ""))
@@ -103,9 +103,9 @@ def _elementwise(c: Choices, s: Scope, x: Value) -> Value:
 
 
 def broadcast_to_a_later_size(c: Choices, s: Scope) -> None:
-    """A value that is broadcast to a size found after it, at run time where the module may say so.
+    """A value that is broadcast to a size found after it, at run time if the module allows that.
 
-    Only the types of calls name such a size: what moves the calls together has to look there.
+    Only the types of calls name this size: a pass that moves calls together must look there.
     """
     y = _elementwise(c, s, s.tensor(c, dtype=FLOATS, ndim=(1, 0, 2), static=True))
     rows: Dim = 2
@@ -147,7 +147,7 @@ def attention_of_parts(c: Choices, s: Scope) -> None:
 
 
 def convolution_cast(c: Choices, s: Scope) -> None:
-    """A convolution whose result a match_cast gives other names for its dims, and what uses it."""
+    """A convolution, a match_cast that renames the dims of its result, and a use of that."""
     conv = table[c.pick(("nn.conv2d", "nn.conv1d", "nn.conv2d_transpose", "nn.conv3d"))]
     x = value_of(s.bind(conv.build(c.part(12), s)))
     if x is not None and x.shape is not None and s.has(Trait.MATCH_CAST):

@@ -30,9 +30,9 @@ from . import (
 )
 from .record import Op
 
-__all__ = ["FAMILIES", "LEFT_OUT", "new_ops", "table"]
+__all__ = ["LEFT_OUT", "OP_FAMILIES", "add", "new_ops", "table"]
 
-FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
+OP_FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
     {
         "unary": unary.OPS,
         "binary": binary.OPS,
@@ -58,8 +58,8 @@ FAMILIES: Mapping[str, tuple[Op, ...]] = MappingProxyType(
 """Every family with its operators, the simplest first."""
 
 
-def _tabulate(families: Mapping[str, tuple[Op, ...]]) -> Mapping[str, Op]:
-    """All records by name; a ValueError where two have one name."""
+def _tabulate(families: Mapping[str, tuple[Op, ...]]) -> dict[str, Op]:
+    """All records by name; raises a ValueError if two share a name."""
     ops: dict[str, Op] = {}
     for family, records in families.items():
         for op in records:
@@ -69,11 +69,25 @@ def _tabulate(families: Mapping[str, tuple[Op, ...]]) -> Mapping[str, Op]:
                     f"the second in {family!r}"
                 )
             ops[op.name] = op
-    return MappingProxyType(ops)
+    return ops
 
 
-table: Mapping[str, Op] = _tabulate(FAMILIES)
+_records = _tabulate(OP_FAMILIES)
+
+table: Mapping[str, Op] = MappingProxyType(_records)
 """Every operator by its registered name without `relax.`."""
+
+
+def add(op: Op) -> Op:
+    """Add the record of an operator of one's own to the table of this process.
+
+    Raises:
+        ValueError: the table has another record of that name.
+    """
+    if _records.setdefault(op.name, op) != op:
+        raise ValueError(f"Expected one record for each operator, got two of {op.name!r}")
+    return op
+
 
 LEFT_OUT: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(

@@ -1,7 +1,7 @@
 """Values of operands that an operator is meant for: indices inside of a tensor, divisors, rows.
 
-The rules are for the field `accepts` of the operators' records. Arguments are drawn by them. They
-do not say what is undefined: that is the field `undefined`.
+The rules are for the field `accepts` of the operators' records. They guide the choice of arguments.
+The field `undefined` tells which results are undefined.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from .undefined import updates
 
 
-class Form(enum.StrEnum):
+class TensorCondition(enum.StrEnum):
     """Conditions on a whole tensor, besides the range of its elements."""
 
     ANY = "any"
@@ -33,18 +33,22 @@ class Accepted:
 
     low: float = -math.inf
     high: float = math.inf
-    form: Form = Form.ANY
+    form: TensorCondition = TensorCondition.ANY
     axis: int = 0
-    """The axis of `Form.DISTINCT`."""
+    """The axis of `TensorCondition.DISTINCT`."""
 
     @property
     def is_index(self) -> bool:
-        """The range has two ends, and every integer in it is as good as another."""
+        """True if the range has two ends and all integers in it are acceptable."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     def and_(self, other: Accepted) -> Accepted:
-        """The values of both; the range of `other` where the two have none in common."""
-        form, axis = (self.form, self.axis) if other.form is Form.ANY else (other.form, other.axis)
+        """The intersection of both; the range of `other` if the intersection is empty."""
+        form, axis = (
+            (self.form, self.axis)
+            if other.form is TensorCondition.ANY
+            else (other.form, other.axis)
+        )
         low, high = max(self.low, other.low), min(self.high, other.high)
         if low > high:
             low, high = other.low, other.high
@@ -55,12 +59,12 @@ Place: TypeAlias = tuple[int, ...]
 """An operand, `(1,)`, or a field of one that is a tuple, `(1, 0)`."""
 
 Shape: TypeAlias = "tuple[int, ...] | list[Shape] | None"
-"""The shape of a tensor; a list for a tuple of tensors; None: no tensor, or not known."""
+"""The shape of a tensor; a list for a tuple of tensors; None if not a tensor or not known."""
 
-Rule = Callable[[Sequence[Any], Any], Mapping[Place, Accepted]]
-"""`rule(shapes, attrs)`: the operands that not all values suit.
+AcceptRule = Callable[[Sequence[Any], Any], Mapping[Place, Accepted]]
+"""`rule(shapes, attrs)`: accepted values for each operand that does not accept all.
 
-It may raise IndexError, TypeError and ValueError where the shapes are not those that it needs.
+It may raise IndexError, TypeError and ValueError if the shapes do not fit the rule.
 """
 
 
@@ -68,7 +72,7 @@ def index(size: int, *, negative: bool = False) -> Accepted:
     """An index into an axis of this size.
 
     Args:
-        negative: may count from the end.
+        negative: the index may count from the end.
     """
     return Accepted(-size if negative else 0, size - 1)
 
@@ -80,7 +84,7 @@ def along_axis(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
 
 
 def take(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-    """The other modes than "fast" define all indices."""
+    """Every mode but "fast" defines all indices."""
     return along_axis(shapes, attrs) if str(attrs.mode) == "fast" else {}
 
 
@@ -90,7 +94,7 @@ def taken_back(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
 
 
 def _second(found: Mapping[Place, Accepted]) -> Mapping[Place, Accepted]:
-    """The same with one operand before all others."""
+    """The same values for places shifted by one operand."""
     return {(place[0] + 1, *place[1:]): accepted for place, accepted in found.items()}
 
 
@@ -113,19 +117,19 @@ def scattered_along_axis(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Ac
     """Two updates of one place have no order."""
     axis, size = int(attrs.axis), shapes[0][int(attrs.axis)]
     if updates(attrs):
-        return {(1,): Accepted(0, size - 1, Form.DISTINCT, axis)}
+        return {(1,): Accepted(0, size - 1, TensorCondition.DISTINCT, axis)}
     return {(1,): index(size, negative=True)}
 
 
 def scattered_rows(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
     found = leading_axes(shapes, attrs)[1,]
     distinct = updates(attrs) and len(shapes[1]) > 1
-    form = Form.DISTINCT if distinct else Form.ANY
+    form = TensorCondition.DISTINCT if distinct else TensorCondition.ANY
     return {(1,): Accepted(found.low, found.high, form, -2)}
 
 
 def put(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-    form = Form.ANY if attrs.accumulate else Form.DISTINCT
+    form = TensorCondition.ANY if attrs.accumulate else TensorCondition.DISTINCT
     return {
         place: Accepted(0, accepted.high, form)
         for place, accepted in one_tensor_an_axis(shapes, attrs).items()
@@ -133,7 +137,7 @@ def put(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
 
 
 def depth(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-    """A class of one_hot; for another one there is no hot element."""
+    """A class of one_hot; an index outside the depth has no hot element."""
     return {(0,): index(int(attrs.depth))}
 
 
@@ -153,20 +157,20 @@ def lengths(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
 
 
 def sorted_boundaries(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-    return {(1,): Accepted(form=Form.INCREASING)}
+    return {(1,): Accepted(form=TensorCondition.INCREASING)}
 
 
 def samples(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
     """Rows of probabilities, uniform samples, and the row that each sample is for."""
     return {
-        (0,): Accepted(0, 1, Form.DISTRIBUTION),
+        (0,): Accepted(0, 1, TensorCondition.DISTRIBUTION),
         (1,): Accepted(0, 0.875),
         (2,): index(shapes[0][0]),
     }
 
 
 def divisor(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-    return {(1,): Accepted(form=Form.NONZERO)}
+    return {(1,): Accepted(form=TensorCondition.NONZERO)}
 
 
 def count(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
@@ -175,7 +179,7 @@ def count(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
 
 
 def nonzero(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-    return {(0,): Accepted(form=Form.NONZERO)}
+    return {(0,): Accepted(form=TensorCondition.NONZERO)}
 
 
 def strides(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
@@ -184,10 +188,10 @@ def strides(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
 
 
 def representable(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-    """A float that the dtype holds, where it is an integer."""
+    """Floats that the target dtype can hold, if it is an integer dtype."""
     dtype = str(attrs.dtype)
     if "int" not in dtype:
         return {}
     info = np.iinfo(dtype)
-    # One that float16 holds, too: the last integers of the dtype are rounded up in most floats.
+    # Bounds that float16 holds, too: most floats round the last integers of the dtype up.
     return {(0,): Accepted(max(int(info.min), -(2**15)), min(int(info.max) // 2, 2**15))}

@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Value
-from . import accepts, batching, laws, undefined
+from . import accepts, laws, undefined
 from .operands import broadcast_shape, build_binary, in_single, ints, quiet, scalar
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op
 from .variation import RARE
@@ -29,44 +29,44 @@ def _minimum(x: Any, y: Any) -> Any:
     return np.where(x < y, x, y)
 
 
-class Row(NamedTuple):
+class BinaryOp(NamedTuple):
     """One operator of the family: operands of one dtype that broadcast."""
 
     name: str
     reference: Callable[[Any, Any], Any]
     dtypes: tuple[str, ...] = (*NUMBERS, *BRAIN)
     nonfinite: bool = True
-    rule: undefined.Rule | None = None
+    rule: undefined.UndefinedRule | None = None
     arithmetic: tuple[int, ...] = ()
     commutes: bool = False
     kinds: str = ""
 
 
 ROWS = (
-    Row("add", np.add, arithmetic=(0, 1), commutes=True),
-    Row("multiply", np.multiply, arithmetic=(0, 1), commutes=True),
-    Row("subtract", np.subtract, arithmetic=(0, 1)),
-    Row("maximum", _maximum, nonfinite=False, commutes=True),
-    Row("minimum", _minimum, nonfinite=False, commutes=True),
-    Row("power", np.power, FLOATS, rule=undefined.pole),
-    Row("atan2", np.arctan2, (*WIDE, *BRAIN), rule=undefined.angle_of_signed_zero),
-    Row("log_add_exp", np.logaddexp, FLOATS, nonfinite=False, commutes=True),
-    Row("equal", np.equal, commutes=True, kinds="b"),
-    Row("not_equal", np.not_equal, commutes=True, kinds="b"),
-    Row("less", np.less),
-    Row("less_equal", np.less_equal),
-    Row("greater", np.greater),
-    Row("greater_equal", np.greater_equal),
-    Row("logical_and", np.logical_and, ("bool",), commutes=True),
-    Row("logical_or", np.logical_or, ("bool",), commutes=True),
-    Row("logical_xor", np.logical_xor, ("bool",), commutes=True),
-    Row("bitwise_and", np.bitwise_and, (*INTEGERS, "bool"), commutes=True),
-    Row("bitwise_or", np.bitwise_or, (*INTEGERS, "bool"), commutes=True),
-    Row("bitwise_xor", np.bitwise_xor, (*INTEGERS, "bool"), commutes=True),
+    BinaryOp("add", np.add, arithmetic=(0, 1), commutes=True),
+    BinaryOp("multiply", np.multiply, arithmetic=(0, 1), commutes=True),
+    BinaryOp("subtract", np.subtract, arithmetic=(0, 1)),
+    BinaryOp("maximum", _maximum, nonfinite=False, commutes=True),
+    BinaryOp("minimum", _minimum, nonfinite=False, commutes=True),
+    BinaryOp("power", np.power, FLOATS, rule=undefined.pole),
+    BinaryOp("atan2", np.arctan2, (*WIDE, *BRAIN), rule=undefined.angle_of_signed_zero),
+    BinaryOp("log_add_exp", np.logaddexp, FLOATS, nonfinite=False, commutes=True),
+    BinaryOp("equal", np.equal, commutes=True, kinds="b"),
+    BinaryOp("not_equal", np.not_equal, commutes=True, kinds="b"),
+    BinaryOp("less", np.less),
+    BinaryOp("less_equal", np.less_equal),
+    BinaryOp("greater", np.greater),
+    BinaryOp("greater_equal", np.greater_equal),
+    BinaryOp("logical_and", np.logical_and, ("bool",), commutes=True),
+    BinaryOp("logical_or", np.logical_or, ("bool",), commutes=True),
+    BinaryOp("logical_xor", np.logical_xor, ("bool",), commutes=True),
+    BinaryOp("bitwise_and", np.bitwise_and, (*INTEGERS, "bool"), commutes=True),
+    BinaryOp("bitwise_or", np.bitwise_or, (*INTEGERS, "bool"), commutes=True),
+    BinaryOp("bitwise_xor", np.bitwise_xor, (*INTEGERS, "bool"), commutes=True),
 )
 
 
-def _op(row: Row) -> Op:
+def _op(row: BinaryOp) -> Op:
     return Op(
         name=row.name,
         build=build_binary(getattr(relax_op, row.name), row.dtypes),
@@ -74,16 +74,16 @@ def _op(row: Row) -> Op:
         dtypes=row.dtypes,
         kinds=row.kinds,
         nonfinite=row.nonfinite,
-        batching=batching.elementwise,
+        elementwise=True,
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, row.rule),
         arithmetic=row.arithmetic,
-        laws=(laws.ELEMENTWISE, *((laws.COMMUTATIVE,) if row.commutes else ())),
+        laws=(laws.COMMUTATIVE,) if row.commutes else (),
     )
 
 
 def _divisor(c: Choices, s: Scope, x: Value) -> Value:
-    """An operand that broadcasts with x: a constant, or max(y, 1); rarely the number 0."""
+    """An operand that broadcasts with x: a constant, or max(y, 1); rarely, the number 0."""
     assert x.shape is not None
     assert x.dtype is not None
     if c.flag(RARE):
@@ -113,7 +113,7 @@ def _division(
         return call(x.expr, _divisor(c, s, x).expr)
 
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
-        # The floor is of the quotient in float16, but of one in float32 for bfloat16.
+        # The quotient is computed in float16 for float16, but in float32 for bfloat16.
         if args[0].dtype.name in BRAIN:
             return in_single(quotient)(args, attrs)
         return quotient(args, attrs)
@@ -127,8 +127,7 @@ def _division(
         reference=quiet(evaluate),
         dtypes=dtypes,
         nonfinite=nonfinite,
-        batching=batching.elementwise,
-        laws=(laws.ELEMENTWISE,),
+        elementwise=True,
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.division),
         accepts=accepts.divisor,
@@ -168,7 +167,7 @@ def _shift(name: str, reference: Callable[[Any, Any], Any]) -> Op:
         build=build,
         reference=lambda args, attrs: reference(args[0], args[1]),
         dtypes=INTEGERS,
-        batching=batching.elementwise,
+        elementwise=True,
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.too_wide_shift),
         accepts=accepts.count,
@@ -202,6 +201,6 @@ OPS = (
         dtypes=FLOATS,
         legalizes=False,
         executes=False,
-        batching=batching.elementwise,
+        elementwise=True,
     ),
 )

@@ -15,7 +15,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, undefined
+from . import undefined
 from .operands import HALVES
 from .record import FLOATS, Op
 from .variation import RARE
@@ -94,7 +94,7 @@ FORMS = 10
 """The bytes for rare dtypes and layouts, set aside before the other decisions use them up."""
 
 SHORT = 3
-"""How long a symbolic axis is taken to be, so that a window fits into it."""
+"""Assumed length of a symbolic axis, so that a window fits into it."""
 
 
 @cache
@@ -103,12 +103,12 @@ def _orders(letters: str) -> tuple[str, ...]:
 
 
 def any_layout(c: Choices, dims: Mapping[str, Dim], inner: str) -> str:
-    """Axes in any order, and an inner part of some of them: type inference takes every such layout.
+    """A layout with axes in any order, some of them split; type inference accepts all of these.
 
     Args:
-        c: where the decisions come from.
+        c: the source of the decisions.
         dims: the axes, with their sizes.
-        inner: small letters of axes of which there may be an inner part where the size allows it.
+        inner: lower-case letters of axes that may have an inner part if the size allows it.
     """
     layout = c.pick(_orders("".join(dims)))
     for axis in inner:
@@ -125,7 +125,7 @@ def windows(
     dilation: Sequence[int],
     out: Sequence[int],
 ) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """For each place in the kernel, what it meets of x: an array with `out` as its last axes.
+    """Yield each place in the kernel, with the elements of x that it meets in the shape `out`.
 
     Raises:
         ValueError: a negative size of the result, or a step that is not forward.
@@ -141,15 +141,15 @@ def windows(
 
 
 def _at_place(weight: Any, place: Sequence[int]) -> Any:
-    """The matrices of weights at a place in the kernel, which is its last axes.
+    """The matrices of weights at a place in the kernel; the last axes of `weight` are the places.
 
-    They lie in one piece: otherwise NumPy multiplies without BLAS, 20 times as long.
+    The result is contiguous: otherwise NumPy multiplies without BLAS, which takes 20 times as long.
     """
     return np.ascontiguousarray(weight[(..., *place)])
 
 
 def _complete(padding: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """Padding before and after each axis (the attributes hold all of it)."""
+    """The padding before each axis, and the padding after each axis."""
     widths = [int(width) for width in padding]
     half = len(widths) // 2
     return widths[:half], widths[half:]
@@ -175,11 +175,11 @@ def data(
 ) -> tuple[Value, str, dict[str, Dim]]:
     """A tensor of batch, channels and spatial axes, its layout, and its dims by letter.
 
-    Rarely its spatial axes are symbolic, and its layout is any.
+    Rarely, its spatial axes are symbolic, or its layout is arbitrary.
 
     Args:
-        dims: of batch and channels where the tensor is fresh; the spatial axes are chosen here.
-        symbolic: letters of the axes that may be symbolic in a tensor in scope; none is 0.
+        dims: dims of batch and channels if the tensor is fresh; the spatial dims are chosen here.
+        symbolic: letters of the axes that may be symbolic in a tensor in scope; none has size 0.
     """
     n = len(layout) - 2
 
@@ -202,15 +202,15 @@ def data(
 
 
 def _dtypes(c: Choices, dtype: str, rarely: bool) -> tuple[str, str | None]:
-    """The weight's dtype, and `out_dtype`: where that is given, the operands' may be any two."""
+    """The weight's dtype, and `out_dtype`; if the latter is given, the operands may differ."""
     if rarely and c.flag():
-        # The first hold most products exactly.
+        # The first dtypes in the list hold most products exactly.
         return c.pick((dtype, *DTYPES)), c.pick(("float64", "int64", "int32", "int16", *DTYPES))
     return dtype, OUT_DTYPES.get(dtype) if c.flag(0.2) else None
 
 
 def _form(c: Choices, values: list[int]) -> int | list[int]:
-    """One number where all are the same, as users write it."""
+    """One number instead of a list of equal ones, as users write it."""
     return values[0] if len(set(values)) == 1 and c.flag() else values
 
 
@@ -287,7 +287,6 @@ def _conv(n: int) -> Op:
         build=build,
         reference=evaluate,
         dtypes=DTYPES,
-        batching=batching.images,
         undefined=undefined.accumulation,
         arithmetic=(0, 1),
     )
@@ -298,7 +297,7 @@ def _result_dtype(x: Any, attrs: Any) -> Any:
 
 
 def _wide(x: Any, dtype: Any) -> Any:
-    """In the dtype of the result, or float32 for half precision."""
+    """x in the dtype of the result, or in float32 for half precision."""
     return x.astype(np.float32 if dtype.name in HALVES else dtype)
 
 
@@ -321,7 +320,7 @@ def _transpose(n: int) -> Op:
         assert isinstance(channels, int)
         groups = c.pick([g for g in (1, 1, 2, channels) if channels % g == 0])
         widths, strides = c.picks((2, 3, 1), n), c.picks((1, 2), n)
-        # Padding cuts the result off; a kernel of 3 leaves something of it in any case.
+        # Padding crops the result; a kernel of 3 leaves some elements in any case.
         padding = [
             min(pad, width // 3) for pad, width in zip(c.picks((0, 1), n), widths, strict=True)
         ]
@@ -384,7 +383,6 @@ def _transpose(n: int) -> Op:
         build=build,
         reference=evaluate,
         dtypes=DTYPES,
-        batching=batching.images,
         undefined=undefined.accumulation,
         arithmetic=(0, 1),
     )

@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import accepts, batching, undefined
+from . import accepts, undefined
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 
 __all__ = ["OPS"]
@@ -35,6 +35,7 @@ def _filled(name: str, value: int) -> Op:
         reference=lambda args, attrs: np.full(args[0], value, _dtype(attrs)),
         dtypes=ALL,
         nonfinite=True,
+        interchangeable=True,
     )
 
 
@@ -54,7 +55,7 @@ def _filled_like(name: str, value: int) -> Op:
         reference=evaluate,
         dtypes=ALL,
         nonfinite=True,
-        batching=batching.elementwise,
+        elementwise=True,
     )
 
 
@@ -65,7 +66,7 @@ def _fill_value(c: Choices, s: Scope, dtype: str) -> relax.Expr:
 
 
 def _fill_dtype(c: Choices) -> str | None:
-    """Only floats, which hold whatever the value is."""
+    """A float dtype or none: floats hold any value."""
     return c.pick(FLOATS) if c.flag(0.4) else None
 
 
@@ -128,7 +129,6 @@ def _triangle(name: str, reference: Callable[..., Any]) -> Op:
         name,
         build,
         lambda args, attrs: reference(args[0], int(args[1])),
-        batching=batching.triangle,
     )
 
 
@@ -137,7 +137,7 @@ def _build_hamming_window(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _hamming_window(args: Sequence[Any], attrs: Any) -> Any:
-    """As PyTorch: a periodic window has one point more, which is left off; one of size 1 is 1."""
+    """As PyTorch's: a periodic window omits its last point; a window of size 1 is 1."""
     size, periodic, alpha, beta = args
     if int(size) == 1:
         return np.ones(1, _dtype(attrs))
@@ -167,6 +167,7 @@ OPS = (
         name="full",
         build=_build_full,
         reference=_full,
+        interchangeable=True,
         dtypes=NUMBERS,
         kinds="b",
         nonfinite=True,
@@ -181,7 +182,7 @@ OPS = (
         dtypes=ALL,
         nonfinite=True,
         undefined=undefined.unrepresentable_fill,
-        batching=batching.elementwise,
+        elementwise=True,
     ),
     _filled_like("zeros_like", 0),
     _filled_like("ones_like", 1),

@@ -1,4 +1,4 @@
-"""Where a tensor lives: hints for RealizeVDevice, and copies to a virtual device."""
+"""Operators on the device of a tensor: hints for RealizeVDevice, copies to a virtual device."""
 
 from __future__ import annotations
 

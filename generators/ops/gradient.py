@@ -25,7 +25,7 @@ grad = relax_op.grad
 
 
 def _gradient_of(c: Choices, s: Scope, forward: relax.Expr) -> relax.Expr:
-    """A gradient with respect to the result of the forward operator, which is not bound."""
+    """A gradient with respect to the result of the forward call, which is not bound."""
     result = value_of(s.module.builder.normalize(forward))
     assert result is not None
     return s.tensor(c, dtype=result.dtype, shape=result.shape).expr
@@ -33,14 +33,14 @@ def _gradient_of(c: Choices, s: Scope, forward: relax.Expr) -> relax.Expr:
 
 def _in_range(indices: Any, size: int) -> None:
     if ((indices < 0) | (indices >= size)).any():
-        raise IndexError(f"Expected indices in [0, {size}) but got {indices}")
+        raise undefined.OutsideError(f"Expected indices in [0, {size}) but got {indices}")
 
 
 # Pooling
 
 
 def _pooled(c: Choices, s: Scope, layout: str, distinct: bool) -> Value:
-    """Data of static shape; distinct: no two elements are equal, so that no maximum is a tie."""
+    """Data of static shape; if `distinct`, no two elements are equal, so maxima have no ties."""
     dims = {"N": c.pick((1, 2)), "C": c.pick((1, 2)), "H": c.pick((4, 5, 3)), "W": c.pick((4, 3))}
     shape = tuple(dims[letter] for letter in layout)
     if not distinct:
@@ -53,7 +53,7 @@ def _pooled(c: Choices, s: Scope, layout: str, distinct: bool) -> Value:
 
 
 def _is_pooled(upper: Any, x: Any, attrs: Any) -> None:
-    """Raise a ValueError where the upper gradient has not the shape that pooling x gives."""
+    """Raise a ValueError if the shape of the upper gradient is not that of pooled x."""
     pads = [int(pad) for pad in attrs.padding]
     sizes = (
         out_size(length, int(kernel), int(stride), int(dilation), before, after, attrs.ceil_mode)
@@ -73,7 +73,7 @@ def _is_pooled(upper: Any, x: Any, attrs: Any) -> None:
 
 
 def _pool(kind: str) -> Op:
-    """Each element of the upper gradient goes to the maximum of its window, or to all of it."""
+    """Each element of the upper gradient goes to the maximum of its window, or to all elements."""
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         layout = c.pick(("NCHW", "NHWC"))
@@ -102,7 +102,7 @@ def _pool(kind: str) -> Op:
         )
         _is_pooled(upper, x, attrs)
         (top, left, bottom, right), out = padding, upper.shape[2:]
-        # As far as the last windows reach: in ceil_mode beyond the padding.
+        # The extent of the last windows, which in ceil_mode reach beyond the padding.
         reach = [
             (o - 1) * s + d * (k - 1) + 1
             for o, s, d, k in zip(out, strides, dilation, kernel, strict=True)
@@ -199,7 +199,7 @@ def _build_take(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _take(args: Sequence[Any], attrs: Any) -> Any:
-    """What an element was taken for comes back to it, added up."""
+    """Each element receives the sum of the gradients of its occurrences in the result."""
     upper, x, indices = args
     axis = 0 if attrs.axis is None else int(attrs.axis) % x.ndim
     result = np.zeros(x.shape)

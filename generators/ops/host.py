@@ -25,7 +25,7 @@ def _build_print(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _build_assert(c: Choices, s: Scope) -> relax.Expr:
-    """Of a condition that holds: a constant, or a tensor that equals itself."""
+    """An assertion of a true condition: a constant, or a tensor compared with itself."""
     if c.flag():
         x = s.tensor(c, dtype=("int32", "int64"), shape=())
         condition = s.emit(relax_op.equal(x.expr, x.expr)).expr

@@ -13,7 +13,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, laws
+from . import laws
 from .convolution import SPATIAL, any_layout, dims_by_letter, from_layout, to_layout
 from .operands import some_dim
 from .record import FLOATS, WIDE, Op, Tolerance
@@ -24,7 +24,7 @@ __all__ = ["OPS"]
 image = relax_op.image
 
 Taps = list[tuple[Any, Any]]
-"""Along one axis: which elements are read, and their weights."""
+"""The elements that are read along one axis, and their weights."""
 
 
 # resize2d, resize3d
@@ -52,7 +52,7 @@ def _image(
 ) -> tuple[Value, str]:
     """An image and its layout: batch and channels of any size; spatial axes static, or symbolic.
 
-    Rarely the layout is any.
+    Rarely, the layout is arbitrary.
     """
     spatial = SPATIAL[len(layout) - 2]
 
@@ -98,7 +98,7 @@ def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
         rounding = c.pick(("floor", "ceil", "round"))
         if rarely:
             rounding = c.pick(("round_prefer_floor", "round_prefer_ceil", "round", ""))
-        # How halves are rounded is not documented.
+        # The rounding of halves is not documented.
         elif rounding == "round" and any(
             not isinstance(length, int)
             or not isinstance(size, int)
@@ -124,7 +124,7 @@ def _build_resize(n: int, c: Choices, s: Scope) -> relax.Expr:
 
 
 def _places(length: int, target: int, mode: str, start: float, end: float) -> Any:
-    """For each element of the result, where it lies in the source: as ONNX's Resize defines it."""
+    """The source coordinate of each element of the result, as ONNX's Resize defines it."""
     out = np.arange(target, dtype="float64")
     scale = length / target
     if mode == "half_pixel":
@@ -147,7 +147,7 @@ def _places(length: int, target: int, mode: str, start: float, end: float) -> An
 SINGLE = Tolerance(float64=1e-4, reason="places and weights are computed in float32")
 
 TINY = 1e-5
-"""What keeps a place like 2.9999999 from being taken for 2."""
+"""Tolerance that keeps a place like 2.9999999 from being taken for 2."""
 
 
 def _not_half(places: Any) -> Any:
@@ -221,16 +221,16 @@ def _resize(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _rounded(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """To integers, or to other floats that are narrower: when, and which way, is not documented."""
+    """Integers and narrower floats: no document says when the result is rounded, or which way."""
     x = args[0]
     if x.dtype.kind in "iu" and x.size and float(np.abs(x.astype("float64")).max()) > 1 << 24:
-        return True  # as is, whether elements go through float32 on the way
+        return True  # nor is it documented whether elements go through float32 on the way
     exact = attrs is not None and str(attrs.method) == "nearest_neighbor"
     return not np.can_cast(x.dtype, result.dtype) or (result.dtype.kind in "iub" and not exact)
 
 
 def _between(attrs: Any) -> str | None:
-    """Cubic interpolation overshoots; outside of the image there is another number."""
+    """Cubic interpolation overshoots; outside of the image the value is a different number."""
     inside = str(attrs.coordinate_transformation_mode) != "tf_crop_and_resize"
     return "result" if inside and str(attrs.method) != "cubic" else None
 
@@ -242,7 +242,6 @@ def _resize_op(n: int) -> Op:
         reference=_resize,
         dtypes=DTYPES,
         tolerance=SINGLE,
-        batching=batching.images,
         undefined=_rounded,
         laws=(laws.within(view=_between),),
     )
@@ -254,7 +253,7 @@ def _resize_op(n: int) -> Op:
 def _build_grid_sample(c: Choices, s: Scope) -> relax.Expr:
     rarely = c.flag(RARE)
     n = c.pick((2, 2, 3))
-    # Of volumes, type inference knows one layout by its name.
+    # Type inference knows a single layout of volumes by its name.
     other = rarely and n == 2 and c.flag()
     x, layout = _image(c, s, LAYOUTS[n][0], WIDE, symbolic=rarely, rarely=other)
     assert x.shape is not None
@@ -271,7 +270,7 @@ def _build_grid_sample(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _inside(places: Any, length: int, attrs: Any) -> Any:
-    """Places outside the image moved to its border, or reflected there; or left where they are."""
+    """The places; those outside the image moved to its border, reflected there, or unchanged."""
     padding = str(attrs.padding_mode)
     if padding == "zeros":
         return places
@@ -320,7 +319,7 @@ def _grid_sample(args: Sequence[Any], attrs: Any) -> Any:
         for (where, _), length in zip(chosen, x.shape[2:], strict=True):
             weight = np.where((where >= 0) & (where < length), weight, 0)
             index.append(np.clip(where, 0, length - 1).astype(int))
-        # The channels come last from the indexing.
+        # The indexing puts the channels last.
         pixels = np.moveaxis(x, 1, -1)[(batch, *index)]
         result += np.moveaxis(pixels * weight[..., None], -1, 1)
     return from_layout(result.astype(x.dtype), "NC" + SPATIAL[n], layout)
@@ -331,7 +330,7 @@ def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
     n = c.pick((2, 2, 3))
     matrix = s.tensor(c, dtype=WIDE, shape=(some_dim(c, s), n, n + 1))
     corners = c.flag()
-    # Documented by the message that refuses less than 2.
+    # The message that refuses less than 2 documents this.
     usual = (2, 3, 4) if corners else (2, 3, 1)
     sizes = c.picks((*usual, 1, *s.dims) if rarely else usual, n)
     return image.affine_grid(

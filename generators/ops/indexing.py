@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import accepts, batching, undefined
+from . import accepts, undefined
 from .operands import broadcast_shape, ints, nonempty_tensor, one_axis
 from .record import ALL as USUAL
 from .record import BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, Op, moving
@@ -76,7 +76,7 @@ def _take(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _bounds(c: Choices, size: int) -> tuple[int, int, int]:
-    """Begin, end, stride, also out of bounds, but in order: else TVM infers a negative size."""
+    """Begin, end and stride, even out of bounds, but in order: else TVM infers a negative size."""
     stride = c.pick((1, 1, 2, -1, -2))
     begin = c.below(size)
     if stride > 0:
@@ -123,7 +123,7 @@ def _sliced(
 def _build_dynamic_strided_slice(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, ALL)
     assert x.shape is not None
-    # None is empty: TVM computes negative sizes for begin > end.
+    # No slice is empty: TVM computes negative sizes for begin > end.
     bounds = [c.pick(((0, 1, 1), (0, 9, 2), (0, 9, 1), (-1, -9, -1))) for _ in x.shape]
     return relax_op.dynamic_strided_slice(
         x.expr, *(_const(part) for part in zip(*bounds, strict=True))
@@ -169,12 +169,12 @@ def _build_gather_elements(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _shorter(c: Choices, shape: Sequence[int]) -> list[int]:
-    """Sizes of indices, now and then smaller than those of the data along every axis."""
+    """Sizes of indices, sometimes smaller than the sizes of the data along every axis."""
     return [1 + c.below(size) for size in shape] if c.flag(0.05) else list(shape)
 
 
 def _grid(indices: Any, axis: int) -> tuple[Any, ...]:
-    """Where ONNX's GatherElements and ScatterElements read or write: one array for each axis."""
+    """The places that ONNX's GatherElements and ScatterElements access: one array for each axis."""
     if not -indices.ndim <= axis < indices.ndim:
         raise ValueError(f"axis {axis} of {indices.ndim}")
     grid = list(np.indices(indices.shape))
@@ -237,7 +237,7 @@ _REDUCTIONS: Mapping[str, Any] = {
     "min": np.minimum,
     "max": np.maximum,
 }
-"""Where one place is updated twice, all but "update" give the same in either order."""
+"""Reductions of updates; all but "update" give the same for two updates in either order."""
 
 
 def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
@@ -251,7 +251,7 @@ def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
     if reduction == "mean" and x.dtype not in FLOATS:
         reduction = "update"
     if reduction not in ("update", "mean") and x.dtype in INTEGERS:
-        # The only case where the same place twice has one meaning, whatever the order.
+        # The only case in which a repeated place has one meaning in any order.
         indices = s.constant(c, shape, "int64", low=0, high=size - 1).expr
     else:
         indices = _const(_distinct(c, shape, axis, size))
@@ -273,6 +273,8 @@ def _scattered(x: Any, where: tuple[Any, ...], updates: Any, reduction: str) -> 
 
 def _scatter_elements(args: Sequence[Any], attrs: Any) -> Any:
     x, indices, updates = args
+    if updates.shape != indices.shape:  # sizes that only a call decides
+        raise undefined.OutsideError(f"Expected updates {indices.shape} but got {updates.shape}")
     return _scattered(x, _grid(indices, int(attrs.axis)), updates, str(attrs.reduction))
 
 
@@ -350,18 +352,15 @@ def _reverse_sequence(args: Sequence[Any], attrs: Any) -> Any:
 
 
 OPS = (
-    moving(
-        "where", _build_where, lambda args, attrs: np.where(*args), batching=batching.elementwise
-    ),
+    moving("where", _build_where, lambda args, attrs: np.where(*args), elementwise=True),
     moving(
         "take",
         _build_take,
         _take,
-        batching=batching.take,
         undefined=undefined.negative_take,
         accepts=accepts.take,
     ),
-    moving("strided_slice", _build_strided_slice, _strided_slice, batching=batching.strided_slice),
+    moving("strided_slice", _build_strided_slice, _strided_slice),
     moving(
         "dynamic_strided_slice",
         _build_dynamic_strided_slice,

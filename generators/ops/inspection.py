@@ -1,4 +1,4 @@
-"""What a tensor's descriptor holds, read at run time: `relax.inspect.*`."""
+"""Operators that read the fields of a tensor's descriptor at run time: `relax.inspect.*`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _field(name: str, reference: Callable[[Any], int]) -> Op:
 
 
 def _along(name: str, reference: Callable[[Any, int], int]) -> Op:
-    """A number of one axis, which must not be negative."""
+    """An integer property of one axis, whose index must not be negative."""
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3, 4))
@@ -54,14 +54,14 @@ def _along(name: str, reference: Callable[[Any, int], int]) -> Op:
 
 
 def _offset(x: Any) -> int:
-    """Fresh tensors begin where their memory does; for a view NumPy does not know."""
+    """0 for a fresh tensor, which begins where its memory does; NumPy does not know it of views."""
     if x.base is not None:
         raise ValueError("Expected a tensor that owns its memory but got a view")
     return 0
 
 
 def _stride(x: Any, axis: int) -> int:
-    """In elements; tensors are compact."""
+    """The stride in elements; tensors are compact."""
     product = 1
     for dim in x.shape[axis + 1 :]:
         product *= int(dim)

@@ -1,4 +1,4 @@
-"""Laws of operators: relations between results that hold whatever a single result is.
+"""Laws of operators: relations between results that hold for any single result.
 
 They take no side where the documentation leaves a result open, as it does for NaN. The laws are for
 the field `laws` of the operators' records.
@@ -16,16 +16,16 @@ from .undefined import is_float
 
 Args = Sequence[Any]
 Axes = Callable[[Any, int], Sequence[int]]
-"""From the attributes and the rank of the first operand to some of its axes."""
+"""Maps the attributes and the rank of the first operand to some of its axes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class RelatedCalls:
     """Calls of an operator whose results the law relates."""
 
     calls: tuple[Args, ...]
     views: tuple[str, ...]
-    """Expressions, one a call, of its `result`, its `args` and `np`: all have one value."""
+    """Expressions, one for each call, of its `result`, its `args` and `np`; all have one value."""
     bounds: tuple[float, float] | None = None
     """All numbers of the views lie between these; None: the views are equal."""
     nan: bool = False
@@ -38,12 +38,12 @@ class Law:
 
     broken: str
     """The predicate of a sentence on an operator that breaks it."""
-    trials: Callable[[Args, Any], Iterator[Trial]]
-    """From operands (small whole numbers) and attributes; nothing where the law does not apply."""
+    trials: Callable[[Args, Any], Iterator[RelatedCalls]]
+    """Trials for operands (small whole numbers) and attributes; none if the law does not apply."""
 
 
 def elements(shape: Sequence[int], dtype: Any) -> Any:
-    """Small whole numbers, neighbours distinct; zero or more where there is no sign."""
+    """Small whole numbers, neighbours distinct; not negative if the dtype is unsigned."""
     size = int(np.prod(shape, dtype="int64"))
     numbers = (np.arange(size) * 5 + 2) % 7
     if dtype == np.bool_:
@@ -58,7 +58,7 @@ def _specials(x: Any) -> tuple[float | None, ...]:
 
 
 def _with(x: Any, special: float | None, axes: Sequence[int]) -> Any:
-    """The special number in the first place along the axes, everywhere along the others."""
+    """x with the special number first along the axes, and everywhere along the others."""
     if special is None:
         return x
     place = tuple(0 if axis in axes else slice(None) for axis in range(x.ndim))
@@ -74,104 +74,46 @@ def _longer_than_one(x: Any, axes: Sequence[int]) -> list[int]:
 # Order
 
 
-def _orders(x: Any, axes: Sequence[int]) -> tuple[tuple[Any, str], ...]:
-    """The elements in three orders, with expressions that bring a result back.
-
-    What was in the first place along the axes comes to the second and to the last place.
-    """
-    first, all_axes = axes[0], tuple(axes)
-    return (
-        (x, "result"),
-        (np.roll(x, 1, first), f"np.roll(result, -1, {first})"),
-        (np.flip(x, all_axes), f"np.flip(result, {all_axes})"),
-    )
-
-
-def _moved(arg: Any, axes: Sequence[int], turn: int) -> Any:
-    """An operand along exactly these axes, moved as the first one is."""
-    if not isinstance(arg, np.ndarray) or arg.ndim != len(axes):
-        return arg
-    return _orders(arg, range(len(axes)))[turn][0]
+def _orders(x: Any, axes: Sequence[int]) -> tuple[Any, ...]:
+    """The elements in three orders: the first one along the axes comes to the second and to the
+    last place."""
+    return x, np.roll(x, 1, axes[0]), np.flip(x, tuple(axes))
 
 
 def symmetric(axes: Axes, view: Callable[[Any, int], str] = lambda attrs, rank: "result") -> Law:
     """The result does not depend on the order of the elements along some axes.
 
     Args:
-        view: the part of the result, or what it names, that does not.
+        view: the part of the result, or of the values it points to, that does not.
     """
 
-    def trials(args: Args, attrs: Any) -> Iterator[Trial]:
+    def trials(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
         x = args[0]
         along = _longer_than_one(x, axes(attrs, x.ndim))
         for special in _specials(x) if along else ():
             orders = _orders(_with(x, special, along), along)
-            calls = tuple([each, *args[1:]] for each, _ in orders)
-            yield Trial(calls, (view(attrs, x.ndim),) * len(calls), nan=special is not None)
+            calls = tuple([each, *args[1:]] for each in orders)
+            yield RelatedCalls(calls, (view(attrs, x.ndim),) * len(calls), nan=special is not None)
 
     return Law("depends on the order of its operand's elements", trials)
 
 
-def equivariant(axes: Axes) -> Law:
-    """The result is in the order in which the elements along some axes are.
-
-    Other operands of that rank lie along the same axes, as the weights of a normalization do.
-    """
-
-    def trials(args: Args, attrs: Any) -> Iterator[Trial]:
-        x, whole = args[0], [axis % args[0].ndim for axis in axes(attrs, args[0].ndim)]
-        along = _longer_than_one(x, whole)
-        if not along or len(along) < len(whole):
-            return
-        for special in _specials(x):
-            orders = _orders(_with(x, special, along), along)
-            calls = tuple(
-                [each, *(_moved(arg, along, turn) for arg in args[1:])]
-                for turn, (each, _) in enumerate(orders)
-            )
-            yield Trial(calls, tuple(back for _, back in orders), nan=special is not None)
-
-    return Law("depends on the order of its operand's elements", trials)
-
-
-def _commuted(args: Args, attrs: Any) -> Iterator[Trial]:
+def _commuted(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
     x, y = args[:2]
     if not all(isinstance(arg, np.ndarray) and arg.size for arg in (x, y)):
         return
     for special in _specials(x):
         one = _with(x, special, range(x.ndim))
-        yield Trial(([one, y], [y, one]), ("result", "result"), nan=special is not None)
+        yield RelatedCalls(([one, y], [y, one]), ("result", "result"), nan=special is not None)
 
 
 COMMUTATIVE = Law("depends on the order of its operands", _commuted)
 
 
-def _of_one_element(args: Args, attrs: Any) -> Iterator[Trial]:
-    tensors = [arg for arg in args if isinstance(arg, np.ndarray)]
-    # The results for ordinary numbers are documented.
-    for special in _specials(tensors[0])[-1:] if tensors else ():
-        first = _with(tensors[0], special, range(tensors[0].ndim))
-        given = [first if arg is tensors[0] else arg for arg in args]
-        shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
-        for place in range(min(2, int(np.prod(shape, dtype="int64")))):
-            single = [_element(arg, shape, place) for arg in given]
-            views = f"np.reshape(result, -1)[{place}]", "np.reshape(result, -1)[0]"
-            yield Trial((given, single), views, nan=special is not None)
-
-
-def _element(arg: Any, shape: tuple[int, ...], place: int) -> Any:
-    if not isinstance(arg, np.ndarray):
-        return arg
-    return np.broadcast_to(arg, shape).reshape(-1)[place : place + 1].reshape(()).copy()
-
-
-ELEMENTWISE = Law("gives something else for an element alone", _of_one_element)
-
-
 # Mirrored images
 
 
-def _mirrored(args: Args, attrs: Any) -> Iterator[Trial]:
+def _mirrored(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
     x, layout = args[0], str(attrs.layout)
     if not x.size or layout != str(attrs.out_layout) or not layout.isupper():
         return
@@ -181,7 +123,7 @@ def _mirrored(args: Args, attrs: Any) -> Iterator[Trial]:
     for special in _specials(x):
         one, axes = _with(x, special, spatial), tuple(spatial)
         calls = [one], [np.flip(one, axes).copy()]
-        yield Trial(calls, ("result", f"np.flip(result, {axes})"), nan=special is not None)
+        yield RelatedCalls(calls, ("result", f"np.flip(result, {axes})"), nan=special is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,17 +140,17 @@ class _Windows:
 
     @property
     def room(self) -> int:
-        """The places that the first window leaves."""
+        """The places that remain beside the first window."""
         return self.length + self.lead + self.trail - self.dilation * (self.size - 1) - 1
 
     @property
     def are_mirrored(self) -> bool:
-        """They are the same from both ends."""
+        """True if the windows are the same from both ends."""
         return self.lead == self.trail and self.room >= 0 and self.room % self.stride == 0
 
     @property
     def are_filled(self) -> bool:
-        """Each has an element of the image: what the others give, nobody documents."""
+        """True if each window has an element of the image; results of others are undocumented."""
         last = -(-self.room // self.stride) if self.ceil else self.room // self.stride
         return all(map(self._is_filled, range(last + 1)))
 
@@ -219,7 +161,7 @@ class _Windows:
 
 
 def _windows(attrs: Any, shape: Sequence[int]) -> list[_Windows]:
-    """Those along each spatial axis; none of an operator without windows of a fixed size."""
+    """The windows along each spatial axis; empty for an operator without windows of fixed size."""
     if not hasattr(attrs, "pool_size"):
         return []
     spatial = _spatial(str(attrs.layout))
@@ -243,7 +185,7 @@ def _spatial(layout: str) -> list[int]:
 
 
 MIRRORED = Law("is not mirrored where its operand is", _mirrored)
-"""Windows slide over an image from one end to the other one as they do back."""
+"""Windows slide over an image in the same way from either end."""
 
 
 # Bounds
@@ -256,10 +198,10 @@ def within(
 
     Args:
         ends: floats at the ends of their dtype and infinities count, too: none are added.
-        view: the part of the result; None where there is no such bound.
+        view: the part of the result; None if the result has no such bound.
     """
 
-    def trials(args: Args, attrs: Any) -> Iterator[Trial]:
+    def trials(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
         x = args[0]
         seen = view(attrs)
         if seen is None or not x.size or x.dtype == np.bool_:
@@ -269,16 +211,16 @@ def within(
         zero = [0.0] if bool(getattr(attrs, "count_include_pad", False)) else []
         for value in (x, *(np.full_like(x, number) for number in _alike(x, ends))):
             numbers = [*value.astype("float64").ravel().tolist(), *zero]
-            yield Trial(([value, *args[1:]],), (seen,), (min(numbers), max(numbers)))
+            yield RelatedCalls(([value, *args[1:]],), (seen,), (min(numbers), max(numbers)))
 
     return Law("gives numbers beyond those of its operand", trials)
 
 
 def _alike(x: Any, ends: bool) -> tuple[float, ...]:
-    """Numbers of which a whole tensor is made."""
+    """Numbers to fill whole tensors with."""
     if is_float(x):
-        # numpy.mean: 'float16 results are computed using float32 intermediates'; three of these
-        # are more than float16 holds.
+        # numpy.mean: 'float16 results are computed using float32 intermediates'; float16 cannot
+        # hold the sum of three.
         large = (30000.0,) if x.dtype == np.float16 else ()
         return (5.5, *large, *((float("inf"), float("-inf")) if ends else ()))
     info = np.iinfo(x.dtype)

@@ -12,7 +12,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, undefined
+from . import undefined
 from .operands import positive, quiet, single
 from .record import BRAIN, FLOATS, INTEGERS, Op
 
@@ -27,7 +27,7 @@ def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=DTYPES, ndim=(2, 3, 4, 1))
     out_dtype = _out_dtype(c, x)
     if x.shape is None:
-        # Nothing is known that another operand could fit, but x times x transposed works.
+        # Too little is known to fit another operand, but x times x transposed works.
         if x.ndim >= 2:
             turned = s.emit(relax_op.permute_dims(x.expr, _swapped(x.ndim)))
             return relax_op.matmul(x.expr, turned.expr, out_dtype)
@@ -36,7 +36,7 @@ def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
     assert x.shape is not None
     k = x.shape[-1]
     matrix = (k, *s.shape(c, 1))
-    # Few products with vectors: in a chain of products all would soon be vectors.
+    # Products with vectors are rare: otherwise chains of products would soon have only vectors.
     shape: tuple[Dim, ...] = c.pick(
         (matrix, (*x.shape[:-2], *matrix), matrix, matrix, (k,), (1, *matrix))
     )
@@ -79,15 +79,21 @@ def _build_einsum(c: Choices, s: Scope) -> relax.Expr:
         subscripts = f"{inputs}->{result[::-1]}"
     dtype = c.pick(EINSUM_DTYPES)
     letters = sorted(set("".join(operands)))
-    # A sum over nothing is left unwritten by TVM's TensorIR, hence no zeros.
+    # TVM's TensorIR does not write the result of an empty sum, hence no zeros.
     dims = dict(zip(letters, positive(s.shape(c, len(letters), static=True)), strict=True))
     tensors = [s.tensor(c, dtype=dtype, shape=[dims[i] for i in one]).expr for one in operands]
     return relax_op.einsum(tensors, subscripts)
 
 
 def _einsum(args: Sequence[Any], attrs: Any) -> Any:
-    dtype = args[0][0].dtype
-    return np.asarray(np.einsum(str(attrs.subscripts), *map(single, args[0]))).astype(dtype)
+    subscripts = str(attrs.subscripts)
+    extents: dict[str, int] = {}
+    for labels, tensor in zip(subscripts.partition("->")[0].split(","), args[0], strict=True):
+        for label, extent in zip(labels.strip(), tensor.shape, strict=False):
+            # NumPy repeats a dimension of 1, which no document of TVM's promises.
+            if label != "." and extents.setdefault(label, extent) != extent:
+                raise ValueError(f"{label} is {extents[label]} and {extent}")
+    return np.asarray(np.einsum(subscripts, *map(single, args[0]))).astype(args[0][0].dtype)
 
 
 def _build_outer(c: Choices, s: Scope) -> relax.Expr:
@@ -102,7 +108,6 @@ OPS = (
         reference=quiet(_matmul),
         dtypes=DTYPES,
         nonfinite=True,
-        batching=batching.matmul,
         undefined=undefined.accumulation,
         arithmetic=(0, 1),
     ),

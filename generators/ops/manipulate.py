@@ -15,10 +15,11 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import batching, undefined
+from . import undefined
 from .operands import in_single, ints, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL as USUAL
 from .record import BRAIN, NUMBERS, Op, moving
+from .variation import RARE
 
 __all__ = ["OPS"]
 
@@ -26,7 +27,7 @@ ALL = (*USUAL, *BRAIN)
 
 
 def _product(dims: Sequence[Dim]) -> Dim:
-    """The product; the empty one is 1."""
+    """The product of the dims; 1 if there are none."""
     product: Dim = 1
     for dim in dims:
         product = dim if isinstance(product, int) and product == 1 else product * dim
@@ -34,10 +35,10 @@ def _product(dims: Sequence[Dim]) -> Dim:
 
 
 def _reshaped(c: Choices, shape: Sequence[Dim]) -> list[Dim]:
-    """Another shape of as many elements, by a move that needs no proof of divisibility."""
+    """Another shape with as many elements, by a change that needs no proof of divisibility."""
     dims = list(shape)
     if 0 in ints(shape):
-        # A 0 in the new shape means "copy this dim", so that zeros must stay where they are.
+        # A 0 in the new shape means "copy this dim", so zeros must stay in place.
         return [*dims, 1]
     kind = c.below(6)
     if kind == 0 or not dims:
@@ -81,7 +82,7 @@ def _permute_dims(args: Sequence[Any], attrs: Any) -> Any:
 
 
 MANY = 13
-"""Operands of one call: more than TVM's templates and backends usually meet."""
+"""Operands of one call, more than TVM's templates and backends usually meet."""
 
 
 def _build_concat(c: Choices, s: Scope) -> relax.Expr:
@@ -112,10 +113,12 @@ def _build_split(c: Choices, s: Scope) -> relax.Expr:
     assert isinstance(size, int)
     axis = at - x.ndim if c.flag(0.25) else at
     if size >= 2 and c.flag(0.5):
-        # No empty part: TVM's legalization takes equal cuts for unsorted ones.
+        # Mostly no empty part: TVM's legalization takes equal cuts for unsorted ones.
         cuts = sorted({1 + c.below(size - 1) for _ in range(1 + c.below(2))})
+        if c.flag(RARE):
+            cuts = [cut + c.below(size) for cut in cuts[::-1]]
         return relax_op.split(x.expr, cuts, axis)
-    # "Last section will be smaller", but TVM infers a negative size where one before it is cut.
+    # "Last section will be smaller", but TVM infers a negative size if an earlier one is cut.
     sections = [n for n in (2, 3, 4, 1) if -(-size // n) * (n - 1) <= size]
     return relax_op.split(x.expr, c.pick(sections), axis)
 
@@ -297,50 +300,44 @@ OPS = (
         _build_reshape,
         lambda args, attrs: args[0].reshape(args[1]),
         lowered_by="LowerRuntimeBuiltin",
-        batching=batching.reshape,
         moves=(0,),
+        views=True,
     ),
     moving(
         "permute_dims",
         _build_permute_dims,
         _permute_dims,
-        batching=batching.permute_dims,
         moves=(0,),
     ),
     moving(
         "concat",
         _build_concat,
         _concat,
-        batching=batching.concat,
         moves=(0,),
     ),
-    moving("split", _build_split, _split, batching=batching.along_axis("axis")),
+    moving("split", _build_split, _split),
     moving(
         "squeeze",
         _build_squeeze,
         _squeeze,
-        batching=batching.squeeze,
         moves=(0,),
     ),
     moving(
         "expand_dims",
         _build_expand_dims,
         lambda args, attrs: np.expand_dims(args[0], [int(a) for a in attrs.axis]),
-        batching=batching.expand_dims,
         moves=(0,),
     ),
     moving(
         "flatten",
         lambda c, s: relax_op.flatten(s.tensor(c, dtype=ALL, complete=False).expr),
         lambda args, attrs: args[0].reshape(-1),
-        batching=batching.reshape,
         moves=(0,),
     ),
     moving(
         "broadcast_to",
         _build_broadcast_to,
         lambda args, attrs: np.broadcast_to(args[0], args[1]),
-        batching=batching.broadcast_to,
         moves=(0,),
     ),
     Op(
@@ -371,21 +368,18 @@ OPS = (
         "repeat",
         _build_repeat,
         _repeat,
-        batching=batching.along_axis("axis"),
         moves=(0,),
     ),
     moving(
         "flip",
         _build_flip,
         lambda args, attrs: np.flip(args[0], int(attrs.axis)),
-        batching=batching.along_axis("axis"),
         moves=(0,),
     ),
     moving(
         "stack",
         _build_stack,
         lambda args, attrs: np.stack(args[0], int(attrs.axis)),
-        batching=batching.stack,
         moves=(0,),
     ),
     moving(

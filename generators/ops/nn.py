@@ -13,7 +13,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import accepts, batching, laws, undefined, variation
+from . import accepts, undefined, variation
 from .operands import any_axes, build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 from .unary import erf
@@ -39,7 +39,7 @@ def _selu(x: Any) -> Any:
     return scale * np.where(x > 0, x, alpha * (np.exp(np.minimum(x, 0)) - 1))
 
 
-class Row(NamedTuple):
+class Activation(NamedTuple):
     """An activation without attributes."""
 
     name: str
@@ -49,15 +49,15 @@ class Row(NamedTuple):
 
 ACTIVATIONS = (
     # A NaN becomes 0: TVM computes max(x, 0) with the comparison false for NaN.
-    Row("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*NUMBERS, *BRAIN)),
-    Row("gelu", lambda x: 0.5 * x * (1 + erf(x * math.sqrt(0.5)))),
-    Row("silu", lambda x: x * (1 / (1 + np.exp(-x)))),
-    Row("gelu_tanh", _gelu_tanh),
-    Row("selu", _selu),
+    Activation("relu", lambda x: np.where(x > 0, x, np.zeros_like(x)), (*NUMBERS, *BRAIN)),
+    Activation("gelu", lambda x: 0.5 * x * (1 + erf(x * math.sqrt(0.5)))),
+    Activation("silu", lambda x: x * (1 / (1 + np.exp(-x)))),
+    Activation("gelu_tanh", _gelu_tanh),
+    Activation("selu", _selu),
 )
 
 
-def _activation(row: Row) -> Op:
+def _activation(row: Activation) -> Op:
     def evaluate(args: Sequence[Any], attrs: Any) -> Any:
         return np.asarray(row.reference(args[0])).astype(args[0].dtype)
 
@@ -66,8 +66,7 @@ def _activation(row: Row) -> Op:
         build=build_unary(getattr(nn, row.name), row.dtypes),
         reference=quiet(in_single(evaluate)),
         dtypes=row.dtypes,
-        batching=batching.elementwise,
-        laws=(laws.ELEMENTWISE,),
+        elementwise=True,
     )
 
 
@@ -86,9 +85,12 @@ def _build_softplus(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _softplus(args: Sequence[Any], attrs: Any) -> Any:
-    """log(1 + exp(beta x)) / beta, and x itself above the threshold."""
+    """log(1 + exp(beta x)) / beta, and x itself above the threshold.
+
+    The logarithm is far inside of the range of the floats where the exponential is outside.
+    """
     x, beta = args[0], float(attrs.beta)
-    smooth = np.log1p(np.exp(x * beta)) / beta
+    smooth = np.logaddexp(np.zeros_like(x), x * beta) / beta
     return np.where(x * beta > float(attrs.threshold), x, smooth).astype(x.dtype)
 
 
@@ -105,10 +107,10 @@ def _prelu(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _along(weight: Any, x: Any, axes: Sequence[int]) -> Any:
-    """The weight, whose dims are these axes of the data, ready to broadcast with the data.
+    """The weight, whose dims are these axes of the data, reshaped to broadcast with the data.
 
     Raises:
-        ValueError: it has other sizes. Type inference takes a symbolic one, which may be 1.
+        ValueError: its sizes differ. Type inference accepts a symbolic size, which may be 1.
     """
     places = [axis % x.ndim for axis in axes]
     sizes = tuple(x.shape[axis] for axis in places)
@@ -137,8 +139,6 @@ def _softmax(name: str, log: bool) -> Op:
         reference=quiet(in_single(evaluate)),
         dtypes=FLOATS,
         masks=True,
-        batching=batching.along_axis("axis"),
-        laws=(laws.equivariant(lambda attrs, rank: [int(attrs.axis)]),),
     )
 
 
@@ -171,7 +171,7 @@ def _trailing_axes(c: Choices, x: Value) -> list[int]:
 
 
 def _switches(c: Choices) -> dict[str, bool]:
-    """Whether gamma and beta are used at all."""
+    """Attributes that switch the use of beta and gamma on or off."""
     return {"center": not c.flag(0.08), "scale": not c.flag(0.08)}
 
 
@@ -191,7 +191,7 @@ def _layer_norm(args: Sequence[Any], attrs: Any) -> Any:
 
 def _build_rms_norm(c: Choices, s: Scope) -> relax.Expr:
     rarely = c.flag(RARE)
-    # Over all axes at once TVM fails, so that this is rare.
+    # TVM fails over all axes at once, so this is rare.
     whole = c.flag(0.08)
     x = nonempty_tensor(c, s, FLOATS, (1, 2) if whole else (3, 2, 4))
     axes = list(range(-x.ndim, 0)) if whole else [c.pick((-1, x.ndim - 1))]
@@ -226,7 +226,7 @@ def _build_group_norm(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _channel_and_axes(c: Choices, x: Value, rarely: bool) -> tuple[int, list[int]]:
-    """The second axis, and all after it; rarely any, and any others."""
+    """The second axis and all after it; rarely, any axis and any others."""
     if not rarely:
         return 1, [axis - x.ndim if c.flag(0.1) else axis for axis in range(2, x.ndim)]
     channel = one_axis(c, x.ndim)
@@ -263,7 +263,7 @@ def _build_batch_norm(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, FLOATS, (4, 3, 2, 1) if rarely else (4, 3, 2))
     assert x.shape is not None
     assert x.dtype is not None
-    # TVM fails in training with an axis counted from the end, so that this is rare.
+    # TVM fails in training with an axis counted from the end, so this is rare.
     axis = -1 if c.flag(0.08) else c.pick((1, x.ndim - 1))
     if rarely:
         axis = one_axis(c, x.ndim)
@@ -340,7 +340,7 @@ def _build_attention(c: Choices, s: Scope, bias: bool) -> relax.Expr:
 def _attention(args: Sequence[Any], attrs: Any) -> Any:
     """Operands are (batch, sequence, head, dim); the bias is (batch, head, query, key).
 
-    Where there are fewer heads of keys, or of values, several heads of queries in a row share one.
+    If there are fewer heads of keys or of values, consecutive heads of queries share one.
     """
     if attrs.window_size is not None:
         raise ValueError(f"a sliding window of {attrs.window_size}")
@@ -444,7 +444,7 @@ def _pad(args: Sequence[Any], attrs: Any) -> Any:
     if any(size + sum(pair) < 0 for size, pair in zip(x.shape, pairs, strict=True)):
         raise ValueError(f"padding of {x.shape} by {pairs}")
     if mode == "constant":
-        # A negative width cuts off.
+        # A negative width crops.
         wider = [(max(before, 0), max(after, 0)) for before, after in pairs]
         padded = np.pad(x, wider, constant_values=x.dtype.type(float(attrs.pad_value)))
         cut = [
@@ -481,10 +481,6 @@ def _pixel_shuffle(args: Sequence[Any], attrs: Any) -> Any:
     return parts.reshape(*batch, ch // (r * r), h * r, w * r)
 
 
-def _normalized_axes(attrs: Any, rank: int) -> Sequence[int]:
-    return [int(axis) for axis in attrs.axes]
-
-
 OPS = (
     *map(_activation, ACTIVATIONS),
     _softmax("softmax", log=False),
@@ -494,17 +490,14 @@ OPS = (
         build=_build_leakyrelu,
         reference=quiet(in_single(_leakyrelu)),
         dtypes=FLOATS,
-        batching=batching.elementwise,
-        laws=(laws.ELEMENTWISE,),
+        elementwise=True,
     ),
     Op(
         name="nn.softplus",
         build=_build_softplus,
         reference=quiet(in_single(_softplus)),
         dtypes=FLOATS,
-        batching=batching.elementwise,
-        laws=(laws.ELEMENTWISE,),
-        undefined=undefined.softplus_overflow,
+        elementwise=True,
     ),
     Op(
         name="nn.prelu",
@@ -512,7 +505,6 @@ OPS = (
         reference=quiet(in_single(_prelu)),
         dtypes=FLOATS,
         nonfinite=True,
-        batching=batching.along_axis("axis"),
     ),
     Op(
         name="nn.dropout",
@@ -527,8 +519,6 @@ OPS = (
         build=_build_layer_norm,
         reference=quiet(in_single(_layer_norm)),
         dtypes=NARROW,
-        batching=batching.along_axis("axes"),
-        laws=(laws.equivariant(_normalized_axes),),
         undefined=undefined.cancelling,
     ),
     Op(
@@ -536,8 +526,6 @@ OPS = (
         build=_build_rms_norm,
         reference=quiet(in_single(_rms_norm)),
         dtypes=FLOATS,
-        batching=batching.along_axis("axes"),
-        laws=(laws.equivariant(_normalized_axes),),
         undefined=undefined.average,
     ),
     Op(
@@ -545,7 +533,6 @@ OPS = (
         build=_build_group_norm,
         reference=quiet(in_single(_group_norm)),
         dtypes=NARROW,
-        batching=batching.along_axis("axes", "channel_axis"),
         undefined=undefined.cancelling,
     ),
     Op(
@@ -553,7 +540,6 @@ OPS = (
         build=_build_instance_norm,
         reference=quiet(in_single(_instance_norm)),
         dtypes=NARROW,
-        batching=batching.along_axis("axes", "channel_axis"),
         undefined=undefined.cancelling,
     ),
     Op(
@@ -561,7 +547,6 @@ OPS = (
         build=_build_batch_norm,
         reference=quiet(in_single(_batch_norm)),
         dtypes=FLOATS,
-        batching=batching.batch_norm,
         undefined=undefined.average,
     ),
     Op(
@@ -570,7 +555,6 @@ OPS = (
         build=lambda c, s: _build_attention(c, s, bias=False),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
-        batching=batching.attention,
         undefined=undefined.sum_overflow,
     ),
     Op(
@@ -579,7 +563,6 @@ OPS = (
         build=lambda c, s: _build_attention(c, s, bias=True),
         reference=quiet(in_single(_attention)),
         dtypes=NARROW,
-        batching=batching.attention,
         undefined=undefined.sum_overflow,
     ),
     Op(
@@ -596,8 +579,10 @@ OPS = (
         dtypes=FLOATS,
         undefined=undefined.negative_class,
         accepts=accepts.classes,
+        # nll_loss_grad: 'The gradient w.r.t. targets and weights are not available.'
+        without_gradient=(2,),
     ),
-    moving("nn.pad", _build_pad, quiet(_pad), batching=batching.pad),
+    moving("nn.pad", _build_pad, quiet(_pad)),
     Op(
         name="nn.batch_flatten",
         build=_build_batch_flatten,
@@ -605,7 +590,6 @@ OPS = (
         dtypes=NUMBERS,
         kinds="b",
         nonfinite=True,
-        batching=batching.reshape,
     ),
     Op(
         name="nn.pixel_shuffle",

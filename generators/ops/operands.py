@@ -19,7 +19,7 @@ HALVES = ("float16", "bfloat16")
 
 
 def nonempty(value: Value) -> bool:
-    """No dimension is known to be 0."""
+    """True if no dimension is known to be 0."""
     return value.shape is not None and 0 not in [d for d in value.shape if isinstance(d, int)]
 
 
@@ -29,7 +29,7 @@ def positive(shape: Sequence[Dim]) -> tuple[Dim, ...]:
 
 
 def dtype_of_result(c: Choices, s: Scope, allowed: Sequence[str]) -> str:
-    """A dtype for an attribute: often one that the functions of the module are to use."""
+    """A dtype for an attribute, often from the palette of the module's functions."""
     named = [dtype for dtype in s.module.dtypes if dtype in allowed]
     return c.pick(named if named and c.flag(0.6) else allowed)
 
@@ -102,7 +102,7 @@ def broadcast_shape(c: Choices, shape: Sequence[Dim]) -> tuple[Dim, ...]:
 def partner(c: Choices, s: Scope, x: Value) -> Value:
     """A second operand for an elementwise operator: of x's dtype, and it broadcasts with x.
 
-    Where x's type is incomplete, only x itself and scalars are sure to fit.
+    If x's type is incomplete, only x itself and scalars are sure to fit.
     """
     if x.dtype is None or (x.shape is None and c.flag()):
         return x
@@ -140,7 +140,7 @@ def _narrow(x: Any, dtype: Any) -> Any:
 
 
 def quiet(reference: Reference) -> Reference:
-    """Overflow, NaN and division by 0 are values here, no warnings."""
+    """Silence NumPy's warnings: overflow, NaN and division by 0 are values here."""
 
     def silent(args: Sequence[Any], attrs: Any) -> Any:
         with np.errstate(all="ignore"):

@@ -32,7 +32,7 @@ def _parameters(
 ) -> tuple[relax.Expr, relax.Expr]:
     """Scale (a power of two, so that results are exact) and zero point: scalars, or per axis.
 
-    Rarely one is a scalar, the other per axis, and a scalar has axes of one element.
+    Rarely, one is a scalar and the other per axis, and a scalar has axes of one element.
     """
     whole = [1] * c.below(3) if rarely else []
     along = [ints(x.shape)[axis]]
@@ -68,7 +68,7 @@ def _quantize(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _not_whole(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """Numbers divided by a scale of 0; those at which half precision begins to skip zero points."""
+    """True for a scale of 0, and for float16 quotients too large to add a zero point exactly."""
     x, scale = args[0], args[1]
     if bool((scale == 0).any()):
         return True

@@ -1,4 +1,4 @@
-"""The record of one Relax operator: how to call it, and what it computes."""
+"""The record of one Relax operator: its calls, and a reference for its results."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
 from .accepts import Accepted, Place
-from .accepts import Rule as Accepts
-from .batching import Rule as Batching
+from .accepts import AcceptRule as Accepts
 from .laws import Law
 from .undefined import Behaviour, arrays, is_float, overflowed
-from .undefined import Rule as Undefined
+from .undefined import UndefinedRule as Undefined
 from .variation import BYTES, Variations, varied
 
 EVERYWHERE = (-math.inf, math.inf)
@@ -28,20 +27,20 @@ EVERYWHERE = (-math.inf, math.inf)
 
 FLOATS = ("float32", "float16", "float64")
 WIDE = ("float32", "float64")
-"""Where LLVM has no float16 version of an intrinsic."""
+"""Dtypes of operators whose LLVM intrinsic has no float16 version."""
 SIGNED = ("int32", "int64", "int8", "int16")
 INTEGERS = (*SIGNED, "uint8")
 NUMBERS = (*FLOATS, *INTEGERS)
 ALL = (*NUMBERS, "bool")
 BRAIN = ("bfloat16",)
-"""Where TVM's legalization of bfloat16 knows the operator. No palette of dtypes has it: such
-tensors come from a conversion, mostly."""
+"""Further dtype of operators that TVM's legalization of bfloat16 knows. No palette of dtypes has
+it: tensors of this dtype mostly come from a conversion."""
 
 Build = Callable[[Choices, Scope], relax.Expr]
 """Choose operands (from the scope, or fresh) and attributes, and return the call, not bound yet.
 
-It must always succeed: `Scope.tensor` makes a fresh parameter or constant where nothing in scope
-fits. Guards that keep undefined behaviour out (a divisor that may be 0) are part of it.
+It must always succeed: `Scope.tensor` makes a fresh parameter or constant if nothing in scope
+fits. It includes guards against undefined behaviour (a divisor that may be 0).
 """
 
 Reference = Callable[[Sequence[Any], Any], Any]
@@ -66,7 +65,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Op:
-    """Everything relaxfuzz knows of one operator; adding one touches this one place."""
+    """Everything relaxfuzz knows of one operator; adding an operator touches only its record."""
 
     name: str
     """Registered name without the leading `relax.`, e.g. "nn.conv2d"."""
@@ -93,53 +92,63 @@ class Op:
     nonfinite: bool = False
     """The reference also holds for NaN and infinities among the operands.
 
-    So it is for arithmetic as in IEEE 754 and for what only moves elements about, where generated
+    This is so for arithmetic as in IEEE 754 and for operators that only move elements, if generated
     code agrees; not where the documentation leaves it open (a maximum, a sort, an activation).
     """
 
     masks: bool = False
-    """The reference also holds for minus infinity among the operands, as masks have it, as long as
-    the result is finite: the exponential of it is 0."""
+    """The reference also holds for minus infinity among the operands, as in masks, if the result is
+    finite: its exponential is 0."""
 
     undefined: Undefined | None = None
-    """For which other operands the result is undefined; see `undefined.py`."""
+    """Rule for further operands with an undefined result; see `undefined.py`."""
 
     accepts: Accepts | None = None
     """The values that operands are meant to have, indices for example; see `accepts.py`."""
 
     moves: tuple[int, ...] = ()
-    """The operands all of whose elements are among those of the result, perhaps as another dtype.
+    """The operands whose elements all occur in the result, perhaps in another dtype.
 
-    One that selects some, such as `where`, may guard an operator that has it for an operand.
+    An operator that selects some elements, as `where` does, may guard the operator that uses it.
     """
 
     arithmetic: tuple[int, ...] = ()
-    """The operands that it adds or multiplies: integers of 32 and 64 bits may overflow."""
+    """The operands that the operator adds or multiplies: 32- and 64-bit integers may overflow."""
 
-    batching: Batching | None = None
-    """How a batch passes through the operator; see `batching.py`. None: nothing is known."""
+    elementwise: bool = False
+    """Each element of the result is computed from the elements at its place in the operands."""
+
+    interchangeable: bool = False
+    """The operator is not elementwise, but any other that gives a tensor or a shape could stand in
+    its place: it is not an ingredient of a bug."""
+
+    views: bool = False
+    """The result shares the operand's memory at run time; other operators allocate their own."""
+
+    without_gradient: tuple[int, ...] = ()
+    """The operands of floats for which TVM documents that there is no gradient."""
 
     laws: tuple[Law, ...] = ()
-    """Relations between its results, those that are undefined among them; see `laws.py`."""
+    """Relations between its results, undefined ones included; see `laws.py`."""
 
     legalizes: bool = True
-    """False where the operator has no FLegalize."""
+    """False if the operator has no FLegalize."""
 
     lowered_by: str | None = None
     """The pass, other than LegalizeOps, that lowers the operator by its name.
 
-    If the default pipeline has that pass, the oracle lowering-complete leaves such calls to it.
+    If the default pipeline has that pass, the oracle lowering-complete leaves these calls to it.
     """
     pure: bool = True
 
     needs: Trait | None = None
-    """Only in modules with this trait; None: in all."""
+    """The trait of modules that may contain the operator; None: all modules may."""
 
     executes: bool = True
-    """False where no CPU build of the operator is expected to run."""
+    """False if no CPU build of the operator is expected to run."""
 
     numbers: bool = False
-    """Numbers may stand for its tensors: one operand a tensor, another a `relax.PrimValue`."""
+    """Numbers may replace its tensors: one operand a tensor, another a `relax.PrimValue`."""
 
     deadly: tuple[Variations, ...] = ()
     """Kinds of variations that kill the process in type inference: no exception, no module."""
@@ -154,11 +163,11 @@ class Op:
 
     @property
     def accepts_all(self) -> bool:
-        """Its operands may have any values."""
+        """True if the operands may have any values."""
         return self.accepts is None and self.domain == EVERYWHERE
 
     def accepted(self, shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-        """The values that operands of these shapes are meant to have; nothing of the others."""
+        """The values that operands of these shapes are meant to have, where restricted."""
         found: dict[Place, Accepted] = {}
         if self.domain != EVERYWHERE:
             found = {(place,): Accepted(*self.domain) for place in range(len(shapes))}
@@ -170,18 +179,18 @@ class Op:
     def undefined_for(
         self, args: Sequence[Any], result: Any, attrs: Any = None, *, wraps: bool = False
     ) -> Behaviour | None:
-        """Why the operator has no defined result for these operands; None if it has one.
+        """The reason why the result for these operands is undefined; None if it is defined.
 
         Args:
             args: the operands, as for the reference.
-            result: what the reference gives for them.
-            attrs: the call's attributes. Without them, what is undefined for some is for all.
+            result: the reference's result for them.
+            attrs: the call's attributes; if None, undefined for some attributes means undefined.
             wraps: sums and products of integers wrap around, as they do when they run.
         """
         tensors = arrays(args)
         known = _kinds(self.dtypes).union(self.kinds)
         if tensors and _kind(tensors[0].dtype) not in known:
-            return Behaviour.OPEN
+            return Behaviour.KIND
         found = self.undefined is not None and self.undefined(args, attrs, result)
         if found:
             return found if isinstance(found, Behaviour) else Behaviour.OPEN
@@ -203,7 +212,7 @@ def _is_within(numbers: Any, low: float, high: float) -> bool:
 
 
 def _is_masked(operand: Any, result: Any) -> bool:
-    """Minus infinity alone comes in, and nothing that is not finite comes out."""
+    """True if all non-finite operands are minus infinity and the result is finite."""
     below = not np.isnan(operand).any() and bool((operand < np.inf).all())
     return below and all(bool(np.isfinite(each).all()) for each in arrays((result,)))
 
@@ -214,7 +223,7 @@ def _kinds(dtypes: tuple[str, ...]) -> frozenset[str]:
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """NumPy's letter; the floats of `ml_dtypes` have another one there."""
+    """NumPy's letter for the kind; "f" also for the floats of `ml_dtypes`."""
     return dtype.kind if dtype.kind in "iub" else "f"
 
 
@@ -223,22 +232,24 @@ def moving(
     build: Build,
     reference: Reference,
     *,
-    batching: Batching | None = None,
+    elementwise: bool = False,
     undefined: Undefined | None = None,
     accepts: Accepts | None = None,
     moves: tuple[int, ...] = (),
     lowered_by: str | None = None,
+    views: bool = False,
 ) -> Op:
-    """The record of an operator that only moves elements about, whatever they are."""
+    """The record of an operator that only moves elements about, of any value."""
     return Op(
         name=name,
         build=build,
         reference=reference,
         dtypes=(*ALL, *BRAIN),
         nonfinite=True,
-        batching=batching,
+        elementwise=elementwise,
         undefined=undefined,
         accepts=accepts,
         moves=moves,
         lowered_by=lowered_by,
+        views=views,
     )

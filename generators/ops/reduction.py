@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import batching, laws, undefined
+from . import laws, undefined
 from .operands import in_single, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op
 
@@ -57,16 +57,16 @@ def _reduce(
     *,
     of_nothing: bool = False,
     nonfinite: bool = False,
-    rule: undefined.Rule | None = None,
+    rule: undefined.UndefinedRule | None = None,
     arithmetic: tuple[int, ...] = (),
     bounds: tuple[laws.Law, ...] = (),
 ) -> Op:
     """One reduction.
 
     Args:
-        of_nothing: it is defined over zero elements too.
-        nonfinite: a NaN is never passed over, and infinities have one sum in every order.
-        rule: for which operands it is undefined.
+        of_nothing: the reduction is defined over zero elements too.
+        nonfinite: a NaN is never skipped, and infinities have the same sum in every order.
+        rule: the operands for which it is undefined.
         arithmetic: as in the record.
         bounds: its laws besides that of the order.
     """
@@ -90,7 +90,6 @@ def _reduce(
         reference=quiet(in_single(evaluate)),
         dtypes=dtypes,
         nonfinite=nonfinite,
-        batching=batching.reduced,
         undefined=rule,
         arithmetic=arithmetic,
         laws=(SYMMETRIC, *bounds),
@@ -98,7 +97,7 @@ def _reduce(
 
 
 def _of_floats(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """An average of integers is not documented: TVM's type has their dtype, its code another."""
+    """Reject integers, whose average is undocumented: TVM's type and code differ in its dtype."""
 
     def checked(x: Any, **options: Any) -> Any:
         if x.dtype.kind in "iub":
@@ -109,7 +108,7 @@ def _of_floats(reference: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrapping(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """Sums and products keep the operand's dtype, so that integers wrap."""
+    """Keep the operand's dtype in sums and products, so that integers wrap."""
     return lambda x, **options: reference(x, dtype=x.dtype, **options)
 
 
@@ -130,7 +129,6 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
         build=build,
         reference=evaluate,
         dtypes=NUMBERS,
-        batching=batching.reduced,
         laws=(laws.symmetric(_reduced, _found),),
     )
 

@@ -16,7 +16,6 @@ from ...compat.ops import registered, relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim
-from . import batching
 from .operands import nonempty_tensor
 from .record import ALL, FLOATS, Op
 
@@ -31,6 +30,7 @@ def _identity(
     legalizes: bool = True,
     lowered_by: str | None = None,
     executes: bool = True,
+    views: bool = False,
 ) -> Op:
     return Op(
         name=name,
@@ -41,6 +41,7 @@ def _identity(
         legalizes=legalizes,
         lowered_by=lowered_by,
         executes=executes,
+        views=views,
     )
 
 
@@ -49,22 +50,23 @@ def _build_shape_to_tensor(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _build_tensor_to_shape(c: Choices, s: Scope) -> relax.Expr:
-    size = c.pick((2, 1, 3))
-    if c.flag():
-        return relax_op.tensor_to_shape(s.constant(c, (size,), "int64", low=1, high=3).expr)
-    return relax_op.tensor_to_shape(s.tensor(c, dtype="int64", shape=(size,)).expr)
+    size, constant = c.pick((2, 1, 3)), c.flag()
+    dtype = c.pick(("int64", "int64", "int64", "int32"))
+    if constant:
+        return relax_op.tensor_to_shape(s.constant(c, (size,), dtype, low=1, high=3).expr)
+    return relax_op.tensor_to_shape(s.tensor(c, dtype=dtype, shape=(size,)).expr)
 
 
 WIDTH = {"float32": 4, "int32": 4, "float16": 2, "int8": 1, "uint8": 1, "int64": 8, "float64": 8}
 
 OF_BYTES = ("int8", "uint8", "int32", "int64")
-"""As what the bytes of any tensor are viewed; as floats they might be NaN or too small."""
+"""Dtypes to view any tensor's bytes as; viewed as floats they might be NaN or too small."""
 
 
 def _build_view(c: Choices, s: Scope) -> relax.Expr:
-    """Every operand given or not, in place or in a variable, of known and of symbolic numbers.
+    """A view whose operands may be absent, inline or variables, with static or symbolic numbers.
 
-    Built from the node: `relax.op.memory.view` makes operands that are no leaves.
+    Built from the node, because `relax.op.memory.view` makes operands that are not leaves.
     """
     x = nonempty_tensor(c, s, tuple(WIDTH))
     assert x.shape is not None
@@ -95,7 +97,7 @@ def _product(dims: Sequence[Dim]) -> Dim:
 
 
 def _viewed_as(c: Choices, s: Scope, dtype: str) -> tuple[relax.Expr, int]:
-    """The operand for a dtype, and how many of its elements one element gives."""
+    """The operand for a dtype, and the number of its elements in one element of the tensor."""
     kind = c.below(8)
     if kind < 4:
         return relax.Tuple([]), 1
@@ -126,7 +128,7 @@ def _view(args: Sequence[Any], attrs: Any) -> Any:
 
 def _checkpoint(name: str, call: Callable[[relax.Expr], relax.Expr]) -> Op:
     def build(c: Choices, s: Scope) -> relax.Expr:
-        # The operand must be a variable, and must stay one: passes put constants for others.
+        # The operand must be and stay a variable; passes replace other variables by constants.
         return call(s.emit(relax_op.negative(s.tensor(c, dtype=FLOATS).expr)).expr)
 
     return Op(
@@ -143,11 +145,11 @@ OPS = (
         name="shape_of",
         build=lambda c, s: relax_op.shape_of(s.tensor(c, dtype=ALL, complete=False).expr),
         reference=lambda args, attrs: tuple(int(dim) for dim in args[0].shape),
+        interchangeable=True,
         dtypes=ALL,
         nonfinite=True,
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
-        batching=batching.independent,
     ),
     Op(
         name="shape_to_tensor",
@@ -159,6 +161,7 @@ OPS = (
         name="tensor_to_shape",
         build=_build_tensor_to_shape,
         reference=lambda args, attrs: tuple(int(dim) for dim in args[0]),
+        interchangeable=True,
         dtypes=("int64",),
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
@@ -169,12 +172,12 @@ OPS = (
         reference=lambda args, attrs: np.asarray(args[0].size, "int64"),
         dtypes=ALL,
         nonfinite=True,
-        batching=batching.independent,
     ),
     Op(
         name="memory.view",
         build=_build_view,
         reference=_view,
+        views=True,
         dtypes=tuple(WIDTH),
         nonfinite=True,
         legalizes=False,
@@ -183,6 +186,7 @@ OPS = (
     _identity(
         "memory.ensure_zero_offset",
         relax_op.memory.ensure_zero_offset,
+        views=True,
         legalizes=False,
         lowered_by="LowerRuntimeBuiltin",
     ),

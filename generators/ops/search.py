@@ -11,7 +11,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import accepts, batching, laws, undefined
+from . import accepts, laws, undefined
 from .operands import dtype_of_result, nonempty_tensor, one_axis, quiet, some_axes
 from .record import ALL, Op
 
@@ -25,7 +25,7 @@ SCANNED = (*DTYPES, "int8", "int16", "uint8")
 
 
 def _order(x: Any, axis: int, descending: bool) -> Any:
-    """Stable in both directions, as TVM's CPU kernels sort; the documentation leaves it open."""
+    """The sorted order, stable in both directions as in TVM's CPU kernels; not documented."""
     if x.ndim == 0:
         return np.zeros((), "int64")
     if not descending:
@@ -64,7 +64,7 @@ def _build_topk(c: Choices, s: Scope) -> relax.Expr:
     assert x.shape is not None
     axis = c.pick((-1, one_axis(c, x.ndim)))
     size = x.shape[axis]
-    # 0 or less stands for all of the axis.
+    # A k of 0 or less stands for the whole axis.
     k = c.pick((1, size, -1)) if isinstance(size, int) else 1
     return relax_op.topk(
         x.expr,
@@ -80,7 +80,7 @@ def _topk(args: Sequence[Any], attrs: Any) -> Any:
     x, axis, k = args[0], int(attrs.axis), int(attrs.k)
     size = x.shape[axis]
     order = _order(x, axis, bool(attrs.largest))
-    # As the type says, no more than there are.
+    # As in the type, at most the size of the axis.
     order = order.take(range(min(k, size) if k > 0 else size), axis)
     values, indices = np.take_along_axis(x, order, axis), order.astype(str(attrs.dtype))
     return {"both": (values, indices), "values": values, "indices": indices}[str(attrs.ret_type)]
@@ -93,7 +93,7 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         x = nonempty_tensor(c, s, (*SCANNED, "bool"))
         axis = None if c.flag(0.25) else one_axis(c, x.ndim)
         wider = {"float32": "float64", "int32": "int64", "int8": "int32"}.get(x.dtype or "")
-        # Importers leave it out for bool, too, though it "should be provided".
+        # Importers omit the dtype for bool, too, though it "should be provided".
         wider = c.pick(("int32", "int64")) if x.dtype == "bool" else wider
         dtype = wider if c.flag(0.75 if x.dtype == "bool" else 0.25) else None
         return call(x.expr, axis, dtype, c.flag(0.25))
@@ -116,7 +116,6 @@ def _scan(name: str, reference: Callable[..., Any], neutral: int) -> Op:
         dtypes=(*SCANNED, "bool"),
         legalizes=False,
         lowered_by="DispatchSortScan",
-        batching=batching.along_axis("axis"),
         undefined=undefined.any_of(undefined.sum_overflow, undefined.unrepresentable),
         arithmetic=(0,),
     )
@@ -163,7 +162,7 @@ def _build_median(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _median(args: Sequence[Any], attrs: Any) -> Any:
-    """As PyTorch's: of an even number of elements the lower median; its index along one axis."""
+    """As PyTorch's: the lower median of an even number of elements; its index along one axis."""
     x = args[0]
     axes = [int(axis) % x.ndim for axis in attrs.axis] if attrs.axis is not None else []
     reduced = axes or list(range(x.ndim))
@@ -188,7 +187,7 @@ def _build_unique(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _unique(args: Sequence[Any], attrs: Any) -> Any:
-    """The sorted elements, then those of index, inverse and counts that are asked for."""
+    """The sorted elements, then index, inverse and counts as requested."""
     x, ordered, index, inverse, counts, *axis = args
     if not ordered:
         raise ValueError("the order of unsorted unique elements is free")
@@ -210,7 +209,7 @@ def _along(attrs: Any, rank: int) -> Sequence[int]:
 
 
 def _topk_view(attrs: Any, rank: int) -> str:
-    """The elements that are found, by their places too."""
+    """The elements that are found, by value and by index."""
     named = "np.take_along_axis(args[0], {}, " + f"{int(attrs.axis)})"
     views = {
         "both": f"(result[0], {named.format('result[1].astype(int)')})",
@@ -229,7 +228,7 @@ def _median_axes(attrs: Any, rank: int) -> Sequence[int]:
 
 
 def _median_view(attrs: Any, rank: int) -> str:
-    """Along one axis the result has indices, too."""
+    """The view of the medians; along one axis the result has indices, too."""
     return "result[0]" if attrs.axis is not None and len(attrs.axis) == 1 else "result"
 
 
@@ -244,7 +243,6 @@ OPS = (
         kinds="u",
         legalizes=False,
         lowered_by="DispatchSortScan",
-        batching=batching.along_axis("axis"),
         laws=(laws.symmetric(_along),),
     ),
     Op(
@@ -255,7 +253,6 @@ OPS = (
         kinds="u",
         legalizes=False,
         lowered_by="DispatchSortScan",
-        batching=batching.along_axis("axis"),
         laws=(laws.symmetric(_along, _argsort_view),),
     ),
     Op(
@@ -266,7 +263,6 @@ OPS = (
         kinds="u",
         legalizes=False,
         lowered_by="DispatchSortScan",
-        batching=batching.along_axis("axis"),
         laws=(laws.symmetric(_along, _topk_view),),
     ),
     Op(

@@ -13,7 +13,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import accepts, batching, laws, undefined
+from . import accepts, undefined
 from .operands import build_unary, dtype_of_result, in_single, quiet
 from .record import ALL, BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
@@ -24,10 +24,11 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 
 def erf(x: Any) -> Any:
     """The error function, which NumPy lacks."""
-    return np.asarray(np.vectorize(math.erf, otypes=[x.dtype])(x)).reshape(x.shape)
+    # NumPy has none; its `vectorize` takes twice as long.
+    return np.fromiter(map(math.erf, x.ravel().tolist()), x.dtype, x.size).reshape(x.shape)
 
 
-class Row(NamedTuple):
+class UnaryOp(NamedTuple):
     """One operator of the family."""
 
     name: str
@@ -36,54 +37,58 @@ class Row(NamedTuple):
     low: float = -math.inf
     high: float = math.inf
     nonfinite: bool = True
-    rule: undefined.Rule | None = None
-    accepts: accepts.Rule | None = None
+    rule: undefined.UndefinedRule | None = None
+    accepts: accepts.AcceptRule | None = None
     arithmetic: tuple[int, ...] = ()
 
 
 SINGLE = (*WIDE, *BRAIN)
-"""TVM's code generation knows the function of float32 and float64; bfloat16 goes by float32."""
+"""Dtypes of functions that TVM generates for float32 and float64; bfloat16 uses float32."""
 
 ROWS = (
     # The sign of a zero is promised nowhere: generated code computes 0 - x.
-    Row("negative", np.negative, (*FLOATS, *SIGNED, *BRAIN), arithmetic=(0,)),
-    Row("abs", np.abs, (*NUMBERS, *BRAIN), arithmetic=(0,)),
-    Row("exp", np.exp),
-    Row("sqrt", np.sqrt),
-    Row("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
-    Row("tanh", np.tanh),
-    Row("acos", np.arccos, SINGLE),
-    Row("acosh", np.arccosh, SINGLE),
-    Row("asin", np.arcsin, SINGLE),
-    Row("asinh", np.arcsinh, SINGLE),
-    Row("atan", np.arctan, SINGLE),
-    Row("atanh", np.arctanh),
-    Row("ceil", np.ceil, (*FLOATS, *INTEGERS, *BRAIN)),
-    Row("cos", np.cos),
-    Row("cosh", np.cosh, SINGLE),
-    Row("erf", erf),
-    Row("floor", np.floor, (*FLOATS, *INTEGERS, *BRAIN)),
-    Row("isfinite", np.isfinite, NUMBERS),
-    Row("isinf", np.isinf, NUMBERS),
-    Row("isnan", np.isnan, NUMBERS),
-    Row("log", np.log),
+    UnaryOp("negative", np.negative, (*FLOATS, *SIGNED, *BRAIN), arithmetic=(0,)),
+    UnaryOp("abs", np.abs, (*NUMBERS, *BRAIN), arithmetic=(0,)),
+    UnaryOp("exp", np.exp),
+    UnaryOp("sqrt", np.sqrt),
+    UnaryOp("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+    UnaryOp("tanh", np.tanh),
+    UnaryOp("acos", np.arccos, SINGLE),
+    UnaryOp("acosh", np.arccosh, SINGLE),
+    UnaryOp("asin", np.arcsin, SINGLE),
+    UnaryOp("asinh", np.arcsinh, SINGLE),
+    UnaryOp("atan", np.arctan, SINGLE),
+    UnaryOp("atanh", np.arctanh),
+    UnaryOp("ceil", np.ceil, (*FLOATS, *INTEGERS, *BRAIN)),
+    UnaryOp("cos", np.cos),
+    UnaryOp("cosh", np.cosh, SINGLE),
+    UnaryOp("erf", erf),
+    UnaryOp("floor", np.floor, (*FLOATS, *INTEGERS, *BRAIN)),
+    UnaryOp("isfinite", np.isfinite, NUMBERS),
+    UnaryOp("isinf", np.isinf, NUMBERS),
+    UnaryOp("isnan", np.isnan, NUMBERS),
+    UnaryOp("log", np.log),
     # "Nearest integer" leaves halves open; generated code takes the even one, as NumPy.
-    Row("round", lambda x: x if x.dtype.kind in "iu" else np.rint(x), (*FLOATS, *INTEGERS, *BRAIN)),
-    Row("rsqrt", lambda x: 1 / np.sqrt(x), rule=undefined.zero_operand, accepts=accepts.nonzero),
-    # "An indication of the sign" leaves NaN open, for which generated code gives 0.
-    Row("sign", np.sign, (*FLOATS, *SIGNED, *BRAIN), nonfinite=False),
-    Row("sin", np.sin),
-    Row("sinh", np.sinh, SINGLE),
-    Row("square", lambda x: x * x, (*NUMBERS, *BRAIN), arithmetic=(0,)),
+    UnaryOp(
+        "round", lambda x: x if x.dtype.kind in "iu" else np.rint(x), (*FLOATS, *INTEGERS, *BRAIN)
+    ),
+    UnaryOp(
+        "rsqrt", lambda x: 1 / np.sqrt(x), rule=undefined.zero_operand, accepts=accepts.nonzero
+    ),
+    # "An indication of the sign" leaves NaN open; generated code gives 0 for it.
+    UnaryOp("sign", np.sign, (*FLOATS, *SIGNED, *BRAIN), nonfinite=False),
+    UnaryOp("sin", np.sin),
+    UnaryOp("sinh", np.sinh, SINGLE),
+    UnaryOp("square", lambda x: x * x, (*NUMBERS, *BRAIN), arithmetic=(0,)),
     # Near a pole the rounding of the operand decides.
-    Row("tan", np.tan, low=-100, high=100, rule=undefined.near_pole_of_tangent),
-    Row("trunc", np.trunc, (*FLOATS, *INTEGERS, *BRAIN)),
-    Row("bitwise_not", np.invert, (*INTEGERS, "bool")),
-    Row("logical_not", np.logical_not, ("bool",)),
+    UnaryOp("tan", np.tan, low=-100, high=100, rule=undefined.near_pole_of_tangent),
+    UnaryOp("trunc", np.trunc, (*FLOATS, *INTEGERS, *BRAIN)),
+    UnaryOp("bitwise_not", np.invert, (*INTEGERS, "bool")),
+    UnaryOp("logical_not", np.logical_not, ("bool",)),
 )
 
 
-def _op(row: Row) -> Op:
+def _op(row: UnaryOp) -> Op:
     return Op(
         name=row.name,
         build=build_unary(getattr(relax_op, row.name), row.dtypes),
@@ -91,8 +96,7 @@ def _op(row: Row) -> Op:
         dtypes=row.dtypes,
         domain=(row.low, row.high),
         nonfinite=row.nonfinite,
-        batching=batching.elementwise,
-        laws=(laws.ELEMENTWISE,),
+        elementwise=True,
         undefined=row.rule,
         accepts=row.accepts,
         arithmetic=row.arithmetic,
@@ -106,8 +110,8 @@ def _build_astype(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=CASTS, complete=False)
     to = dtype_of_result(c, s, CASTS)
     if to in INTEGERS and (x.dtype is None or x.dtype in (*FLOATS, *BRAIN)):
-        # NaN and what does not fit have no defined integer, so that operands are kept where all
-        # dtypes hold them; but small ones are there anyway, and a cast meets what made them.
+        # NaN and numbers that do not fit have no defined integer, so operands are often clipped to
+        # a range that all dtypes hold. Others are mostly small, and the cast meets their producer.
         if x.dtype is None:
             to = "float32"
         elif c.flag():
@@ -154,7 +158,7 @@ OPS = (
         dtypes=CASTS,
         nonfinite=True,
         tolerance=Tolerance(reason="a half-way case may be rounded to either neighbour"),
-        batching=batching.elementwise,
+        elementwise=True,
         undefined=undefined.unrepresentable,
         accepts=accepts.representable,
         moves=(0,),
@@ -164,8 +168,7 @@ OPS = (
         build=_build_clip,
         reference=quiet(in_single(_clip_reference)),
         dtypes=(*NUMBERS, *BRAIN),
-        batching=batching.elementwise,
-        laws=(laws.ELEMENTWISE,),
+        elementwise=True,
     ),
     Op(
         name="wrap_param",

@@ -1,4 +1,4 @@
-"""Operands for which an operator has no defined result: neither NumPy nor a VM is wrong there.
+"""Operands for which an operator's result is undefined: neither NumPy nor a VM is wrong there.
 
 The rules are for the field `undefined` of the operators' records.
 """
@@ -14,21 +14,23 @@ import numpy as np
 
 
 class Behaviour(enum.StrEnum):
-    """Why an operator has no defined result for its operands.
+    """The reason why an operator's result for its operands is undefined.
 
-    All but `OPEN` are undefined behaviour of the compiled code: a pass must not bring them into a
-    module that was defined. In LLVM, whose rules TVM's kernels follow, a division by zero is
-    undefined at once, and a shift or a conversion gives poison (LangRef: `sdiv`, `shl`, `fptosi`).
+    All but `OPEN` and `KIND` are undefined behaviour of the compiled code: a pass must not bring
+    them into a module that was defined. In LLVM, whose rules TVM's kernels follow, a division by
+    zero is undefined at once, and a shift or a conversion gives poison (LangRef: `sdiv`, `shl`,
+    `fptosi`).
 
-    Integers of 8 and 16 bits and unsigned ones wrap around. Those of 32 and 64 bits with a sign are
-    added and multiplied with `nsw` (codegen_llvm.cc), and TVM's simplifier takes for granted that
-    they do not overflow (rewrite_simplify.cc: `IsIndexType`). So a module whose own sums overflow
-    has no result that a pass must keep. Yet sums may be taken in another order, and they do wrap
-    around when they run: an overflow that a pass brings is wrong only if the values differ, and in
-    PrimFuncs only if it is not one that the simplifier brings.
+    Integers of 8 and 16 bits and unsigned ones wrap around. Signed ones of 32 and 64 bits are added
+    and multiplied with `nsw` (codegen_llvm.cc), and TVM's simplifier assumes that they do not
+    overflow (rewrite_simplify.cc: `IsIndexType`). So a module whose own sums overflow has no result
+    that a pass must keep. Yet a pass may reorder sums, and they do wrap around when they run: an
+    overflow that a pass introduces is wrong only if the values differ, and in PrimFuncs only if the
+    simplifier does not introduce it.
     """
 
     OPEN = "nothing is promised"
+    KIND = "nothing is promised for such numbers"
     DIVISION = "division of an integer by zero"
     OVERFLOW = "overflow of a signed integer"
     SHIFT = "shift by the width or more"
@@ -36,16 +38,16 @@ class Behaviour(enum.StrEnum):
     INDEX = "index outside"
 
 
-Rule = Callable[[Sequence[Any], Any, Any], bool | Behaviour]
-"""`rule(args, attrs, result)`: whether the result is undefined; True stands for `Behaviour.OPEN`.
+UndefinedRule = Callable[[Sequence[Any], Any, Any], bool | Behaviour]
+"""`rule(args, attrs, result)`: true if the result is undefined; True stands for `Behaviour.OPEN`.
 
-The operands are as for the reference; `result` is what it gives for them. `attrs` may be None: then
-what is undefined for some attributes counts as undefined.
+The operands are as for the reference; `result` is its result for them. `attrs` may be None: then
+a result that is undefined for some attributes counts as undefined.
 """
 
 
 def arrays(args: Sequence[Any]) -> list[Any]:
-    """The tensors among the operands, those in tuples too."""
+    """The tensors among the operands, including those in tuples."""
     found: list[Any] = []
     for arg in args:
         if isinstance(arg, np.ndarray):
@@ -59,11 +61,11 @@ _MAY_OVERFLOW = ("int32", "int64")
 
 
 class OutsideError(IndexError):
-    """An operand of a reference is an index outside of the operand that it is an index of."""
+    """An operand of a reference is an index outside of the operand that it indexes."""
 
 
 class _Wide:
-    """Attributes of a call in float64: what names the dtype of a result or a sum names that."""
+    """Attributes of a call in float64: the dtypes of its result and its sum are float64."""
 
     def __init__(self, attrs: Any) -> None:
         self._attrs = attrs
@@ -80,13 +82,13 @@ def overflowed(
     attrs: Any,
     result: Any,
 ) -> bool:
-    """Whether a sum or product of signed integers of 32 or 64 bits has wrapped around.
+    """True if a sum or product of signed 32-bit or 64-bit integers has wrapped around.
 
-    It has where the same in float64 is off by half of the range at least: what wraps is off by a
-    multiple of the range, and what float64 rounds by far less.
+    It has if it differs from the float64 result by at least half of the range: wrapping shifts a
+    number by a multiple of the range, and rounding to float64 by far less.
 
     Args:
-        places: of the operands that are added or multiplied.
+        places: the places of the operands that are added or multiplied.
     """
     results = result if isinstance(result, tuple) else (result,)
     if not places or all(str(each.dtype) not in _MAY_OVERFLOW for each in results):
@@ -107,17 +109,17 @@ def _wrapped(result: Any, exact: Any) -> bool:
     if str(result.dtype) not in _MAY_OVERFLOW:
         return False
     half = 2.0 ** (8 * result.dtype.itemsize - 1)
-    with np.errstate(all="ignore"):  # infinity minus infinity is a number beyond all ranges, too
+    with np.errstate(all="ignore"):  # infinity minus infinity counts as out of range, too
         return not bool((np.abs(exact - result.astype("float64")) < half).all())
 
 
 def is_float(value: Any) -> bool:
-    """A tensor of floats, bfloat16 among them."""
+    """True for a tensor of floats, including bfloat16."""
     return isinstance(value, np.ndarray) and value.dtype.kind not in "iub"
 
 
 def division(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
-    """Integers: x / 0, and a quotient that does not fit. Floats: the zero's sign is not defined."""
+    """Integers: x / 0, and a quotient that does not fit. Floats: a zero's sign is not defined."""
     x, y = args[:2]
     if bool((y == 0).any()):
         return is_float(y) or Behaviour.DIVISION
@@ -131,7 +133,7 @@ NEAR_POLE = 0.07
 
 
 def zero_operand(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """The sign of the infinity is that of the zero, which is not defined."""
+    """The infinity has the sign of the zero, which is not defined."""
     return bool((args[0] == 0).any())
 
 
@@ -141,7 +143,7 @@ def pole(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def near_pole_of_tangent(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """The distance from the pole is rounded, and the tangent is the inverse of it."""
+    """The distance from the pole is rounded, and the tangent is its inverse."""
     x = args[0].astype("float64")
     return bool((np.abs(np.cos(x[np.isfinite(x)])) < NEAR_POLE).any())
 
@@ -165,18 +167,22 @@ def unrepresentable(args: Sequence[Any], attrs: Any, result: Any) -> bool | Beha
         return False
     if result.dtype == np.bool_:
         return bool(np.isnan(x).any())
+    return not holds(result.dtype, x).all() and Behaviour.CONVERSION
+
+
+def holds(dtype: np.dtype[Any], x: Any) -> Any:
+    """A mask of the elements whose whole part an integer of the dtype can hold."""
     # The end of the range is a power of two, which float64 holds; the last number below may not be.
-    info, whole = np.iinfo(result.dtype), np.trunc(x.astype("float64"))
-    fits = bool(((float(info.min) <= whole) & (whole < float(info.max // 2 + 1) * 2)).all())
-    return not fits and Behaviour.CONVERSION
+    info, whole = np.iinfo(dtype), np.trunc(x.astype("float64"))
+    return (float(info.min) <= whole) & (whole < float(info.max // 2 + 1) * 2)
 
 
 def unrepresentable_fill(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
-    """The second operand, the value of all elements, is one that they cannot hold."""
+    """The second operand, with which the result is filled, does not fit the result's dtype."""
     return unrepresentable(args[1:], attrs, result)
 
 
-# Indices. For those past the end NumPy raises IndexError.
+# Indices. NumPy raises IndexError for indices past the end.
 
 
 def _negative(tensor: Any) -> bool:
@@ -206,14 +212,14 @@ def negative_class(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behav
 
 
 def length_out_of_range(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
-    """An element is read that is as far outside."""
+    """A length that is negative, or larger than the axis, leads to a read out of bounds."""
     x, lengths = args[:2]
     size = min(x.shape) if attrs is None else x.shape[int(attrs.seq_axis)]
     return bool(((lengths < 0) | (lengths > size)).any()) and Behaviour.INDEX
 
 
 def updates(attrs: Any) -> bool:
-    """Of two updates of one place either may be the last, or count more in their mean."""
+    """True if the order of two updates of one place matters: the last one wins or counts more."""
     return attrs is None or str(attrs.reduction) in ("update", "mean")
 
 
@@ -228,7 +234,7 @@ def _open(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """Negative indices count from the end, as ONNX's, after which the operator is modelled."""
+    """Negative indices count from the end as in ONNX's operator, the model for this one."""
     x, indices = args[:2]
     axes = range(indices.ndim) if attrs is None else (int(attrs.axis),)
     again = any(_again(indices, axis, x.shape[axis]) for axis in axes)
@@ -236,7 +242,7 @@ def repeated_element(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def _again(indices: Any, axis: int, size: int) -> bool:
-    """An index stands twice along the axis, once perhaps as a negative one."""
+    """True if an index occurs twice along the axis, perhaps once as a negative number."""
     places = np.sort(np.where(indices < 0, indices + size, indices), axis=axis)
     return bool((np.diff(places, axis=axis) == 0).any())
 
@@ -257,10 +263,10 @@ def repeated_place(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behav
     return _repeated(places)
 
 
-INDEXED: frozenset[Rule | None] = frozenset(
+INDEXED: frozenset[UndefinedRule | None] = frozenset(
     {past_the_end, negative_index, negative_take, repeated_element, repeated_row, repeated_place}
 )
-"""The rules of operators whose operands are indices: for those outside the reference raises."""
+"""The rules of operators that take indices; the reference raises for indices outside."""
 
 
 def _repeated(rows: Any) -> bool:
@@ -272,8 +278,8 @@ def boundaries_not_increasing(args: Sequence[Any], attrs: Any, result: Any) -> b
     return not bool((np.diff(args[1]) > 0).all())
 
 
-def any_of(*rules: Rule | None) -> Rule:
-    """Undefined by one of the rules, asked in this order."""
+def any_of(*rules: UndefinedRule | None) -> UndefinedRule:
+    """The first of the rules, in this order, that finds the result undefined."""
     given = [rule for rule in rules if rule is not None]
 
     def asked(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
@@ -284,12 +290,12 @@ def any_of(*rules: Rule | None) -> Rule:
 
 
 def two_dtypes(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """Type inference accepts some pairs of dtypes, for which no document names a result."""
+    """Type inference accepts some pairs of dtypes for which no document names a result."""
     return len({tensor.dtype for tensor in arrays(args[:2])}) > 1
 
 
 def no_distribution(args: Sequence[Any], attrs: Any, result: Any) -> bool | Behaviour:
-    """Rows of probabilities add up to 1; uniform samples are in [0, 1); each is for such a row."""
+    """True unless each row adds up to 1, samples are in [0, 1), and each sample has its row."""
     prob, sample = (arg.astype("float64") for arg in args[:2])
     rows = args[2]
     if bool(((rows < 0) | (rows >= len(prob))).any()):
@@ -304,7 +310,7 @@ def no_distribution(args: Sequence[Any], attrs: Any, result: Any) -> bool | Beha
 
 
 def tie(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """Which of equal elements is the maximum is left open."""
+    """The maximum may be any of several equal elements."""
     return bool(len(np.unique(args[1])) < args[1].size)
 
 
@@ -312,7 +318,7 @@ def tie(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def sum_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """On the way, in whatever order, sums and squares may leave the range of the floats."""
+    """Intermediate sums and squares may leave the range of the floats in some order."""
     for tensor in filter(is_float, arrays(args)):
         low, high = finite_range(tensor)
         if max(-low, high) > float(ml_dtypes.finfo(tensor.dtype).max) ** 0.5 / 16:
@@ -321,7 +327,7 @@ def sum_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def finite_range(tensor: Any) -> tuple[float, float]:
-    """The least and the largest of the finite elements; (0, 0) where there is none."""
+    """The least and the largest of the finite elements; (0, 0) if there are none."""
     if tensor.size and tensor.dtype.kind == "f":  # without a copy, where all are finite
         low, high = float(tensor.min()), float(tensor.max())
         if np.isfinite(low) and np.isfinite(high):
@@ -333,12 +339,12 @@ def finite_range(tensor: Any) -> tuple[float, float]:
 def cancelling(args: Sequence[Any], attrs: Any, result: Any) -> bool:
     """A variance may be the difference of two numbers that are equal up to rounding.
 
-    So it is for the mean of the squares minus the square of the mean, in TVM's code and others'.
+    TVM's code and others' compute it as the mean of the squares minus the square of the mean.
     """
     x = args[0]
     if is_float(x) and x.size:
         finite = np.abs(x[np.isfinite(x)].astype("float64"))
-        # Half of the precision is left to the squares.
+        # The squares may use half of the precision.
         if finite.size and finite.max() > 2.0 ** (ml_dtypes.finfo(x.dtype).nmant // 2):
             return True
     return average(args, attrs, result)
@@ -349,26 +355,11 @@ def average(args: Sequence[Any], attrs: Any, result: Any) -> bool:
 
 
 def accumulation(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """In a dtype that does not hold the operands: when they are converted is not documented."""
+    """The dtype of the sum cannot hold the operands; no document says when they are converted."""
     tensors = arrays(args)
     lossy = not all(np.can_cast(x.dtype, result.dtype) for x in tensors)
     if is_float(result) and tensors and not any(map(is_float, tensors)):
-        # Whole numbers whose products the float rounds.
+        # Products of whole numbers, which the float may round.
         products = np.prod([np.abs(x.astype("float64")).max(initial=0) for x in tensors])
         lossy = lossy or bool(products > 2.0 ** ml_dtypes.finfo(result.dtype).nmant / 16)
     return lossy or result.dtype == np.bool_ or sum_overflow(args, attrs, result)
-
-
-def _limit(tensor: Any) -> float:
-    """About the largest x for which exp(x) is finite and exp(-x) has full precision."""
-    return 0.9 * float(np.log(float(ml_dtypes.finfo(tensor.dtype).max)))
-
-
-def softplus_overflow(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """The exponential may leave the range of the floats, though its logarithm is inside.
-
-    Beyond the threshold there is no exponential.
-    """
-    scaled = args[0].astype("float64") * float(getattr(attrs, "beta", 1.0))
-    threshold = float(getattr(attrs, "threshold", np.inf))
-    return bool(((scaled > _limit(args[0])) & (scaled <= threshold)).any())

@@ -1,8 +1,8 @@
-"""Calls beyond what the records choose: whatever type inference accepts is made, if rarely.
+"""Rare calls that the records do not choose but type inference accepts.
 
-A record chooses operands that its operator is meant for. `varied` changes one thing about such a
-call, rarely: a dtype, a rank, a size, what is known of a type, an attribute, an operand left out, a
-constant that becomes a parameter. Whether the call stands decides type inference alone.
+A record chooses operands that its operator is meant for. `varied` rarely changes one thing about
+this call: a dtype, a rank, a size, the known part of a type, an attribute, an operand left out, a
+constant that becomes a parameter. Type inference alone decides if the changed call is used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...compat import ir
+from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..traits import Trait
@@ -41,7 +42,7 @@ RARE, OFTEN = 0.05, 0.4
 """The share of calls that are varied, without the trait for it and with it."""
 
 BYTES = 4
-"""What the decisions about one variation take."""
+"""Bytes for the decisions about one variation."""
 
 TRIES = 4
 """Variations of one kind that are tried until type inference accepts one."""
@@ -52,17 +53,17 @@ DTYPES = (
 )
 
 Place = tuple[int, ...]
-"""Where an operand stands: its number, and that inside of a tuple."""
+"""The place of an operand: its number, and its number inside a tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """What is put in place of operands and attributes of a call."""
+    """Replacements for operands and attributes of a call."""
 
     operands: Mapping[Place, Any] = field(default_factory=dict)
     """Expressions; types, which stand for new parameters; None for an operand left out.
 
-    A `partial` makes one of these once it is needed: of many variations one is chosen.
+    A `partial` makes one of these on demand, since only one of many variations is chosen.
     """
 
     attrs: Mapping[str, Any] = field(default_factory=dict)
@@ -101,19 +102,19 @@ class Variation:
 
 
 Variations = Callable[[Scope, relax.Call], Iterator[Variation]]
-"""A kind of variations: all those of one call."""
+"""A kind of variation: yields all variations of this kind of a call."""
 
 
 def varied(
     c: Choices, s: Scope, call: relax.Expr, without: Collection[Variations] = ()
 ) -> relax.Expr:
-    """The call, or one that differs from it in one thing: rarely, often where the module has the
+    """The call, or one that differs from it in one thing: rarely, or often if the module has the
     trait for it.
 
     Args:
         c: `BYTES` bytes of decisions.
-        s: gets the parameters that the changed call has for operands.
-        call: as a record builds it; what is no call stays as it is.
+        s: receives the new parameters among the operands of the changed call.
+        call: the call as a record builds it; other expressions stay unchanged.
         without: kinds of variations not to try.
     """
     if not c.flag(OFTEN if s.has(Trait.VARIED_CALLS) else RARE) or not isinstance(call, relax.Call):
@@ -135,21 +136,37 @@ def varied(
 def accepted(
     s: Scope, call: relax.Call, variation: Variation
 ) -> tuple[relax.Call, list[relax.Var]] | None:
-    """The changed call, normalized, and its new variables; None if type inference refuses it.
+    """The changed call, normalized, and its new variables; None if it is refused.
 
-    Type inference knows what it does within a function: symbolic extents are not negative.
+    Type inference assumes, as within a function, that symbolic extents are not negative.
     """
     builder = s.module.builder
     try:
         changed, new = variation.apply(call, len(s.params))
+        if variation.attrs and not _writable(changed) and _writable(call):
+            return None
         operands = (arg for _, arg in operands_of(changed.args))
         builder.begin_scope([arg for arg in operands if isinstance(arg, relax.Var)])
         try:
             return builder.normalize(changed), new
         finally:
             builder.end_scope()
-    except Exception:  # what a refusal raises is of any type
+    except Exception:  # a refusal may raise any type
         return None
+
+
+def _writable(call: relax.Call) -> bool:
+    """True if the operator's function in Python takes the operands and attributes."""
+    if any(isinstance(arg, relax.Tuple) for arg in call.args):
+        return False
+    attrs = {name: getattr(call.attrs, name) for name in schemas(call.attrs)}
+    functions: Any = relax_op
+    try:
+        function = reduce(getattr, call.op.name.split(".")[1:], functions)
+        function(*call.args, **attrs)
+    except Exception:  # there is no such function, or it refuses; a refusal may raise any type
+        return False
+    return True
 
 
 # Kinds of variations
@@ -158,7 +175,7 @@ def accepted(
 def operands_of(
     args: Iterable[relax.Expr], place: Place = ()
 ) -> Iterator[tuple[Place, relax.Expr]]:
-    """The operands, those in tuples too."""
+    """The operands, including those in tuples."""
     for at, arg in enumerate(args):
         if isinstance(arg, relax.Tuple):
             yield from operands_of(arg.fields, (*place, at))
@@ -175,7 +192,7 @@ def _tensors(call: relax.Call) -> dict[Place, relax.TensorType]:
 
 
 def _together(call: relax.Call) -> list[dict[Place, relax.TensorType]]:
-    """What changes at once: all tensors of one dtype, each one alone, all of them."""
+    """Groups of tensors that change at once: all of one dtype, each one alone, all of them."""
     tensors = _tensors(call)
     by_dtype: dict[str, dict[Place, relax.TensorType]] = {}
     for place, ty in tensors.items():
@@ -194,13 +211,13 @@ def dtypes(s: Scope, call: relax.Call) -> Iterator[Variation]:
 
 
 def _typed(ty: relax.TensorType, dtype: str) -> relax.TensorType:
-    if not isinstance(ty.shape, relax.ShapeExpr):  # a parameter comes before what a binding defines
+    if not isinstance(ty.shape, relax.ShapeExpr):  # a parameter cannot use what a binding defines
         return relax.TensorType(dtype=dtype, ndim=ty.ndim)
     return relax.TensorType(ty.shape, dtype, ty.vdevice)
 
 
 def ranks(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Operands of another rank, 0 to 6: the last or the first dims of what there is, and others."""
+    """Operands of another rank, 0 to 6: the last or the first of their dims, and others."""
     fills = tuple(dict.fromkeys((1, 2, *s.dims)))
     for group in _together(call):
         for ndim in range(7):
@@ -221,7 +238,7 @@ def _behind(ty: relax.TensorType, ndim: int, fill: Dim) -> relax.TensorType:
 
 
 def _shape(ty: relax.TensorType) -> tuple[Dim, ...]:
-    """The dims; none where they are not known."""
+    """The dims; empty if they are not known."""
     return dims_of(ty.shape) if isinstance(ty.shape, relax.ShapeExpr) else ()
 
 
@@ -253,15 +270,15 @@ _FORGET: tuple[Callable[[relax.TensorType], relax.TensorType], ...] = (
 
 
 def values(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Parameters in place of constants: whatever comes, zeros in a divisor too."""
+    """Parameters in place of constants: they may hold anything, zeros in a divisor too."""
     for place, arg in operands_of(call.args):
         if isinstance(arg, ir.GenericConst) and isinstance(arg.ty, relax.TensorType):
             yield Variation({place: arg.ty})
 
 
 def constants(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Constants of one number in place of constants: zeros in a divisor, and scalars, which are
-    written into PrimFuncs as numbers.
+    """Constants of one number in place of constants: zeros in a divisor, and scalars, which
+    PrimFuncs contain as numbers.
     """
     for place, arg in operands_of(call.args):
         if isinstance(arg, ir.GenericConst) and isinstance(arg.ty, relax.TensorType):
@@ -276,7 +293,7 @@ _WHOLE = tuple(dtype for dtype in DTYPES if "float" not in dtype)
 
 
 def sizes(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Another size for a dim, wherever it occurs or in one operand: symbolic, 1, 0 as they come."""
+    """Another size (symbolic, 1, 0, ...) for a dim, everywhere it occurs or in one operand."""
     shaped = {
         place: dims
         for place, arg in operands_of(call.args)
@@ -365,11 +382,11 @@ def _parsed(cls: Any) -> dict[str, Any]:
 
 
 _INTEGERS = (0, 1, -1, 2, -2, 3, -3, 4, 5)
-"""Axes of small ranks; sizes that divide and do not; what is out of range."""
+"""Axes of small ranks; sizes that divide and sizes that do not; numbers out of range."""
 
 
 def _others(value: Any, schema: Any) -> list[Any]:
-    """Other values of an attribute's type; none for types whose values nobody can guess."""
+    """Other values of an attribute's type; empty for types whose values cannot be guessed."""
     if schema["type"] == "Optional":
         (inner,) = schema["args"]
         if value is not None:
@@ -399,7 +416,7 @@ def _others(value: Any, schema: Any) -> list[Any]:
 
 
 def _holds(dtype: str, value: int) -> bool:
-    """Whether the number is one of an integer dtype."""
+    """True if the integer dtype can hold the number."""
     if dtype == "bool":
         return value in (0, 1)
     bounds = np.iinfo(dtype)
@@ -410,7 +427,7 @@ _INT = {"type": "int"}
 
 
 def _examples(schema: Any) -> list[Any]:
-    """Values for an optional attribute that is not given."""
+    """Values for an optional attribute that is absent."""
     if schema["type"] == "DataType":
         return list(DTYPES)
     if schema["type"] == "int":
@@ -431,4 +448,4 @@ KINDS: tuple[Variations, ...] = (
     attributes,
     absent,
 )
-"""All kinds of variations; of one kind that applies, one is chosen."""
+"""All kinds of variations; `varied` picks a kind that applies, and one variation of it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
 from . import variation
+from .accepts import Accepted, Place, index
 from .convolution import from_layout
 from .operands import in_single, positive, quiet, some_dim
 from .record import FLOATS, WIDE, Op
@@ -38,7 +40,7 @@ def _boxes(c: Choices, shape: Sequence[int], *, flipped: bool = False) -> Any:
 
 
 def _scores(c: Choices, shape: Sequence[int]) -> Any:
-    """Positive, and along the last axis no two the same: the result of a tie is not documented."""
+    """Positive scores, distinct along the last axis: the result of a tie is not documented."""
     count = shape[-1]
     rows = np.arange(int(np.prod(shape[:-1])))[:, None]
     order = (np.arange(count) * c.pick((1, 5)) + rows + c.below(count)) % max(count, 1)
@@ -46,10 +48,10 @@ def _scores(c: Choices, shape: Sequence[int]) -> Any:
 
 
 BOXES = (4, 3, 2, 1)
-"""How many; 5 is prime to each, so that the scores are a permutation."""
+"""Numbers of boxes; 5 is prime to each, so that the scores are a permutation."""
 
 OVERLAPS = (0.45, 0.1, 0.7)
-"""Thresholds that no overlap of such boxes comes near to."""
+"""Thresholds that no overlap of the boxes of `_boxes` is close to."""
 
 
 def _overlap(a: Any, b: Any) -> float:
@@ -62,7 +64,7 @@ def _overlap(a: Any, b: Any) -> float:
 
 
 def _tell(differences: Any) -> None:
-    """Raise a ValueError where two numbers are too close: what decides a tie is not documented."""
+    """Raise a ValueError if two numbers are too close: the result of a tie is not documented."""
     if (np.abs(differences) < 1e-4).any():
         raise ValueError("a tie, or a number on a threshold")
 
@@ -77,7 +79,7 @@ def _build_all_class(c: Choices, s: Scope) -> relax.Expr:
     output = c.pick(("tensorflow", "onnx"))
     most, overlap, score = c.pick((count, 2, 1)), c.pick((*OVERLAPS, 0.0)), c.pick((0.05, 0.3))
     if output == "onnx":
-        # The type that TVM infers for this format is that of all boxes: only so is it right.
+        # TVM infers the type for all boxes in this format, which is right only if all are selected.
         boxes = boxes + np.float32(8) * np.arange(count, dtype="float32")[:, None]
         most, overlap, score = count, OVERLAPS[0], 0.05
     return vision.all_class_non_max_suppression(
@@ -133,7 +135,7 @@ def _select(boxes: Any, scores: Any, limit: int, threshold: float, least: float)
 
 def _build_valid_counts(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=FLOATS, shape=(some_dim(c, s), c.pick((3, 4, 1)), c.pick((6, 5))))
-    # No usual value lies on the threshold: whether it is valid itself is not documented.
+    # No usual value lies on the threshold; no document says if such a value is valid.
     threshold = c.pick((0.1, -1.1, 1.9))
     return vision.get_valid_counts(x.expr, threshold, c.pick((0, -1, 1)), c.pick((1, 0, 2)))
 
@@ -181,7 +183,7 @@ def _build_suppression(c: Choices, s: Scope) -> relax.Expr:
         relax.const(np.array(valid, "int32"), "int32"),
         relax.const(indices.astype("int32"), "int32"),
         max_output_size=c.pick((-1, 1, 2, 0, 9) if rarely else (-1, 1, 2)),
-        # Whether a soft suppression also removes boxes is not documented.
+        # No document says if soft suppression also removes boxes.
         iou_threshold=1.0 if soft else c.pick(OVERLAPS),
         force_suppress=c.flag(0.3),
         top_k=c.pick((-1, 2, 3, 0, 9) if rarely else (-1, 2, 3)),
@@ -196,7 +198,7 @@ def _build_suppression(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _suppression(args: Sequence[Any], attrs: Any) -> Any:
-    """Of each class, boxes by falling score that do not overlap with better ones."""
+    """Boxes of each class, by falling score, that do not overlap with better ones."""
     data, valid, indices = args
     if ((valid < 0) | (valid > data.shape[1])).any():
         raise ValueError(f"Expected at most {data.shape[1]} boxes but got {valid}")
@@ -246,7 +248,7 @@ def _greedily(boxes: Any, attrs: Any) -> Chosen:
 
 
 def _softly(boxes: Any, attrs: Any) -> Chosen:
-    """The best box lowers the scores of those that overlap with it, then the next best is taken."""
+    """The best box lowers the scores of overlapping boxes, then the next best box is chosen."""
     at = slice(int(attrs.coord_start), int(attrs.coord_start) + 4)
     score, boxes = int(attrs.score_index), boxes.copy()
     rest = _candidates(boxes, attrs)
@@ -331,7 +333,7 @@ def _regions(c: Choices, s: Scope, layout: str, rarely: bool) -> tuple[Value, re
         [c.below(images), left, top, left + c.pick((2, 1, 4)), top + c.pick((2, 3))]
         for left, top in ((c.below(3), c.below(3)) for _ in range(c.pick((2, 1, 3))))
     ]
-    # Whole corners after scaling: how halves are rounded is not documented.
+    # Corners are whole numbers after scaling, since the rounding of halves is not documented.
     regions = np.array(rows) * [1, *[1 / scale] * 4]
     dtype = c.pick(FLOATS) if rarely else x.dtype
     return x, relax.const(regions.astype(dtype), dtype), scale
@@ -354,7 +356,7 @@ def _build_roi_align(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _roi_align(args: Sequence[Any], attrs: Any) -> Any:
-    """Of each cell of a region, the mean or maximum of interpolated samples."""
+    """The mean or maximum of interpolated samples in each cell of a region."""
     x, layout = from_layout(args[0], str(attrs.layout), "NCHW"), str(attrs.layout)
     height, width = (int(size) for size in attrs.pooled_size)
     combine = np.mean if str(attrs.mode) == "avg" else np.max
@@ -382,6 +384,14 @@ def _roi_align(args: Sequence[Any], attrs: Any) -> Any:
     return from_layout(out.astype(x.dtype), "NCHW", layout)
 
 
+def _images(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
+    """Regions in images of the batch: the first number is the image."""
+    return {(1,): index(shapes[0][0])}
+
+
+_of_regions = functools.partial(Op, dtypes=WIDE, accepts=_images)
+
+
 def _image_of(region: Any, x: Any) -> int:
     if not 0 <= region[0] < len(x):
         raise OutsideError(f"Expected an image in [0, {len(x)}) but got {region[0]}")
@@ -389,7 +399,7 @@ def _image_of(region: Any, x: Any) -> int:
 
 
 def _bilinear(image: Any, y: float, x: float) -> Any:
-    """Zero from a pixel beyond the border on; up to there the border goes on."""
+    """The interpolated value; up to one pixel beyond the border it is the border's, then zero."""
     _, height, width = image.shape
     if not (-1 <= y <= height and -1 <= x <= width):
         return np.zeros(len(image))
@@ -407,7 +417,7 @@ def _build_roi_pool(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _roi_pool(args: Sequence[Any], attrs: Any) -> Any:
-    """As ONNX's MaxRoiPool: the maximum of each cell, and 0 for a cell of nothing."""
+    """As ONNX's MaxRoiPool: the maximum of each cell, and 0 for an empty cell."""
     x, regions = args
     sizes = [int(size) for size in attrs.pooled_size]
     out = np.zeros((len(regions), x.shape[1], *sizes), x.dtype)
@@ -464,6 +474,6 @@ OPS = (
         # Documented: the exponential of large codes overflows.
         domain=(-8.0, 8.0),
     ),
-    Op(name="vision.roi_align", build=_build_roi_align, reference=_roi_align, dtypes=WIDE),
-    Op(name="vision.roi_pool", build=_build_roi_pool, reference=_roi_pool, dtypes=WIDE),
+    _of_regions(name="vision.roi_align", build=_build_roi_align, reference=_roi_align),
+    _of_regions(name="vision.roi_pool", build=_build_roi_pool, reference=_roi_pool),
 )

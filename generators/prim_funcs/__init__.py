@@ -13,24 +13,22 @@ from tvm import relax, tirx
 from ...compat import availability, ir
 from ..modules import ir_modules, named
 from ..scope import DTYPES
-from ..stages import TENSORIR, Stage, advance, step
+from ..stages import LEGALIZER, TENSORIR, Stage, advance, step
 from .expressions import FLOATS, FLOATS8, INTEGERS
 from .function import HEADER, NEST, Incomplete, prim_func
 
 __all__ = ["prim_funcs"]
 
 MOST = 3
-"""PrimFuncs that are taken of one legalized module; they are small, and share nothing."""
+"""The most PrimFuncs to take from one legalized module; they are small and share nothing."""
 
 NESTS = 4
 
 SMALL: Mapping[str, int] = {"max_functions": 1, "max_bindings": 4}
-"""Modules to legalize."""
-
-LEGALIZE = "LegalizeOps"
+"""Settings of `ir_modules` for modules to legalize."""
 
 WRITTEN = frozenset({*FLOATS, *FLOATS8, *INTEGERS}.difference(DTYPES))
-"""The dtypes that loop nests may be asked to have, and modules of Relax may not."""
+"""The dtypes that users may request for loop nests but not for modules of Relax."""
 
 Functions = list[tuple[bytes, list[bytes]]]
 
@@ -47,15 +45,15 @@ def prim_funcs(
     function. The others are the PrimFuncs that LegalizeOps makes of modules of `ir_modules`.
 
     Args:
-        stage: how far the modules have come on their way through `tirx.build` for a CPU. Passes on
-            the way are TVM's own: an example for which one of them fails is discarded, and one
-            that kills the process kills it (campaigns work in processes of their own).
-        dtypes: most buffers have one of these; none: mostly float32.
-        settings: further ones of `ir_modules`, for what is legalized.
+        stage: the stage of the modules in `tirx.build` for a CPU. TVM's own passes bring them
+            there: an example for which one of them fails is discarded, and one that kills the
+            process does kill it (campaigns use separate processes).
+        dtypes: the dtypes of most buffers; if empty, mostly float32.
+        settings: further settings of `ir_modules`, for modules to legalize.
 
     Raises:
-        InvalidArgument: an unknown stage, one of Relax, or one that the installed TVM does not
-            have; or a setting that `ir_modules` refuses.
+        InvalidArgument: the stage is unknown, of Relax, or missing in the installed TVM; or
+            `ir_modules` refuses a setting.
     """
     to = stage_among(TENSORIR, stage)
     nest = st.binary(min_size=NEST, max_size=NEST)
@@ -70,7 +68,7 @@ def prim_funcs(
 
 
 def of_relax(dtypes: Sequence[str]) -> list[str]:
-    """Without those that only loop nests are written for, such as bfloat16."""
+    """The dtypes without those that only loop nests have, such as bfloat16."""
     return [each for each in dtypes if each not in WRITTEN]
 
 
@@ -78,7 +76,7 @@ def stage_among(stages: Collection[Stage], stage: Stage | str) -> Stage:
     """The stage of this name.
 
     Raises:
-        InvalidArgument: there is none, it is none of these, or the installed TVM does not have it.
+        InvalidArgument: the stage is unknown, not one of `stages`, or missing in the installed TVM.
     """
     to = named("stage", stage, Stage)
     if to not in stages:
@@ -88,14 +86,14 @@ def stage_among(stages: Collection[Stage], stage: Stage | str) -> Stage:
     return to
 
 
-# Hypothesis prints what `map` gives as a call, with all the bytes.
+# Hypothesis prints results of `map` as calls, with all the bytes.
 
 
 @st.composite
 def _written(
     draw: st.DrawFn, functions: st.SearchStrategy[Functions], dtypes: tuple[str, ...]
 ) -> tvm.IRModule | None:
-    """None where TVM fails to complete a function."""
+    """The module of these functions; None if TVM fails to complete one of them."""
     drawn = draw(functions)
     names = ["main", "other"][: len(drawn)]
     try:
@@ -107,9 +105,9 @@ def _written(
 
 @st.composite
 def legalized(draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]) -> tvm.IRModule | None:
-    """The PrimFuncs of what LegalizeOps makes; None where it fails or makes none."""
+    """The PrimFuncs that LegalizeOps makes; None if it fails or makes none."""
     try:
-        mod = step(draw(modules), LEGALIZE)
+        mod = step(draw(modules), LEGALIZER)
     except Exception:
         return None
     made = [(g.name_hint, f) for g, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)]
@@ -131,7 +129,7 @@ def at_stage(
 def _at(
     draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], to: Stage
 ) -> tvm.IRModule | None:
-    """The module at the stage; None where a bug of a pass on the way stops it or breaks it."""
+    """The module at the stage; None if a bug of a pass on the way stops or breaks it."""
     try:
         made = advance(draw(modules), to)
     except Exception:
@@ -140,5 +138,5 @@ def _at(
 
 
 def is_well_formed(mod: tvm.IRModule) -> bool:
-    """Both checkers of TVM accept the module."""
+    """True if both checkers of TVM accept the module."""
     return relax.analysis.check_well_formed(mod) and ir.tensor_ir_complaint(mod) is None

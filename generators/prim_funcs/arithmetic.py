@@ -20,7 +20,7 @@ from .integers import mapped
 from .terms import INDEX, Terms
 
 HEADER = 8
-"""Bytes for what the statements of a function share."""
+"""Bytes for decisions that the statements of a function share."""
 STATEMENT = 72
 """Bytes for one nest of loops and the expression in it."""
 STATEMENTS = 3
@@ -28,7 +28,7 @@ STATEMENTS = 3
 STARTS = (0, 0, 0, 0, 0, -3, 1, 2, -8, 5)
 EXTENTS = (4, 8, 3, 6, 5, 2, 16, 1, 7, 12)
 POINTS = 160
-"""Most iterations of one nest whose extents are numbers."""
+"""The most iterations of one nest with static extents."""
 
 READ = (8,)
 """The shape of the buffer that expressions read."""
@@ -39,16 +39,16 @@ STORED = ("bool", "uint8", "int8", "uint32", "float32", "int16", "uint64", "floa
 
 def arithmetic(*, stage: Stage | str = Stage.EXPRESSIONS, **settings: Any) -> Any:
     """Strategy for well-formed IRModules of one public PrimFunc, which stores values of expressions
-    such as passes simplify: sums, quotients, remainders, extremes, comparisons.
+    that passes simplify: sums, quotients, remainders, extremes, comparisons.
 
-    No divisor is 0, and nearly no value leaves the range of its dtype.
+    No divisor is 0, and almost no value leaves the range of its dtype.
 
     Args:
-        stage: there is one.
-        settings: those of `ir_modules`, which nothing here follows.
+        stage: the only stage.
+        settings: settings of `ir_modules`, which have no effect here.
 
     Raises:
-        InvalidArgument: a stage of another pipeline.
+        InvalidArgument: the stage is of another pipeline.
     """
     stage_among(ARITHMETIC, stage)
     body = st.binary(min_size=STATEMENT, max_size=STATEMENT)
@@ -65,7 +65,7 @@ def _modules(
     try:
         return tvm.IRModule({"main": _function(*drawn)})
     except (tvm.error.InternalError, ValueError):
-        return None  # TVM's operators fold constants, and fail where a dtype cannot hold the result
+        return None  # TVM's operators fold constants, and fail if a dtype cannot hold the result
 
 
 def _function(c: Choices, bodies: Sequence[bytes]) -> tirx.PrimFunc:

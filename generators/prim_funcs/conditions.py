@@ -1,4 +1,4 @@
-"""Conditions and floats such as rules for simplification look for."""
+"""Conditions and floats that match rules for simplification."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tvm import tirx
 from ...compat import ir
 from . import integers
 from .expressions import FLOATS, Expr, const
-from .terms import Form, Forms, Terms
+from .terms import Forms, TermForm, Terms
 
 # Conditions
 
@@ -78,7 +78,7 @@ def _logical(e: Terms, t: str, d: int) -> Expr:
     return e.choices.pick(forms)()
 
 
-CONDITIONS: Sequence[Form] = (_comparison, _comparison, _related, _logical, _comparison)
+CONDITIONS: Sequence[TermForm] = (_comparison, _comparison, _related, _logical, _comparison)
 
 
 # Floats
@@ -102,7 +102,7 @@ def _floating(e: Terms, t: str, d: int) -> Expr:
     return e.choices.pick(forms)()
 
 
-def kinds(dtype: str) -> Sequence[Form]:
+def kinds(dtype: str) -> Sequence[TermForm]:
     """The kinds of expressions of a dtype."""
     if dtype == "bool":
         return CONDITIONS

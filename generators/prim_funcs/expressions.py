@@ -1,4 +1,4 @@
-"""Expressions of generated PrimFuncs: loads inside of buffers, and what is computed of them."""
+"""Expressions of generated PrimFuncs: loads inside of buffers, and computations on them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import ml_dtypes
 from tvm import tirx
 
 from ...compat import ir
@@ -14,11 +15,11 @@ from ..values import Dim, same_dim
 
 FLOATS = ("float32", "float16", "float64", "bfloat16")
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")
-"""In which nothing is computed."""
+"""Float dtypes without arithmetic."""
 INTEGERS = ("int32", "int8", "uint8", "int64", "int16", "uint32")
 
 Expr: TypeAlias = Any
-"""A `tvm.ir.Expr`, whose operators make others."""
+"""A `tvm.ir.Expr`, whose Python operators build further expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Axis:
 
 
 def const(value: float, dtype: str) -> Expr:
-    """A constant of any dtype; of a vector, the same in each lane."""
+    """A constant of any dtype; in a vector, the same in each lane."""
     if dtype == "bool":
         return tirx.const(bool(value), dtype)
     if dtype in FLOATS8:
@@ -41,17 +42,30 @@ def const(value: float, dtype: str) -> Expr:
 
 
 def scalar_of(dtype: str) -> str:
-    """The dtype of the scalars of a vector; of a scalar, its own."""
+    """The dtype of the scalars of a vector; a scalar dtype itself."""
     return dtype.partition("x")[0]
 
 
 def lanes_of(dtype: str) -> int:
-    """How many scalars a value of a dtype has."""
+    """The number of scalars in a value of a dtype."""
     return int(dtype.partition("x")[2] or 1)
 
 
-class Expressions:
-    """What one statement may compute, decided by the choices.
+def bits_of(dtype: str) -> int:
+    """The width of an integer type."""
+    return int(dtype.removeprefix("u").removeprefix("int"))
+
+
+def ends_of(dtype: str) -> tuple[int, ...]:
+    """Numbers near the ends of an integer type."""
+    half = 1 << bits_of(dtype) - 1
+    if dtype.startswith("u"):
+        return 2 * half - 1, half, half - 1, 2 * half - 4
+    return half - 1, -half, half // 2, half - 4
+
+
+class ExpressionGenerator:
+    """Expressions that one statement may compute, decided by the choices.
 
     Every index lies inside of its buffer for all values of the axes.
     """
@@ -67,12 +81,12 @@ class Expressions:
         """
         Args:
             index: the dtype of indices.
-            buffers: may be read; the last is the simplest choice.
-            scalars: parameters and bound variables that are no indices.
+            buffers: buffers to read; the last is the simplest choice.
+            scalars: parameters and bound variables that are not indices.
         """
         self.choices = choices
         self._index = index
-        # Of an empty buffer nothing can be read, but where nothing runs.
+        # An empty buffer can only be read by code that does not run.
         runs = all(axis.extent != 0 for axis in axes if isinstance(axis.extent, int))
         self._buffers = [b for b in buffers[::-1] if not runs or not _is_empty(b)]
         self.axes = axes
@@ -103,7 +117,7 @@ class Expressions:
         return const(1, dtype)
 
     def cast(self, expr: Expr, dtype: str) -> Expr:
-        """The value in another dtype; of numbers, whether they are above 0."""
+        """The value in another dtype; a number becomes true if it is above 0."""
         own = str(expr.ty.dtype)
         if own == dtype:
             return expr
@@ -116,10 +130,10 @@ class Expressions:
         return buffer[tuple(self.index(dim, at) for at, dim in enumerate(buffer.ty.shape))]
 
     def index(self, dim: Expr, at: int) -> Expr:
-        """An index of a dimension, made of the axes where that can be.
+        """An index of a dimension, made of the axes if possible.
 
         Args:
-            at: the number of the dimension: the simplest index is the axis of that number.
+            at: the number of the dimension; the simplest index is the axis of that number.
         """
         c = self.choices
         extent: Dim = int(dim.value) if isinstance(dim, tirx.IntImm) else dim
@@ -142,14 +156,14 @@ class Expressions:
                     return tirx.min(var + self._number(1), size - self._number(1))
             return var
         if not self.axes or extent == 0 or c.flag(0.2):
-            # Of a symbolic size only the first element is known to be there, if any is.
+            # A dimension of symbolic size surely has at most its first element.
             last = extent if isinstance(extent, int) else 1
             return self._number(c.below(min(last, 8)) if last else 0)
         combine = c.pick((tirx.floormod, tirx.floormod, _clipped, tirx.truncmod))
         return combine(self._linear(), size)
 
     def _linear(self) -> Expr:
-        """The variable of an axis, or a multiple of it plus another, as where axes were fused."""
+        """The variable of an axis, or a multiple of it plus another, as for fused axes."""
         c = self.choices
         axis = c.pick(self.axes)
         if not c.flag(0.2):
@@ -176,7 +190,7 @@ class Expressions:
         return c.pick(COMPARED)(self.leaf(dtype), self.leaf(dtype))
 
     def _bounded(self) -> tuple[Expr, Expr]:
-        """What depends on axes, and a bound: mostly one inside of its range."""
+        """An expression of the axes, and a bound, mostly inside of its range."""
         c = self.choices
         if c.flag(0.2):
             return self._linear(), self._number(c.below(12))
@@ -185,7 +199,7 @@ class Expressions:
         return axis.var, c.pick((size - self._number(1), tirx.floordiv(size, self._number(2))))
 
     def constant_condition(self) -> Expr:
-        """A truth value that is the same for all axes, where a scalar is given."""
+        """A truth value that is the same for all axes, if a scalar is given."""
         c = self.choices
         if not self.scalars:
             return self.condition()
@@ -216,7 +230,7 @@ COMPARED: tuple[Callable[[Expr, Expr], Expr], ...] = (
 )
 """The six comparisons."""
 
-Operation = Callable[[Expressions, str, int], Expr]
+Operation = Callable[[ExpressionGenerator, str, int], Expr]
 
 
 def _binary(combine: Callable[[Expr, Expr], Expr]) -> Operation:
@@ -224,43 +238,43 @@ def _binary(combine: Callable[[Expr, Expr], Expr]) -> Operation:
 
 
 def _by(combine: Callable[[Expr, Expr], Expr], *numbers: int) -> Operation:
-    """With a constant that makes it defined."""
+    """An operation with one of these constants, for which it is defined."""
     return lambda e, dtype, depth: combine(
         e.value(dtype, depth), const(e.choices.pick(numbers), dtype)
     )
 
 
 def _unary(apply: Callable[[Expr], Expr]) -> Operation:
-    def operation(e: Expressions, dtype: str, depth: int) -> Expr:
-        # What has no function of its own for a dtype is computed in float32.
+    def operation(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+        # Functions that a dtype lacks are computed in float32.
         inside = "float32" if dtype in ("bfloat16", "float16") else dtype
         return e.cast(apply(e.value(inside, depth)), dtype)
 
     return operation
 
 
-def _leaf(e: Expressions, dtype: str, depth: int) -> Expr:
+def _leaf(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
     return e.leaf(dtype)
 
 
-def _chosen(e: Expressions, dtype: str, depth: int) -> Expr:
-    """Of `if_then_else` only one side is evaluated, of Select either may be."""
+def _chosen(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A choice of two values: `if_then_else` evaluates one side only, Select may evaluate both."""
     choose = e.choices.pick((tirx.if_then_else, ir.Select))
     return choose(e.condition(), e.value(dtype, depth), e.leaf(dtype))
 
 
-def _let(e: Expressions, dtype: str, depth: int) -> Expr:
+def _let(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
     var = tirx.Var("t", dtype)
     return ir.Let(var, e.value(dtype, depth), var + e.leaf(dtype))
 
 
-def _cast(e: Expressions, dtype: str, depth: int) -> Expr:
+def _cast(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
     other = e.choices.pick([each for each in (*FLOATS[:3], *INTEGERS[:4]) if each != dtype])
     return e.cast(e.value(other, depth), dtype)
 
 
-def _widened(e: Expressions, dtype: str, depth: int) -> Expr:
-    """Computed in a wider dtype than its operands have, as sums of products are."""
+def _widened(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A sum or product in a wider dtype than its operands have, as in sums of products."""
     inside = NARROWER.get(dtype, dtype)
     a, b = e.cast(e.value(inside, depth), dtype), e.cast(e.leaf(inside), dtype)
     return a + b if e.choices.flag() else a * b
@@ -273,11 +287,18 @@ NARROWER = {
     "float64": "float32",
     "float32": "float16",
 }
-"""Whose sums and products are computed in a wider dtype."""
+"""Dtypes of operands for sums and products in a wider dtype, by the wider one."""
+
+WIDER = {
+    **dict.fromkeys(("int8", "uint8", "int16"), "int32"),
+    **dict.fromkeys(("int32", "uint32"), "int64"),
+    "float16": "float32",
+}
+"""Dtypes in which a value of a narrower one is computed before it is clipped."""
 
 
-def _quotient(e: Expressions, dtype: str, depth: int) -> Expr:
-    """A division by a number that may be 0, where it is not: of that alone which is evaluated."""
+def _quotient(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A division by a number that may be 0, under a guard: only the chosen side is evaluated."""
     numbers = [each for each in e.scalars if str(each.ty.dtype) in ("int32", "int64")]
     if not numbers:
         return e.leaf(dtype)
@@ -292,7 +313,7 @@ def _quotient(e: Expressions, dtype: str, depth: int) -> Expr:
     return e.cast(one + tirx.if_then_else(guard, tirx.floordiv(of, by), const(2, own)), dtype)
 
 
-def _negative(e: Expressions, dtype: str, depth: int) -> Expr:
+def _negative(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
     """A quotient or a remainder by a number below 0."""
     value = e.value(dtype, depth)
     if dtype.startswith("u"):
@@ -303,8 +324,8 @@ def _negative(e: Expressions, dtype: str, depth: int) -> Expr:
     return divide(value, const(e.choices.pick((-2, -3)), dtype))
 
 
-def _of_clipped(e: Expressions, dtype: str, depth: int) -> Expr:
-    """A quotient or a remainder of what is bounded on one side alone."""
+def _of_clipped(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A quotient or a remainder of a value that is bounded on one side only."""
     clip, limit = e.choices.pick(((tirx.max, -3), (tirx.min, 3), (tirx.max, -100), (tirx.max, 0)))
     limit = abs(limit) if dtype.startswith("u") else limit
     divide = e.choices.pick((tirx.floordiv, tirx.floormod, tirx.truncdiv, tirx.truncmod))
@@ -312,14 +333,35 @@ def _of_clipped(e: Expressions, dtype: str, depth: int) -> Expr:
     return divide(clipped, const(e.choices.pick((3, 2, 5)), dtype))
 
 
-def _difference(e: Expressions, dtype: str, depth: int) -> Expr:
-    """Of unsigned numbers what they differ in: a difference below 0 has no meaning."""
+def _saturated(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A value clipped to the range of its dtype. Where a wider dtype exists, it is computed and
+    scaled in that one, as numbers are quantized again."""
+    c = e.choices
+    wide = WIDER.get(dtype, dtype)
+    value = e.value(wide, depth)
+    if dtype in FLOATS:
+        most = float(ml_dtypes.finfo(dtype).max)
+        low, high = const(-most, wide), const(most, wide)
+    else:
+        if wide != dtype:
+            bits = c.pick((1, 4, 2))
+            value = (value + const(1 << bits - 1, wide)) >> const(bits, wide)
+        last, first, *_ = ends_of(dtype)
+        low = const(0 if dtype.startswith("u") else first, wide)
+        high = const(last - c.pick((0, 0, 1)), wide)
+    value = tirx.min(value, high)
+    one_end = wide == dtype and c.flag(0.3)
+    return e.cast(value if one_end else tirx.max(value, low), dtype)
+
+
+def _difference(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A difference; for unsigned numbers the xor, since a difference below 0 has no meaning."""
     a, b = e.value(dtype, depth), e.leaf(dtype)
     return tirx.bitwise_xor(a, b) if dtype.startswith("u") else a - b
 
 
-def _external(e: Expressions, dtype: str, depth: int) -> Expr:
-    """A call of a function of C, which is linked to the compiled code."""
+def _external(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A call of a C function that is linked with the compiled code."""
     inside = dtype if dtype == "float64" else "float32"
     name, count = e.choices.pick(OF_C)
     operands = [e.value(inside, depth), *(e.leaf(inside) for _ in range(count - 1))]
@@ -338,7 +380,7 @@ OF_C = (
     ("trunc", 1),
     ("hypot", 2),
 )
-"""Functions of `math.h`, and how many operands they have; those of float end in "f"."""
+"""Functions of `math.h`, with their numbers of operands; the versions for float end in "f"."""
 
 SHARED: tuple[Operation, ...] = (
     _leaf,
@@ -352,7 +394,7 @@ SHARED: tuple[Operation, ...] = (
     _cast,
     _widened,
 )
-"""On all numbers."""
+"""Operations on all numbers."""
 
 _FLOATING: tuple[Operation, ...] = (
     *SHARED,
@@ -363,6 +405,7 @@ _FLOATING: tuple[Operation, ...] = (
     _unary(tirx.sigmoid),
     _unary(tirx.floor),
     _external,
+    _saturated,
 )
 
 _INTEGRAL: tuple[Operation, ...] = (
@@ -375,6 +418,7 @@ _INTEGRAL: tuple[Operation, ...] = (
     _by(lambda a, b: a >> b, 1, 2),
     _binary(tirx.bitwise_xor),
     _quotient,
+    _saturated,
     _negative,
     _of_clipped,
     _of_clipped,

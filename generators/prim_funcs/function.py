@@ -16,7 +16,7 @@ from ..values import Dim
 from .expressions import FLOATS, FLOATS8, INTEGERS, NARROWER
 from .nests import nest
 from .rare.helpers import called
-from .task import Task
+from .task import NestTask
 
 HEADER = 40
 """Bytes for all but the nests."""
@@ -28,12 +28,12 @@ Functions: TypeAlias = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
 DTYPES = ("float32", *FLOATS[1:], *INTEGERS, "bool")
 
 SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12)
-"""Of dimensions; few are divided by what loops are split by."""
+"""Sizes of dimensions; most are not divisible by the factors of loop splits."""
 
 FLOAT8 = 0.06
-"""The chance that floats are given in one byte, as weights are."""
+"""The chance that float inputs have one byte, as weights do."""
 STORED = 0.4
-"""The chance that they are results, too, where they are asked for."""
+"""The chance that results have one byte, too, if such dtypes are requested."""
 VECTORS = 0.04
 """The chance that the elements of most buffers are vectors."""
 LANES = (4, 2, 8)
@@ -43,20 +43,20 @@ CALLING = 0.3
 ZERO = 0.02
 """The chance that a dimension is 0."""
 SCOPES = (*("global",) * 10, *("local",) * 2, "global.vtcm")
-"""Of buffers of the function's own; the last is memory of Hexagon."""
+"""Scopes of the function's own buffers; the last is memory of Hexagon."""
 ELEMENTWISE = 0.25
-"""The chance that a function is marked as elementwise, as AnnotateTIROpPattern does it."""
+"""The chance that a function is marked as elementwise, as AnnotateTIROpPattern does."""
 SYMBOLIC = 0.25
 """The chance that a function has symbolic dimensions."""
 WIDENING = 0.25
 """The chance that a function computes in a wider dtype than its operands have."""
 CHAINED = 0.3
-"""The chance that each buffer of the function's own is like the first, and needed until the next
-one is written: what fusion makes of layers of a network, and what memory is shared in."""
+"""The chance that the function's own buffers are all like the first, and each is needed until the
+next one is written: fusion of layers makes these functions, and their buffers can share memory."""
 
 
 class Incomplete(Exception):
-    """TVM fails to complete a PrimFunc: bugs of TVM keep it from being written at all."""
+    """TVM fails to complete a PrimFunc: because of bugs of TVM it cannot be written at all."""
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def completed(frame: builder.frame.PrimFuncFrame) -> Iterator[None]:
     """The frame of a PrimFunc, at whose end TVM infers the regions of its blocks.
 
     Raises:
-        Incomplete: it fails to.
+        Incomplete: TVM fails to infer them.
     """
     frame.__enter__()
     yield
@@ -80,16 +80,16 @@ def prim_func(
     """The public PrimFunc that these bytes stand for, and a private one if it calls one.
 
     Args:
-        bodies: of its nests.
-        dtypes: of most of its buffers; none: mostly float32.
+        bodies: the bytes of its nests.
+        dtypes: the dtypes of most of its buffers; if empty, mostly float32.
 
     Raises:
         Incomplete: see `completed`.
     """
     c = Choices(header)
-    # What TVM simplifies are integers.
+    # TVM mostly simplifies integers.
     usual = c.pick(list(dtypes) if dtypes else ("float32", "float32", *DTYPES, "int32", "int64"))
-    # What is in one byte is computed in more.
+    # Floats of one byte are computed in a wider dtype.
     byte, usual = (usual, "float32") if usual in FLOATS8 else (None, usual)
     given = NARROWER.get(usual, usual) if c.flag(WIDENING) else usual
     if byte or (usual in FLOATS and c.flag(FLOAT8)):
@@ -118,7 +118,7 @@ def prim_func(
         builder.func_attr({"tirx.noalias": not c.flag(0.1)})
         if c.flag(ELEMENTWISE):
             builder.func_attr({"op_pattern": 0})
-        # What no parameter has, nobody knows.
+        # A dimension that no parameter has is not defined.
         dims = {hash(dim) for buffer in (*readable, *outputs) for dim in buffer.ty.shape}
         known = [size for size in sizes if isinstance(size, int) or hash(size) in dims] or [4]
         between = len(bodies) - len(outputs)
@@ -135,7 +135,7 @@ def prim_func(
             # An output may also be updated.
             updated = number >= between and b.flag(0.1)
             output = number >= between
-            task = Task(target, [target] * updated + readable, scalars, index, blocks, output)
+            task = NestTask(target, [target] * updated + readable, scalars, index, blocks, output)
             nest(b, task)
             readable = [target] if chained else [*readable, target]
         calling = c.flag(CALLING) and not blocks and task.lanes == 1
@@ -145,7 +145,7 @@ def prim_func(
 
 
 def _sizes(c: Choices) -> list[Dim]:
-    """The sizes that the buffers of a function are made of: few, so that these fit together."""
+    """The sizes for all buffers of a function: few, so that the buffers fit together."""
     sizes: list[Dim] = [0 if c.flag(ZERO) else c.pick(SIZES) for _ in range(3)]
     if c.flag(SYMBOLIC):
         sizes[c.below(3)] = tirx.Var("n", "int64")
@@ -168,13 +168,13 @@ def _dtype(c: Choices, usual: str, lanes: int) -> str:
 
 
 def _parameter(c: Choices, shape: Sequence[Dim], dtype: str) -> tirx.Buffer:
-    """A buffer of a caller: strides and offset may be what the caller has."""
+    """A buffer of a caller; strides and offset may be the caller's."""
     kind = c.pick(("compact",) * 10 + ("offset", "strided"))
     if kind == "offset":
         offset = tirx.Var("offset", "int64")
         return builder.buffer(shape, dtype, elem_offset=offset, offset_factor=1)
     if kind == "strided" and shape:
-        # Numbers in shapes are int32, as in TVMScript.
+        # Integers in shapes are int32, as in TVMScript.
         usual = "int32" if all(isinstance(dim, int) for dim in shape) else "int64"
         index = c.pick((usual,) * 9 + ("int64",))
         strides = [tirx.Var(f"stride{at}", index) for at in range(len(shape))]

@@ -1,4 +1,4 @@
-"""Integers such as rules for simplification look for."""
+"""Integer expressions that match rules for simplification."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from tvm import tirx
 
 from ...compat import ir
-from .expressions import Expr, const
-from .terms import INDEX, Form, Forms, Terms, bits_of, fitting, product
+from .expressions import Expr, bits_of, const
+from .terms import INDEX, Forms, TermForm, Terms, fitting, product
 
 CAST_FROM = ("int8", "uint8", "int16", "uint32", "int64", "int32", "bool")
-"""What an integer is cast from, besides `INDEX`."""
+"""Source dtypes of casts to integers, besides `INDEX`."""
 
 
 # Sums
@@ -87,7 +87,7 @@ def _recombined(e: Terms, t: str, d: int) -> Expr:
 
 
 def mapped(e: Terms, t: str, d: int) -> Expr:
-    """The number of an iteration, cut into parts as loops are split."""
+    """The number of an iteration, divided into parts as in split loops."""
     if t not in INDEX:
         return _quotient(e, t, d)
     number, extents = e.fused(t)
@@ -199,7 +199,7 @@ def _let(e: Terms, t: str, d: int) -> Expr:
     return ir.Let(var, e.value(t, d), body)
 
 
-KINDS: Sequence[Form] = (
+KINDS: Sequence[TermForm] = (
     *(_sum,) * 3,
     *(_quotient,) * 3,
     *(mapped,) * 2,

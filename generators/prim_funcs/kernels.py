@@ -1,4 +1,4 @@
-"""`kernels`: the strategy for PrimFuncs as a device is to run them, not scheduled yet."""
+"""`kernels`: the strategy for PrimFuncs that a device is to run, not scheduled yet."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ TARGETS: Mapping[str, Mapping[str, Any]] = {
     "adreno": {"kind": "opencl", "device": "adreno"},
     "webgpu": {"kind": "webgpu"},
 }
-"""The devices, by names that users know. None of them needs to be there: nothing is compiled. What
-a device allows is spelled out where TVM would ask the device or its compiler for it."""
+"""The devices, by names that users know. None of them has to be present: nothing is compiled.
+Limits that TVM would query from the device or its compiler are spelled out."""
 
 KINDS = tuple(dict.fromkeys(str(target["kind"]) for target in TARGETS.values()))
-"""The kinds of targets; each is also the name of one."""
+"""The kinds of targets; each is also the name of a target."""
 
 
 @functools.cache
@@ -53,12 +53,12 @@ def _names() -> Mapping[frozenset[str], str]:
 
 
 def name_of(target: tvm.target.Target) -> str | None:
-    """The name in `TARGETS` of a target that TVM takes for a device of the same sort."""
+    """The name in `TARGETS` of a target whose device is of the same sort for TVM."""
     return _names().get(frozenset(map(str, target.keys)))
 
 
 SIZES = (16, 32, 17, 15, 64, 31, 33, 1, 7, 63, 65, 128)
-"""Of dimensions: around the tiles of schedules, and primes."""
+"""Sizes of dimensions: around the tiles of schedules, and primes."""
 
 
 def kernels(
@@ -71,21 +71,20 @@ def kernels(
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of public PrimFuncs that are bound to a target.
 
-    Most are what LegalizeOps makes of modules of `ir_modules`, or FuseTIR behind it. Two in
-    nine are a reduction in TE, one in nine a kernel as people write it, whose threads are bound
+    Most come from LegalizeOps on modules of `ir_modules`, or from FuseTIR after it. Two in nine
+    are a reduction in TE, one in nine a kernel as people write it, whose threads are bound
     already, and one in nine a product of matrices whose tiles are scheduled by hand.
 
     Args:
-        stage: how far the modules have come on their way through `tirx.build` for a device; see
-            `prim_funcs`.
+        stage: the stage of the modules in `tirx.build` for a device; see `prim_funcs`.
         target: a name of `TARGETS`; None: any of them.
         numbers: sizes of many dimensions.
         dtypes: see `prim_funcs`.
-        settings: further ones of `ir_modules`, for what is legalized.
+        settings: further settings of `ir_modules`, for modules to legalize.
 
     Raises:
-        InvalidArgument: an unknown target or stage, or a stage that the installed TVM does not
-            have; or a setting that `ir_modules` refuses.
+        InvalidArgument: the target or the stage is unknown, or the installed TVM does not have the
+            stage; or `ir_modules` refuses a setting.
     """
     to = stage_among(DEVICE, stage)
     if target is not None and target not in TARGETS:
@@ -119,7 +118,7 @@ def _made(
 def _of(
     make: Callable[[bytes, Sequence[int]], tirx.PrimFunc], numbers: Sequence[float]
 ) -> Callable[[bytes], tirx.PrimFunc]:
-    """What makes kernels over dimensions of these sizes."""
+    """A function that makes kernels with dimensions of these sizes."""
     sizes = [size for number in numbers if 0 < (size := int(number)) <= max(SIZES)]
     return lambda data: make(data, sizes or SIZES)
 
@@ -135,7 +134,7 @@ def _bound(
 
 
 def _fitting(mod: tvm.IRModule, names: Sequence[str]) -> list[str]:
-    """The targets that can run it: threads share memory of a warp as far as they run together."""
+    """The targets that can run it: memory of a warp is shared only by threads that run together."""
     if not _has_warp_memory(mod):
         return list(names)
     warps = {name: tvm.target.Target(TARGETS[name]).attrs["thread_warp_size"] for name in names}

@@ -10,18 +10,18 @@ from tvm.script.ir_builder import tirx as builder
 from ..choices import Choices
 from ..values import Dim
 from .expressions import Expr
-from .task import Task, name_loops
+from .task import NestTask, name_loops
 
 
 @contextmanager
 def loops(
-    c: Choices, task: Task, extents: Sequence[Dim], plain: bool, ends: str = ""
+    c: Choices, task: NestTask, extents: Sequence[Dim], plain: bool, ends: str = ""
 ) -> Iterator[list[Expr]]:
-    """Loops of these extents, one inside of the other, which may run in any order.
+    """Nested loops of these extents, which may run in any order.
 
     Args:
-        plain: nothing inside hinders a vectorised loop, but an element that is a vector itself.
-        ends: of their names.
+        plain: nothing inside prevents a vectorised loop, except an element that is a vector itself.
+        ends: the suffix of their names.
     """
     kind = c.pick(("serial",) * 15 + ("parallel", "vectorized", "unroll") * 4 + ("pragma",))
     with ExitStack() as frames:

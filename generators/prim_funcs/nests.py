@@ -18,13 +18,15 @@ from .loops import loops
 from .rare import nests as rare
 from .stages import carried, counted, padded, staged
 from .statements import element
-from .task import FACTORS, REDUCED, Task, axes_of, name_axes
+from .task import FACTORS, REDUCED, NestTask, axes_of, name_axes, spatial_axes
 
 RARE = 0.1
 """The chance of a nest that a single pass looks for."""
+FROM_A_BUFFER = 0.3
+"""The chance that a reduction begins with any value, as a bias is fused into a product."""
 
 
-def nest(c: Choices, task: Task) -> None:
+def nest(c: Choices, task: NestTask) -> None:
     """Emit one nest of any kind."""
     kinds = _IN_BLOCKS if task.blocks else _PLAIN
     if c.flag(RARE):
@@ -36,19 +38,15 @@ def nest(c: Choices, task: Task) -> None:
     c.pick(kinds)(c, task)
 
 
-def _spatial(c: Choices, task: Task) -> None:
-    """One block, one iteration for each element, as TE makes it."""
+def _spatial(c: Choices, task: NestTask) -> None:
+    """One block with one iteration for each element, as TE makes it."""
     plain = c.flag(0.7)
     with loops(c, task, task.dims, plain) as variables, builder.sblock("compute"):
-        at = [
-            builder.axis.spatial(task.domain(dim), var)
-            for var, dim in zip(variables, task.dims, strict=True)
-        ]
-        name_axes(at)
+        at = spatial_axes(c, task, variables, task.dims)
         element(c, task, axes_of(at, task.dims), at, plain)
 
 
-def _reduction(c: Choices, task: Task) -> None:
+def _reduction(c: Choices, task: NestTask) -> None:
     """A block with initial values; the reduction is over one or two more axes."""
     extents: list[Dim] = [c.pick(REDUCED)]
     wider = [b for b in task.readable if len(b.ty.shape) > len(task.dims)]
@@ -70,18 +68,18 @@ def _reduction(c: Choices, task: Task) -> None:
                 variables[: len(dims)],
             )
         )
-        at = [
-            builder.axis.spatial(task.domain(dim), var)
-            for var, dim in zip(spatial, dims, strict=True)
-        ]
+        at = spatial_axes(c, task, spatial, dims)
         over = [
             builder.axis.reduce(task.domain(dim), var)
             for var, dim in zip(reduced, extents, strict=True)
         ]
         name_axes([*at, *over])
         identity, combine = _reducer(c, task.dtype)
+        first_value = const(identity, task.dtype)
+        if c.flag(FROM_A_BUFFER):
+            first_value = task.ahead().expressions(c, axes_of(at, dims)).leaf(task.dtype)
         with builder.init():
-            builder.buffer_store(task.target, const(identity, task.dtype), at)
+            builder.buffer_store(task.target, first_value, at)
         value = task.expressions(c, axes_of([*at, *over], [*dims, *extents])).value(task.dtype, 1)
         builder.buffer_store(task.target, combine(task.target[tuple(at)], value), at)
 
@@ -100,8 +98,8 @@ def _reducer(c: Choices, dtype: str) -> tuple[float, Callable[[Expr, Expr], Expr
     )
 
 
-def _split(c: Choices, task: Task) -> None:
-    """The loop of one dimension in two, of which the inner one may run too far: a predicate."""
+def _split(c: Choices, task: NestTask) -> None:
+    """One dimension's loop split in two; the inner one may run too far, hence a predicate."""
     dims = task.dims
     if not dims:
         return _spatial(c, task)
@@ -113,11 +111,7 @@ def _split(c: Choices, task: Task) -> None:
     with loops(c, task, extents, plain) as variables, builder.sblock("tiled"):
         spread = variables[which] * task.number(factor) + variables[which + 1]
         values = [*variables[:which], spread, *variables[which + 2 :]]
-        at = [
-            builder.axis.spatial(task.domain(dim), value)
-            for value, dim in zip(values, dims, strict=True)
-        ]
-        name_axes(at)
+        at = spatial_axes(c, task, values, dims)
         exact = isinstance(dims[which], int) and dims[which] % factor == 0
         if not exact:
             builder.where(spread < size)
@@ -125,7 +119,7 @@ def _split(c: Choices, task: Task) -> None:
     return None
 
 
-def _fused(c: Choices, task: Task) -> None:
+def _fused(c: Choices, task: NestTask) -> None:
     """One loop for all dimensions."""
     dims = task.dims
     if 0 in [dim for dim in dims if isinstance(dim, int)]:
@@ -133,36 +127,32 @@ def _fused(c: Choices, task: Task) -> None:
     whole = reduce(lambda a, b: a * b, dims, 1)
     plain = c.flag(0.7)
     with loops(c, task, [whole], plain) as variables, builder.sblock("fused"):
-        at = []
+        values = []
         for number, dim in enumerate(dims):
             inner = task.number(reduce(lambda a, b: a * b, dims[number + 1 :], 1))
             value = tirx.floordiv(variables[0], inner)
             if number:
                 value = tirx.floormod(value, task.number(dim))
-            at.append(builder.axis.spatial(task.domain(dim), value))
-        name_axes(at)
+            values.append(value)
+        at = spatial_axes(c, task, values, dims)
         element(c, task, axes_of(at, dims), at, plain)
     return None
 
 
-def _opaque(c: Choices, task: Task) -> None:
+def _opaque(c: Choices, task: NestTask) -> None:
     """A block without axes around plain variables."""
     with builder.sblock("opaque"):
         _plain(c, task)
 
 
-def _rows(c: Choices, task: Task) -> None:
-    """A block for each row, around variables for its elements; it may have a buffer of its own."""
+def _rows(c: Choices, task: NestTask) -> None:
+    """A block for each row, around variables for its elements; it may have its own buffer."""
     dims = task.dims
     if len(dims) < 2:
         return _opaque(c, task)
     buffered = c.flag() and isinstance(dims[-1], int)
     with loops(c, task, dims[:-1], plain=False) as variables, builder.sblock("row"):
-        at = [
-            builder.axis.spatial(task.domain(dim), var)
-            for var, dim in zip(variables, dims[:-1], strict=True)
-        ]
-        name_axes(at)
+        at = spatial_axes(c, task, variables, dims[:-1])
         if buffered:
             row = builder.sblock_alloc_buffer(
                 (dims[-1],), task.dtype, scope=c.pick(("local", "global"))
@@ -180,20 +170,16 @@ def _rows(c: Choices, task: Task) -> None:
     return None
 
 
-def _matched(c: Choices, task: Task) -> None:
-    """A block for each row, which has a name of its own for the row of the target."""
+def _matched(c: Choices, task: NestTask) -> None:
+    """A block for each row, with a matched buffer for the row of the target."""
     dims = task.dims
     if len(dims) < 2:
         return _opaque(c, task)
     row = dims[-1]
-    # Of what the caller gives, only what the target's type says is known.
+    # Only the target's type tells the layout of a caller's buffer.
     where = {"strides": [1]} if c.flag(0.3) and not task.target.ty.strides else {}
     with loops(c, task, dims[:-1], plain=False) as variables, builder.sblock("row"):
-        at = [
-            builder.axis.spatial(task.domain(dim), var)
-            for var, dim in zip(variables, dims[:-1], strict=True)
-        ]
-        name_axes(at)
+        at = spatial_axes(c, task, variables, dims[:-1])
         region = task.target[(*at, slice(task.number(0), task.number(row)))]
         offset = tirx.Var("row_offset", "int64")
         view = builder.match_buffer(
@@ -206,8 +192,8 @@ def _matched(c: Choices, task: Task) -> None:
     return None
 
 
-def _plain(c: Choices, task: Task) -> None:
-    """Loops without blocks; the first may start elsewhere than at 0, or go in larger steps."""
+def _plain(c: Choices, task: NestTask) -> None:
+    """Loops without blocks; the first may start at another number than 0, or use larger steps."""
     dims = task.dims
     start, step = c.pick(((0, 1), (0, 1), (0, 1), (2, 1), (0, 2), (1, 3)))
     if not dims or (start, step) == (0, 1):
@@ -227,7 +213,7 @@ def _plain(c: Choices, task: Task) -> None:
             element(c, task, axes_of(at, dims), at, plain=False)
 
 
-def _guarded(c: Choices, task: Task) -> None:
+def _guarded(c: Choices, task: NestTask) -> None:
     """A loop that runs too far, with a guard inside."""
     dims = task.dims
     if not dims:
@@ -242,14 +228,14 @@ def _guarded(c: Choices, task: Task) -> None:
     return None
 
 
-def _tiled(c: Choices, task: Task) -> None:
-    """Tiles of the first dimension that reach beyond it, with a guard inside: as loops are split
-    where no block has a predicate. The index may have a name."""
+def _tiled(c: Choices, task: NestTask) -> None:
+    """Tiles of the first dimension that reach beyond it, with a guard inside, as loops are split
+    without a block that has a predicate. The index may be bound to a variable."""
     dims = task.dims
     if not dims:
         return _plain(c, task)
     factor = c.pick(FACTORS)
-    # More tiles than needed are what is left of several splits that do not divide one another.
+    # Several splits that do not divide one another leave more tiles than needed.
     tiles = _tiles(task, dims[0], factor, c.pick((0, 1, 0, 2)))
     plain = c.flag(0.7)
     with loops(c, task, [tiles, factor, *dims[1:]], plain) as variables:
@@ -263,14 +249,14 @@ def _tiled(c: Choices, task: Task) -> None:
     return None
 
 
-def _tiles(task: Task, size: Dim, factor: int, more: int = 0) -> Dim:
-    """How many tiles a dimension has, and some more."""
+def _tiles(task: NestTask, size: Dim, factor: int, more: int = 0) -> Dim:
+    """The number of tiles of a dimension, plus `more`."""
     if isinstance(size, int):
         return math.ceil(size / factor) + more
     return tirx.floordiv(size + task.number(factor - 1), task.number(factor)) + task.number(more)
 
 
-Nest = Callable[[Choices, Task], None]
+Nest = Callable[[Choices, NestTask], None]
 
 _IN_BLOCKS: tuple[Nest, ...] = (
     _spatial,
@@ -285,6 +271,7 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     _guarded,
     _tiled,
     _matched,
+    rare.together,
     carried,
     staged,
     counted,
@@ -304,7 +291,7 @@ _PLAIN: tuple[Nest, ...] = (
 )
 
 _STORED: tuple[Nest, ...] = (_spatial, _split, _fused, _opaque, _plain, _guarded, _tiled)
-"""That compute nothing of what they store; the last three are without blocks."""
+"""Nests that compute nothing from their stored values; the last three have no blocks."""
 
 _OF_SCALARS: tuple[Nest, ...] = (_matched, padded, rare.in_vectors)
-"""In which an element decides, or is one of several in a vector."""
+"""Nests in which an element is a condition, or is one of several in a vector."""

@@ -1,5 +1,5 @@
-"""Reductions as people write them in TE: of operands that may be narrower than the result, and with
-elementwise steps around them."""
+"""Reductions as people write them in TE: operands may be narrower than the result, and there may be
+elementwise steps before and after."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tvm import te, tirx
 from ..choices import Choices
 
 BYTES = 16
-"""For one function."""
+"""Bytes for one function."""
 
 PRODUCTS = (
     ("float32", "float32"),
@@ -23,20 +23,20 @@ PRODUCTS = (
 """Dtypes of operands, and of their products."""
 
 DTYPES = (*PRODUCTS, ("int32", "int64"))
-"""Of operands, and of what is computed of them."""
+"""Dtypes of operands, and of results computed from them."""
 
 MOST = 2**15
-"""Elements that are added up, so that evaluating them takes no time."""
+"""The most elements to add up, so that evaluating them is fast."""
 
 Value = Callable[..., Any]
-"""An element of what is reduced: of an index for each axis of the result, and the one reduced."""
+"""The element to reduce, for an index of each axis of the result and of the reduced axis."""
 
 
 def reduction(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
     """The public PrimFunc that these bytes stand for.
 
     Args:
-        sizes: of its dimensions.
+        sizes: the sizes of its dimensions.
     """
     c = Choices(data)
     narrow, wide = c.pick(DTYPES)
@@ -53,19 +53,22 @@ def reduction(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
 
 
 def _named(value: Value, shape: Sequence[int], dtype: str) -> Value:
-    """What is reduced is computed by a block of its own."""
+    """The reduced values, computed by a block of their own."""
     made: Value = te.compute(shape, lambda *i: value(*i) * tirx.const(2, dtype), name="scaled")
     return made
 
 
 def _followed(c: Choices, total: te.Tensor, value: Value, narrow: str, length: int) -> te.Tensor:
-    """The result, or what is computed of it."""
+    """The result, or a tensor computed from it."""
     one = tirx.const(1, total.dtype)
     shape = total.shape
-    match c.pick(("nothing", "nothing", "step", "narrowed", "spread")):
+    match c.pick(("nothing", "nothing", "step", "narrowed", "spread", "moved")):
         case "step":
             return te.compute(shape, lambda *i: total(*i) + one, name="step")
-        case "narrowed" if not narrow.startswith("int"):  # what does not fit has no meaning
+        case "moved":
+            shape, move = c.pick(_MOVES)(list(shape))
+            return te.compute(shape, lambda *i: total(*move(i)) + one, name="moved")
+        case "narrowed" if not narrow.startswith("int"):  # integers that do not fit are undefined
             return te.compute(shape, lambda *i: total(*i).astype(narrow), name="narrowed")
         case "spread":
             spread = (*shape, length)
@@ -73,43 +76,62 @@ def _followed(c: Choices, total: te.Tensor, value: Value, narrow: str, length: i
     return total
 
 
-Form = tuple[list[te.Tensor], list[int], Value]
-"""Operands, the shape of the result, and what is reduced."""
+Move = tuple[list[Any], Callable[[Sequence[Any]], Sequence[Any]]]
+"""The shape of a tensor, and the place in another one from which each element of it comes."""
 
 
-def _last(narrow: str, wide: str, rows: int, length: int, columns: int) -> Form:
+def _flipped(shape: list[Any]) -> Move:
+    return shape, lambda i: [size - 1 - at for size, at in zip(shape, i, strict=True)]
+
+
+def _shifted(shape: list[Any]) -> Move:
+    return shape, lambda i: [tirx.floormod(at + 1, n) for n, at in zip(shape, i, strict=True)]
+
+
+def _transposed(shape: list[Any]) -> Move:
+    return shape[::-1], lambda i: i[::-1]
+
+
+_MOVES: tuple[Callable[[list[Any]], Move], ...] = (_flipped, _transposed, _shifted)
+
+
+ReductionForm = tuple[list[te.Tensor], list[int], Value]
+"""Operands, the shape of the result, and the element to reduce."""
+
+
+def _last(narrow: str, wide: str, rows: int, length: int, columns: int) -> ReductionForm:
     a = te.placeholder((rows, length), narrow, name="A")
     return [a], [rows], lambda i, k: a(i, k).astype(wide)
 
 
-def _first(narrow: str, wide: str, rows: int, length: int, columns: int) -> Form:
+def _first(narrow: str, wide: str, rows: int, length: int, columns: int) -> ReductionForm:
     a = te.placeholder((length, columns), narrow, name="A")
     return [a], [columns], lambda i, k: a(k, i).astype(wide)
 
 
-def _middle(narrow: str, wide: str, rows: int, length: int, columns: int) -> Form:
+def _middle(narrow: str, wide: str, rows: int, length: int, columns: int) -> ReductionForm:
     a = te.placeholder((rows, length, columns), narrow, name="A")
     return [a], [rows, columns], lambda i, j, k: a(i, k, j).astype(wide)
 
 
-def _whole(narrow: str, wide: str, rows: int, length: int, columns: int) -> Form:
+def _whole(narrow: str, wide: str, rows: int, length: int, columns: int) -> ReductionForm:
     a = te.placeholder((length,), narrow, name="A")
     return [a], [], lambda k: a(k).astype(wide)
 
 
-def _matmul(narrow: str, wide: str, rows: int, length: int, columns: int) -> Form:
+def _matmul(narrow: str, wide: str, rows: int, length: int, columns: int) -> ReductionForm:
     a = te.placeholder((rows, length), narrow, name="A")
     b = te.placeholder((length, columns), narrow, name="B")
     return [a, b], [rows, columns], lambda i, j, k: a(i, k).astype(wide) * b(k, j).astype(wide)
 
 
-def _gemv(narrow: str, wide: str, rows: int, length: int, columns: int) -> Form:
+def _gemv(narrow: str, wide: str, rows: int, length: int, columns: int) -> ReductionForm:
     a = te.placeholder((1, length), narrow, name="A")
     b = te.placeholder((columns, length), narrow, name="B")
     return [a, b], [1, columns], lambda i, j, k: a(i, k).astype(wide) * b(j, k).astype(wide)
 
 
-_FORMS: tuple[Callable[[str, str, int, int, int], Form], ...] = (
+_FORMS: tuple[Callable[[str, str, int, int, int], ReductionForm], ...] = (
     _last,
     _matmul,
     _first,

@@ -1,9 +1,9 @@
-"""Nests of generated PrimFuncs that compute in several steps, or keep values between iterations."""
+"""Nests of generated PrimFuncs with several steps, or with values kept between iterations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -12,25 +12,13 @@ from tvm.script.ir_builder import tirx as builder
 from ...compat import ir
 from ..choices import Choices
 from .expressions import Expr, const
-from .task import Task, axes_of, counter, name_loops, own_buffer, total
+from .task import NestTask, axes_of, counter, loops, own_buffer, total
 
 
-@contextmanager
-def _serial(task: Task) -> Iterator[list[Expr]]:
-    """A loop for each dimension of the target, in order."""
-    with ExitStack() as frames:
-        made = [
-            frames.enter_context(builder.serial(task.number(0), task.number(dim)))
-            for dim in task.dims
-        ]
-        name_loops(made)
-        yield made
-
-
-def carried(c: Choices, task: Task) -> None:
-    """Sums of all elements so far: the first iteration sets what the others add to."""
+def carried(c: Choices, task: NestTask) -> None:
+    """Cumulative sums: the first iteration sets the value that the others add to."""
     so_far = own_buffer(c, task, (1,))
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         value = task.expressions(c, axes_of(at, task.dims)).value(task.dtype, 1)
         if at:
             with builder.If(_first(task, at)), builder.Then():
@@ -41,19 +29,19 @@ def carried(c: Choices, task: Task) -> None:
         builder.buffer_store(task.target, so_far[0], at)
 
 
-def _first(task: Task, at: Sequence[Expr]) -> Expr:
+def _first(task: NestTask, at: Sequence[Expr]) -> Expr:
     found = ir.EQ(at[0], task.number(0))
     for var in at[1:]:
         found = ir.And(found, ir.EQ(var, task.number(0)))
     return found
 
 
-def staged(c: Choices, task: Task) -> None:
-    """Two buffers of the nest's own, of which the second is computed of the first: in place, where
-    that can be. The first may have another name, too."""
+def staged(c: Choices, task: NestTask) -> None:
+    """Two buffers of the nest's own; the second is computed from the first, in place if possible.
+    The first may have an alias."""
     one = own_buffer(c, task, task.dims, name="one")
     two = own_buffer(c, task, task.dims, name="two")
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         e = task.expressions(c, axes_of(at, task.dims))
         builder.buffer_store(one, e.value(task.dtype, 1), at)
     source = one
@@ -64,51 +52,51 @@ def staged(c: Choices, task: Task) -> None:
     with ExitStack() as frames:
         if c.flag():
             frames.enter_context(builder.serial(task.number(0), task.number(2)))
-        with _serial(task) as at:
+        with loops(task, task.dims) as at:
             e = task.expressions(c, axes_of(at, task.dims))
             old = source[tuple(e.index(dim, number) for number, dim in enumerate(one.ty.shape))]
             builder.buffer_store(two, total(old, e.leaf(task.dtype), task.dtype), at)
             if c.flag(0.3):
                 with builder.If(e.condition()), builder.Then():
                     builder.buffer_store(two, total(old, old, task.dtype), at)
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         builder.buffer_store(task.target, two[tuple(at)], at)
 
 
-def padded(c: Choices, task: Task) -> None:
-    """A buffer whose end is filled with a number, which is assumed then, and perhaps changed."""
+def padded(c: Choices, task: NestTask) -> None:
+    """A buffer whose end is filled with a number; the nest then assumes it, and may change it."""
     if not task.dims:
         carried(c, task)
         return
     own = own_buffer(c, task, task.dims, name="padded")
     pad = const(c.pick((0, 1)), task.dtype)
     limit = task.number(c.pick((2, 1, 3)))
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         value = task.expressions(c, axes_of(at, task.dims)).value(task.dtype, 1)
         builder.buffer_store(own, tirx.if_then_else(at[0] < limit, value, pad), at)
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         builder.evaluate(builder.assume(ir.Or(at[0] < limit, ir.EQ(own[tuple(at)], pad))))
     if c.flag(0.4):
-        with _serial(task) as at:
+        with loops(task, task.dims) as at:
             value = task.expressions(c, axes_of(at, task.dims)).value(task.dtype, 1)
             builder.buffer_store(own, value, at)
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         e = task.expressions(c, axes_of(at, task.dims))
         read = own[tuple(e.index(dim, number) for number, dim in enumerate(own.ty.shape))]
         chosen = tirx.if_then_else(limit <= at[0], read, c.pick((pad, e.leaf(task.dtype))))
         builder.buffer_store(task.target, chosen, at)
 
 
-def counted(c: Choices, task: Task) -> None:
-    """Some elements are written, up to a number that changes meanwhile; the others before."""
+def counted(c: Choices, task: NestTask) -> None:
+    """A loop that writes all elements, and one that writes again up to a bound that it changes."""
     if not task.dims:
         carried(c, task)
         return
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         value = task.expressions(c, axes_of(at, task.dims)).value(task.dtype, 1)
         builder.buffer_store(task.target, value, at)
     left = counter(c, task, c.pick((6, 3, 4)))
-    with _serial(task) as at:
+    with loops(task, task.dims) as at:
         e = task.expressions(c, axes_of(at, task.dims))
         inside = at[0] < e.cast(left[0], task.index)
         with builder.If(tirx.likely(inside) if c.flag(0.7) else inside), builder.Then():

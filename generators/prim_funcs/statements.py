@@ -13,13 +13,17 @@ from ...compat import ir
 from ..choices import Choices
 from ..values import Dim
 from .expressions import FLOATS8, Axis, Expr, const
-from .task import REDUCED, Task, counter, own_buffer, total
+from .task import REDUCED, NestTask, counter, own_buffer, total
 
 IN_VECTORS = 0.15
-"""The chance that a vectorised loop holds loops or buffers of its own."""
+"""The chance that a vectorised loop contains loops or its own buffers."""
+KEPT = 0.4
+"""The chance that a variable keeps the old value of an element while the element changes."""
 
 
-def element(c: Choices, task: Task, axes: Sequence[Axis], at: Sequence[Expr], plain: bool) -> None:
+def element(
+    c: Choices, task: NestTask, axes: Sequence[Axis], at: Sequence[Expr], plain: bool
+) -> None:
     """Statements that write the element of the target at these indices."""
     kinds = _STATEMENTS
     if plain:
@@ -27,21 +31,21 @@ def element(c: Choices, task: Task, axes: Sequence[Axis], at: Sequence[Expr], pl
     if task.dtype in FLOATS8:
         kinds = _STORED
     elif task.lanes > 1:
-        kinds = tuple(kind for kind in kinds if kind is not _bound)  # what has a name may decide
+        kinds = tuple(kind for kind in kinds if kind is not _bound)  # it may add a condition
     c.pick(kinds)(c, task, axes, list(at))
 
 
-def _store(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+def _store(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
     builder.buffer_store(task.target, task.expressions(c, axes).value(task.dtype), at)
 
 
-def _either(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+def _either(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
     e = task.expressions(c, axes)
     nested = task.output and c.flag(0.4)
     with builder.If(e.condition()):
         with builder.Then(), ExitStack() as frames:
             if nested:
-                # Where it does not hold, the caller's element stays.
+                # The caller's element stays if the condition does not hold.
                 frames.enter_context(builder.If(e.constant_condition()))
                 frames.enter_context(builder.Then())
             builder.buffer_store(task.target, e.value(task.dtype), at)
@@ -49,15 +53,15 @@ def _either(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> Non
             builder.buffer_store(task.target, e.value(task.dtype, 1), at)
 
 
-def _bound(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A value with a name, which may decide on the element."""
+def _bound(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A value bound to a variable, which may be the condition for a store."""
     e = task.expressions(c, axes)
     var = builder.Bind(e.value(task.dtype, 1))
     e.scalars.append(var)
     if not c.flag(0.3):
         builder.buffer_store(task.target, e.value(task.dtype), at)
         return
-    # TVM makes no block with a condition on an unsigned number that has a name: it negates it.
+    # TVM fails to make a block with a bound unsigned number as condition, because it negates it.
     unsigned = task.dtype.startswith("u")
     with builder.If(e.cast(e.cast(var, "int32") if unsigned else var, "bool")):
         with builder.Then():
@@ -68,7 +72,7 @@ def _bound(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None
                 builder.buffer_store(task.target, e.value(task.dtype, 1), at)
 
 
-def _accumulated(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+def _accumulated(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
     """A sum in a buffer of the element's own, or in the element."""
     in_place = c.flag(0.3)
     to = task.target if in_place else own_buffer(c, task, (1,))
@@ -83,15 +87,15 @@ def _accumulated(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -
 
 
 def _updated(c: Choices, old: Expr, value: Expr, dtype: str) -> Expr:
-    """The sum; the old value may have a name."""
+    """The sum; the old value may be bound to a variable."""
     if not c.flag(0.25):
         return total(old, value, dtype)
     var = tirx.Var("old", dtype)
     return ir.Let(var, old, total(var, value, dtype))
 
 
-def _inner_loops(c: Choices, task: Task, frames: ExitStack) -> list[Axis]:
-    """One loop, perhaps in larger steps or not from 0 on; or a second one that depends on it."""
+def _inner_loops(c: Choices, task: NestTask, frames: ExitStack) -> list[Axis]:
+    """One loop, perhaps with larger steps or another start than 0; or two, the second dependent."""
     count = c.pick(REDUCED)
     loop = builder.unroll if c.flag(0.3) else builder.serial
     start, step = c.pick(((0, 1),) * 5 + ((0, 2), (1, 1), (1, 2)))
@@ -106,7 +110,7 @@ def _inner_loops(c: Choices, task: Task, frames: ExitStack) -> list[Axis]:
     return axes
 
 
-def _while(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+def _while(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
     """The element is updated until a counter reaches a number."""
     e = task.expressions(c, axes)
     count = counter(c, task)
@@ -121,8 +125,8 @@ def _step(count: tirx.Buffer) -> None:
     builder.buffer_store(count, count[0] + const(1, "int32"), [0])
 
 
-def _collected(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A few values are collected in a buffer, one after the other, and then added up."""
+def _collected(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A loop that collects a few values in a buffer, and another one that adds them up."""
     size = c.pick((4, 3, 2))
     items = own_buffer(c, task, (size,), name="items")
     count = counter(c, task)
@@ -139,20 +143,23 @@ def _collected(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> 
         _step(count)
 
 
-def _twice(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A store, and another one that reads it."""
+def _twice(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A store, and another one that reads the stored value, or the value that it had before."""
     e = task.expressions(c, axes)
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+    old = task.target[tuple(at)]
+    if c.flag(KEPT):
+        old = builder.Bind(old)
+        builder.buffer_store(task.target, e.value(task.dtype, 1), at)
     with ExitStack() as frames:
         if c.flag():
             frames.enter_context(builder.If(e.condition()))
             frames.enter_context(builder.Then())
-        old = task.target[tuple(at)]
         builder.buffer_store(task.target, total(old, e.value(task.dtype, 1), task.dtype), at)
 
 
-def _jumping(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A loop over updates of the element, which a condition ends early, or some turns of it."""
+def _jumping(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A loop over updates of the element, with a conditional break or continue."""
     e = task.expressions(c, axes)
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
     count = c.pick((3, 4, 8))
@@ -165,9 +172,9 @@ def _jumping(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> No
         builder.buffer_store(task.target, total(old, inner.value(task.dtype, 1), task.dtype), at)
 
 
-def _alone(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A loop over updates of the element, of which one does something else before: the first, the
-    last, or one that there may not be."""
+def _alone(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A loop over updates of the element, one iteration of which begins with another store: the
+    first, the last, or one that may not exist."""
     e = task.expressions(c, axes)
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
     count: Dim = c.pick((*REDUCED, *(axis.extent for axis in axes)))
@@ -180,14 +187,14 @@ def _alone(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None
         builder.buffer_store(task.target, total(old, inner.leaf(task.dtype), task.dtype), at)
 
 
-def _assumed(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """What is assumed of the axes holds: TVM may use it."""
+def _assumed(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A true assumption on the axes, which TVM may use."""
     for axis in axes[:1]:
         builder.evaluate(builder.assume(axis.var < task.number(axis.extent)))
     _store(c, task, axes, at)
 
 
-def _asserted(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
+def _asserted(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
     """A check that holds."""
     for axis in axes[:1]:
         holds = axis.var < task.number(axis.extent)
@@ -196,8 +203,8 @@ def _asserted(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> N
     _store(c, task, axes, at)
 
 
-def _undefined(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """An element that may be anything, until it is written: so are those that pad a buffer."""
+def _undefined(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """An undefined element that is written afterwards, as elements that pad a buffer are."""
     value = tirx.call_intrin(task.dtype, "tirx.undef")
     if c.flag(0.3):
         value = builder.Bind(value)
@@ -209,15 +216,15 @@ def _undefined(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> 
     _store(c, task, axes, at)
 
 
-def _limited(c: Choices, task: Task, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A store for all, and one for those up to a number that nobody knows before."""
+def _limited(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """A store for all elements, and another for those up to a number only known at run time."""
     e = task.expressions(c, axes)
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
     if not axes:
         return
     numbers = [each for each in task.scalars if _is_integer(each)]
     bound = e.cast(c.pick(numbers) if numbers else tirx.const(3, "int32"), task.index)
-    # Scalars are small: below the first element, or behind the last one, is what they give then.
+    # Scalars are small, so that the bound may be below the first element or behind the last one.
     bound = bound + task.number(c.pick((0, -5, 9)))
     if c.flag(0.4):
         bound = builder.Bind(bound)
@@ -230,13 +237,13 @@ def _is_integer(expr: tvm.ir.Expr) -> bool:
     return str(expr.ty.dtype).startswith("int")
 
 
-Statement = Callable[[Choices, Task, Sequence[Axis], list[Expr]], None]
+Statement = Callable[[Choices, NestTask, Sequence[Axis], list[Expr]], None]
 
 _PLAIN: tuple[Statement, ...] = (_store, _store, _either, _bound)
-"""Without a loop."""
+"""Statements without a loop."""
 
 _STORED: tuple[Statement, ...] = (_store, _either)
-"""That compute nothing of the elements of the target."""
+"""Statements that compute nothing from the elements of the target."""
 
 _LOOPS: tuple[Statement, ...] = (_accumulated,)
 

@@ -1,5 +1,5 @@
-"""Terms of expressions such as rules for simplification look for: few variables and constants,
-which come again and again."""
+"""Terms of expressions that match rules for simplification: few variables and constants, which are
+repeated often."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..choices import Choices
-from .expressions import COMPARED, Expr, const
+from .expressions import COMPARED, Expr, const, ends_of
 
 INDEX = ("int32", "int64")
 """Dtypes of loop variables."""
@@ -19,11 +19,11 @@ INDEX = ("int32", "int64")
 BASES = (4, 2, 3, 8, 5, 6, 16, 7, 10, 32)
 
 MOST = {"int8": 100, "uint8": 100, "int16": 30_000}
-"""Constants of short dtypes are below this."""
+"""The bounds of constants of short dtypes."""
 
 
 def fitting(number: int, dtype: str) -> int:
-    """A constant of the dtype, which is this one or resembles it; it is 0 only where this is."""
+    """The number, or a similar one that fits the dtype; it is 0 only if the number is."""
     if dtype.startswith("u"):
         number = abs(number)
     most = MOST.get(dtype)
@@ -32,27 +32,14 @@ def fitting(number: int, dtype: str) -> int:
     return (abs(number) % most or 1) * (1 if number > 0 else -1)
 
 
-def bits_of(dtype: str) -> int:
-    """The width of an integer type."""
-    return int(dtype.removeprefix("u").removeprefix("int"))
-
-
-def ends_of(dtype: str) -> tuple[int, ...]:
-    """Numbers near the ends of an integer type."""
-    half = 1 << bits_of(dtype) - 1
-    if dtype.startswith("u"):
-        return 2 * half - 1, half, half - 1, 2 * half - 4
-    return half - 1, -half, half // 2, half - 4
-
-
 def product(a: Expr, b: Expr) -> Expr:
-    """The constant that is the product of two, where its dtype has that."""
+    """The constant product of two constants, if its dtype can hold it."""
     dtype = str(a.ty.dtype)
     return const(fitting(int(a.value) * int(b.value), dtype), dtype)
 
 
 def varies(expr: Expr) -> bool:
-    """The expression depends on something."""
+    """True if the expression is not constant."""
     found: list[Expr] = []
     tvm_ffi.structural_walk(expr, [(tirx.Var, found.append)])
     return bool(found)
@@ -67,11 +54,11 @@ DIVISIONS: Sequence[Callable[[Expr, Expr], Expr]] = (
 
 EXTREMES: Sequence[Callable[[Expr, Expr], Expr]] = (tirx.min, tirx.max)
 
-Form: TypeAlias = Callable[["Terms", str, int], Expr]
-"""Makes an expression of a dtype of terms of less depth."""
+TermForm: TypeAlias = Callable[["Terms", str, int], Expr]
+"""Makes an expression of a dtype from terms of less depth."""
 
 Forms: TypeAlias = tuple[Callable[[], Expr], ...]
-"""Expressions of the same terms, of which one is made."""
+"""Alternative expressions of the same terms; one of them is made."""
 
 
 class Terms:
@@ -84,15 +71,15 @@ class Terms:
         axes: Sequence[Expr],
         domains: Sequence[tuple[int, Any]],
         read: Sequence[tirx.Buffer],
-        kinds: Callable[[str], Sequence[Form]],
+        kinds: Callable[[str], Sequence[TermForm]],
     ) -> None:
         """
         Args:
             index: the dtype of the axes.
             axes: variables of loops.
-            domains: the first value of each, and how many there are.
-            read: buffers of one dimension, a number, whose elements may stand in expressions.
-            kinds: of expressions of a dtype.
+            domains: the first value of each axis, and the number of its values.
+            read: buffers of one static dimension, whose elements expressions may contain.
+            kinds: the kinds of expressions of a dtype.
         """
         self.choices = choices
         self._axes = list(axes)
@@ -120,7 +107,7 @@ class Terms:
         of = c.pick(self._dtypes()) if dtype == "bool" else dtype
         found = c.pick(self._kinds(dtype))(self, of, depth - 1)
         if dtype == "bool" and not varies(found):
-            found = self.atom("bool")  # nobody writes conditions that are constant
+            found = self.atom("bool")  # people do not write constant conditions
         made.append(found)
         return found
 
@@ -157,14 +144,14 @@ class Terms:
     # Numbers
 
     def number(self, dtype: str) -> Expr:
-        """A constant: mostly one that is related to the others."""
+        """A constant, mostly related to the others."""
         c = self.choices
         if dtype.startswith(("int", "uint")) and c.flag(0.01):
             return const(c.pick(ends_of(dtype)), dtype)
         return const(fitting(c.pick(self.pool), dtype), dtype)
 
     def constants(self, dtype: str, count: int) -> list[Expr]:
-        """Numbers other than 0, of which the later ones are often multiples of the first."""
+        """Numbers other than 0; the later ones are often multiples of the first."""
         c = self.choices
         first = c.pick((self.pool[0],) * 6 + tuple(k for k in self.pool if k))
         related = (first, first * 2, first * 3, 1, 2, -first, first - 1, first + 1)
@@ -172,7 +159,7 @@ class Terms:
         return [const(fitting(k, dtype) or 1, dtype) for k in found]
 
     def divisor(self, dtype: str) -> Expr:
-        """What is never 0."""
+        """A divisor, which is never 0."""
         c = self.choices
         if self._divisors and c.flag(0.2):
             return self.cast(c.pick(self._divisors), dtype)
@@ -180,7 +167,7 @@ class Terms:
         return const(fitting(number if c.flag(0.3) else abs(number), dtype), dtype)
 
     def fused(self, dtype: str) -> tuple[Expr, list[int]]:
-        """The number of the iteration of some loops, and the extents that it is made of."""
+        """The number of the iteration in a nest of some loops, and the extents of these."""
         domains = list(zip(self._axes, self._domains, strict=True))
         chosen = domains[self.choices.below(len(domains)) :]
         total, extents = const(0, dtype), []
@@ -195,7 +182,7 @@ class Terms:
         return self.choices.pick(COMPARED)(a, b)
 
     def division(self) -> Callable[[Expr, Expr], Expr]:
-        """One of the four."""
+        """One of the four kinds of division."""
         return self.choices.pick(DIVISIONS)
 
     def extreme(self) -> Callable[[Expr, Expr], Expr]:
@@ -203,7 +190,7 @@ class Terms:
         return self.choices.pick(EXTREMES)
 
     def three(self, dtype: str, depth: int) -> tuple[Expr, Expr, Expr]:
-        """Terms, of which one may be twice there."""
+        """Three terms, two of which may be the same."""
         x, y = self.value(dtype, depth), self.value(dtype, depth - 1)
         z = self.choices.pick((x, y)) if self.choices.flag(0.4) else self.atom(dtype)
         return x, y, z

@@ -15,9 +15,9 @@ from ..choices import Choices
 from .expressions import Expr, const
 
 BYTES = 48
-"""For one function."""
+"""Bytes for one function."""
 WARP = 32
-"""Threads that all devices run together."""
+"""The number of threads that all devices run together."""
 SEVERAL = 0.3
 """The chance that a function has two kernels."""
 
@@ -45,9 +45,9 @@ class Kernel:
     given: tirx.Buffer
     out: tirx.Buffer
     scope: str
-    """Of the memory of the block."""
+    """The scope of the memory of the block."""
     filled: list[tirx.Buffer]
-    """Memory of the block, an element for each thread, that an earlier step has filled."""
+    """Buffers of the block with an element for each thread, which earlier steps have filled."""
 
     @property
     def own(self) -> Expr:
@@ -56,12 +56,12 @@ class Kernel:
 
     @property
     def threads(self) -> int:
-        """How many there are in a block."""
+        """The number of threads in a block."""
         return self.columns * self.rows
 
     @property
     def value(self) -> Expr:
-        """What the caller gives to a thread."""
+        """The caller's value for a thread."""
         return self.given[self.item]
 
     def shared(self, size: int) -> tirx.Buffer:
@@ -108,7 +108,7 @@ class _Grid:
 
     @property
     def size(self) -> int:
-        """Of a buffer with an element for each thread."""
+        """The size of a buffer with an element for each thread."""
         return self.blocks * self.rows * self.columns * self.virtual
 
 
@@ -135,7 +135,7 @@ def _bound(frames: ExitStack, extent: int, tag: str) -> Expr:
 
 
 def _exchanged(c: Choices, k: Kernel) -> None:
-    """Each thread reads what another one has written."""
+    """Each thread reads a value that another one has written."""
     s = k.shared(k.threads)
     builder.buffer_store(s, k.value, [k.own])
     builder.buffer_store(k.out, s[_other(c, k)], [k.item])
@@ -148,12 +148,12 @@ def _other(c: Choices, k: Kernel) -> Expr:
 
 
 def _again(c: Choices, k: Kernel) -> None:
-    """What an earlier step has written is read once more, as tiles are that are used twice."""
+    """Values that an earlier step has written are read again, as tiles that are used twice are."""
     k.add(c.pick(k.filled)[_other(c, k)])
 
 
 def _first_row(c: Choices, k: Kernel) -> None:
-    """One row of threads writes what all of them read."""
+    """One row of threads writes values that all threads read."""
     s = k.shared(k.columns)
     with builder.If(ir.EQ(k.ty, const(0, "int32"))), builder.Then():
         builder.buffer_store(s, k.value, [k.tx])
@@ -161,7 +161,7 @@ def _first_row(c: Choices, k: Kernel) -> None:
 
 
 def _one_of_several(c: Choices, k: Kernel) -> None:
-    """The first of several threads writes what they all read."""
+    """The first of several threads writes a value that they all read."""
     several = c.pick((k.columns, k.columns // 2))
     s = k.shared(k.threads // several)
     with builder.If(ir.EQ(tirx.floormod(k.own, several), const(0, "int32"))), builder.Then():
@@ -182,7 +182,7 @@ def _moving(c: Choices, k: Kernel) -> None:
 
 
 def _decided(c: Choices, k: Kernel) -> None:
-    """What another thread has written decides."""
+    """The value that another thread has written is a condition."""
     s = k.shared(k.threads)
     builder.buffer_store(s, k.value, [k.own])
     with builder.If(s[k.threads - 1 - k.own] > const(1, k.dtype)), builder.Then():
@@ -191,7 +191,7 @@ def _decided(c: Choices, k: Kernel) -> None:
 
 
 def _registers(c: Choices, k: Kernel) -> None:
-    """A value that each thread, virtual ones included, has for itself."""
+    """A private value of each thread, including virtual ones."""
     own = builder.alloc_buffer((1,), k.dtype, scope="local")
     IRBuilder.name("R", own)
     builder.buffer_store(own, const(1, k.dtype), [0])
@@ -205,7 +205,7 @@ def _registers(c: Choices, k: Kernel) -> None:
 
 
 def _warp(c: Choices, k: Kernel) -> None:
-    """Each thread reads what another one of its warp has written."""
+    """Each thread reads a value that another thread of its warp has written."""
     if k.columns > WARP:
         _registers(c, k)
         return
@@ -216,7 +216,7 @@ def _warp(c: Choices, k: Kernel) -> None:
 
 
 def _reduced(c: Choices, k: Kernel) -> None:
-    """A row of threads adds up what it has, as a block with a reduction on threads is lowered."""
+    """A row of threads reduces its values, as a lowered block with a reduction on threads does."""
     result = builder.alloc_buffer((1,), k.dtype, scope="local")
     IRBuilder.name("R", result)
     combine = c.pick((lambda x, y: x + y, tirx.max))

@@ -1,5 +1,5 @@
 """Kernels that are scheduled by hand: tiles of the operands are copied to shared memory, and added
-up in registers, as the schedules of MetaSchedule and of tuned libraries do it."""
+up in registers, as in the schedules of MetaSchedule and of tuned libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rare.nests import ASYNC, ORDER, STAGE
 from .reductions import MOST, PRODUCTS
 
 BYTES = 24
-"""For one function."""
+"""Bytes for one function."""
 
 PLANS = (
     ((0, 0, 1), (0, 1, 2)),
@@ -24,14 +24,14 @@ PLANS = (
 """Stages and order of a software pipeline: the copies of both operands, and the product."""
 
 LOCAL_STAGE = "tirx.manifest_shared_memory_local_stage"
-"""Of a block that copies to shared memory: by way of registers."""
+"""Annotation of a block that copies to shared memory through registers."""
 
 
 def tiled(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
     """The public PrimFunc that these bytes stand for.
 
     Args:
-        sizes: of its dimensions.
+        sizes: the sizes of its dimensions.
     """
     c = Choices(data)
     func = _product(c, sizes)
@@ -78,7 +78,7 @@ def tiled(data: bytes, sizes: Sequence[int]) -> tirx.PrimFunc:
 
 
 def _product(c: Choices, sizes: Sequence[int]) -> tirx.PrimFunc:
-    """A product of matrices, of which the second may be transposed."""
+    """A product of two matrices, the second perhaps transposed."""
     narrow, wide = c.pick(PRODUCTS)
     rows, columns, length = (c.pick(sizes) for _ in range(3))
     rows = rows if rows * columns * length <= MOST else 4
@@ -101,7 +101,7 @@ def _fetched(c: Choices, sch: Any, copy: Any, rows: int, columns: int, pipelined
 
     Args:
         rows, columns: extents of `threadIdx.y` and `threadIdx.x`.
-        pipelined: the copy stays one statement, as the annotations of the pipeline have it.
+        pipelined: the copy stays one statement, as the annotations of the pipeline require.
     """
     loops = sch.get_loops(copy)[-2:]
     vector = c.pick((1, 1, 2, 4))

@@ -1,4 +1,4 @@
-"""A rewrite described by data: what to drop, to replace, to inline, and to merge."""
+"""A rewrite described by data: nodes to drop, to replace, to inline, and to merge."""
 
 from __future__ import annotations
 
@@ -11,49 +11,38 @@ from tvm.ir import GlobalVar
 
 from .nodes import references, with_functions
 from .rewriter import Blocks, CannotRewrite, Rewriter
-from .scopes import Site, sites_of
-
-
-@dataclass(slots=True)
-class Inline:
-    """A sequence in place of a binding: a branch, or the body of a function that is called."""
-
-    seq: relax.SeqExpr
-    uses: dict[int, Any] = field(default_factory=dict)
-    """What replaces the parameters and symbolic dimensions of the function."""
-    copy: bool = False
-    """The sequence stays elsewhere too, so that its variables must be others here."""
+from .scopes import BindingSite, sites_of
 
 
 @dataclass(slots=True)
 class Change:
-    """What to change. Variables, blocks and sequences are named by the hashes of their nodes."""
+    """The changes to make. Hashes of nodes stand for variables, blocks and sequences."""
 
     uses: dict[int, Any] = field(default_factory=dict)
     """An expression without calls to use instead of a variable, in old variables."""
     dropped: set[int] = field(default_factory=set)
     """Variables whose bindings are dropped."""
     values: dict[int, Any] = field(default_factory=dict)
-    """Another value for a variable, in old variables."""
-    inlined: dict[int, Inline] = field(default_factory=dict)
-    """A sequence instead of the binding of a variable, its result instead of the variable."""
+    """New values of variables, in old variables."""
+    inlined: dict[int, relax.SeqExpr] = field(default_factory=dict)
+    """Sequences that replace the bindings of variables; their results replace the variables."""
     results: dict[int, Any] = field(default_factory=dict)
-    """Another result of a sequence, in old variables."""
+    """New results of sequences, in old variables."""
     plain: set[int] = field(default_factory=set)
     """Dataflow variables that become plain ones, because they are used outside of their block."""
     params: dict[str, list[Any]] = field(default_factory=dict)
-    """More parameters of functions of the module; every call passes those of its own function."""
+    """New parameters of functions of the module; each call passes those of the calling function."""
     blocks: dict[int, bool] = field(default_factory=dict)
-    """Whether a block becomes a dataflow block."""
+    """True for blocks that become dataflow blocks, False for blocks that become plain ones."""
     merged: set[int] = field(default_factory=set)
-    """Sequences in which plain blocks that follow each other become one."""
+    """Sequences in which consecutive plain blocks become one."""
     functions: set[str] = field(default_factory=set)
-    """The functions of the module that the change is in."""
+    """The functions of the module that change."""
     removed: set[str] = field(default_factory=set)
     """Functions of the module that are removed."""
 
     def apply(self, mod: tvm.IRModule) -> tvm.IRModule | None:
-        """The changed module; None where types do not allow it."""
+        """The changed module; None if types do not allow it."""
         rest = mod
         if self.removed:
             kept = {g: f for g, f in mod.functions_items() if g.name_hint not in self.removed}
@@ -69,8 +58,7 @@ class _Changer(Rewriter):
         super().__init__(mod)
         self._change = change
         self._plain = set(change.plain)
-        self._copies = False
-        self._sites: dict[int, Site] = {}
+        self._sites: dict[int, BindingSite] = {}
 
     def rewrites(self, name: str) -> bool:
         change = self._change
@@ -88,12 +76,9 @@ class _Changer(Rewriter):
 
     def defined(self, var: Any, ty: Any = None) -> Any:
         plain = isinstance(var, relax.DataflowVar) and hash(var) in self._plain
-        if not plain and not self._copies:
-            return super().defined(var, ty)
-        ty = self.type(var.ty) if ty is None else ty
         if not plain:
-            return self.renewed(var, ty)
-        new = relax.Var(var.name, ty)
+            return super().defined(var, ty)
+        new = relax.Var(var.name, self.type(var.ty) if ty is None else ty)
         self.replace(var, new)
         return new
 
@@ -119,28 +104,21 @@ class _Changer(Rewriter):
             self.write(binding if same else self.rewritten_binding(binding, value))
 
     def _is_unaffected(self, key: int) -> bool:
-        """Nothing can change in the binding. Most bindings are unaffected, so this is quick."""
-        if self._copies or self.gvars or key in self._plain or key in self._change.values:
+        """True if nothing can change in the binding: a quick test that most bindings pass."""
+        if self.gvars or key in self._plain or key in self._change.values:
             return False
         site = self._sites.get(key)
         return site is not None and not site.inner and site.operands.isdisjoint(self.vars)
 
-    def _inlined(self, inline: Inline) -> Any:
+    def _inlined(self, seq: relax.SeqExpr) -> Any:
         dataflow = self.blocks[-1][0]
-        # Outside, the symbolic variables of a local function may stand for something else.
-        outer = self.vars
-        self.vars = outer | {key: self.expr(value) for key, value in inline.uses.items()}
-        before, self._copies = self._copies, self._copies or inline.copy
-        self.forget()
-        for block in inline.seq.blocks:
+        for block in seq.blocks:
             if dataflow:  # it becomes part of that block
                 for binding in block.bindings:
                     self.binding(binding)
             else:
                 self.block(block)
-        result = self.expr(inline.seq.body)
-        self._copies, self.vars = before, outer
-        self.forget()
+        result = self.expr(seq.body)
         if not dataflow:
             self.blocks.append((False, []))
         return result

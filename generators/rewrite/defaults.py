@@ -22,20 +22,20 @@ def unusual(call: relax.Call) -> list[str]:
         for name, optional in fields(call.attrs).items()
         if name in default
         and not _same(getattr(call.attrs, name), default[name])
-        # Where None stands for what the function works out, there is nothing to set.
+        # A default of None that the function replaces cannot be set.
         and (default[name] is not None or optional)
     ]
 
 
 def fields(attrs: Any) -> dict[str, bool]:
-    """The names of attributes, each with whether it may be None."""
+    """The names of attributes; the value is True if the attribute may be None."""
     found = type(attrs).__tvm_ffi_type_info__.fields
     return {field.name: "Optional" in field.metadata["type_schema"] for field in found}
 
 
 @functools.cache
 def defaults(op: str) -> Mapping[str, Any]:
-    """The defaults of the function of this name in `relax.op`; none where there is no such one."""
+    """The defaults of the function of this name in `relax.op`; empty if it does not exist."""
     function: Any = relax.op
     for part in op.removeprefix("relax.").split("."):
         function = getattr(function, part, None)
@@ -46,7 +46,7 @@ def defaults(op: str) -> Mapping[str, Any]:
 
 
 def spread(default: Any, size: int) -> list[Any]:
-    """A default for so many entries: 1 stands for (1, 1), and (0, 0) for (0, 0, 0, 0)."""
+    """A default with `size` entries: 1 stands for (1, 1), and (0, 0) for (0, 0, 0, 0)."""
     entries = list(default) if isinstance(default, tuple | list) else [default]
     return entries if len(entries) == size or not entries else entries[:1] * size
 

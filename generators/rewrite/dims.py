@@ -1,9 +1,9 @@
-"""Dimensions of a module: what there are, and all of one size turned into another."""
+"""The dimensions of a module, and the replacement of all dimensions of one size by another."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tvm.ir import Op, PrimType
 from ...compat import ir
 from ...compat.structural import structural_map
 from .nodes import all_same, rebuilt
-from .rewriter import CannotRewrite, Rewriter
+from .rewriter import Rewriter
 
 _LEAST = 2
 """Numbers below mean many things in a PrimFunc besides dimensions."""
@@ -39,17 +39,17 @@ def dims(mod: tvm.IRModule) -> Iterator[Any]:
 
 
 def _allocates(call: relax.Call) -> bool:
-    """Its shape is a number of bytes: tensors of other sizes still fit into it if it stays."""
+    """True if the call allocates a storage: its shape is a number of bytes, not of elements."""
     return isinstance(call.op, Op) and str(call.op.name).endswith(".alloc_storage")
 
 
 def sizes_of(mod: tvm.IRModule) -> Counter[int]:
-    """The static dimensions, and how often each size occurs."""
+    """The static dimensions, with the number of occurrences of each size."""
     return Counter(int(dim.value) for dim in dims(mod) if isinstance(dim, tirx.IntImm))
 
 
 def does_nothing(func: tirx.PrimFunc) -> bool:
-    """The body is `T.evaluate(0)`: nobody but the callers knows the sizes of its buffers."""
+    """True if the body is `T.evaluate(0)`: only the callers know the sizes of its buffers."""
     return isinstance(func.body, ir.Evaluate) and isinstance(func.body.value, tirx.IntImm)
 
 
@@ -68,28 +68,22 @@ class Resized(Rewriter):
         self,
         mod: tvm.IRModule,
         *,
-        sizes: Mapping[int, Any] | None = None,
+        sizes: Mapping[int, int] | None = None,
         symbols: Mapping[str, int] | None = None,
-        composite: Sequence[tuple[Any, Any]] = (),
     ) -> None:
         """
         Args:
-            sizes: other numbers for numbers, or symbolic dimensions for them.
+            sizes: new numbers, by the numbers that they replace.
             symbols: numbers for symbolic dimensions, by name.
-            composite: other dimensions for composite ones.
         """
         super().__init__(mod)
         self._sizes = sizes or {}
         self._symbols = symbols or {}
-        self._composite = composite
         self._analyzer = ir.Analyzer()
 
     def dim(self, expr: Any) -> Any:
         if isinstance(expr, tirx.IntImm):
             return self._size(expr)
-        for old, new in self._composite:
-            if tvm_ffi.structural_equal(old, expr):
-                return new
         if not self._symbols:
             return expr
         if isinstance(expr, tvm.ir.Var):
@@ -98,7 +92,7 @@ class Resized(Rewriter):
         return expr if new.same_as(expr) else self._analyzer.simplify(new)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
-        # Numbers that are no dimensions.
+        # Numbers that are not dimensions.
         plain = [isinstance(old.ty, PrimType) or _allocates(call) for old in call.args]
         if any(plain) and not self._symbols:
             args = [
@@ -109,12 +103,10 @@ class Resized(Rewriter):
     def constant(self, const: ir.GenericConst) -> Any:
         shape = [int(dim) for dim in ir.constant_data(const).shape]
         new = [self._sizes.get(dim, dim) for dim in shape]
-        if not all(isinstance(dim, int) for dim in new):
-            raise CannotRewrite(f"a constant has no symbolic shape {new}")
         if new == shape:
             return const
         data = ir.constant_data(const).numpy()
-        # The first elements along each axis; where there are too few, the last again, or zeros.
+        # The first elements along each axis, padded with the last one, or with zeros.
         for axis, size in enumerate(new):
             if data.shape[axis]:
                 data = np.take(data, np.minimum(np.arange(size), data.shape[axis] - 1), axis)
@@ -148,9 +140,7 @@ class Resized(Rewriter):
     def _size(self, dim: Any) -> Any:
         new = self._sizes.get(int(dim.value))
         same = new is None or str(dim.ty.dtype) not in ("int64", "int32")
-        if same:
-            return dim
-        return tirx.IntImm(dim.ty, new) if isinstance(new, int) else new
+        return dim if same else tirx.IntImm(dim.ty, new)
 
     def _size_in_prim_func(self, dim: Any) -> Any:
         return self._size(dim) if dim.value >= _LEAST else dim

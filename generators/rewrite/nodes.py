@@ -1,8 +1,7 @@
-"""Helpers to take Relax nodes apart and to construct new ones. None changes a node it is given."""
+"""Helpers to take Relax nodes apart and to construct new ones. None changes its arguments."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -72,14 +71,8 @@ def with_functions(
     return tvm.IRModule(dict(functions), attrs=mod.attrs, global_infos=mod.global_infos)
 
 
-def unused_name(name: str, taken: Collection[str]) -> str:
-    """The name, with a number appended where it is taken."""
-    numbered = (f"{name}_{number}" for number in itertools.count(1))
-    return next(each for each in itertools.chain([name], numbered) if each not in taken)
-
-
 def global_vars(func: Any) -> list[GlobalVar]:
-    """Every use of a GlobalVar in a function, or in a part of one."""
+    """All uses of GlobalVars in a function, or in a part of one."""
     found: list[GlobalVar] = []
     if not isinstance(func, relax.ExternFunc):
         tvm_ffi.structural_walk(func, (GlobalVar, found.append))
@@ -92,7 +85,7 @@ def references(func: Any) -> set[str]:
 
 
 def reachable(references: Mapping[str, Collection[str]], names: Iterable[str]) -> set[str]:
-    """These functions and those that they refer to, directly or not."""
+    """These functions and all functions that they refer to, directly or indirectly."""
     reached: set[str] = set()
     todo = list(names)
     while todo:
@@ -104,7 +97,7 @@ def reachable(references: Mapping[str, Collection[str]], names: Iterable[str]) -
 
 
 def variables(*roots: Any) -> list[relax.Var]:
-    """All variables inside, each once in order, symbolic ones and those of types included."""
+    """All variables inside, each once in order, including symbolic ones and those of types."""
     found: list[relax.Var] = []
     for root in roots:
         tvm_ffi.structural_walk(root, (relax.Var, found.append))
@@ -122,7 +115,7 @@ def defined_symbolic_vars(func: relax.Function) -> list[tirx.Var]:
 
 
 def _in_order(found: Iterable[tirx.Var], root: Any) -> list[tirx.Var]:
-    """As they first appear: TVM's analysis gives them in the order of their addresses."""
+    """Variables in order of first appearance; TVM's analysis gives them in order of addresses."""
     place = {var: number for number, var in enumerate(variables(root))}
     return sorted(found, key=place.__getitem__)
 
@@ -145,12 +138,12 @@ def used_vars(roots: Iterable[Any]) -> set[int]:
 
 
 def is_symbolic(var: relax.Var) -> bool:
-    """It stands for a number, which may be a dimension."""
+    """True if the variable stands for a number, which may be a dimension."""
     return isinstance(var.ty, PrimType)
 
 
 def substitute(root: Any, new: Mapping[Any, Any]) -> Any:
-    """The same with other variables (or GlobalVars), where they are bound too."""
+    """The same with other variables (or GlobalVars), in uses and bindings."""
     if not new:
         return root
     return structural_map(
@@ -159,38 +152,38 @@ def substitute(root: Any, new: Mapping[Any, Any]) -> Any:
 
 
 def substitute_by_hash(root: Any, new: Mapping[int, Any]) -> Any:
-    """The same with other expressions for variables, named by hash; types are left as they are."""
+    """The same with variables, given by hash, replaced by expressions; types stay unchanged."""
     return structural_map(root, [(tvm.ir.Var, lambda var: new.get(hash(var), var))])
 
 
 def with_fresh_variables(func: relax.Function) -> relax.Function:
-    """A copy of the function with variables of its own: two functions may share none."""
+    """A copy of the function with fresh variables: two functions must not share any."""
     found = sorted(variables(func), key=lambda var: not is_symbolic(var))
     new: dict[relax.Var, relax.Var] = {}
     for var in found:
         kind = relax.DataflowVar if isinstance(var, relax.DataflowVar) else relax.Var
-        # Types contain symbolic variables, which stand first.
+        # Types contain symbolic variables, which come first.
         new[var] = kind(var.name, var.ty if is_symbolic(var) else substitute(var.ty, new))
     return substitute(func, new)
 
 
 def equal_types(a: Any, b: Any) -> bool:
-    """The same type, in terms of the same symbolic dimensions."""
+    """True if the types are the same, with the same symbolic dimensions."""
     return bool(a.same_as(b)) or bool(tvm_ffi.structural_equal(a, b, map_free_vars=False))
 
 
 def all_same(new: Collection[Any], old: Collection[Any]) -> bool:
-    """The very same nodes in the same order."""
+    """True if both have the same node objects in the same order."""
     return len(new) == len(old) and all(a.same_as(b) for a, b in zip(new, old, strict=True))
 
 
 def same_attrs(new: Any, old: Any) -> bool:
-    """The very same attributes, or none on both sides."""
+    """True if both are the same attributes object, or both are null."""
     return old is None if new is None else old is not None and bool(new.same_as(old))
 
 
 def same_functions(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    """Equal functions, whatever the attributes: no compiled module among them can be compared."""
+    """True if functions are equal; attributes do not count: compiled modules are not comparable."""
     one, other = (tvm.IRModule(dict(mod.functions_items())) for mod in (a, b))
     return bool(tvm_ffi.structural_equal(one, other, map_free_vars=True))
 
@@ -201,8 +194,8 @@ def without_type(call: relax.Call) -> relax.Call:
 
 
 def untyped(expr: Any) -> Any:
-    """The same call, tuple or field of a tuple without types, those inside of it included: where
-    variables have been exchanged, they must be inferred anew.
+    """The same call, tuple or field of a tuple without types, including types inside of it. They
+    must be inferred anew after an exchange of variables.
     """
     if isinstance(expr, relax.Call):
         return relax.Call(expr.op, [untyped(arg) for arg in expr.args], expr.attrs, expr.ty_args)
@@ -214,7 +207,7 @@ def untyped(expr: Any) -> Any:
 
 
 def has_negative_dim(ty: Any) -> bool:
-    """Type inference finds nothing wrong with that."""
+    """True if a dimension is negative, which type inference accepts."""
     shape = ty.shape if isinstance(ty, relax.TensorType) else None
     return isinstance(shape, relax.ShapeExpr) and any(
         isinstance(dim, tirx.IntImm) and dim.value < 0 for dim in shape.values
@@ -222,7 +215,7 @@ def has_negative_dim(ty: Any) -> bool:
 
 
 def contradict(ty: Any, other: Any) -> bool:
-    """No tensor has both types: a dimension is one number here and another there."""
+    """True if no tensor has both types, since they have different numbers for a dimension."""
     shapes = [t.shape if isinstance(t, relax.TensorType) else None for t in (ty, other)]
     dims = [list(s.values) if isinstance(s, relax.ShapeExpr) else [] for s in shapes]
     return any(
@@ -232,7 +225,7 @@ def contradict(ty: Any, other: Any) -> bool:
 
 
 def is_prim_op(op: Any) -> bool:
-    """An operator of primitive expressions, which stand in shapes: `T.shift_left(n, 1)`."""
+    """True for operators of primitive expressions, as in shapes: `T.shift_left(n, 1)`."""
     return isinstance(op, Op) and not str(op.name).startswith("relax.")
 
 

@@ -1,8 +1,8 @@
-"""A module rewritten in one walk, with all types inferred anew and no pass of TVM.
+"""Rewrite a module in one walk, with all types inferred anew and without passes of TVM.
 
-Subclasses of `Rewriter` override hooks for what changes. What follows from it is worked out
-here: the types of what uses a changed value, the GlobalVars of functions whose type is another one,
-and the functions that call those. What nothing changes stays the same node.
+Subclasses of `Rewriter` override hooks for their changes. The rewriter updates everything that
+depends on a change: the types of users of a changed value, the GlobalVars of functions whose type
+changed, and the functions that call those. Everything else stays the same node.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from .nodes import (
     same_attrs,
     same_functions,
     substitute_by_hash,
-    unused_name,
     used_vars,
     with_functions,
     with_type,
@@ -39,14 +38,14 @@ from .nodes import (
 )
 
 ROUNDS = 3
-"""How often a function is typed again, on average: types may change one another for ever."""
+"""The limit, on average, of typing a function again: types may change one another for ever."""
 
 Blocks: TypeAlias = list[tuple[bool, list[Any]]]
-"""The blocks written so far: whether each is a dataflow block, and its bindings."""
+"""The blocks written so far: a flag for dataflow blocks, and the bindings of each."""
 
 
 class CannotRewrite(Exception):
-    """There is no such module: an operator refuses its operands, for example."""
+    """The rewritten module cannot exist, for example because an operator refuses its operands."""
 
 
 class Rewriter:
@@ -55,13 +54,13 @@ class Rewriter:
     Attributes:
         name: the function of the module that is being rewritten.
         gvars: the new GlobalVars, by name, of functions whose type changed.
-        vars: what replaces a variable of the old function, by the variable's hash. It is in new
-            variables: a symbolic one may be old and new, and stand for another one in each.
-        blocks: the blocks of the innermost sequence, as far as they are written.
+        vars: replacements of the old function's variables, by the variable's hash, in terms of new
+            variables: a symbolic one may be old and new, with a different meaning in each.
+        blocks: the blocks of the innermost sequence that are written so far.
     """
 
     infers_all = False
-    """Infer the type of every expression anew, even where nothing below it changed."""
+    """Infer the type of every expression anew, even if nothing below it changed."""
 
     def __init__(self, mod: tvm.IRModule) -> None:
         self.mod = mod
@@ -70,7 +69,6 @@ class Rewriter:
         self.vars: dict[int, Any] = {}
         self.blocks: Blocks = []
         self._done: dict[str, Any] = {}
-        self._added: dict[GlobalVar, Any] = {}
         self._calls: dict[str, set[str]] = {}
         self._memo: dict[int, tuple[Any, Any]] = {}
         self._builder = relax.BlockBuilder()
@@ -78,15 +76,15 @@ class Rewriter:
     # The hooks
 
     def rewrites(self, name: str) -> bool:
-        """Whether a function of the module may change."""
+        """True if a function of the module may change."""
         return True
 
     def params(self, func: relax.Function) -> list[Any]:
-        """The parameters of the current function; it may `replace` those that it leaves out."""
+        """The parameters of the current function; the hook may `replace` omitted ones."""
         return [self.defined(param) for param in func.params]
 
     def defined(self, var: Any, ty: Any = None) -> Any:
-        """The variable that is defined in place of an old one: the same if its type is."""
+        """The variable that replaces an old one; the same variable if its type is the same."""
         ty = self.type(var.ty) if ty is None else ty
         return var if equal_types(ty, var.ty) else self.renewed(var, ty)
 
@@ -95,7 +93,7 @@ class Rewriter:
         return func.attrs
 
     def purity(self, func: relax.Function) -> bool:
-        """Whether a function is declared pure."""
+        """True if a function is declared pure."""
         return bool(func.is_pure)
 
     def block(self, block: relax.BindingBlock) -> None:
@@ -105,7 +103,7 @@ class Rewriter:
             self.binding(binding)
 
     def binding(self, binding: Any) -> None:
-        """Write one binding: `write` it, with others before it or without."""
+        """Write one binding with `write`, perhaps after others."""
         self.write(self.rewritten_binding(binding))
 
     def result(self, seq: relax.SeqExpr, *, local: bool) -> Any:
@@ -113,14 +111,14 @@ class Rewriter:
         return self.expr(seq.body)
 
     def call(self, call: relax.Call, args: list[Any]) -> Any:
-        """A call of an operator or function, with its new arguments; its operator is new too."""
+        """A call of an operator or function, with its new arguments; its operator is new, too."""
         ty_args = [self.type(ty) for ty in call.ty_args]
         if all_same(args, call.args) and all_same(ty_args, call.ty_args):
             return call
         return relax.Call(call.op, args, call.attrs, ty_args)
 
     def item(self, item: relax.TupleGetItem) -> Any:
-        """A field of a tuple; the field itself where the tuple is written out now."""
+        """A field of a tuple; the field itself if the tuple is a literal now."""
         whole = self.expr(item.tuple_value)
         if whole.same_as(item.tuple_value):
             return item
@@ -128,7 +126,7 @@ class Rewriter:
             return whole.fields[item.index]
         try:
             return relax.TupleGetItem(whole, item.index)
-        except Exception as error:  # the tuple has fewer fields, or it is none
+        except Exception as error:  # the tuple has fewer fields, or it is not a tuple
             raise CannotRewrite(str(error)) from error
 
     def constant(self, const: ir.GenericConst) -> Any:
@@ -154,8 +152,8 @@ class Rewriter:
     def annotation(self, owner: Any, old: Any, before: Any, now: Any) -> Any:
         """The type of a variable, call or sequence, or the result type of a function.
 
-        What was annotated with less than could be inferred keeps its weaker annotation where that
-        still fits.
+        An annotation that was weaker than the inferred type is kept if it still fits.
+        Otherwise the new type replaces it.
 
         Args:
             owner: the old variable, call, sequence or function.
@@ -169,18 +167,18 @@ class Rewriter:
         if equal_types(kept, now):
             return now  # one node for both, as is usual
         known = self.type(before)
-        # Where all is inferred anew, the old value had no better type than its annotation.
+        # If everything is inferred anew, the old value had no better type than its annotation.
         weaker = kept.is_base_of(now) and (self.infers_all or not equal_types(kept, known))
         return kept if weaker or equal_types(now, known) else now
 
-    # What hooks use
+    # Helpers for hooks
 
     def replace(self, var: Any, value: Any) -> None:
-        """From here on `value`, in new variables, is used instead of the variable."""
+        """From here on, use `value`, in new variables, instead of the variable."""
         self.vars[hash(var)] = value
 
     def renewed(self, var: Any, ty: Any) -> Any:
-        """A new variable of this type, of the same kind and name, in place of an old one."""
+        """Replace an old variable by a new one of this type, of the same kind and name."""
         kind = relax.DataflowVar if isinstance(var, relax.DataflowVar) else relax.Var
         new = kind(var.name, ty)
         self.replace(var, new)
@@ -190,33 +188,11 @@ class Rewriter:
         """Append a new binding to the current block."""
         self.blocks[-1][1].append(binding)
 
-    def emit(self, value: Any, name: str) -> Any:
-        """Bind a new expression to a new variable before the binding at hand."""
-        value = self.inferred(value)
-        var = (relax.DataflowVar if self.blocks[-1][0] else relax.Var)(name, value.ty)
-        self.write(relax.VarBinding(var, value))
-        return var
-
-    def add_function(self, name: str, func: Any) -> GlobalVar:
-        """Add a function to the module under this name or a similar one; equal ones are shared."""
-        if isinstance(func, relax.Function):
-            func = self._builder.normalize(func)
-        for gvar, other in self._added.items():
-            if tvm_ffi.structural_equal(func, other):
-                return gvar
-        gvar = global_var(self.unused_name(name), func.ty)
-        self._added[gvar] = func
-        return gvar
-
-    def unused_name(self, name: str) -> str:
-        """The name, with a number appended where a function of the module has it."""
-        return unused_name(name, {g.name_hint for g in (*self.mod.functions, *self._added)})
-
     def inferred(self, expr: Any) -> Any:
         """The expression with its type.
 
         Raises:
-            CannotRewrite: TVM infers none, or a negative dimension.
+            CannotRewrite: TVM infers no type, or a negative dimension.
         """
         if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.If):
             return expr
@@ -231,7 +207,7 @@ class Rewriter:
     # The walk
 
     def run(self) -> tvm.IRModule | None:
-        """The rewritten module; None where there is no such module, or nothing changed."""
+        """The rewritten module; None if it cannot exist, or nothing changed."""
         try:
             made = self.rewritten()
         except CannotRewrite:
@@ -239,10 +215,10 @@ class Rewriter:
         return None if same_functions(self.mod, made) else made
 
     def rewritten(self) -> tvm.IRModule:
-        """The rewritten module; the same object where nothing changed.
+        """The rewritten module; the same object if nothing changed.
 
         Raises:
-            CannotRewrite: there is no such module.
+            CannotRewrite: the rewritten module cannot exist.
         """
         functions = {str(gvar.name_hint): func for gvar, func in self.mod.functions_items()}
         self._calls = {name: references(f) & functions.keys() for name, f in functions.items()}
@@ -250,16 +226,16 @@ class Rewriter:
             self._rewrite(name)
         if self.gvars:
             self._follow()
-        if not self._added and all(f.same_as(functions[name]) for name, f in self._done.items()):
+        if all(f.same_as(functions[name]) for name, f in self._done.items()):
             return self.mod
         new = {
             self.gvars.get(str(gvar.name_hint), gvar): self._done[str(gvar.name_hint)]
             for gvar in self.mod.functions
         }
-        return with_functions(self.mod, {**new, **self._added})
+        return with_functions(self.mod, new)
 
     def _rewrite(self, name: str) -> None:
-        """Rewrite that function, and before it those that it calls, whose types it needs."""
+        """Rewrite the function after all functions that it calls, whose types it needs."""
         if name in self._done:
             return
         func = self._done[name] = self.mod[name]
@@ -280,7 +256,7 @@ class Rewriter:
         self._retype(name, func.ty)
 
     def _retype(self, name: str, ty: Any) -> None:
-        """Give the function another GlobalVar where its type is another one now."""
+        """Give the function another GlobalVar if its type has changed."""
         gvar = self.gvars.get(name) or self.mod.get_global_var(name)
         if not tvm_ffi.structural_equal(gvar.ty, ty, map_free_vars=True):
             self.gvars[name] = global_var(name, ty)
@@ -356,7 +332,7 @@ class Rewriter:
         return blocks
 
     def rewritten_binding(self, binding: Any, value: Any = None) -> Any:
-        """The binding with its new value, its annotation included.
+        """The binding with its new value and annotation.
 
         Args:
             value: an old value to use instead of the binding's own.
@@ -427,7 +403,7 @@ class Rewriter:
             return made
         if equal_types(made.ty, self.type(old.ty)):
             return made
-        # In a module that was parsed, a call may have a weaker type than is inferred.
+        # In a module that was parsed, a call may have a weaker type than the inferred one.
         ty = self.annotation(old, old.ty, self.inferred(without_type(old)).ty, made.ty)
         return relax.Call(made.op, made.args, made.attrs, made.ty_args, ret_ty=ty)
 
@@ -442,7 +418,7 @@ class Rewriter:
         return with_type(relax.If(cond, yes, no), ty)
 
     def prim_expr(self, expr: Any) -> Any:
-        """A symbolic variable, a number, or an expression of them; all else stays as it is."""
+        """A symbolic variable, a number, or an expression of them; others stay unchanged."""
         if not isinstance(expr.ty, PrimType):
             return expr
         if isinstance(expr, tvm.ir.Var):
@@ -484,16 +460,12 @@ class Rewriter:
         dims = [self.prim_expr(dim) for dim in shape.values]
         try:
             return shape if all_same(dims, shape.values) else relax.ShapeExpr(dims)
-        except TypeError as error:  # what takes the place of a number may be none
+        except TypeError as error:  # the replacement of a number may not be a number
             raise CannotRewrite(str(error)) from error
 
     def _once(self, node: Any, make: Callable[[Any], Any]) -> Any:
-        """What is shared stays shared."""
+        """Make a node once, so that shared nodes stay shared."""
         address = node.__chandle__()  # types have no hash
         if address not in self._memo:
-            self._memo[address] = (node, make(node))  # the node is kept alive: so is its address
+            self._memo[address] = (node, make(node))  # keeping the node alive keeps its address
         return self._memo[address][1]
-
-    def forget(self) -> None:
-        """Rewrite types and shapes anew from here on: symbolic variables mean something else."""
-        self._memo = {}

@@ -1,4 +1,4 @@
-"""Every binding of a function, inside branches and local functions too, and what it may use."""
+"""Every binding of a function, in branches and local functions too, and the values it may use."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .nodes import used_vars
 
 
 @dataclass(eq=False, slots=True)
-class Scope:
+class BindingScope:
     """One sequence of blocks: the body of a function, of a branch, or of a local function."""
 
     seq: relax.SeqExpr
     params: list[Any]
-    """The parameters of the function whose body it is; none for a branch."""
-    around: Site | None = None
+    """The parameters of the function whose body it is; empty for a branch."""
+    around: BindingSite | None = None
     """The binding whose value contains it; None for the body of a function of the module."""
-    sites: list[Site] = field(default_factory=list)
+    sites: list[BindingSite] = field(default_factory=list)
 
 
 @dataclass(eq=False)
-class Site:
-    """A binding and where it stands."""
+class BindingSite:
+    """A binding and its position."""
 
     binding: Any
-    scope: Scope
+    scope: BindingScope
     index: int
     """Its index among the bindings of the scope."""
     number: int
@@ -38,7 +38,7 @@ class Site:
     block: int
     """The index of its block in the scope."""
     dataflow: bool
-    inner: list[Scope] = field(default_factory=list)
+    inner: list[BindingScope] = field(default_factory=list)
     """The sequences inside its value."""
 
     @property
@@ -56,7 +56,7 @@ class Site:
         """The hash of its variable, which stands for the variable in mappings."""
         return hash(self.binding.var)
 
-    def before(self) -> Iterator[Site]:
+    def before(self) -> Iterator[BindingSite]:
         """The bindings whose variables are visible here, outermost and first ones first."""
         if self.scope.around is not None:
             yield from self.scope.around.before()
@@ -70,14 +70,14 @@ class Site:
 
 
 @functools.lru_cache(64)  # many edits are made of the same functions
-def scopes_of(func: relax.Function) -> list[Scope]:
+def scopes_of(func: relax.Function) -> list[BindingScope]:
     """All sequences of a function: its body first, then inner ones in order."""
-    found: list[Scope] = []
+    found: list[BindingScope] = []
     _enter(func.body, list(func.params), None, found, itertools.count())
     return found
 
 
-def sites_of(func: relax.Function) -> list[Site]:
+def sites_of(func: relax.Function) -> list[BindingSite]:
     """All bindings in order, each before those inside its value."""
     return list(_flat(scopes_of(func)[0]))
 
@@ -90,14 +90,18 @@ def operands(value: Any) -> set[int]:
 
 
 def _enter(
-    seq: Any, params: list[Any], around: Site | None, found: list[Scope], numbers: Iterator[int]
-) -> Scope:
-    scope = Scope(seq, params, around)
+    seq: Any,
+    params: list[Any],
+    around: BindingSite | None,
+    found: list[BindingScope],
+    numbers: Iterator[int],
+) -> BindingScope:
+    scope = BindingScope(seq, params, around)
     found.append(scope)
     for at, block in enumerate(seq.blocks):
         dataflow = isinstance(block, relax.DataflowBlock)
         for binding in block.bindings:
-            site = Site(binding, scope, len(scope.sites), next(numbers), at, dataflow)
+            site = BindingSite(binding, scope, len(scope.sites), next(numbers), at, dataflow)
             scope.sites.append(site)
             value = binding.value
             if isinstance(value, relax.If):
@@ -108,7 +112,7 @@ def _enter(
     return scope
 
 
-def _flat(scope: Scope) -> Iterator[Site]:
+def _flat(scope: BindingScope) -> Iterator[BindingSite]:
     for site in scope.sites:
         yield site
         for inner in site.inner:

@@ -1,4 +1,4 @@
-"""Whether a PrimFunc stays inside of its buffers, which may end with other sizes."""
+"""A check that a PrimFunc stays inside of its buffers after a change of sizes."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from ...compat import ir
 from ..rewrite.nodes import is_symbolic, variables
 
 LARGEST = 1 << 30
-"""Of symbolic dimensions; the smallest is 1."""
+"""The largest symbolic dimension; the smallest is 1."""
 
 SYMBOLIC = 1
-"""How hard it is tried to prove something: with what is known of symbolic dimensions, too."""
+"""The strength of proofs by TVM's analyzer: they also use the bounds of symbolic dimensions."""
 
 
 def stays_inside(func: tirx.PrimFunc) -> bool:
-    """Each access of a buffer is provably within its shape, and each variable of a block within its
-    domain.
+    """True if each access of a buffer is provably within its shape, and each variable of a block
+    within its domain.
 
-    What is read from a buffer is for the caller to choose: an index that depends on it is taken to
-    be right.
+    The caller chooses the contents of buffers: an index that depends on them is assumed to be
+    right.
     """
     return _Walk(func).stays_inside
 
 
 class _Walk:
-    """One walk over a PrimFunc, with what is known of its variables on the way."""
+    """One walk over a PrimFunc that collects bounds of its variables."""
 
     def __init__(self, func: tirx.PrimFunc) -> None:
         self.stays_inside = True
         self._analyzer = ir.Analyzer()
         self._data: set[int] = set()
-        """Hashes of the variables whose values depend on what is in a buffer."""
+        """Hashes of the variables whose values depend on the contents of a buffer."""
         for var in variables(func):
             if is_symbolic(var):
                 self._ranges(var, 1, LARGEST)
@@ -106,7 +106,7 @@ class _Walk:
         self._either(either.a, None, either.b, mutator=mutator)
 
     def _either(self, condition: Any, yes: Any, no: Any, *, mutator: Any) -> None:
-        """The one where the condition holds, the other where it does not."""
+        """Visit `yes` assuming the condition, and `no` assuming its negation."""
         mutator.mutate(condition)
         for known, node in ((condition, yes), (ir.Not(condition), no)):
             if node is not None:
@@ -133,7 +133,7 @@ class _Walk:
 
 
 def _is_zero(extent: Any) -> bool:
-    """A loop with the extent does nothing."""
+    """True if a loop with the extent does nothing."""
     return isinstance(extent, tirx.IntImm) and int(extent.value) == 0
 
 
@@ -150,4 +150,4 @@ _HANDLERS: Mapping[Any, Callable[[_Walk, Any, Any], None]] = {
     ir.And: _Walk.both,
     ir.Or: _Walk.any,
 }
-"""What looks at each kind of node."""
+"""The method that visits each kind of node."""

@@ -26,16 +26,16 @@ from ..rewrite.nodes import (
     used_vars,
     with_fresh_variables,
 )
-from ..rewrite.scopes import Site, scopes_of
+from ..rewrite.scopes import BindingSite, scopes_of
 from ..values import holds_function
 from .piece import MAIN
 from .weights import without_weights
 
 MOST = 24
-"""Bindings of a piece."""
+"""The most bindings of a piece."""
 
 Pair = tuple[str, str]
-"""Two operators, the second on a result of the first."""
+"""Two operators, the second applied to a result of the first."""
 
 _PARTS = ("Composite", "Codegen", "Primitive")
 """Attributes of functions that are parts of others."""
@@ -47,22 +47,22 @@ class Cut:
 
     mod: tvm.IRModule
     function: str
-    """The function that it is from."""
+    """The function from which it was cut."""
     first: int
     last: int
-    """The bindings that it is from, counted in the body of the function; some between may not be
-    in it."""
+    """The first and last binding of the piece, counted in the body of the function; the piece may
+    omit some between them."""
     pairs: frozenset[Pair]
 
 
 def cut(mod: tvm.IRModule, most: int = MOST) -> Iterator[Cut]:
     """Connected pieces that together have all pairs of neighbouring operators of the module.
 
-    What a piece uses of the rest becomes parameters. The functions that it refers to come along.
-    Functions that are parts of others (Composite, Codegen, Primitive) are not cut themselves.
+    Values that a piece uses from the rest become parameters. Functions that it refers to are
+    included. Functions that are parts of others (Composite, Codegen, Primitive) are not cut.
 
     Args:
-        most: bindings of a piece.
+        most: the most bindings of a piece.
     """
     known: set[Pair] = set()
     for gvar, func in mod.functions_items():
@@ -82,7 +82,7 @@ def _is_part(func: relax.Function) -> bool:
 
 
 class _Body:
-    """The bindings in the body of a function, and which uses the result of which."""
+    """The bindings in the body of a function, and the uses of their results."""
 
     def __init__(self, func: relax.Function) -> None:
         self.sites = scopes_of(func)[0].sites
@@ -98,7 +98,7 @@ class _Body:
         self._labels = [_label(site.binding) for site in self.sites]
 
     def windows(self, known: Collection[Pair], most: int) -> Iterator[list[int]]:
-        """Indices of bindings, connected, until all pairs that are not known are in one."""
+        """Indices of connected bindings, until each pair that is not known is in one window."""
         size = len(self.sites)
         left = set(self.pairs(range(size))).difference(known)
         lonely = {label for at, label in enumerate(self._labels) if not self._neighbours(at)}
@@ -122,7 +122,7 @@ class _Body:
         return [*self._makers[at], *self._users[at]]
 
     def _grown(self, at: int, most: int) -> list[int]:
-        """What is connected to a binding: the makers of its operands, then the nearest others."""
+        """The bindings connected to one: the makers of its operands, then the nearest others."""
         chosen = {at}
         border = set(self._makers[at])
         while len(chosen) < most:
@@ -137,7 +137,7 @@ class _Body:
 
 
 def _label(binding: relax.Binding) -> str:
-    """What a binding computes: the operator, or the kind of its value."""
+    """A label for the computation of a binding: the operator, or the kind of its value."""
     value = binding.value
     if isinstance(binding, relax.MatchCast):
         return "match_cast"
@@ -149,10 +149,10 @@ def _label(binding: relax.Binding) -> str:
     return type(value).__name__
 
 
-def _module(mod: tvm.IRModule, sites: Sequence[Site]) -> tvm.IRModule | None:
-    """The bindings as a function of what they use; None where that is a local function.
+def _module(mod: tvm.IRModule, sites: Sequence[BindingSite]) -> tvm.IRModule | None:
+    """The bindings as a function of the values they use; None if they use a local function.
 
-    Where functions of the module name virtual devices, the devices come along.
+    If functions of the module name virtual devices, the devices are included.
     """
     made = _function(sites)
     if any(holds_function(param.ty) for param in made.params):
@@ -169,13 +169,13 @@ def _module(mod: tvm.IRModule, sites: Sequence[Site]) -> tvm.IRModule | None:
 
 
 def _private(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
-    """Without the name that it has outside of its module, which may be another one there."""
+    """The function without its global symbol, which may name another function in other modules."""
     has_name = func.attrs is not None and "global_symbol" in func.attrs
     return func.without_attr("global_symbol") if has_name else func
 
 
-def _function(sites: Sequence[Site]) -> relax.Function:
-    """The bindings, with parameters for what they use, and all that they leave over as results."""
+def _function(sites: Sequence[BindingSite]) -> relax.Function:
+    """The bindings as a function of the values they use; its results are all values used later."""
     used = set().union(*(used_vars([site.binding.value]) for site in sites))
     results = [site.var for site in sites if site.key not in used]
     blocks = [
@@ -189,7 +189,7 @@ def _function(sites: Sequence[Site]) -> relax.Function:
         for var in relax.analysis.free_vars(relax.Function([], body, body.ty))
         if not is_symbolic(var)
     ]
-    # What is bound in a dataflow block and used outside, and what becomes a parameter.
+    # Dataflow variables that become results or parameters.
     renamed = {var: var.name for var in (*results, *free) if isinstance(var, relax.DataflowVar)}
     whole = substitute(
         relax.Function(free, body, body.ty),

@@ -1,4 +1,4 @@
-"""The virtual devices of a piece exchanged for those of the module that it is put into."""
+"""Replace the virtual devices of a piece by those of the module that receives it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..rewrite.nodes import with_functions, with_type
 
 
 def on_devices(mod: tvm.IRModule, devices: list[ir.VDevice]) -> tvm.IRModule:
-    """The module on these devices; it adds its own ones to them where there are none.
+    """The module on these devices; if there are none, its own devices are added to the list.
 
-    TVM takes devices for the same only if they are the same node.
+    TVM treats devices as the same only if they are the same node.
     """
     named = _named(mod)
     if not named:
@@ -45,7 +45,7 @@ def on_devices(mod: tvm.IRModule, devices: list[ir.VDevice]) -> tvm.IRModule:
 
 
 def _named(mod: tvm.IRModule) -> list[ir.VDevice]:
-    """The devices that the module lists, then those that only its types and attributes name."""
+    """The devices that the module lists, then others that its types and attributes name."""
     named = list(mod.global_infos.get("vdevice", ()))
 
     def add(device: ir.VDevice) -> None:
@@ -59,13 +59,13 @@ def _named(mod: tvm.IRModule) -> list[ir.VDevice]:
 
 
 def _place(device: ir.VDevice, among: Sequence[ir.VDevice]) -> int:
-    """The index of the device among these; their number where it is none of them."""
+    """The index of the device among these; their number if it is not among them."""
     places = (at for at, each in enumerate(among) if structural_equal(each, device))
     return next(places, len(among))
 
 
 def _on_devices(attrs: Any, device: Callable[[ir.VDevice], ir.VDevice]) -> Any:
-    """The attributes on other devices, which no map of nodes reaches; None: they name none."""
+    """The attributes on other devices, which no map of nodes reaches; None if they name none."""
     if attrs is None:
         return None
     fields = [str(field.name) for field in type(attrs).__tvm_ffi_type_info__.fields]

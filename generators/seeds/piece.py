@@ -12,7 +12,7 @@ from tvm import relax
 from ...compat.serialization import load_json
 
 MAIN = "relaxfuzz_piece"
-"""The name of the function that the bindings of a piece are in; no other function has it."""
+"""The name of the function with the bindings of a piece; no other function has it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -20,21 +20,21 @@ class Piece:
     """A few connected bindings of a real module, and the functions that they refer to."""
 
     name: str
-    """Where it is from: "model.onnx, main, bindings 12 to 30"; in what is stored with its edits."""
+    """Its origin: "model.onnx, main, bindings 12 to 30"; findings store it with the edits."""
     text: str
-    """The TVM JSON of a module whose function `MAIN` has what the bindings use as parameters."""
+    """The TVM JSON of a module; its function `MAIN` takes the values that the bindings use."""
     ops: tuple[str, ...] = ()
     """The operators of its calls, in order, without `relax.`."""
     digest: str = ""
     """Equal for structurally equal pieces."""
     source: str = ""
-    """The file or function whose module it is from."""
+    """The file or function whose module contains it."""
 
     def __repr__(self) -> str:
         return f"Piece({self.name!r})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """For Hypothesis, which would print the text otherwise."""
+        """Print the short form in Hypothesis, which would print the text otherwise."""
         printer.text(repr(self))
 
     def load(self) -> tvm.IRModule:
@@ -43,7 +43,7 @@ class Piece:
 
 
 def distinct(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Equal pieces once."""
+    """The pieces without duplicates."""
     return tuple({piece.digest: piece for piece in pieces}.values())
 
 

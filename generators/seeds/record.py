@@ -1,4 +1,4 @@
-"""Which pieces are put into the modules that are generated, for what is reported about one."""
+"""A record of the pieces that are put into generated modules, for reports on a module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _names: ContextVar[list[str] | None] = ContextVar("names of pieces", default=Non
 
 @contextmanager
 def recorded() -> Iterator[list[str]]:
-    """The names of the pieces that are put into modules meanwhile, each with its edits."""
+    """The names of the pieces that are put into modules in the context, each with its edits."""
     names: list[str] = []
     token = _names.set(names)
     try:
@@ -21,7 +21,7 @@ def recorded() -> Iterator[list[str]]:
 
 
 def record(name: str, edits: Sequence[str]) -> None:
-    """A piece is part of the module now, with these edits."""
+    """Record that a piece is now part of the module, with these edits."""
     names = _names.get()
     if names is not None:
         names.append(f"{name}: {', '.join(edits)}" if edits else name)

@@ -1,4 +1,4 @@
-"""Pieces of real modules at small sizes: what counts is what they compute, not how much."""
+"""Pieces of real modules at small sizes: their computations matter, not their amount of data."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ SMALL = 8
 """Sizes up to this one stay."""
 
 NEW = (2, 4, 3, 6, 8, 5, 7, 10, 12, 16)
-"""What larger sizes become, in this order."""
+"""Replacements of larger sizes, in this order."""
 
 FACTORS = (2, 3, 4, 5)
-"""What is left of the factor between a size and another one that it is a multiple of."""
+"""Factors to try between the new sizes of a size and of its multiple."""
 
 TRIES = 2000
-"""Sizes that are tried until all fit together."""
+"""The most sizes to try until all fit together."""
 
 ELEMENTS = 4096
-"""Of the largest tensor of a piece."""
+"""The most elements of the largest tensor of a piece."""
 
 _PROBES = (11, 13, 17, 19, 23)
-"""Numbers for symbolic dimensions: with them, type inference sees whether shapes still agree."""
+"""Numbers for symbolic dimensions, with which type inference checks that shapes still agree."""
 
 
 def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """The piece with small dimensions; None where its types do not allow that.
+    """The piece with small dimensions; None if its types do not allow that.
 
-    Equal sizes stay equal, products of sizes stay products, and multiples multiples, so that what
-    is reshaped or split still can be. Where all sizes cannot change at once, they change one by
-    one. Sizes up to 8, symbolic dimensions and dtypes stay as they are.
+    Equal sizes stay equal, products of sizes stay products, and multiples multiples, so that
+    reshapes and splits stay possible. If all sizes cannot change at once, they change one by one.
+    Sizes up to 8, symbolic dimensions and dtypes stay unchanged.
     """
     small = mod
     large = sorted(size for size in sizes_of(mod) if size > SMALL)
@@ -56,7 +56,7 @@ def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
 
 
 def _together(mod: tvm.IRModule) -> Mapping[int, int]:
-    """A small size for each large one; empty where none are found."""
+    """A small size for each large one; empty if none are found."""
     kept = {size: size for size in sizes_of(mod) if size <= SMALL}
     large = sorted(size for size in sizes_of(mod) if size > SMALL)
     equations = _equations(mod)
@@ -82,7 +82,7 @@ def _together(mod: tvm.IRModule) -> Mapping[int, int]:
 
 
 def _small(size: int, equations: Collection[_Equation], new: Mapping[int, int]) -> Iterable[int]:
-    """What a large size may become: what equations say, if they say anything."""
+    """Small sizes for a large one: the solution of the equations, if they have one."""
     return list(_solutions(size, equations, new))[:1] or dict.fromkeys(_candidates(size, new))
 
 
@@ -107,7 +107,7 @@ _Equation = tuple[_Products, _Products]
 
 
 def _equations(mod: tvm.IRModule) -> set[_Equation]:
-    """What the calls require that give as many elements as they take: reshapes, concat, split."""
+    """Equations of the calls that preserve the number of elements: reshapes, concat, split."""
     found: set[_Equation] = set()
     for func in mod.functions.values():
         if not isinstance(func, relax.Function):
@@ -123,7 +123,7 @@ def _equations(mod: tvm.IRModule) -> set[_Equation]:
 
 
 def _products(ty: relax.Type) -> _Products:
-    """The elements of a tensor, or of those in a tuple, symbolic dimensions left out."""
+    """The elements of a tensor, or of all tensors in a tuple, without symbolic dimensions."""
     if isinstance(ty, relax.TupleType):
         return tuple(product for field in ty.fields for product in _products(field))
     if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
@@ -136,7 +136,7 @@ def _sum(products: _Products) -> int:
 
 
 def _holds(equation: _Equation, new: Mapping[int, int]) -> bool:
-    """Both sides are equal with the new sizes, or not all of them are known yet."""
+    """True if both sides are equal with the new sizes, or some of these are not known yet."""
     if not all(size in new for side in equation for product in side for size in product):
         return True
     one, other = (_sum(tuple(tuple(new[s] for s in p) for p in side)) for side in equation)
@@ -146,7 +146,7 @@ def _holds(equation: _Equation, new: Mapping[int, int]) -> bool:
 def _solutions(
     size: int, equations: Collection[_Equation], new: Mapping[int, int]
 ) -> Iterator[int]:
-    """What a size must be where it is the only product on one side with sizes that are known."""
+    """Values of a size from equations in which it is the only unknown, in one product on a side."""
     for sides in equations:
         for side, other in (sides, sides[::-1]):
             if len(side) == 1 and side[0].count(size) == 1:
@@ -165,8 +165,8 @@ def _one_by_one(large: list[int]) -> Iterator[Mapping[int, int]]:
 
 
 def agrees(mod: tvm.IRModule) -> bool:
-    """The module is well-formed, and would be with numbers for symbolic dimensions; its PrimFuncs
-    stay inside of their buffers.
+    """True if the module is well-formed, also with numbers for symbolic dimensions, and its
+    PrimFuncs stay inside of their buffers.
     """
     if not relax.analysis.check_well_formed(mod):
         return False
@@ -182,11 +182,11 @@ def agrees(mod: tvm.IRModule) -> bool:
 
 
 def pieces_of(mod: tvm.IRModule, name: str, most: int = MOST) -> Iterator[Piece]:
-    """The module in small pieces; those whose types allow no small sizes are left out.
+    """The module in small pieces; pieces whose types do not allow small sizes are left out.
 
     Args:
-        name: of the module, for the names of its pieces.
-        most: bindings of a piece.
+        name: the name of the module, for the names of its pieces.
+        most: the most bindings of a piece.
     """
     known: set[int] = set()
     for each in cut(mod, most):

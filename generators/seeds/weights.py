@@ -1,4 +1,4 @@
-"""The weights of a module, which become parameters: what is in them does not matter."""
+"""Replace the weights of a module by parameters: their contents do not matter."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...compat import ir
 from ..rewrite.nodes import all_same, block_like, sequence, with_parts, with_type
 
 WEIGHT = 256
-"""Elements of a constant that is a weight."""
+"""The least number of elements of a constant that counts as a weight."""
 
 
 def is_weight(value: Any) -> bool:
-    """The expression is a large constant."""
+    """True if the expression is a large constant."""
     return (
         isinstance(value, ir.GenericConst)
         and isinstance(value.ty, relax.TensorType)
@@ -47,7 +47,7 @@ class _Weights:
 
     @property
     def params(self) -> list[relax.Var]:
-        """In the order of their first uses."""
+        """The parameters in the order of their first uses."""
         return list(self._params.values())
 
     def replaced(self, binding: relax.Binding) -> relax.Binding:

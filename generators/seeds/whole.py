@@ -1,4 +1,4 @@
-"""A real module as it is, but for its weights."""
+"""A real module, unchanged except for its weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .record import record
 from .weights import is_weight, without_weights
 
 LARGEST = 8_000_000
-"""Characters of the text: a model of a hundred layers without its weights."""
+"""The most characters of the text: a model of a hundred layers without its weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Whole:
     """A real module with parameters for its weights."""
 
     name: str
-    """Where it is from: "model.onnx"."""
+    """Its origin: "model.onnx"."""
     text: str
     """Its TVM JSON."""
     digest: str
@@ -40,10 +40,10 @@ class Whole:
 
 
 def whole_of(mod: tvm.IRModule, name: str) -> Whole | None:
-    """The module with parameters for its weights; None where it would still have some, or is too
+    """The module with parameters for its weights; None if it would still have some, or is too
     large.
 
-    Functions that others call keep their weights, which no caller could give them.
+    Functions that others call keep their weights, which no caller could provide.
     """
     plain = {
         gvar: _without_tensors(func) if isinstance(func, relax.Function) else func
@@ -64,7 +64,7 @@ def whole_of(mod: tvm.IRModule, name: str) -> Whole | None:
 
 
 def _without_tensors(func: relax.Function) -> relax.Function:
-    """Without attributes that hold tensors: importers leave the values of parameters there."""
+    """The function without attributes with tensors, where importers put values of parameters."""
     for name, value in dict(func.attrs or {}).items():
         several = isinstance(value, Sequence) and not isinstance(value, str)
         if any(isinstance(each, tvm.runtime.Tensor) for each in (value if several else [value])):

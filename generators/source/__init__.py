@@ -1,8 +1,8 @@
 """IRModule to Python source and back.
 
 Neither TVM's JSON nor its script form loads in another release, and scripts and builders lose
-details: which nodes are shared, which types are weaker than what would be inferred. The source
-made here is a list of plain constructor calls that defines exactly the given module.
+details: sharing of nodes, and types weaker than inferred ones. The source made here is a list of
+plain constructor calls that defines exactly the given module.
 """
 
 import builtins
@@ -11,13 +11,11 @@ import tvm
 from tvm import tirx
 
 from ...compat.structural import structural_equal
-from . import plan, relax_nodes, tensorir_nodes, values
-from .graph import Graph, first_difference
+from . import relax_nodes, tensorir_nodes, values
+from .graph import NodeGraph, first_difference
 from .writer import Writer
 
-_PLANS = {**plan.PLANS, **tensorir_nodes.PLANS}
 _EMITTERS = {**values.EMITTERS, **relax_nodes.EMITTERS, **tensorir_nodes.EMITTERS}
-_WRITES_TYPE = values.WRITES_TYPE | relax_nodes.WRITES_TYPE | tensorir_nodes.WRITES_TYPE
 
 
 class SourceError(ValueError):
@@ -30,15 +28,15 @@ def to_source(mod: tvm.IRModule) -> str:
     It needs TVM and NumPy only. Spans, source maps and Python functions in the module are dropped.
     Modules of high-level Relax ops also load in TVM 0.25 and 0.26.
     """
-    return Writer(Graph(mod), _PLANS, _EMITTERS, _WRITES_TYPE, _stale(mod)).written()
+    return Writer(NodeGraph(mod), _EMITTERS, _stale(mod)).written()
 
 
 def from_source(text: str) -> tvm.IRModule:
     """The `mod` that `text` defines.
 
-    Raises SourceError if there is none; what the text itself raises is passed on.
+    Raises SourceError if there is none; exceptions of the text itself propagate.
     """
-    # What the text asks of TVM, it asks in our name, see `drift_of`.
+    # The text uses TVM under the name of this module, see `drift_of`.
     namespace: dict[str, object] = {"__builtins__": builtins, "__name__": __name__}
     exec(compile(text, "<module source>", "exec"), namespace)
     if "mod" not in namespace:
@@ -52,17 +50,17 @@ def from_source(text: str) -> tvm.IRModule:
 def same_graph(a: tvm.IRModule, b: tvm.IRModule) -> str | None:
     """None if two modules are the same graph of IR nodes, else the first difference.
 
-    Compared are all reflected fields (names, types, attributes, tensor data, the order of
+    It compares all reflected fields (names, types, attributes, tensor data, the order of
     functions and attributes) and sharing: two places hold one object in `a` exactly if they do in
-    `b`. Not compared: spans and source maps; the order of a target's attributes and of the
-    module's index by name; whether two places share a literal, a primitive, pointer, string or Any
-    type, a target, an array, map or string (`VALUES` in `source_graph`).
+    `b`. It ignores spans and source maps, the order of a target's attributes and of the module's
+    index by name, and sharing of literals, of primitive, pointer, string and Any types, and of
+    targets, arrays, maps and strings (`VALUES` in `source_graph`).
     """
-    return first_difference(Graph(a), Graph(b))
+    return first_difference(NodeGraph(a), NodeGraph(b))
 
 
 def _stale(mod: tvm.IRModule) -> set[str]:
-    """PrimFuncs whose type does not follow from their parameters and body; passes leave some."""
+    """PrimFuncs whose type differs from that of their parameters and body; passes leave some."""
     return {
         gv.name_hint
         for gv, func in mod.functions.items()

@@ -13,7 +13,7 @@ from ...compat.schema import CURRENT_KEYS, current_fields
 Id: TypeAlias = int
 
 # Objects without an identity of their own: TVM interns them, copies them freely, or turns Python
-# values into them. Whether two parents hold one such object or two equal ones is not "sharing".
+# values into them. Two parents that hold one of these objects do not "share" it.
 VALUES = frozenset(
     {
         "None",
@@ -44,7 +44,7 @@ VALUES = frozenset(
     }
 )
 
-# Where the text of a module came from is no part of the module.
+# The origin of a module's text is not a part of the module.
 IGNORED_FIELDS = frozenset({"span", "source_map"})
 
 _INLINE_SCHEMAS = frozenset({"int", "float", "bool", "DataType", "Device"})
@@ -68,7 +68,7 @@ def inline_fields_of(type_key: str) -> frozenset[str]:
     return _inline_fields.setdefault(type_key, frozenset(names))
 
 
-class Graph:
+class NodeGraph:
     """Nodes by index, children before parents; `kinds[i]` is a type key, `data[i]` its content.
 
     Both are named as the newest TVM names them.
@@ -89,7 +89,7 @@ class Graph:
             self._sort_name_index(self.data[self.root]["global_var_map_"])
 
     def _sort_name_index(self, i: Id) -> None:
-        """Give the index of global variables by name one order; passes leave it in any."""
+        """Sort the index of global variables by name; passes leave it in any order."""
         entries = sorted(self.pairs(i), key=lambda entry: str(self.data[entry[0]]))
         self.data[i] = [k for entry in entries for k in entry]
 
@@ -98,12 +98,12 @@ class Graph:
         return self.data[i][name]
 
     def content(self, i: Id, name: str) -> Any:
-        """The content of a field, whether the JSON form writes it in place or as a node."""
+        """The content of a field, written in place or as a node in the JSON form."""
         value = self.data[i][name]
         return value if name in inline_fields_of(self._keys[i]) else self.data[value]
 
     def items(self, i: Id) -> list[Id]:
-        """The elements of an array; none for a null array."""
+        """The elements of an array; empty for a null array."""
         return self.data[i] or []
 
     def pairs(self, i: Id) -> Iterator[tuple[Id, Id]]:
@@ -112,7 +112,7 @@ class Graph:
         return zip(flat[::2], flat[1::2], strict=True)
 
     def fields(self, i: Id) -> Iterator[tuple[str, Any, bool]]:
-        """(name, content, whether the content is an index), without the ignored fields."""
+        """(name, content, True if the content is an index), without the ignored fields."""
         content = self.data[i]
         if not isinstance(content, dict):
             return
@@ -126,6 +126,17 @@ class Graph:
         if self.kinds[i] in ("ffi.Array", "ffi.Map"):
             return self.data[i]  # type: ignore[no-any-return]  # decoded JSON
         return [value for _, value, is_index in self.fields(i) if is_index]
+
+    def references(self) -> list[int]:
+        """For each node, the number of places that hold it."""
+        counts = [0] * len(self.kinds)
+        counts[self.root] = 1
+        for i in range(self.root, -1, -1):
+            # A value and its parts have no identity: they count once for each place.
+            places = counts[i] if self.kinds[i] in VALUES else min(counts[i], 1)
+            for child in self.children(i):
+                counts[child] += places
+        return counts
 
     def dtype(self, i: Id) -> str | None:
         """The dtype of a primitive type, None for any other type."""
@@ -143,7 +154,7 @@ class Graph:
         return repr(data)
 
     def same_value(self, a: Id, b: Id) -> bool:
-        """One node, or two literals that look the same."""
+        """True for one node, or for two literals that look the same."""
         if a == b:
             return True
         if self.kinds[a] != self.kinds[b] or self.kinds[a] != "ir.IntImm":
@@ -154,7 +165,7 @@ class Graph:
         )
 
 
-def first_difference(a: Graph, b: Graph) -> str | None:
+def first_difference(a: NodeGraph, b: NodeGraph) -> str | None:
     """The path and nature of the first difference in content or sharing, None if there is none.
 
     The graphs are walked in step; each node with an identity must have one and the same partner.
@@ -183,8 +194,8 @@ def first_difference(a: Graph, b: Graph) -> str | None:
         if isinstance(ours, list):
             if len(ours) != len(theirs):
                 return f"{_render(path)}: {len(ours)} and {len(theirs)} entries"
-            pairs = enumerate(zip(ours, theirs, strict=True))
-            below = [(one, other, (path, f"[{k}]")) for k, (one, other) in pairs]
+            parts = zip(_steps(a, x), ours, theirs, strict=True)
+            below = [(one, other, (path, step)) for step, one, other in parts]
         elif not isinstance(ours, dict):
             if not _same(ours, theirs):
                 return f"{_render(path)}: {ours!r} and {theirs!r}"
@@ -196,6 +207,17 @@ def first_difference(a: Graph, b: Graph) -> str | None:
                     return f"{_render(path)}.{name}: {value!r} and {theirs[name]!r}"
         stack.extend(reversed(below))
     return None
+
+
+def _steps(g: NodeGraph, i: Id) -> Iterator[str]:
+    """The steps to the entries of an array, or to the keys and values of a map."""
+    if g.kinds[i] != "ffi.Map":
+        yield from (f"[{k}]" for k in range(len(g.items(i))))
+        return
+    for key, _ in g.pairs(i):
+        data = g.data[key]
+        name = g.data[data["name_hint"]] if g.kinds[key] == "ir.GlobalVar" else data
+        yield from (f".keys[{name!r}]", f"[{name!r}]")
 
 
 _Path: TypeAlias = "tuple[_Path, str] | None"

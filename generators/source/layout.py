@@ -82,8 +82,8 @@ def _hugged(doc: Group, column: int, indent: int) -> str | None:
     return start + layout(last, column + len(start), indent) + doc.tail
 
 
-# Names that texts may use, and the lines that provide them, the same for TVM 0.25 to 0.27. In this
-# order they stand in the text.
+# Names that texts may use, and the lines that provide them, the same for TVM 0.25 to 0.27. The text
+# has them in this order.
 PRELUDE: dict[str, str] = {
     "base64": "import base64",
     "json": "import json",
@@ -155,9 +155,6 @@ def item_of(ty, whole, index):
         return relax.TupleGetItem(whole, index)
     key = relax.TupleGetItem.__tvm_ffi_type_info__.type_key
     return make_node(key, ty=ty, tuple_value=whole, index=index, span=None)""",
-    "variables": """\
-def variables(dtype, *names):
-    return [tirx.Var(name, dtype) for name in names]""",
     "buffer": """\
 def buffer(shape, dtype, name, **options):
     shape = [T.int64(dim) if isinstance(dim, int) else dim for dim in shape]
@@ -169,30 +166,6 @@ def prim_call(name, args, dtype):
     if hasattr(tvm.ir, "PrimExpr"):
         return tirx.Call(dtype, Op.get(name), args)
     return tvm.ir.Call(name, args, ret_ty=dtype)""",
-    "literal": """\
-def literal(value, like):
-    dtype = getattr(like, "ty", like).dtype
-    return tirx.IntImm(dtype, value) if isinstance(value, int) else value""",
-    "at": """\
-def at(source, *indices):
-    return tirx.BufferRegion(source, [interval(i, literal(1, i)) for i in indices])""",
-    "nest": """\
-def nest(name, kinds, axes, extents, reads, writes, body, **options):
-    loops, iters = [], []
-    for kind, axis, n in zip(kinds, axes, extents):
-        loop = axis.name[1:].lstrip("_") or "v"
-        loops.append(tirx.Var(loop, getattr(axis, "ty", axis).dtype))
-        if not isinstance(n, tvm.ir.Range):
-            n = interval(literal(0, axis), literal(n, axis))
-        iters.append(tirx.IterVar(n, axis, {"S": 0, "R": 2}[kind]))
-    stmt = SBlockRealize(loops, True, SBlock(iters, reads, writes, name, body, **options))
-    for loop, axis in zip(loops[::-1], iters[::-1]):
-        stmt = tirx.For(loop, literal(0, loop), axis.dom.extent, tirx.ForKind.SERIAL, stmt)
-    return stmt""",
-    "root": """\
-def root(*stmts, **options):
-    body = tirx.SeqStmt(stmts) if len(stmts) > 1 else stmts[0]
-    return SBlockRealize([], True, SBlock([], [], [], "root", body, **options))""",
     "prim_func": """\
 def prim_func(params, body, **options):
     names = [p if isinstance(p, tirx.Var) else tirx.Var(p.name, "handle") for p in params]
@@ -251,6 +224,6 @@ def _imports(lines: Iterable[str]) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The names that Python code uses, without attributes and what stands in strings."""
+    """The names that Python code uses, without attributes and the contents of strings."""
     code = re.sub(r"""(?<!\w)(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", "", text)
     return re.findall(r"(?<![\w.])[A-Za-z_]\w*", code)

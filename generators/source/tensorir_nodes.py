@@ -1,13 +1,16 @@
-"""How each kind of TensorIR node is written."""
+"""Emitters for each kind of TensorIR node."""
 
 import re
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from . import blocks
 from .graph import VALUES, Id
 from .layout import Doc, call, keyword
-from .plan import is_plain_shape
-from .writer import Emitter, Plan, Writer, plain, quoted
+from .values import is_plain_shape
+from .writer import Emitter, Writer, plain, quoted
+
+_Rule: TypeAlias = Callable[[Writer, Id], str | None]
 
 _INTEGERS = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
 _LITERAL_DTYPES = _INTEGERS | {"bool", "float16", "bfloat16", "float32", "float64"}
@@ -49,8 +52,12 @@ def _simple(constructor: str, parameters: str) -> Emitter:
         args = []
         for parameter in names:
             field = parameter.rstrip("=")
-            value = w.g.field(i, field)
-            doc = w.array(value, w.p) if w.g.kinds[value] == "ffi.Array" else w.p(value)
+            value = w.graph.field(i, field)
+            doc = (
+                w.array(value, w.primitive)
+                if w.graph.kinds[value] == "ffi.Array"
+                else w.primitive(value)
+            )
             args.append(keyword(field, doc) if field != parameter else doc)
         return call(constructor, *args)
 
@@ -59,203 +66,113 @@ def _simple(constructor: str, parameters: str) -> Emitter:
 
 def _arithmetic(w: Writer, i: Id) -> Doc:
     """`a + b` if Python's operator folds and drops nothing here, else the constructor."""
-    kind = w.g.kinds[i]
-    doc = _BY_CONSTRUCTOR[kind](w, i)
-    a, b = w.g.field(i, "a"), w.g.field(i, "b")
+    kind = w.graph.kinds[i]
+    constructor, _ = _SIMPLE[kind]
+    a, b = w.graph.field(i, "a"), w.graph.field(i, "b")
+    left, right = w.primitive(a), w.primitive(b)
+    if _is_never_folded(w, kind, a, b) and isinstance(left, str) and isinstance(right, str):
+        value = w.int_of(b, str(w.dtype_of(a)))
+        text = f"({left} {_OPERATORS[kind]} {right if value is None else value})"
+        if len(text) <= _SHORT:
+            return text
+    return call(constructor, left, right)
+
+
+def _is_never_folded(w: Writer, kind: str, a: Id, b: Id) -> bool:
     dtype = w.dtype_of(a)
-    if dtype not in ("int32", "int64") or dtype != w.dtype_of(b) or w.g.kinds[a] == "ir.IntImm":
-        return doc
-    left, right = w.e(a), w.e(b)
-    if w.g.kinds[b] == "ir.IntImm":
+    if dtype not in ("int32", "int64") or dtype != w.dtype_of(b):
+        return False
+    if w.graph.kinds[b] == "ir.IntImm":
         value = w.int_of(b, dtype)
         if value is None or value < (2 if kind == "prim.Mul" else 1):
-            return doc
-        right = str(value)
-    if not isinstance(left, str) or not isinstance(right, str):
-        return doc
-    text = f"({left} {_OPERATORS[kind]} {right})"
-    return text if len(text) <= _SHORT else doc
+            return False
+    return w.graph.kinds[a] != "ir.IntImm"
 
 
 def _int_imm(w: Writer, i: Id) -> Doc:
-    dtype, value = str(w.g.dtype(w.g.field(i, "ty"))), w.g.content(i, "value")
+    dtype, value = str(w.dtype_of(i)), w.graph.content(i, "value")
+    if not _holds(dtype, value):
+        return w.make_node(i)
     if dtype in _LITERAL_DTYPES:
         return call(f"T.{dtype}", str(bool(value)) if dtype == "bool" else str(value))
     return call("tirx.IntImm", quoted(dtype), str(value))
 
 
+def _holds(dtype: str, value: int) -> bool:
+    """False for a value outside of the dtype: passes make such, and the constructor refuses it."""
+    match = _INTEGER_DTYPE.fullmatch(dtype)
+    if match is None:
+        return True
+    bits = int(match[2])
+    low, high = (0, 1 << bits) if match[1] else (-1 << (bits - 1), 1 << (bits - 1))
+    return low <= value < high
+
+
 def _float_imm(w: Writer, i: Id) -> Doc:
-    dtype, value = str(w.g.dtype(w.g.field(i, "ty"))), w.g.field(i, "value")
-    # On its way through T.float64 a value passes as a float32 literal.
+    dtype, value = str(w.dtype_of(i)), w.graph.field(i, "value")
+    if dtype in _LARGEST and _LARGEST[dtype] < abs(value) < float("inf"):
+        return w.make_node(i)
+    # T.float64 converts its argument through a float32 literal.
     if dtype in _LITERAL_DTYPES and abs(value) <= _LARGEST["float32"]:
         return call(f"T.{dtype}", plain(value))
     return call("tirx.FloatImm", quoted(dtype), plain(value))
 
 
 def _cast(w: Writer, i: Id) -> Doc:
-    dtype = w.g.dtype(w.g.field(i, "ty"))
-    return call("tirx.Cast", quoted(str(dtype)), w.p(w.g.field(i, "value")))
+    return call("tirx.Cast", quoted(str(w.dtype_of(i))), w.primitive(w.graph.field(i, "value")))
 
 
 def _load(w: Writer, i: Id) -> Doc:
-    """`buffer[i, j]`, for which there must be an index."""
-    source, indices = w.e(w.g.field(i, "source")), w.array(w.g.field(i, "indices"), w.p)
+    """`buffer[i, j]`, which needs at least one index."""
+    source, indices = (
+        w.node(w.graph.field(i, "source")),
+        w.array(w.graph.field(i, "indices"), w.primitive),
+    )
     if not isinstance(source, str) or not isinstance(indices, str) or indices == "[]":
         return call("tirx.BufferLoad", source, indices)
     return source + indices
 
 
 def _iter_var(w: Writer, i: Id) -> Doc:
-    g = w.g
+    g = w.graph
     dom, var, tag = (g.field(i, f) for f in ("dom", "var", "thread_tag"))
-    args = [w.e(dom), w.e(var), str(g.field(i, "iter_type"))]
+    args = [w.node(dom), w.node(var), str(g.field(i, "iter_type"))]
     if w.text(tag):
-        args.append(w.e(tag))
+        args.append(w.node(tag))
     return call("tirx.IterVar", *args)
 
 
 def _attr_stmt(w: Writer, i: Id) -> Doc:
-    g = w.g
+    g = w.graph
     node, key, value, body = (g.field(i, f) for f in ("node", "attr_key", "value", "body"))
-    return call("tirx.AttrStmt", w.e(node), w.e(key), w.s(value), w.e(body))
+    return call("tirx.AttrStmt", w.node(node), w.node(key), w.argument(value), w.node(body))
 
 
 def _alloc_buffer(w: Writer, i: Id) -> Doc:
-    annotations = w.g.field(i, "annotations")
-    args = [w.e(w.g.field(i, "buffer"))]
-    if w.g.items(annotations):
+    annotations = w.graph.field(i, "annotations")
+    args = [w.node(w.graph.field(i, "buffer"))]
+    if w.graph.items(annotations):
         args.append(w.mapping(annotations))
     return call("tirx.AllocBuffer", *args)
 
 
 def _prim_func(w: Writer, i: Id) -> Doc:
-    g = w.g
-    params = g.items(g.field(i, "params"))
-    args = [w.array(g.field(i, "params")), w.e(g.field(i, "body"))]
-    ret = g.field(i, "ret_type")
-    if "ret_type" not in w.implied.get(i, ()):
-        args.append(keyword("ret_type", w.e(ret)))
-    if "attrs" not in w.implied.get(i, ()):
-        args.append(keyword("attrs", w.e(g.field(i, "attrs"))))
-    buffers = any(g.kinds[k] == "tirx.BufferType" for k in map(w.type_of, params) if k is not None)
+    g = w.graph
+    if not _is_signature(w, i) or not w.gives_type(i):
+        return w.make_node(i)
+    params, ret, attrs = (g.field(i, f) for f in ("params", "ret_type", "attrs"))
+    args = [w.array(params), w.node(g.field(i, "body"))]
+    if not w.is_void(ret) or w.references[ret] != 1:
+        args.append(keyword("ret_type", w.node(ret)))
+    if not w.no_attributes(attrs):
+        args.append(keyword("attrs", w.node(attrs)))
+    buffers = any(g.kinds[g.field(p, "ty")] == "tirx.BufferType" for p in g.items(params))
     return call("prim_func" if buffers else "tirx.PrimFunc", *args)
 
 
-_BY_CONSTRUCTOR: dict[str, Emitter] = {
-    kind: _simple(constructor, parameters) for kind, (constructor, parameters) in _SIMPLE.items()
-}
-
-EMITTERS: Mapping[str, Emitter] = {
-    **_BY_CONSTRUCTOR,
-    **blocks.EMITTERS,
-    **dict.fromkeys(_OPERATORS, _arithmetic),
-    "ir.IntImm": _int_imm,
-    "ir.FloatImm": _float_imm,
-    "prim.Cast": _cast,
-    "ir.TensorLoad": _load,
-    "tirx.IterVar": _iter_var,
-    "tirx.AttrStmt": _attr_stmt,
-    "tirx.AllocBuffer": _alloc_buffer,
-    "tirx.PrimFunc": _prim_func,
-}
-
-WRITES_TYPE = frozenset({"ir.IntImm", "ir.FloatImm"})
-
-
-# What follows from the constructors, and so is not written
-
-
-def _lanes(dtype: str) -> str:
-    _, cross, lanes = dtype.partition("x")
-    return cross + lanes
-
-
-def _result_dtype(rule: Callable[[Writer, Id], str | None]) -> Plan:
-    """The type is implied if it is the dtype that `rule` computes."""
-
-    def plan(w: Writer, i: Id) -> None:
-        dtype = w.dtype_of(i)
-        if dtype is not None and dtype == rule(w, i):
-            w.imply(i, "ty")
-        else:
-            w.raw.add(i)
-
-    return plan
-
-
-def _as_field(name: str) -> Callable[[Writer, Id], str | None]:
-    return lambda w, i: w.dtype_of(w.g.field(i, name))
-
-
-def _vector(name: str) -> Callable[[Writer, Id], str | None]:
-    """The dtype of a vector whose elements are like the named scalar."""
-
-    def rule(w: Writer, i: Id) -> str | None:
-        lanes = w.int_of(w.g.field(i, "lanes"), "int32")
-        return f"{w.dtype_of(w.g.field(i, name))}x{lanes}"
-
-    return rule
-
-
-def _comparison(w: Writer, i: Id) -> str | None:
-    dtype = w.dtype_of(w.g.field(i, "a"))
-    return None if dtype is None else "bool" + _lanes(dtype)
-
-
-def _loaded(w: Writer, i: Id) -> str | None:
-    ty = w.g.data[w.g.field(i, "source")]["ty"]
-    indices = [w.dtype_of(k) for k in w.g.items(w.g.field(i, "indices"))]
-    if w.g.kinds[ty] != "tirx.BufferType" or any(k is None or "x" in k for k in indices):
-        return None
-    return w.g.dtype(w.g.field(ty, "dtype"))
-
-
-def _region(w: Writer, i: Id) -> None:
-    ty, source = w.g.data[i].get("ty"), w.g.data[w.g.field(i, "source")]["ty"]
-    typed = ty is None or w.g.kinds[ty] == "tirx.BufferRegionType"
-    if typed and w.g.kinds[source] == "tirx.BufferType":
-        if ty is not None:
-            w.imply(i, "ty")
-        blocks.plan_region(w, i)
-    else:
-        w.raw.add(i)
-
-
-def _int_plan(w: Writer, i: Id) -> None:
-    """A literal that its own dtype cannot hold: passes make them, the constructor refuses them."""
-    match = _INTEGER_DTYPE.fullmatch(w.dtype_of(i) or "")
-    value = w.g.content(i, "value")
-    if match is None:
-        return
-    bits = int(match[2])
-    low, high = (0, 2**bits) if match[1] else (-(2 ** (bits - 1)), 2 ** (bits - 1))
-    if not low <= value < high:
-        w.raw.add(i)
-
-
-def _float_plan(w: Writer, i: Id) -> None:
-    value, largest = w.g.field(i, "value"), _LARGEST.get(w.dtype_of(i) or "")
-    if largest is not None and largest < abs(value) < float("inf"):
-        w.raw.add(i)
-
-
-def _prim_func_plan(w: Writer, i: Id) -> None:
-    g = w.g
-    ret, attrs = g.field(i, "ret_type"), g.field(i, "attrs")
-    if w.is_void(ret) and w.references[ret] == 1:
-        w.imply(i, "ret_type")
-    if not g.items(g.data[attrs]["__dict__"]) and w.references[attrs] == 1:
-        w.imply(i, "attrs")
-    if _is_signature(w, i):
-        w.derive(i, 1 + len(w.owners.get(i, ())))
-    else:
-        w.implied.pop(i, None)
-        w.raw.add(i)
-
-
 def _is_signature(w: Writer, i: Id) -> bool:
-    """Whether the function's type is the one that the constructor derives, down to its parts."""
-    g = w.g
+    """True if the function's type is the one that the constructor derives, down to its parts."""
+    g = w.graph
     ty = g.field(i, "ty")
     if i in w.stale or g.kinds[ty] != "relax.FuncType":
         return False
@@ -269,43 +186,96 @@ def _is_signature(w: Writer, i: Id) -> bool:
 
 
 def _is_parameter_type(w: Writer, given: Id, derived: Id) -> bool:
-    """Whether a part of a function type that is right is also not shared."""
-    g = w.g
+    """True if a part of a correct function type is also not shared."""
+    g = w.graph
     if g.kinds[given] != "tirx.BufferType":
         return given == derived or g.kinds[derived] in VALUES
+    if not w.is_own(derived, "relax.TensorType"):
+        return False
     shape = g.field(derived, "shape")
-    if not w.is_own(derived, "relax.TensorType") or not w.is_own(shape, "relax.expr.ShapeExpr"):
+    if not is_plain_shape(w, shape):
         return False
     ours, theirs = g.items(g.field(given, "shape")), g.items(g.field(shape, "values"))
-    return is_plain_shape(w, shape) and all(
-        _same_dimension(w, a, b) for a, b in zip(ours, theirs, strict=True)
-    )
+    return all(_same_dimension(w, a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 def _same_dimension(w: Writer, given: Id, derived: Id) -> bool:
-    """Whether casting a buffer's dimension to int64 gives the derived one."""
+    """True if a cast of a buffer's dimension to int64 gives the derived one."""
     if given == derived:
         return True
     value = w.int_of(derived, "int64")
     return value is not None and value in (w.int_of(given, "int32"), w.int_of(given, "int64"))
 
 
-PLANS: Mapping[str, Plan] = {
-    **blocks.PLANS,
-    **dict.fromkeys((f"prim.{n}" for n in _ARITHMETIC), _result_dtype(_as_field("a"))),
-    **dict.fromkeys((f"prim.{n}" for n in _COMPARISONS), _result_dtype(_comparison)),
-    **dict.fromkeys(
-        ("prim.Not", "prim.BitwiseNot", *(f"prim.{n}" for n in _BITS)),
-        _result_dtype(_as_field("a")),
-    ),
-    "prim.Select": _result_dtype(_as_field("true_value")),
-    "prim.Let": _result_dtype(_as_field("body")),
-    "ir.IntImm": _int_plan,
-    "ir.FloatImm": _float_plan,
-    "prim.Ramp": _result_dtype(_vector("base")),
-    "prim.Broadcast": _result_dtype(_vector("value")),
-    "prim.Cast": _result_dtype(lambda w, i: w.dtype_of(i)),
-    "ir.TensorLoad": _result_dtype(_loaded),
-    "ir.TensorRegion": _region,
-    "tirx.PrimFunc": _prim_func_plan,
+# The dtype that a constructor gives to an expression. Others have theirs written.
+
+
+def _like(name: str) -> _Rule:
+    return lambda w, i: w.dtype_of(w.graph.field(i, name))
+
+
+def _vector_of(name: str) -> _Rule:
+    def rule(w: Writer, i: Id) -> str | None:
+        lanes = w.int_of(w.graph.field(i, "lanes"), "int32")
+        return f"{w.dtype_of(w.graph.field(i, name))}x{lanes}"
+
+    return rule
+
+
+def _comparison(w: Writer, i: Id) -> str | None:
+    dtype = w.dtype_of(w.graph.field(i, "a"))
+    if dtype is None:
+        return None
+    _, cross, lanes = dtype.partition("x")
+    return f"bool{cross}{lanes}"
+
+
+def _loaded(w: Writer, i: Id) -> str | None:
+    ty = w.graph.field(w.graph.field(i, "source"), "ty")
+    indices = [w.dtype_of(k) for k in w.graph.items(w.graph.field(i, "indices"))]
+    if w.graph.kinds[ty] != "tirx.BufferType" or any(k is None or "x" in k for k in indices):
+        return None
+    return w.graph.dtype(w.graph.field(ty, "dtype"))
+
+
+_RULES: Mapping[str, _Rule] = {
+    **dict.fromkeys((f"prim.{n}" for n in (*_ARITHMETIC, *_BITS)), _like("a")),
+    **dict.fromkeys((f"prim.{n}" for n in _COMPARISONS), _comparison),
+    **dict.fromkeys(("prim.Not", "prim.BitwiseNot"), _like("a")),
+    "prim.Select": _like("true_value"),
+    "prim.Let": _like("body"),
+    "prim.Ramp": _vector_of("base"),
+    "prim.Broadcast": _vector_of("value"),
+    "prim.Cast": lambda w, i: w.dtype_of(i),
+    "ir.TensorLoad": _loaded,
+}
+
+
+def _following(rule: _Rule, emit: Emitter) -> Emitter:
+    """An emitter for the expressions of a kind that have the dtype of the rule, and others."""
+
+    def checked(w: Writer, i: Id) -> Doc:
+        dtype = w.dtype_of(i)
+        return emit(w, i) if dtype is not None and dtype == rule(w, i) else w.make_node(i)
+
+    return checked
+
+
+_WITHOUT_RULES: Mapping[str, Emitter] = {
+    **{kind: _simple(constructor, fields) for kind, (constructor, fields) in _SIMPLE.items()},
+    **blocks.EMITTERS,
+    **dict.fromkeys(_OPERATORS, _arithmetic),
+    "ir.IntImm": _int_imm,
+    "ir.FloatImm": _float_imm,
+    "prim.Cast": _cast,
+    "ir.TensorLoad": _load,
+    "tirx.IterVar": _iter_var,
+    "tirx.AttrStmt": _attr_stmt,
+    "tirx.AllocBuffer": _alloc_buffer,
+    "tirx.PrimFunc": _prim_func,
+}
+
+EMITTERS: Mapping[str, Emitter] = {
+    kind: _following(_RULES[kind], emit) if kind in _RULES else emit
+    for kind, emit in _WITHOUT_RULES.items()
 }

@@ -1,32 +1,20 @@
-"""Turning a node graph into statements: what is named or inlined, which types are implied."""
+"""Turn a node graph into statements: each kind of node has an emitter that gives its text."""
 
-import itertools
 import keyword as python_keywords
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
-from .graph import VALUES, Graph, Id
+from .graph import VALUES, Id, NodeGraph
 from .layout import DEEPEST, PRELUDE, Doc, Group, call, flat, group, keyword, layout, prelude
 
 Emitter: TypeAlias = Callable[["Writer", Id], Doc]
-Plan: TypeAlias = Callable[["Writer", Id], None]
 
 _VARIABLES = frozenset({"ir.Var", "relax.expr.DataflowVar"})
 _FUNCTIONS = frozenset({"relax.expr.Function", "tirx.PrimFunc"})
 _ALWAYS_NAMED = _VARIABLES | _FUNCTIONS
-# Parents may write the parts of these themselves.
-_ON_DEMAND = frozenset(
-    {
-        "ir.Tuple",
-        "relax.expr.SeqExpr",
-        "relax.expr.ShapeExpr",
-        "tirx.BufferType",
-        "ir.DictAttrs",
-        "ir.GlobalVar",
-    }
-)
-_ROW = 4  # scalars that one statement defines
+_BINDABLE = frozenset({"ir.Call", "relax.expr.If"})
 _RESERVED = frozenset(PRELUDE) | frozenset({"mod", "getattr", "hasattr", "float"})
 
 _BASE_NAMES = {
@@ -46,304 +34,316 @@ _BASE_NAMES = {
 
 
 class Writer:
-    """The state of one translation.
+    """The translation of one module.
 
-    `plans` find out, for a kind of node, which fields follow from its constructor or its place;
-    they run first, parents before children. `emitters` then give the constructor call. The kinds of
-    `writes_type` have their type in that call; the type of any other expression is set afterwards,
-    unless it is implied. What has no emitter, or is `raw`, is made field by field.
+    An emitter decides from the graph alone how a node is written, and asks for the text of every
+    other node that its own text contains. All emitters run twice. The first time, from the module
+    down to the leaves, the writer counts how often the text of each node is asked for. The second
+    time, from the leaves up, each text that was asked for more than once gets a variable. A node
+    without an emitter is made field by field.
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        plans: Mapping[str, Plan],
-        emitters: Mapping[str, Emitter],
-        writes_type: frozenset[str],
-        stale_names: Collection[str] = (),
+        self, graph: NodeGraph, emitters: Mapping[str, Emitter], stale_names: Collection[str] = ()
     ) -> None:
-        self.g = graph
-        self.plans = plans
-        self.emitters = emitters
-        self.writes_type = writes_type
-        self.stale_names = stale_names  # functions whose type their constructor does not give
-        self.docs: list[Doc | None] = [None] * len(graph.kinds)
-        self.lines: list[str] = []
-        self.taken: set[str] = set()
-        self.suffixes: dict[str, int] = {}  # the last number tried behind a name
-        self.names: dict[Id, str] = {}
-        self.references = self._count_references(mentioned_only=False)
-        self.implied: dict[Id, frozenset[str]] = {}  # fields that follow from something else
-        self.parts: dict[Id, list[Id]] = {}  # what a node's text mentions, if not its fields
-        self.raw: set[Id] = set()
-        self.forced: set[Id] = set()  # named although mentioned once
-        self.attributed: set[Id] = set()  # calls whose own text includes their attributes
-        self.bound: set[Id] = set()  # values whose type is set with their binding
-        self.relaxed: set[Id] = set()  # variables that stand for Relax values
-        self.typed: set[Id] = set()  # expressions whose own call includes the type
-        self.hints: dict[Id, str] = {}
-        self.mentions: list[int] = []
-        self.owners: dict[Id, list[Id]] = {}  # function -> its global variables
-        self.early: dict[Id, Id] = {}  # global variable with a type from the start -> its function
-        self.stale: set[Id] = set()
-        self.donors: dict[Id, Id] = {}  # type -> the expression that it is taken from
-        self.typed_by_functions = False
-        self.bodies: dict[Id, list[Id]] = {}  # root block -> its statements
-        self.nests: dict[Id, Id] = {}  # outermost loop -> the block inside
-        self.inner: set[Id] = set()  # loops within these
+        """
+        Args:
+            stale_names: PrimFuncs whose type differs from the one that the constructor gives.
+        """
+        self.graph = graph
+        self.references = graph.references()
+        self.relaxed, self.bound = _relax_values(graph, self.references)
+        functions = list(graph.pairs(graph.field(graph.root, "functions")))
+        self.followers: dict[Id, Id] = {}
+        self.followers = {
+            gv: func for gv, func in functions if graph.field(gv, "ty") == self.known_type(func)
+        }
+        """The global variables that share the type of their function, with that function. Their
+        types are set at the end of the text."""
+        self._owned = Counter(self.followers.values())
+        self.all_follow = len(self.followers) == len(functions) > 0
+        self._hints = {func: self.text(graph.field(gv, "name_hint")) for gv, func in functions}
+        self.stale = {func for func, name in self._hints.items() if name in stale_names}
+        self._emitters = emitters
+        self._counting = True
+        self._places = 1  # the number of places at which the node that is counted stands
+        self._uses = [0] * len(graph.kinds)
+        self._docs: list[Doc | None] = [None] * len(graph.kinds)
+        self._lines: list[str] = []
+        self._afterwards: list[str] = []
+        self._suffixes: dict[str, int] = {}  # the last number tried behind a name
+        self._names: dict[Id, str] = {}
+        self._taken: set[str] = set()
+        self._donors: dict[Id, Id] = {}  # type -> the expression that it is taken from
 
-    def e(self, i: Id) -> Doc:
-        """The node exactly as it is, wherever any object may stand."""
-        doc = self.docs[i]
+    def written(self) -> str:
+        """The whole text, ending in the definition of `mod`."""
+        root = self.graph.root
+        self._uses[root] = 1
+        for i in range(root, -1, -1):
+            if self._uses[i]:
+                # A value and its parts are written out at each place.
+                self._places = self._uses[i] if self.graph.kinds[i] in VALUES else 1
+                self._emit(i)
+        self._places = 1
+        self._late_types()
+        self._counting = False
+        for func in self._hints:
+            self.name(func)
+        for i in range(root):
+            if self._uses[i]:
+                self.node(i)
+        mod = self.node(root)
+        lines = [*self._lines, "mod = " + layout(mod, 6), *self._late_types()]
+        body = "\n".join(lines).strip("\n")
+        return prelude(body) + "\n\n" + body + "\n"
+
+    # The text of other nodes
+
+    def node(self, i: Id) -> Doc:
+        """The node unchanged, for places that accept any object."""
+        if self._counting:
+            self._uses[i] += self._places
+            return "_"
+        doc = self._docs[i]
         return self._write(i) if doc is None else doc
 
-    def p(self, i: Id) -> Doc:
-        """The node where a primitive expression is expected, so that 1 means int32 1."""
+    def primitive(self, i: Id) -> Doc:
+        """The node for places that expect a primitive expression, so that 1 means int32 1."""
         value = self.int_of(i, "int32")
-        return self.e(i) if value is None else str(value)
+        return self.node(i) if value is None else str(value)
 
-    def s(self, i: Id) -> Doc:
-        """The same where TVM itself turns a string into a literal, whose class has moved."""
-        if self.g.kinds[i] in ("ir.StringImm", "tirx.StringImm"):
-            return quoted(self.text(self.g.field(i, "value")))
-        return self.p(i)
-
-    def d(self, i: Id) -> Doc:
+    def dimension(self, i: Id) -> Doc:
         """The node as a dimension of a shape, where 1 means int64 1."""
         value = self.int_of(i, "int64")
-        return self.e(i) if value is None else str(value)
+        return self.node(i) if value is None else str(value)
 
-    def int_of(self, i: Id, dtype: str) -> int | None:
-        """The value of an integer literal of this dtype that Python and the FFI take as it is."""
-        g = self.g
-        if g.kinds[i] != "ir.IntImm" or g.dtype(g.data[i]["ty"]) != dtype or i in self.raw:
-            return None
-        value = g.content(i, "value")
-        return value if isinstance(value, int) and -(2**31) <= value < 2**31 else None
+    def argument(self, i: Id) -> Doc:
+        """A primitive expression, or a literal string, for which TVM takes Python's."""
+        if self.graph.kinds[i] in ("ir.StringImm", "tirx.StringImm"):
+            return quoted(self.text(self.graph.field(i, "value")))
+        return self.primitive(i)
 
     def array(self, i: Id, element: Callable[[Id], Doc] | None = None) -> Doc:
-        """An array as a list display, or the variable that a very deep one was given."""
-        if element is None and isinstance(named := self.docs[i], str):
-            return named
-        return group("[", map(element or self.e, self.g.items(i)), "]")
+        """An array as a list display."""
+        return group("[", map(element or self.node, self.graph.items(i)), "]")
 
     def mapping(self, i: Id) -> Doc:
         """A map as a dict display."""
-        entries = []
-        for k, v in self.g.pairs(i):
-            entries.append(keyword(flat(self.e(k)), self.e(v), ": "))
+        entries = [keyword(flat(self.node(k)), self.node(v), ": ") for k, v in self.graph.pairs(i)]
         return group("{", entries, "}")
-
-    def null(self, i: Id) -> bool:
-        """Whether this is None."""
-        return self.g.kinds[i] == "None"
-
-    def text(self, i: Id) -> str:
-        """The content of a string node."""
-        value = self.g.data[i]
-        assert isinstance(value, str)
-        return value
 
     def make_node(self, i: Id) -> Doc:
         """The node built field by field, which works for every reflected type."""
-        if self.g.kinds[i] == "tirx.PrimFunc":  # in TVM 0.25 it has other fields
+        g = self.graph
+        if g.kinds[i] == "tirx.PrimFunc":  # in TVM 0.25 it has other fields
             return call("stale_func", *self.keywords(i))
-        args, awkward = [quoted(self.g.kinds[i]), *self.keywords(i)], []
-        for name, value, is_index in self.g.fields(i):
+        args, awkward = [quoted(g.kinds[i]), *self.keywords(i)], []
+        for name, value, is_index in g.fields(i):
             if not _is_name(name):
-                doc = self.e(value) if is_index else plain(value)
+                doc = self.node(value) if is_index else plain(value)
                 awkward.append(keyword(repr(name), doc, ": "))
-        if "span" in self.g.data[i]:
+        if "span" in g.data[i]:
             args.append("span=None")
-        if "source_map" in self.g.data[i]:
+        if "source_map" in g.data[i]:
             args.append('source_map=make_node("ir.SourceMap", source_map={})')
         if awkward:
             args.append(group("**{", awkward, "}"))
         return call("make_node", *args)
 
     def keywords(self, i: Id) -> list[Doc]:
-        """The fields as keyword arguments, those that Python has a name for."""
+        """The fields that have a name in Python, as keyword arguments."""
         return [
-            keyword(name, self.e(value) if is_index else plain(value))
-            for name, value, is_index in self.g.fields(i)
+            keyword(name, self.node(value) if is_index else plain(value))
+            for name, value, is_index in self.graph.fields(i)
             if _is_name(name)
         ]
 
+    # Types
+
+    def typed(self, i: Id, doc: Doc) -> Doc:
+        """The text of an expression whose constructor gives it no type, with its type if any."""
+        ty = self.graph.field(i, "ty")
+        if i in self.bound or self.is_missing(ty):
+            return doc
+        return call("typed", doc, self.node(ty))
+
+    def typed_like(self, expr: Id, ty: Id) -> Doc:
+        """The type that `expr` has, too: `type_of(expr)`, unless `expr` gets its type from here."""
+        return self.node(ty) if expr in self.followers else call("type_of", self.node(expr))
+
+    def set_body_type(self, func: Id, ty: Doc) -> None:
+        """Write a statement behind a function that gives its body a type."""
+        if not self._counting:
+            self._afterwards.append(f"set_type({self.name(func)}.body, {flat(ty)})")
+
+    def gives_type(self, i: Id) -> bool:
+        """True if the node may be left to derive its type, as its constructor does.
+
+        TVM does not allow a type to be replaced. So if other nodes hold the same type, they take
+        it from this node. Only one node can give a type, and it must not need the type before it
+        exists.
+        """
+        ty = self.graph.field(i, "ty")
+        if self.references[ty] <= 1 + self._owned[i]:
+            return True
+        if self._counting and ty not in self._donors and not self._needs(i, ty):
+            self._donors[ty] = i
+        return self._donors.get(ty) == i
+
+    def _needs(self, start: Id, ty: Id) -> bool:
+        """True if a type must be written before the expression `start`, which has it."""
+        g = self.graph
+        pending, seen = [start], {start}
+        while pending:
+            i = pending.pop()
+            if i in self._donors:
+                below = [self._donors[i]]
+            elif i == start or i in self.followers:
+                below = [k for name, k, is_index in g.fields(i) if is_index and name != "ty"]
+            else:
+                below = g.children(i)
+            if ty in below:
+                return True
+            pending += [k for k in below if k not in seen]
+            seen.update(below)
+        return False
+
     def type_of(self, i: Id) -> Id | None:
-        """The type of an expression, None for what is no expression."""
-        data = self.g.data[i]
+        """The type of an expression, None for any other node."""
+        data = self.graph.data[i]
         return data.get("ty") if isinstance(data, dict) else None
+
+    def known_type(self, i: Id) -> Id | None:
+        """The type that an expression has as soon as it is made, if any."""
+        ty = self.type_of(i)
+        late = ty is None or i in self.followers or self.is_missing(ty)
+        return None if late else ty
 
     def dtype_of(self, i: Id) -> str | None:
         """The dtype of a primitive expression, None for anything else."""
         ty = self.type_of(i)
-        return None if ty is None else self.g.dtype(ty)
+        return None if ty is None else self.graph.dtype(ty)
 
     def is_missing(self, ty: Id) -> bool:
-        """Whether this is the placeholder for a type not known yet."""
-        return self.g.kinds[ty] == "ir.Type"
+        """True if this is the placeholder for a type not known yet."""
+        return self.graph.kinds[ty] == "ir.Type"
 
     def is_void(self, ty: Id) -> bool:
-        """Whether this is the type of the empty tuple."""
-        return self.g.kinds[ty] == "ir.TupleType" and not self.g.items(self.g.field(ty, "fields"))
+        """True if this is the type of the empty tuple."""
+        g = self.graph
+        return g.kinds[ty] == "ir.TupleType" and not g.items(g.field(ty, "fields"))
+
+    # Other properties
+
+    def int_of(self, i: Id, dtype: str) -> int | None:
+        """The value of an integer literal of this dtype that Python and the FFI keep unchanged."""
+        g = self.graph
+        if g.kinds[i] != "ir.IntImm" or self.dtype_of(i) != dtype:
+            return None
+        value = g.content(i, "value")
+        return value if isinstance(value, int) and -(2**31) <= value < 2**31 else None
+
+    def null(self, i: Id) -> bool:
+        """True if this is None."""
+        return self.graph.kinds[i] == "None"
+
+    def text(self, i: Id) -> str:
+        """The content of a string node."""
+        value = self.graph.data[i]
+        assert isinstance(value, str)
+        return value
 
     def is_own(self, i: Id, kind: str) -> bool:
-        """Whether the node is of this kind and has one parent only."""
-        return self.g.kinds[i] == kind and self.references[i] == 1
+        """True if the node is of this kind and has one parent only."""
+        return self.graph.kinds[i] == kind and self.references[i] == 1
 
-    def imply(self, i: Id, *fields: str) -> None:
-        """State that these fields of the node need not be written."""
-        self.implied[i] = self.implied.get(i, frozenset()) | frozenset(fields)
+    def no_attributes(self, i: Id) -> bool:
+        """True if the attributes of a function are what the constructor makes of none."""
+        g = self.graph
+        return self.references[i] == 1 and not g.items(g.data[i]["__dict__"])
 
-    def derive(self, i: Id, parents: int = 1) -> None:
-        """State that the constructor gives the node its type.
+    def is_written_once(self, i: Id) -> bool:
+        """True if one place only contains the text of the node; valid in the node's emitter."""
+        return self._uses[i] == 1
 
-        If other nodes have that very type too, beyond so many, they take it from this node; for
-        TVM does not let a type be replaced.
-        """
-        ty = self.g.data[i]["ty"]
-        if self.references[ty] > parents:
-            if ty in self.donors:
-                self.raw.add(i)
-                return
-            self.donors[ty] = i
-            self.forced.add(i)
-        self.imply(i, "ty")
-
-    def written(self) -> str:
-        """The whole text, ending in the definition of `mod`."""
-        for i in range(self.g.root, -1, -1):
-            plan = self.plans.get(self.g.kinds[i])
-            if plan is not None and self.references[i]:
-                plan(self, i)
-        self.mentions = self._count_references(mentioned_only=True)
-        for i, count in enumerate(self.mentions):
-            if count > 1 or (count and self.g.kinds[i] not in _ON_DEMAND) or i in self.forced:
-                self.e(i)
-        mod = self.e(self.g.root)
-        lines = [*_gathered(self.lines), "mod = " + layout(mod, 6), *self._late_types()]
-        body = "\n".join(lines).strip("\n")
-        return prelude(body) + "\n\n" + body + "\n"
+    # Statements
 
     def _late_types(self) -> list[str]:
         """The statements that give global variables the types of their functions."""
-        if self.typed_by_functions:
+        if self.all_follow:
             loop = "for var, func in mod.functions.items():"
             return [loop, "    set_type(var, type_of(func))"]
         return [
-            f"set_type({self.e(gv)}, type_of({self.e(func)}))"
-            for func, variables in self.owners.items()
-            for gv in variables
-            if gv not in self.early
+            f"set_type({flat(self.node(gv))}, type_of({flat(self.node(func))}))"
+            for gv, func in self.followers.items()
         ]
 
-    def _count_references(self, *, mentioned_only: bool) -> list[int]:
-        g = self.g
-        counts = [0] * len(g.kinds)
-        counts[g.root] = 1
-        for i in range(g.root, -1, -1):
-            if not counts[i] or (mentioned_only and i in self.donors):
-                continue
-            # A value is written out at each of its places, and so are its parts.
-            times = counts[i] if g.kinds[i] in VALUES else 1
-            implied = self.implied.get(i) if mentioned_only else None
-            if mentioned_only and i in self.parts:
-                for child in self.parts[i]:
-                    counts[child] += times
-            elif implied is None:
-                for child in g.children(i):
-                    counts[child] += times
-            else:
-                for name, child, is_index in g.fields(i):
-                    if is_index and name not in implied:
-                        counts[child] += times
-        return counts
+    def _emit(self, i: Id) -> Doc:
+        if i in self._donors:
+            return call("type_of", self.node(self._donors[i]))
+        return self._emitters.get(self.graph.kinds[i], Writer.make_node)(self, i)
 
     def _write(self, i: Id) -> Doc:
-        if i in self.donors:
-            self.docs[i] = doc = call("type_of", self.e(self.donors[i]))
-            return doc
-        kind = self.g.kinds[i]
-        emitter = Writer.make_node if i in self.raw else self.emitters.get(kind, Writer.make_node)
-        doc = emitter(self, i)
-        if self._needs_type(i):
-            doc = call("typed", doc, self.e(self.g.data[i]["ty"]))
-        elif i in self.early:
-            doc = call("typed", doc, call("type_of", self.e(self.early[i])))
-        shared = self.mentions[i] > 1 and kind not in VALUES
+        doc, kind = self._emit(i), self.graph.kinds[i]
+        shared = self._uses[i] > 1 and kind not in VALUES and i not in self._donors
         deep = isinstance(doc, Group) and doc.depth > DEEPEST
-        if i != self.g.root and (shared or deep or kind in _ALWAYS_NAMED or i in self.forced):
+        if i != self.graph.root and (shared or deep or kind in _ALWAYS_NAMED):
             name = self.name(i)
-            self.lines.append(f"{name} = " + layout(doc, len(name) + 3))
-            if kind == "relax.expr.Function" and i not in self.raw:
-                self._write_body_type(i, name)
+            self._lines += [f"{name} = " + layout(doc, len(name) + 3), *self._afterwards]
+            self._afterwards.clear()
             if kind in _FUNCTIONS:
-                self.lines.append("")
+                self._lines.append("")
             doc = name
-        self.docs[i] = doc
+        self._docs[i] = doc
         return doc
-
-    def _write_body_type(self, i: Id, name: str) -> None:
-        """Set the body's type afterwards: a constructor would make the return type more precise."""
-        body = self.g.field(i, "body")
-        if not self.is_missing(self.g.field(body, "ty")):
-            result = flat(self.e(self.g.field(body, "body")))
-            self.lines.append(f"set_type({name}.body, type_of({result}))")
-
-    def _needs_type(self, i: Id) -> bool:
-        kind, data = self.g.kinds[i], self.g.data[i]
-        if kind not in self.emitters or kind in self.writes_type or not isinstance(data, dict):
-            return False
-        if i in self.raw or i in self.typed:
-            return False
-        return "ty" in data and "ty" not in self.implied.get(i, ())
 
     def name(self, i: Id) -> str:
         """The Python variable of the node."""
-        known = self.names.get(i)
+        known = self._names.get(i)
         if known is not None:
             return known
-        base = re.sub(r"\W", "_", self.hints.get(i) or self._own_name(i), flags=re.ASCII) or "_"
+        base = re.sub(r"\W", "_", self._hints.get(i) or self._own_name(i), flags=re.ASCII) or "_"
         if base[0].isdigit():
             base = "_" + base
-        name, k = base, self.suffixes.get(base, 0)
-        while name in self.taken or name in _RESERVED or python_keywords.iskeyword(name):
+        name, k = base, self._suffixes.get(base, 0)
+        while name in self._taken or name in _RESERVED or python_keywords.iskeyword(name):
             k += 1
             name = f"{base}_{k}"
-        self.suffixes[base] = k
-        self.taken.add(name)
-        self.names[i] = name
+        self._suffixes[base] = k
+        self._taken.add(name)
+        self._names[i] = name
         return name
 
     def _own_name(self, i: Id) -> str:
-        kind = self.g.kinds[i]
+        kind = self.graph.kinds[i]
         if kind in _VARIABLES:
-            return self.text(self.g.data[i]["name"])
+            return self.text(self.graph.data[i]["name"])
         if kind == "ir.GlobalVar":
-            return self.text(self.g.data[i]["name_hint"]) + "_gv"
+            return self.text(self.graph.data[i]["name_hint"]) + "_gv"
         return _BASE_NAMES.get(kind, "stmt" if kind.startswith(("tirx.", "s_tir.")) else "expr")
 
 
-_SCALAR = re.compile(r'(\w+) = tirx\.Var\(("[^"\\]*"), ("[^"]*")\)')
-
-
-def _gathered(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, with scalars of one dtype that follow each other in one statement."""
-    for dtype, group_ in itertools.groupby(lines, _scalar_dtype):
-        run = list(group_)
-        found = [match for match in map(_SCALAR.fullmatch, run) if match is not None]
-        for start in range(0, len(run), _ROW):
-            row = found[start : start + _ROW]
-            if len(row) < 2:
-                yield from run[start : start + _ROW]
-                continue
-            names, hints = (", ".join(match[k] for match in row) for k in (1, 2))
-            yield f"{names} = variables({dtype}, {hints})"
-
-
-def _scalar_dtype(line: str) -> str | None:
-    match = _SCALAR.fullmatch(line)
-    return None if match is None else match[3]
+def _relax_values(g: NodeGraph, references: list[int]) -> tuple[set[Id], set[Id]]:
+    """The variables that stand for Relax values, and the values whose types are those of their
+    variables and are set together with the binding."""
+    variables: set[Id] = set()
+    bound: set[Id] = set()
+    for i, kind in enumerate(g.kinds):
+        if kind == "relax.expr.Function":
+            variables.update(g.items(g.field(i, "params")))
+        elif kind in ("relax.expr.VarBinding", "relax.expr.MatchCast"):
+            var, value = g.field(i, "var"), g.field(i, "value")
+            variables.add(var)
+            if (
+                kind == "relax.expr.VarBinding"
+                and g.kinds[value] in _BINDABLE
+                and references[value] == 1
+                and g.field(value, "ty") == g.field(var, "ty")
+                and g.kinds[g.field(var, "ty")] != "ir.Type"
+            ):
+                bound.add(value)
+    return variables, bound
 
 
 def _is_name(name: str) -> bool:
@@ -358,6 +358,6 @@ def plain(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string literal in double quotes where that needs no escapes."""
+    """A string literal, in double quotes if that needs no escapes."""
     shown = repr(text)
     return shown if '"' in text or "\\" in shown else '"' + shown[1:-1] + '"'

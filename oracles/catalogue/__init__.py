@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import tvm
 
+from ...generators.choices import Choices
 from ...generators.families import FAMILIES
 from ...generators.near import did_you_mean
 from ...generators.ops import table
-from ..contract import PassContract
-from ..passcall import PassCall, public_passes
+from ..contract import Exemption, PassContract
+from ..passcall import BadPass, PassCall, bare_call, load, public_passes, tiny_module
 from . import (
     algebra,
     arithmetic,
@@ -113,7 +115,7 @@ _WRITTEN = by_name(contract for group in GROUPS for contract in group.CONTRACTS)
 def new_passes() -> Mapping[str, str]:
     """Public passes of the installed TVM that are neither in a group nor left out.
 
-    By name the reason why a campaign cannot choose the pass; empty where it can.
+    Each name comes with the reason why a campaign cannot choose the pass; empty if it can.
     """
     new = [name for name in public_passes() if name not in _WRITTEN and name not in LEFT_OUT]
     missing = {name: ", ".join(missing_arguments(name)) for name in new}
@@ -124,7 +126,7 @@ catalogue: Mapping[str, PassContract] = {
     **_WRITTEN,
     **{name: without_contract(name) for name, reason in new_passes().items() if not reason},
 }
-"""What each pass promises, by its name; new passes come last, with what every pass promises."""
+"""The contract of each pass, by name; new passes come last, with what every pass promises."""
 
 
 def of_family(*names: str) -> Mapping[str, PassContract]:
@@ -133,16 +135,63 @@ def of_family(*names: str) -> Mapping[str, PassContract]:
     return {name: each for name, each in catalogue.items() if stages.intersection(each.stages)}
 
 
-def contract_of(name: str) -> PassContract | None:
-    """What a public pass of TVM promises; None: TVM has none of this name."""
+def promised_by(name: str) -> PassContract | None:
+    """The contract of a public pass of TVM; None: TVM has no pass of this name."""
     if name not in catalogue and name in public_passes():
         return without_contract(name)
     return catalogue.get(name)
 
 
+UNKNOWN = (
+    Exemption(
+        "values",
+        "what is rewritten may use a variable after what was its last use, and so after its kill",
+        "docstring of KillAfterLastUse: 'Drop all tensor/storage objects after last use'",
+        memory.killed,
+    ),
+)
+"""The exemptions of a pass of which nothing is known."""
+
+
+def contract_of(call: PassCall) -> PassContract:
+    """The catalogue's contract of the pass, of the one it is like, or the user's own.
+
+    Nothing is known of other passes of TVM; a user's own pass keeps the strict contract.
+
+    Raises:
+        BadPass: the contract of a user's own pass cannot be loaded.
+    """
+    if call.like is not None:
+        kept = _loaded(call.like) if is_users_contract(call) else catalogue[call.like]
+        return dataclasses.replace(kept, name=call.name, variants=lambda choices, mod: call)
+    known = promised_by(call.name) if call.is_tvms else None
+    if known is not None and call.is_step:
+        return dataclasses.replace(known, variants=lambda choices, mod: call)
+    return known or PassContract(
+        name=call.name, variants=lambda choices, mod: call, exemptions=UNKNOWN
+    )
+
+
+def is_users_contract(call: PassCall) -> bool:
+    """True if code of the user's has the contract; the driver must not ask for it."""
+    return call.like is not None and ":" in call.like
+
+
+def _loaded(spelling: str) -> PassContract:
+    made = load(spelling)
+    if not isinstance(made, PassContract):
+        raise BadPass(f"Expected {spelling} to be a PassContract but got {made!r:.80}")
+    return made
+
+
+def documented(call: PassCall) -> bool:
+    """True if the pass is one of TVM's own, which the catalogue describes."""
+    return call.is_tvms and call.name in catalogue
+
+
 def has_contract(call: PassCall) -> bool:
-    """Somebody has written what the pass promises; the author does, of a user's own."""
-    contract = None if call.factory else contract_of(call.name)
+    """True if somebody has written a contract for the pass; a user's own pass counts."""
+    contract = promised_by(call.name) if call.is_tvms else None
     return contract is None or not contract.universal_only
 
 
@@ -153,8 +202,13 @@ def parts(pass_name: str) -> frozenset[str]:
     return frozenset(direct).union(*map(parts, direct))
 
 
+def plain_call(name: str) -> PassCall:
+    """The pass of the catalogue with the plainest arguments that its contract chooses."""
+    return catalogue[name].choose(Choices(b""), tiny_module()) or bare_call(name)
+
+
 def rejects(contract: PassContract, error: Exception, mod: tvm.IRModule) -> bool:
-    """The exception is a clean refusal of the module, by the pass or by a part of it."""
+    """True if the exception is a clean refusal of the module, by the pass or by a part of it."""
     inside = frozenset(contract.inside).union(*map(parts, contract.inside))
     return contract.rejects(error, mod) or any(
         each.outside and each.covers(error, mod)

@@ -11,9 +11,9 @@ from tvm import relax
 from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ..contract import NormalForm, PassContract, Relation, Sought
-from ..inspect import attr, bindings_of, calls_of, ops_used, relax_functions
+from ..inspect import attr, bindings_of, calls_of, relax_functions
 from ..passcall import PassCall
-from .common import REWRITER, REWRITING, all_of, any_of, one_of
+from .common import REWRITER, REWRITING, all_of, any_of, no_ops, one_of
 
 OPERATORS = (Stage.RAW,)
 """The stage in which modules still call operators."""
@@ -45,12 +45,6 @@ def _concatenations(mod: tvm.IRModule) -> int:
     return len(calls_of(mod, "relax.concat"))
 
 
-def _made_fast(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: expensive non-linear functions become their fast counterparts."""
-    slow = ops_used(after) & SLOW
-    return f"{min(slow)} is left" if slow else None
-
-
 def _no_redundant_reshape(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: a reshape to the shape that the tensor has anyway is removed."""
     for _, func in relax_functions(after):
@@ -73,7 +67,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(_several_matmuls, ("matmul",), (("matmul", "matmul"),)),
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.5,
     ),
     PassContract(
         name="ExpandMatmulOfSum",
@@ -81,7 +74,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=all_of("relax.add", "relax.matmul"),
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.3,
     ),
     PassContract(
         name="ReorderPermuteDimsAfterConcat",
@@ -89,7 +81,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         inside=REWRITING,
         shares=REWRITER,
         looks_for=all_of("relax.permute_dims", "relax.concat"),
-        cost=0.3,
     ),
     PassContract(
         name="ReorderTakeAfterMatmul",
@@ -97,7 +88,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         inside=REWRITING,
         shares=REWRITER,
         looks_for=all_of("relax.take", "relax.matmul"),
-        cost=0.3,
     ),
     PassContract(
         name="CombineParallelMatmul",
@@ -112,7 +102,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_filtered,
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.3,
     ),
     PassContract(
         name="RemoveRedundantReshape",
@@ -122,7 +111,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm("docstring: 'remove redundant reshape operator'"),
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.3,
     ),
     PassContract(
         name="FoldBatchnormToConv2D",
@@ -134,18 +122,16 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.3,
     ),
     PassContract(
         name="FastMathTransform",
         stages=OPERATORS,
         looks_for=any_of(*SLOW),
         relation=Relation.LOOSE,
-        post=_made_fast,
+        post=no_ops(*SLOW),
         normal_form=NormalForm(
             "docstring: 'convert the expensive non linear functions to their fast but approximate "
             "counterparts'"
         ),
-        cost=0.5,
     ),
 )

@@ -1,4 +1,4 @@
-"""Contracts of passes that apply TVM's arithmetic analysis: `oracles/arithmetic/passes.py`."""
+"""Contracts of passes that apply TVM's arithmetic analysis: `oracles/arithmetic_passes.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ def _contract(name: str, variants: Variants | None = None) -> PassContract:
         name=f"arith.{name}",
         variants=variants,
         stages=(Stage.EXPRESSIONS,),
-        expressions=True,
     )
 
 

@@ -8,7 +8,7 @@ from tvm import ir, relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, PassContract, Reference, Sought
+from ..contract import Exemption, PassContract, Relation, Sought
 from ..inspect import (
     attr,
     bindings_of,
@@ -19,9 +19,10 @@ from ..inspect import (
     public_functions,
     relax_functions,
 )
-from ..passcall import PassCall
-from ..reference.merge_composite_functions import merge_composite_functions
-from .common import argument, kind, named_functions, spelled, without_dataflow
+from ..pass_arguments import argument
+from ..passcall import PassCall, partitions
+from .common import kind, named_functions, spelled, without_dataflow
+from .memory import RENAMED
 from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
@@ -53,7 +54,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
 }
 
 
-# What a pattern is, made of the text of a call's pattern.
+# Patterns, as templates for the text of a call's pattern.
 CONSTRAINTS: tuple[str, ...] = (
     "{0}",
     "{0}.has_dtype('float32')",
@@ -98,7 +99,7 @@ def _offloaded(func: relax.Function) -> bool:
 
 
 def _lost_public(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """What the exemptions from the oracle "functions" still promise: nothing public vanishes."""
+    """Report a lost public function: exemptions from the oracle "functions" still rule it out."""
     left = {gvar.name_hint for gvar, _ in public_functions(after)}
     if all(gvar.name_hint in left for gvar, _ in public_functions(before)):
         return None
@@ -151,7 +152,7 @@ def _holds_only_composites(func: relax.Function, codegen: str) -> str | None:
 
 
 def _annotates(mod: tvm.IRModule, call: PassCall) -> bool:
-    return bool(argument(call, "annotate_codegen"))
+    return bool(argument(call, "annotate_codegen", 2))
 
 
 def _without_composites(mod: tvm.IRModule) -> str | None:
@@ -241,7 +242,7 @@ def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
         if _codegen(func) is None and gvar.name_hint not in functions:
             return "a public function without a codegen is lost"
     for call_node in nodes(after, relax.Call):
-        # One that is a value besides stays for those who take it, as a function of TVM's own.
+        # A function that is also used as a value stays for its users, as a function of TVM's own.
         callee = isinstance(call_node.op, ir.GlobalVar) and functions.get(call_node.op.name_hint)
         if callee and _codegen(callee) is not None:
             return "a function with an annotated codegen is still called"
@@ -249,7 +250,7 @@ def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
 
 
 def _more(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """What a module without a codegen has more than before: it can but lose its dead code."""
+    """Report an addition to a module without a codegen, which may only lose its dead code."""
     if not _attributes(after) <= _attributes(before):
         return "there is no codegen, and the module gets an attribute"
     old = {gvar.name_hint: func for gvar, func in before.functions_items()}
@@ -280,15 +281,15 @@ FIRST_MATCHED = (
 
 
 def _kernel(name: str) -> str | None:
-    """What the PrimFunc of this name probably computes, as `ELEMENTWISE` names it."""
+    """The entry of `ELEMENTWISE` that the PrimFunc of this name probably computes."""
     name = "tir_sum" if name.startswith("add") else name
     return next((each for each in ELEMENTWISE if name.startswith(each)), None)
 
 
 def _split_call_tir(c: Choices, mod: tvm.IRModule) -> PassCall | None:
-    """A library that offers an elementwise kernel, of a shape that the module calls with."""
+    """A library that offers an elementwise kernel, for a shape that a PrimFunc has."""
     named = {(gvar.name_hint, signature(func)): None for gvar, func in prim_funcs(mod)}
-    # A pattern is what loops do ("Invalid pattern function"): one without dimensions has none.
+    # A pattern consists of loops ("Invalid pattern function"), which a scalar does not have.
     found = [(name, each) for name, each in named if each is not None and each[0]]
     if not found:
         return None
@@ -309,32 +310,37 @@ def _split(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
     return None
 
 
-# Reproducers carry the source of a reference, so it is a function with a name.
-def _merged_composites(call: PassCall) -> tvm.transform.Pass:
-    return merge_composite_functions()
+_OF_LIBRARIES = ("nn.attention", "matmul", "nn.conv2d")
+"""Operators that the libraries of `partitions` take."""
+
+
+def _for_library(name: str) -> PassContract:
+    """The contract of a function that hands parts of a module to an external library."""
+    inside = partitions()[name].inside
+    allocates = "AllocateWorkspace" in inside
+    return PassContract(
+        name=name,
+        stages=(Stage.RAW,),
+        requires=without_dataflow,
+        looks_for=Sought(
+            lambda mod: not {f"relax.{op}" for op in _OF_LIBRARIES}.isdisjoint(ops_used(mod)),
+            ops=_OF_LIBRARIES,
+            chains=(("matmul", "add", "nn.relu"), ("nn.conv2d", "add", "nn.relu")),
+        ),
+        relation=Relation.WORKSPACE if allocates else Relation.SAME,
+        exemptions=(RENAMED,),
+        inside=inside,
+    )
 
 
 CONTRACTS: tuple[PassContract, ...] = (
+    *map(_for_library, partitions()),
     PassContract(
         name="FuseOpsByPattern",
         variants=_fuse_ops_by_pattern,
         stages=HIGH_LEVEL,
         requires=without_dataflow,
         post=_fused_by_pattern,
-        exemptions=(
-            *(
-                Exemption(
-                    oracle,
-                    "the wrappers are public under names that are numbered as they are made, "
-                    "those of other functions among them",
-                    'docstring of annotate_codegen: annotates the outer function with "Codegen" '
-                    'and "global_symbol"',
-                    _annotates,
-                )
-                for oracle in ("isolation", "renaming")
-            ),
-        ),
-        cost=0.4,
     ),
     PassContract(
         name="MergeCompositeFunctions",
@@ -346,17 +352,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             traits=(Trait.COMPOSITE, Trait.FUNCTION_CALLS),
         ),
         post=_merged,
-        reference=Reference(_merged_composites, unique=False),
-        exemptions=(
-            Exemption(
-                "renaming",
-                "makes public names from the names of private functions",
-                'docstring: the new function is annotated with "Codegen" and "global_symbol"; '
-                "nothing is promised of their names",
-            ),
-        ),
         inside=("DeadCodeElimination",),
-        cost=0.5,
     ),
     PassContract(
         name="RunCodegen",
@@ -375,7 +371,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=("DeadCodeElimination",),
-        cost=0.5,
     ),
     PassContract(
         name="SplitCallTIRByPattern",
@@ -387,14 +382,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_split,
-        exemptions=(
-            Exemption(
-                "renaming",
-                "an external function is called as the PrimFunc was, in its source text too",
-                "docstring: what matched is replaced with an ExternFunc call, which needs a name",
-                when=lambda mod, call: FIRST_MATCHED in call.expr,
-            ),
-        ),
-        cost=0.5,
     ),
 )

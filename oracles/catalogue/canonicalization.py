@@ -13,10 +13,11 @@ from ...generators.rewrite.dims import Resized
 from ...generators.rewrite.nodes import reachable, references
 from ...generators.rewrite.rewriter import CannotRewrite
 from ..contract import PassContract, Rejection
-from ..inspect import bindings_of, blocks_of, is_public, nodes, relax_functions
+from ..inspect import bindings_of, blocks_of, calls_of, is_public, nodes, relax_functions
+from ..pass_arguments import argument
 from ..passcall import PassCall
 from ..text import messages
-from .common import PURE, argument, kind, named_functions, one_of, spelled, without_dataflow
+from .common import PURE, kind, named_functions, one_of, spelled, without_dataflow
 
 
 def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -65,7 +66,7 @@ def _no_dead_code(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
         if any(map(_has_unused, nodes(func, relax.SeqExpr))):
             return "an unused pure binding is left"
     functions = {gvar.name_hint: func for gvar, func in after.functions_items()}
-    entries = argument(call, "entry_functions") or []
+    entries = argument(call, "entry_functions", 0) or []
     if not functions.keys() >= set(entries):
         return "an entry function was removed"
     roots = (n for n, f in functions.items() if is_public(f) or isinstance(f, relax.ExternFunc))
@@ -104,7 +105,7 @@ def _no_common_calls(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
 
 
 def _may_be_common(value: relax.Expr) -> bool:
-    """A pure call; two allocations are two buffers, however equal they look."""
+    """True for a pure call; two allocations are two buffers, however equal they look."""
     return (
         isinstance(value, relax.Call)
         and not (isinstance(value.op, tvm.ir.Op) and value.op.get_attr("TAllocator"))
@@ -114,7 +115,7 @@ def _may_be_common(value: relax.Expr) -> bool:
 
 def _converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: min_size consecutive dataflow bindings of a binding block become a new block."""
-    limit = argument(call, "min_size") or 2
+    limit = argument(call, "min_size", 0) or 2
     for block in (block for _, func in relax_functions(after) for block in blocks_of(func)):
         if not isinstance(block, relax.DataflowBlock) and _longest_run(block) >= limit:
             return "consecutive dataflow bindings are left outside a dataflow block"
@@ -164,8 +165,10 @@ def _blocks(func: relax.Function) -> list[tuple[type, list[str]]]:
 
 
 def _casts_contradict(error: Exception, mod: tvm.IRModule) -> bool:
-    """Type inference says the same where the numbers that match_casts give dimensions stand for
-    these: the module fails whatever it is called with."""
+    """True if type inference still fails alike once match_casts have fixed the dimensions.
+
+    Then the module fails with any arguments.
+    """
     numbers: dict[str, int] = {}
     for cast in bindings_of(mod):
         if isinstance(cast, relax.MatchCast):
@@ -179,6 +182,15 @@ def _casts_contradict(error: Exception, mod: tvm.IRModule) -> bool:
     except CannotRewrite as found:
         return messages.headline(str(found)) == messages.headline(messages.text_of(error))
     return False
+
+
+def _views_by_variables(error: Exception, mod: tvm.IRModule) -> bool:
+    """True if a variable gives the dtype, the shape or the offset of a view.
+
+    Type inference has compared all other views with their tensors.
+    """
+    views = calls_of(mod, "relax.memory.view")
+    return any(isinstance(arg, relax.Var) for view in views for arg in view.args[1:])
 
 
 CONTRACTS: tuple[PassContract, ...] = (
@@ -196,8 +208,15 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_casts_contradict,
                 outside=True,
             ),
+            Rejection(
+                r"Views into an array must not exceed the bounds",
+                "type inference names the view and both sizes; while its dtype was a variable, it "
+                "could not compare them",
+                function=r"relax::InferTypeView",
+                when=_views_by_variables,
+                outside=True,
+            ),
         ),
-        cost=0.2,
     ),
     PassContract(
         name="DeadCodeElimination",
@@ -205,7 +224,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_dead_code_elimination,
         stages=PURE,
         post=_no_dead_code,
-        cost=0.2,
     ),
     PassContract(
         name="EliminateCommonSubexpr",
@@ -213,7 +231,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("EliminateCommonSubexpr()", "EliminateCommonSubexpr(call_only=True)"),
         stages=PURE,
         post=_no_common_calls,
-        cost=0.2,
     ),
     PassContract(
         name="ConvertToDataflow",
@@ -226,7 +243,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE,
         post=_converted,
         inside=("CanonicalizeBindings",),
-        cost=0.2,
     ),
     PassContract(
         name="TopologicalSort",
@@ -235,6 +251,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=PURE,
         requires=without_dataflow,
         post=_only_sorted,
-        cost=0.2,
     ),
 )

@@ -1,8 +1,7 @@
-"""What several contracts share: variants, exemptions, and questions about modules and calls."""
+"""Helpers that several contracts share: variants, exemptions, questions on modules and calls."""
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 from collections.abc import Callable, Collection
@@ -14,7 +13,7 @@ from tvm import relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Sought, Variants
+from ..contract import Post, Sought, Variants
 from ..inspect import has_dataflow, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
@@ -23,13 +22,16 @@ PURE = (Stage.RAW, Stage.LEGALIZED, Stage.ANNOTATED, Stage.FUSED, Stage.TIR_FUSE
 
 
 CLEANUP = ("CanonicalizeBindings", "DeadCodeElimination")
-"""What many passes of src/relax/transform run on their results."""
+"""Passes that many passes of src/relax/transform run on their results."""
 
 REWRITING = ("CanonicalizeBindings", "EliminateCommonSubexpr", "DeadCodeElimination")
-"""What rewriting by patterns runs on its results: src/relax/ir/dataflow_expr_rewriter.cc."""
+"""Passes that rewriting by patterns runs on its results: src/relax/ir/dataflow_expr_rewriter.cc."""
 
 REWRITER = "PatternMatchingRewriter"
-"""Rewriting by patterns, which renews the types of a function in which no pattern matches, too."""
+"""Rewriting by patterns. It renews the types of a function even if no pattern matches in it."""
+
+MUTATOR = "ExprMutator"
+"""The base of passes that rewrite functions. It infers the types of what it visits anew."""
 
 
 def one_of(*expressions: str) -> Variants:
@@ -38,7 +40,7 @@ def one_of(*expressions: str) -> Variants:
 
     @functools.cache
     def accepted() -> list[PassCall]:
-        """Those whose arguments the passes of this TVM take; all, where it takes none of them."""
+        """The calls whose arguments the passes of this TVM accept; all, if it accepts none."""
         return list(filter(_is_accepted, calls)) or calls
 
     def variants(choices: Choices, mod: tvm.IRModule) -> PassCall:
@@ -52,7 +54,7 @@ def _is_accepted(call: PassCall) -> bool:
         call.build()
     except TypeError:
         return False
-    except Exception:  # of no concern here: the probe reports what cannot be built
+    except Exception:  # not a concern here: the probe reports passes that cannot be built
         return True
     return True
 
@@ -71,9 +73,32 @@ def all_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
     )
 
 
+def none_left(what: str, has: Callable[[tvm.IRModule], object]) -> Post:
+    """The post-condition that the result has nothing of a kind: what the pass eliminates.
+
+    The docstring that promises it is quoted by the normal form of the contract, which says the
+    same of a second run.
+
+    Args:
+        what: names one of them.
+        has: the test for it.
+    """
+    return lambda before, after, call: f"{what} is left" if has(after) else None
+
+
+def no_ops(*ops: str) -> Post:
+    """The post-condition that no call of these operators is left; see `none_left`."""
+
+    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
+        left = sorted(ops_used(after).intersection(ops))
+        return f"{left[0]} is left" if left else None
+
+    return post
+
+
 @functools.cache  # to find the end of a function, inspect reads its source token by token
 def definition(function: Callable[..., Any]) -> str:
-    """The source of a function, among the statements that an expression of a pass needs."""
+    """The source of a function, to be put before an expression that calls it."""
     return f"\n\n{inspect.getsource(function)}"
 
 
@@ -87,43 +112,13 @@ def named_functions(mod: tvm.IRModule) -> list[tuple[str, relax.Function]]:
 
 
 def without_dataflow(mod: tvm.IRModule) -> str | None:
-    """Why a pass over dataflow blocks does not apply."""
+    """The reason why a pass over dataflow blocks does not apply, or None."""
     return None if has_dataflow(mod) else "no dataflow block"
 
 
 def kind(node: object) -> str:
     """The operator that a node calls, or the node's class: what a finding's key may name."""
     return op_name(node) or type(node).__name__
-
-
-def argument(call: PassCall, keyword: str) -> Any:
-    """The literal given for a keyword in the call's text, or None."""
-    for node in _parsed(call).keywords:
-        if node.arg == keyword:
-            return ast.literal_eval(node.value)
-    return None
-
-
-def positional(call: PassCall) -> list[Any]:
-    """The positional arguments in the call's text; of a dictionary its keys."""
-    return [
-        [ast.literal_eval(key) for key in node.keys if key is not None]
-        if isinstance(node, ast.Dict)
-        else ast.literal_eval(node)
-        for node in _parsed(call).args
-    ]
-
-
-def text_of(call: PassCall, number: int) -> str:
-    """The text of a positional argument."""
-    return ast.unparse(_parsed(call).args[number])
-
-
-def _parsed(call: PassCall) -> ast.Call:
-    root = ast.parse(call.expr, mode="eval").body
-    if not isinstance(root, ast.Call):
-        raise ValueError(f"Expected a call but got expr={call.expr!r}")
-    return root
 
 
 def spelled(name: str, **arguments: object) -> str:

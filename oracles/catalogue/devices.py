@@ -1,4 +1,4 @@
-"""Contracts of what schedules kernels for devices, and of passes that lower what threads do."""
+"""Contracts of rules that schedule kernels for devices, and of passes that lower thread code."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from ...generators.prim_funcs.kernels import TARGETS
 from ...generators.stages import DEVICE, Stage, expression
 from ..contract import Exemption, NormalForm, PassContract, Rejection
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs, stores_in_blocks
+from ..pass_arguments import positional, text_of
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
 from ..tensorir.threads.launch import ALLREDUCE, Disagreement, calls
 from ..tensorir.threads.limits import over_limits, shared_buffers
-from .common import definition, one_of, positional, text_of
+from .common import definition, one_of
 from .tensorir_common import (
     dynamic_pieces,
     has,
@@ -37,11 +38,11 @@ def _rules(*names: str) -> str:
 REST = ("gpu.Reduction", "gpu.GeneralReduction", "gpu.Fallback")
 
 (DEFAULT,) = map(expression, DEVICE[Stage.SCHEDULED])
-"""tvm/relax/backend/{cuda,rocm,gpu_generic}/pipeline.py"""
+"""The default schedules: tvm/relax/backend/{cuda,rocm,gpu_generic}/pipeline.py."""
 
 ADRENO = ("adreno.Conv2d", "adreno.LayoutTransform", "adreno.Pool2D")
 ADRENO_LISTS = (_rules(*ADRENO), _rules(*REST))
-"""tvm/relax/backend/adreno/pipeline.py applies one after the other."""
+"""The lists of rules that tvm/relax/backend/adreno/pipeline.py applies one after the other."""
 
 SINGLE = (
     "gpu.Matmul",
@@ -53,12 +54,12 @@ SINGLE = (
     "gpu.Transpose",
     "gpu.Fallback",
 )
-"""Rules of which each may stand alone: it leaves what is not of its kind."""
+"""Rules that may each stand alone: they leave functions alone that are not of their kind."""
 
 
 CPU = ("cpu.GEMV", "cpu.Reduction")
-"""Rules for functions of the host, of which not every TVM has each. Like those of `SINGLE`, they
-leave what is not of their kind."""
+"""Rules for functions of the host; not every TVM has all of them. Like the rules in `SINGLE`, they
+leave functions alone that are not of their kind."""
 
 
 DEVICES = 0.7
@@ -74,7 +75,7 @@ def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
 
 
 def _is_kernel(func: tirx.PrimFunc) -> bool:
-    """It is for a device: BindTarget binds what computes sizes to the host."""
+    """True if the PrimFunc is for a device: BindTarget binds what computes sizes to the host."""
     target = attr(func, "target")
     return target is not None and "gpu" in target.keys
 
@@ -91,8 +92,8 @@ def under_target(pass_: tvm.transform.Pass, target: dict[str, Any]) -> tvm.trans
 
 
 def _under_device(choices: Choices) -> PassCall:
-    """The schedules with the current target that functions without a target of their own have:
-    `ApplyDefaultSchedule` asks for `Target.current` then.
+    """The schedules under a current target: `ApplyDefaultSchedule` asks for `Target.current` if
+    functions have no target of their own.
     """
     target = dict(TARGETS[choices.pick(tuple(TARGETS))])
     rules = _rules(choices.pick(SINGLE)) if choices.flag() else DEFAULT
@@ -112,7 +113,7 @@ def _current(call: PassCall) -> tvm.target.Target | None:
 
 
 def _bound(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.IRModule:
-    """The module with the current target as that of the PrimFuncs that have none."""
+    """The module with this target for the PrimFuncs that have none."""
     return tvm.IRModule(
         {
             gvar: func if attr(func, "target") is not None else func.with_attr("target", target)
@@ -153,7 +154,7 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
         if not _is_kernel(func):
             continue
         if _is_scheduled(func):
-            # Whoever marked it before may have scheduled it in another way.
+            # A kernel marked before the pass may have been scheduled in another way.
             new = "Fallback" in call.expr or str(gvar.name_hint) not in given
             if new and _stores_outside_of_threads(func):
                 return "a kernel stores outside of its threads"
@@ -167,8 +168,8 @@ def _is_scheduled(func: tirx.PrimFunc) -> bool:
 
 
 def _stores_outside_of_threads(func: tirx.PrimFunc) -> bool:
-    """VerifyMemory, in the default pipeline of `tirx.build`, refuses that: "Did you forget to
-    bind?".
+    """True if a store is not in a loop over threads. VerifyMemory, in the default pipeline of
+    `tirx.build`, refuses that: "Did you forget to bind?".
     """
     bound = filter(_is_bound, nodes(func, ir.For))
     on_threads = {store.__chandle__() for loop in bound for store in nodes(loop, ir.BufferStore)}
@@ -176,8 +177,8 @@ def _stores_outside_of_threads(func: tirx.PrimFunc) -> bool:
 
 
 def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """A kernel takes more than its target has, and did not when it was given: whoever scheduled it
-    by hand may have had another device in mind.
+    """Report a kernel that exceeds the limits of its target only after the pass: one that did so
+    before may have been scheduled by hand for another device.
     """
     given = {str(gvar.name_hint): func for gvar, func in prim_funcs(before)}
     for gvar, func in prim_funcs(after):
@@ -189,7 +190,7 @@ def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
 
 
 def _excess(func: tirx.PrimFunc) -> str | None:
-    """What is wrong with the launch of a kernel on its target."""
+    """Describe what is wrong with the launch of a kernel on its target; None if nothing is."""
     if not _is_kernel(func):
         return None
     try:
@@ -203,21 +204,21 @@ def _excess(func: tirx.PrimFunc) -> str | None:
 
 
 def _over_limits_lowered(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """The same of the kernels that the default pipeline of `tirx.build` makes, whose shared memory
-    has its size then.
+    """Report as `_over_limits` does, after the default pipeline of `tirx.build`: only then does the
+    shared memory of kernels have its size.
     """
     if not any(map(shared_buffers, _kernels(after))):
         return None
     try:
         lowered = tvm.s_tir.pipeline.default_s_tir_pipeline()[0](after)
-    except Exception:  # whatever a pass of the pipeline raises, it raises where it is checked, too
+    except Exception:  # a pass of the pipeline that raises also raises in its own check
         return None
     return _over_limits(before, lowered)
 
 
 def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is.
-    Loops of blocks are bound: what no block does has none.
+    Loops of blocks are bound: code outside of blocks has none.
     """
     over = _over_limits(before, after)
     acting = (func for func in _kernels(after) if _acts_in_blocks(func))
@@ -227,7 +228,7 @@ def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall)
 
 
 def _scheduled_stores(func: tirx.PrimFunc) -> list[Any]:
-    """The stores of blocks; of a function without blocks, all.
+    """The stores in blocks; all stores if the function has no blocks.
 
     Docstring of Fallback: "apply a simple block/grid mapping to the spatial loops on top of the
     remaining blocks".
@@ -236,19 +237,19 @@ def _scheduled_stores(func: tirx.PrimFunc) -> list[Any]:
 
 
 def _acts_in_blocks(func: tirx.PrimFunc) -> bool:
-    """A block below the root stores something."""
+    """True if a block below the root stores something."""
     return bool(stores_in_blocks(func))
 
 
 def _scope(call: PassCall) -> str:
-    """The argument; of a pass that is like it, the first one of the pipeline of `tirx.build`.
+    """The pass's argument; for a pass that is like it, the first in the pipeline of `tirx.build`.
 
     Docstring: "Insert sync between parallel read/write of shared buffers"; storage_scope: "The
     target storage scope".
     """
     if call.factory:
         return "shared"
-    # A step of a pipeline is given a copy of its module: the call of the pass is inside of another.
+    # A step of a pipeline gets a copy of its module: the call of the pass is inside another call.
     start = call.expr.find("s_tir.transform.ThreadSync(")
     inner = call.expr[start:].partition(")")[0] + ")" if start > 0 else call.expr
     return str(positional(PassCall(inner))[0])
@@ -262,14 +263,15 @@ def _allreduced(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
 
 
 def _merges(choices: Choices, mod: tvm.IRModule) -> PassCall:
-    """The pass, which merges memory of a size that is known as well if it is asked to."""
+    """The pass, with or without the option to merge memory of known size as well."""
     expr = "s_tir.transform.MergeSharedMemoryAllocations()"
     return choices.pick((PassCall(expr), PassCall(expr, {"tirx.merge_static_smem": True})))
 
 
 def _with_barriers(mod: tvm.IRModule) -> str | None:
-    """ThreadSync takes all dynamic shared memory of a kernel for one buffer, so that it stays right
-    when it becomes one (apache/tvm#15478). The pass puts no barriers.
+    """Require barriers for merged memory, since the pass puts none. ThreadSync takes all dynamic
+    shared memory of a kernel for one buffer, so the barriers still suffice when it becomes one
+    (apache/tvm#15478).
     """
     if dynamic_pieces(mod) < 2:
         return None
@@ -286,7 +288,7 @@ def _is_bound(loop: ir.For) -> bool:
 
 
 def _has_idle_loops(error: Exception, mod: tvm.IRModule) -> bool:
-    """A loop of one iteration whose variable nothing uses."""
+    """True if the module has a loop of one iteration whose variable nothing uses."""
     return any(
         getattr(loop.extent, "value", None) == 1
         and loop.loop_var.__chandle__() not in variables(loop.body)
@@ -310,14 +312,12 @@ CONTRACTS: tuple[PassContract, ...] = (
                 _of_cpu,
             ),
         ),
-        cost=20.0,
     ),
     PassContract(
         name="s_tir.DefaultGPUSchedule",
         requires=with_target,
         stages=(Stage.KERNELS,),
         post=_bound_to_threads,
-        cost=2.0,
     ),
     PassContract(
         name="s_tir.LowerCrossThreadReduction",
@@ -336,30 +336,25 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_has_idle_loops,
             ),
         ),
-        cost=0.3,
     ),
     PassContract(
         name="s_tir.LiftThreadBinding",
         stages=(Stage.REDUCTIONS_LOWERED, Stage.THREADS_LIFTED),
         looks_for=has(ir.For, _is_bound),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.ManifestSharedMemoryLocalStage",
         stages=(Stage.THREADS_LIFTED,),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.UnifyThreadBinding",
         stages=(Stage.THREADS_LIFTED, Stage.THREADS_UNIFIED),
         looks_for=has(ir.For, _is_bound),
         normal_form=NormalForm("docstring: 'Unify all the thread bindings'"),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.InjectVirtualThread",
         stages=(Stage.DEVICE_FLATTENED, Stage.DEVICE_LOOPS_LOWERED),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.ThreadSync",
@@ -377,34 +372,27 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "threads would reach the barrier",
             ),
         ),
-        cost=0.3,
     ),
     PassContract(
         name="s_tir.LowerThreadAllreduce",
         requires=with_target,
         stages=(Stage.SYNCHRONIZED,),
-        synchronized=True,
         post=_allreduced,
         normal_form=NormalForm("docstring: 'Lower cross thread allreduce'"),
-        cost=0.3,
     ),
     PassContract(
         name="s_tir.MergeSharedMemoryAllocations",
         variants=_merges,
         requires=_with_barriers,
         stages=(Stage.ALLREDUCED,),
-        synchronized=True,
         post=keeps_shared_memory,
-        cost=0.2,
     ),
     PassContract(
         name="tirx.LowerWarpMemory",
         requires=with_target,
         stages=(Stage.DEVICE_SPLIT,),
-        synchronized=True,
         normal_form=NormalForm(
             "docstring: 'Lower warp memory access to low-level device related function calls'"
         ),
-        cost=0.2,
     ),
 )

@@ -13,11 +13,11 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, NormalForm, PassContract, Post, Reference, Rejection, Sought
+from ..contract import Exemption, NormalForm, PassContract, Rejection, Sought
 from ..inspect import attr, calls_of, is_public, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
-from .common import any_of, one_of
+from .common import any_of, no_ops, one_of
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -73,16 +73,6 @@ def _vdevice_updated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
 SORT_AND_SCAN = frozenset(
     f"relax.{op}" for op in ("argsort", "bucketize", "cumprod", "cumsum", "sort", "topk")
 )
-
-
-def _dispatched(*ops: str) -> Post:
-    """Docstring: these operators become "platform dependent implementation"."""
-
-    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-        left = sorted(ops_used(after).intersection(ops))
-        return f"{left[0]} is left" if left else None
-
-    return post
 
 
 UNKNOWN_SHAPE = Rejection(
@@ -154,7 +144,7 @@ def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
 
 
 def _attach_extern_modules(c: Choices, mod: tvm.IRModule) -> PassCall:
-    # Any file will do: it is read only when the build is linked.
+    # Any file will do, since it is read only when the build is linked.
     return PassCall(
         "AttachExternModules([ObjectModule({}, tvm.__file__)])",
         imports=("from tvm.relax.frontend.nn import ObjectModule",),
@@ -170,11 +160,6 @@ def _attached(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
     return None if len(has) == len(had) + 1 else "external_mods does not grow by the module given"
 
 
-# Reproducers carry the source of a reference, so it is a function with a name.
-def _documented_devices(call: PassCall) -> tvm.transform.Pass:
-    return realize_vdevice(documented_only=True)
-
-
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="RealizeVDevice",
@@ -182,7 +167,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
         looks_for=any_of("relax.hint_on_device", "relax.to_vdevice", traits=[Trait.VDEVICES]),
         post=_hints_realized,
-        reference=Reference(_documented_devices, unique=True),
+        reference=lambda call: realize_vdevice(documented_only=True),
         normal_form=NormalForm(
             "docstring: 'Propagate virtual device information': hints become types"
         ),
@@ -205,7 +190,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: 'Propagate virtual device information.'",
             ),
         ),
-        cost=0.3,
     ),
     PassContract(
         name="UpdateVDevice",
@@ -221,7 +205,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             Exemption("attributes", "replaces a device", "docstring: 'Update virtual device.'"),
             Exemption("signature", "replaces a device", "docstring: 'Update virtual device.'"),
         ),
-        cost=0.2,
     ),
     PassContract(
         name="DispatchSortScan",
@@ -233,19 +216,18 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of(*SORT_AND_SCAN),
-        post=_dispatched(*SORT_AND_SCAN),
+        post=no_ops(*SORT_AND_SCAN),
         normal_form=NormalForm(
             "docstring: 'dispatch scan and sort operators to platform dependent implementation'"
         ),
         rejections=(UNKNOWN_SHAPE,),
-        cost=1.0,
     ),
     PassContract(
         name="DispatchSampling",
         variants=one_of("relax.backend.DispatchSampling()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of("relax.multinomial_from_uniform"),
-        post=_dispatched("relax.multinomial_from_uniform"),
+        post=no_ops("relax.multinomial_from_uniform"),
         normal_form=NormalForm(
             "docstring: operators are dispatched 'to platform dependent implementation'"
         ),
@@ -256,7 +238,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message names the shape that is supported",
             ),
         ),
-        cost=0.7,
     ),
     PassContract(
         name="AttachAttrLayoutFreeBuffers",
@@ -264,7 +245,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_free_buffers,
         inside=("DeadCodeElimination",),
-        cost=0.7,
     ),
     PassContract(
         name="SplitLayoutRewritePreproc",
@@ -288,7 +268,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=("DeadCodeElimination",),
-        cost=0.3,
     ),
     PassContract(
         name="SpecializePrimFuncBasedOnCallSite",
@@ -299,7 +278,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             "docstring: 'updates the var_buffer mapping of PrimFunctions from the call_tir info', "
             "after which the two agree"
         ),
-        cost=0.7,
     ),
     PassContract(
         name="AttachExternModules",
@@ -307,6 +285,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_attach_extern_modules,
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_attached,
-        cost=0.1,
     ),
 )

@@ -24,7 +24,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
-from .common import all_of, spelled
+from .common import all_of, none_left, spelled
 
 MAX_DEPTH = "relax.FuseOps.max_depth"
 MAX_FUSED_OPS = 256
@@ -59,12 +59,9 @@ def _grouped(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str |
     return None
 
 
-def _groups_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring and docs/arch/fusion.rst: one PrimFunc for each group of call_tir."""
-    for _, func in relax_functions(after):
-        if attr(func, "Primitive") and not attr(func, "Codegen"):
-            return "a Relax function with attribute Primitive is left"
-    return None
+def _has_groups(mod: tvm.IRModule) -> bool:
+    functions = [func for _, func in relax_functions(mod)]
+    return any(attr(func, "Primitive") and not attr(func, "Codegen") for func in functions)
 
 
 def _reshapes(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -82,7 +79,7 @@ def _reshapes(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
 
 
 def _reshape_like(mod: tvm.IRModule, binding: relax.Binding) -> bool:
-    """A call of one tensor of known shape, of the result's dtype and number of elements."""
+    """True for a call of one tensor that keeps dtype and number of elements; shapes are static."""
     value = binding.value
     if op_name(value) != "relax.call_tir" or len(value.args[1].fields) != 1:
         return False
@@ -96,7 +93,7 @@ def _reshape_like(mod: tvm.IRModule, binding: relax.Binding) -> bool:
 
 
 def _has_reshape_pattern(func: tirx.PrimFunc) -> bool:
-    """TVM's analysis, which raises for a PrimFunc without a root block."""
+    """True by TVM's analysis, which raises for a PrimFunc without a root block."""
     return isinstance(func.body, ir.SBlockRealize) and relax.analysis.has_reshape_pattern(func)
 
 
@@ -141,13 +138,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=_fuse_ops,
         stages=(Stage.ANNOTATED, Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_grouped,
-        cost=0.4,
     ),
     PassContract(
         name="FuseTIR",
         ops_alike=True,
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
-        post=_groups_lowered,
+        # Docstring and docs/arch/fusion.rst: one PrimFunc for each group of call_tir.
+        post=none_left("a Relax function with attribute Primitive", _has_groups),
         exemptions=(
             Exemption(
                 "functions",
@@ -177,13 +174,11 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=("ExpandTupleArguments", "RemoveUnusedParameters", "DeadCodeElimination"),
-        cost=1.5,
     ),
     PassContract(
         name="FuseTransposeMatmul",
         stages=(Stage.RAW,),
         looks_for=all_of("relax.permute_dims", "relax.matmul"),
-        cost=1.0,
     ),
     PassContract(
         name="RewriteDataflowReshape",
@@ -196,12 +191,10 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm(
             "docstring: 'Convert all reshape-like call_tir to VM reshape operator call'"
         ),
-        cost=0.2,
     ),
     PassContract(
         name="DataflowUseInplaceCalls",
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_in_place,
-        cost=2.0,
     ),
 )

@@ -1,6 +1,6 @@
-"""Contracts of TVM's pipelines for GPUs: what a build does before it generates code.
+"""Contracts of TVM's pipelines for GPUs: the passes of a build before it generates code.
 
-A pipeline is a pass like any other, and what is wrong with one of its steps is that step's fault.
+A pipeline is a pass like any other, and an error of one of its steps is that step's fault.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .tensorir_common import on_a_copy, with_target
 RELAX, TIRX = DEVICE_PIPELINES
 
 SPLIT = "tirx.SplitHostDevice"
-"""The last pass whose result is evaluated: behind MakePackedAPI, devices are set and called."""
+"""The last pass whose result is evaluated: after MakePackedAPI, code sets and calls devices."""
 
 
 def target_text(name: str) -> str:
@@ -87,7 +87,7 @@ _FINISHED = (*_ANY, "from tvm.tirx.build import split_host_device_mods")
 
 
 def device_of(mod: tvm.IRModule) -> str | None:
-    """The name in `TARGETS` of the device that kernels are bound to; None: none, or several."""
+    """The name in `TARGETS` of the device that kernels are bound to; None if none or several."""
     bound = (attr(func, "target") for _, func in prim_funcs(mod))
     names = {name_of(target) for target in bound if target is not None} - {None}
     return names.pop() if len(names) == 1 else None
@@ -129,6 +129,11 @@ def _steps_of_relax(call: PassCall) -> tuple[PassCall, ...]:
     )
 
 
+def steps_for(device: str) -> tuple[PassCall, ...]:
+    """The passes of the default pipeline for a device of `TARGETS`."""
+    return _steps_of_relax(PassCall(f"{RELAX}({target_text(device)})"))
+
+
 def _steps_of_tirx(call: PassCall) -> tuple[PassCall, ...]:
     last = Stage.DEVICE_SPLIT
     names = [name for each in between(Stage.REDUCTIONS_LOWERED, last) for name in steps(each)]
@@ -149,7 +154,7 @@ _BEHIND = (
 
 
 def _not_lowered(mod: tvm.IRModule) -> str | None:
-    """The pipeline begins with blocks and ends with packed functions: it is run once."""
+    """Refuse a lowered module: the pipeline begins with blocks and ends with packed functions."""
     why = with_target(mod)
     if why is None and any(attr(func, "calling_conv") is not None for _, func in prim_funcs(mod)):
         return "a PrimFunc behind MakePackedAPI or SplitHostDevice: the pipeline has been run"
@@ -157,7 +162,7 @@ def _not_lowered(mod: tvm.IRModule) -> str | None:
 
 
 def _by_steps(*oracles: str) -> tuple[Exemption, ...]:
-    """What the contracts of the steps say: of some it is promised, of others not."""
+    """Exemptions from oracles whose promise only some steps of the pipeline make."""
     reason = "a step of the pipeline does not keep it"
     return tuple(Exemption(name, reason, "the contracts of the steps") for name in oracles)
 
@@ -166,9 +171,6 @@ _LOWERED = _by_steps(
     "functions",
     "signature",
     "attributes",
-    "renaming",
-    "isolation",
-    "builds",
 )
 
 CONTRACTS: tuple[PassContract, ...] = (
@@ -179,8 +181,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LOWERED,
         steps=_steps_of_relax,
         exemptions=_LOWERED,
-        share=0.01,
-        cost=100.0,
     ),
     PassContract(
         name=TIRX,
@@ -191,7 +191,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LOWERED,
         steps=_steps_of_tirx,
         exemptions=_LOWERED,
-        share=0.05,
-        cost=60.0,
     ),
 )

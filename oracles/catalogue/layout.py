@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ from ...compat import ir
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, NormalForm, PassContract, Rejection, Sought
+from ..contract import NormalForm, PassContract, Rejection, Sought
 from ..inspect import attr, calls_of, ops_used, prim_funcs
 from ..passcall import PassCall
 from .common import REWRITER, REWRITING, any_of, definition
@@ -44,25 +43,6 @@ def _convert_layout(c: Choices, mod: tvm.IRModule) -> PassCall:
     if c.flag(0.2):
         return PassCall(f"ConvertLayout({{}}, layout_cb=lambda call: {desired})")
     return PassCall(f"ConvertLayout({desired})")
-
-
-def _desired(call: PassCall) -> Iterator[tuple[str, list[str]]]:
-    """The layouts that the call asks for, by operator."""
-    for node in ast.walk(ast.parse(call.expr)):
-        if isinstance(node, ast.Dict):
-            yield from ast.literal_eval(node).items()
-
-
-def _beyond_topi(mod: tvm.IRModule, call: PassCall) -> bool:
-    """Some layout is one that the legalization of its operator leaves alone."""
-    return any(_is_left_alone(op, layouts) for op, layouts in _desired(call))
-
-
-def _is_left_alone(op: str, layouts: list[str]) -> bool:
-    data, *others = layouts
-    in_chunks = any(letter.isdigit() for letter in "".join(layouts))
-    other_output = len(others) > 1 and others[1] != data
-    return in_chunks or other_output or (op.endswith("_transpose") and data.index("C") != 1)
 
 
 # AlterOpImpl
@@ -157,7 +137,7 @@ OUTPUTS: dict[int, tuple[tuple[str, int], ...]] = {
         ("lambda i, j, k, l: (i, j // 2, k, l, j % 2)", 1),
     ),
 }
-"""Layouts of an output by rank, each with the dim that has to be even (-1: none)."""
+"""Layouts of an output by rank, each with the index of the dim that must be even (-1: none)."""
 
 
 def _alter_op_impl(c: Choices, mod: tvm.IRModule) -> PassCall | None:
@@ -172,23 +152,25 @@ def _alter_op_impl(c: Choices, mod: tvm.IRModule) -> PassCall | None:
         )
     if not replaceable:
         return None
-    name = c.pick(sorted(replaceable))
-    shape, dtype = replaceable[name]
-    transform, altered = c.pick(TRANSFORMS[len(shape)])
-    kernel = name.removeprefix("relax.")
-    each = ", ".join([transform] * (inputs(kernel) + 1))
-    transforms = f"{name!r}: [{each}]"
-    if c.flag(0.2):
-        altered, transforms = str(shape), ""
-    made = spell(kernel, altered.format(*shape), dtype)
+    made, transforms = [], []
+    for name in c.subset(sorted(replaceable)) or [c.pick(sorted(replaceable))]:
+        shape, dtype = replaceable[name]
+        transform, altered = c.pick(TRANSFORMS[len(shape)])
+        kernel = name.removeprefix("relax.")
+        if c.flag(0.2):
+            altered = str(shape)
+        else:
+            each = ", ".join([transform] * (inputs(kernel) + 1))
+            transforms.append(f"{name!r}: [{each}]")
+        spelled = spell(kernel, altered.format(*shape), dtype)
+        made.append(f"{name!r}: {spelled}.without_attr('global_symbol')")
     return PassCall(
-        f"AlterOpImpl({{{name!r}: {made}.without_attr('global_symbol')}}, {{{transforms}}})",
-        imports=IMPORTS,
+        f"AlterOpImpl({{{', '.join(made)}}}, {{{', '.join(transforms)}}})", imports=IMPORTS
     )
 
 
 def _replaceable(mod: tvm.IRModule) -> Iterator[tuple[str, tuple[tuple[int, ...], str]]]:
-    """Operator names of which we know the meaning, each with the one shape and dtype it has."""
+    """Operator names whose meaning we know, each with the only shape and dtype it has."""
     signatures: dict[str, set[tuple[tuple[int, ...], str] | None]] = {}
     for _, func in prim_funcs(mod):
         name = str(attr(func, "operator_name"))
@@ -201,7 +183,7 @@ def _replaceable(mod: tvm.IRModule) -> Iterator[tuple[str, tuple[tuple[int, ...]
 
 
 def _with_one_output(mod: tvm.IRModule) -> list[tuple[str, list[str]]]:
-    """PrimFuncs of buffers whose last one alone is an output, with layouts that fit it."""
+    """PrimFuncs whose last buffer is the only output, with layouts that fit it."""
     calls = (node.args[0] for node in calls_of(mod, "relax.call_tir") if _gives_one_tensor(node))
     found = []
     for gvar in sorted(set(calls), key=lambda gvar: str(gvar.name_hint)):
@@ -224,7 +206,7 @@ def _with_one_output(mod: tvm.IRModule) -> list[tuple[str, list[str]]]:
 def _replaced(mod: tvm.IRModule) -> str | None:
     """Docstring, op_buffer_transforms: layouts of the buffers of the PrimFunc that is replaced.
 
-    What replaces it has its operator_name too, and bears the name that alter_op_impl.cc gives it.
+    Its replacement has its operator_name too, and bears the name that alter_op_impl.cc gives it.
     """
     if any("_replacement" in str(gvar.name_hint) for gvar, _ in prim_funcs(mod)):
         return "a PrimFunc that has replaced another one: its buffers have the new layouts already"
@@ -250,18 +232,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "Unsupported initial layout|Only support (?:static|known) ", "the message itself"
             ),
         ),
-        exemptions=(
-            Exemption(
-                "builds",
-                "a layout is asked for that LegalizeOps leaves to a backend's kernels",
-                "tvm/relax/transform/legalize_ops/nn.py: 'Conv2D where data layout or kernel "
-                "layout have channel chunk cannot be legalized by TOPI at this moment.', 'TOPI "
-                "conv2d_transpose does not support input layout other than NCHW', '[...] different "
-                "input-output layouts'",
-                when=_beyond_topi,
-            ),
-        ),
-        cost=0.6,
     ),
     PassContract(
         name="AlterOpImpl",
@@ -273,7 +243,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             lambda mod: any(_replaceable(mod)) or bool(_with_one_output(mod)),
             traits=(Trait.CALL_TIR,),
         ),
-        cost=0.6,
     ),
     PassContract(
         name="OptimizeLayoutTransform",
@@ -282,6 +251,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm("docstring: 'remove redundant transform layout operators'"),
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.3,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from math import prod
@@ -14,11 +15,13 @@ from tvm import relax, tirx
 
 from ...compat import ir
 from ...generators.choices import Choices
+from ...generators.rewrite.defaults import fields
 from ...generators.rewrite.nodes import used_vars
 from ...generators.stages import Stage
 from ..contract import Exemption, NormalForm, PassContract, Post, Rejection, Sought, Variants
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..evaluate import Evaluator
+from ..expected.inputs import InputKind, drawn
 from ..inspect import (
     attr,
     bindings_of,
@@ -33,10 +36,11 @@ from ..inspect import (
     relax_functions,
     static,
 )
+from ..pass_arguments import argument
 from ..passcall import PassCall
 from ..tensorir import SMALL, sanitize, translate
-from ..values.inputs import Kind, drawn
-from .common import any_of, argument, named_functions, spelled
+from ..text import messages
+from .common import any_of, named_functions, spelled
 
 APPLY = "relax.transform.apply_legalize_ops"
 
@@ -65,8 +69,9 @@ def _legalize_ops(c: Choices, mod: tvm.IRModule) -> PassCall:
         return PassCall(spelled("LegalizeOps", skip_ops=skipped or None))
     custom = [op for op in CUSTOM if op in used]
     if way == "customize_legalize_map" and custom:
-        op = c.pick(custom)
-        expression = f"LegalizeOps(customize_legalize_map={{{op!r}: {CUSTOM[op]}}})"
+        chosen = c.subset(custom) or [c.pick(custom)]
+        entries = ", ".join(f"{op!r}: {CUSTOM[op]}" for op in chosen)
+        expression = f"LegalizeOps(customize_legalize_map={{{entries}}})"
         return PassCall(expression, imports=("from tvm import topi",))
     if way == "apply_legalize_ops":
         return PassCall("LegalizeOps()", config={APPLY: False})
@@ -93,7 +98,7 @@ def _legalized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
     if not call.config.get(APPLY, True):
         same = tvm_ffi.structural_equal(before, after, map_free_vars=True)
         return None if same else "changes a module although apply_legalize_ops is off"
-    skipped = set() if "lambda" in call.expr else set(argument(call, "skip_ops") or ())
+    skipped = set() if "lambda" in call.expr else set(argument(call, "skip_ops", 1) or ())
     for node in calls_of(after):
         name = op_name(node)
         if (
@@ -157,7 +162,7 @@ def _decomposed(*ops: str) -> Post:
     """Docstring: these composite operators are decomposed, in the named function or in all."""
 
     def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-        chosen = argument(call, "func_name")
+        chosen = argument(call, "func_name", 0)
         for name, func in named_functions(after):
             if chosen in (None, name):
                 left = sorted(ops_used(func).intersection(ops))
@@ -171,7 +176,7 @@ def _decomposed(*ops: str) -> Post:
 
 
 def _normalizes_batches(training: bool) -> Callable[[tvm.IRModule, PassCall], bool]:
-    """The module has a batch_norm whose attribute `training` is this one."""
+    """True if the module has a batch_norm with this value of the attribute `training`."""
 
     def when(mod: tvm.IRModule, call: PassCall) -> bool:
         calls = calls_of(mod, "relax.nn.batch_norm")
@@ -203,17 +208,21 @@ def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
 
 
 def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
-    """It is a PrimFunc that is not bound to the threads of a device: the pass computes on the CPU,
-    and passes over what cannot be built for it (fold_constant.cc, GetCachedBuild)."""
+    """True if it is a PrimFunc that is not bound to the threads of a device.
+
+    The pass computes on the CPU, and passes over what cannot be built for it (fold_constant.cc,
+    GetCachedBuild).
+    """
     return isinstance(func, tirx.PrimFunc) and not is_bound_to_threads(func)
 
 
 def _undefined(mod: tvm.IRModule) -> bool:
-    """A function has undefined behaviour for usual arguments; or, if the evaluator does not know
-    all of it, what it computes of constants has.
+    """True if a function has undefined behaviour for usual arguments.
+
+    If the evaluator does not know all of the function, its computations on constants count.
     """
     for gvar, func in relax_functions(mod):
-        known = _is_defined(mod, str(gvar.name_hint), drawn(func, Kind.WHOLE))
+        known = _is_defined(mod, str(gvar.name_hint), drawn(func, InputKind.WHOLE))
         if known is None:
             known = _is_defined(_of_constants_alone(mod, func), "main", []) is not False
         if not known:
@@ -222,7 +231,7 @@ def _undefined(mod: tvm.IRModule) -> bool:
 
 
 def _is_defined(mod: tvm.IRModule, name: str, args: list[Any]) -> bool | None:
-    """Whether a call has defined behaviour; None where the evaluator does not know it."""
+    """True if a call has defined behaviour; None if the evaluator does not know it."""
     try:
         Evaluator(mod, prim=_sanitized).run(name, args)
     except Undefined:
@@ -233,8 +242,9 @@ def _is_defined(mod: tvm.IRModule, name: str, args: list[Any]) -> bool | None:
 
 
 def _of_constants_alone(mod: tvm.IRModule, func: relax.Function) -> tvm.IRModule:
-    """The PrimFuncs of the module, and a function with those calls that depend on constants only,
-    be it by way of others: the pass folds one after the other.
+    """The PrimFuncs of the module, and a function with the calls that depend on constants only.
+
+    They may do so by way of other calls: the pass folds one after the other.
     """
     given: list[relax.Binding] = []
     folded: set[int] = set()
@@ -253,7 +263,7 @@ def _of_constants_alone(mod: tvm.IRModule, func: relax.Function) -> tvm.IRModule
 
 
 def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any) -> Any:
-    with contextlib.suppress(TooLarge):  # what depends on its result may be small
+    with contextlib.suppress(TooLarge):  # code that depends on its result may be small
         fault = sanitize(func, args, SMALL, outputs)
         if fault is not None:
             raise Undefined(fault.statement)
@@ -261,12 +271,12 @@ def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any)
 
 
 def _folds_the_undefined(mod: tvm.IRModule, call: PassCall) -> bool:
-    """The PrimFuncs that it may run, those of operators among them, have no defined result."""
+    """True if PrimFuncs that the pass may run, also those of operators, have no defined result."""
     if not any(map(_of_constants, nodes(mod, relax.Call))):
         return False
     try:
         return _undefined(relax.transform.LegalizeOps()(mod))
-    except Exception:  # of LegalizeOps, whose own matter it is
+    except Exception:  # a failure of LegalizeOps is for its own check to report
         return False
 
 
@@ -279,20 +289,35 @@ def _constant(args: relax.Expr) -> bool:
     return len(args.fields) > 0 and all(isinstance(arg, ir.GenericConst) for arg in args.fields)
 
 
+def _names_an_attribute(error: Exception, mod: tvm.IRModule) -> bool:
+    """True if the message has the text that is an attribute of a call: a layout, a method."""
+    words = set(re.findall(r"\w+", messages.explanation(messages.text_of(error))))
+    attrs = [call.attrs for call in calls_of(mod) if call.attrs is not None]
+    values = (getattr(each, name) for each in attrs for name in fields(each))
+    return any(type(value) is str and value in words for value in values)  # no dtype
+
+
+UNSUPPORTED_ATTRIBUTE = Rejection(
+    "[Nn]ot supported|[Uu]nsupported",
+    "the message names the attribute's value, which the function in TOPI does not support",
+    when=_names_an_attribute,
+)
+"""Refusals of attributes that type inference accepts."""
+
 REFUSED_OPERANDS = Rejection(
-    r"layout (?:\w+ )?is not supported|^[A-Z]+\w* is not supported|not supported for \w+ op"
-    r"|lead to negative output shape|[Oo]nly supports? (?:input dtype|\w+ and)"
-    r"|repeat only accepts|Legalization (?:for|of) [\w -]+ is not supported yet"
+    r"not supported for \w+ op|lead to negative output shape|repeat only accepts"
+    r"|[Oo]nly supports? (?:input dtype|\w+ and)"
+    r"|Legalization (?:for|of) [\w -]+ is not supported yet"
     r"|legalization requires static|the valid \w+ range is"
-    # Where a dimension is symbolic, index_put refuses shapes that are the same, too.
+    # index_put also refuses equal shapes if a dimension is symbolic.
     r"|Cannot broadcast index shapes: (?:[][(), \d]|T\.int64\()+$",
     "the message itself, of the operator's legalization or the function in TOPI that it becomes",
 )
-"""Refusals of what type inference accepts."""
+"""Refusals of operands that type inference accepts."""
 
 
 def _slices_outside(mod: tvm.IRModule, call: PassCall) -> bool:
-    """A slice claims that its bounds lie inside of the tensor, and they do not."""
+    """True if a slice claims that its bounds lie inside the tensor, and they do not."""
     return any(map(_outside, calls_of(mod, "relax.strided_slice")))
 
 
@@ -334,6 +359,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         exemptions=(FALSE_BOUNDS,),
         rejections=(
+            UNSUPPORTED_ATTRIBUTE,
             REFUSED_OPERANDS,
             Rejection(
                 r"To legalize R\.\w+ into R\.call_tir, the dtype of both operands must be known\.",
@@ -346,7 +372,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=("DeadCodeElimination",),
-        cost=4.0,
     ),
     PassContract(
         name="AnnotateTIROpPattern",
@@ -356,7 +381,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm(
             "tvm/relax/transform.h: annotates PrimFuncs that have no op_pattern yet"
         ),
-        cost=0.2,
     ),
     PassContract(
         name="DecomposeOpsForInference",
@@ -373,7 +397,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_normalizes_batches(training=True),
             ),
         ),
-        cost=0.2,
     ),
     PassContract(
         name="DecomposeOpsForTraining",
@@ -390,7 +413,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_normalizes_batches(training=False),
             ),
         ),
-        cost=0.2,
     ),
     PassContract(
         name="FoldConstant",
@@ -406,8 +428,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 when=_folds_the_undefined,
             ),
         ),
-        rejections=(REFUSED_OPERANDS,),
+        rejections=(UNSUPPORTED_ATTRIBUTE, REFUSED_OPERANDS),
         inside=("LegalizeOps", "DeadCodeElimination"),
-        cost=30.0,
     ),
 )

@@ -1,4 +1,4 @@
-"""Contracts of the passes that take a module from dataflow to what the VM executes."""
+"""Contracts of the passes that take a module from dataflow to the form that the VM executes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from tvm import relax, tirx
 from ...compat import ir
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, NormalForm, PassContract, Reference, Rejection, Relation, Sought
+from ..contract import (
+    Exemption,
+    NormalForm,
+    PassContract,
+    Rejection,
+    Relation,
+    Sought,
+)
 from ..inspect import (
     attr,
     bindings_of,
@@ -24,11 +31,9 @@ from ..inspect import (
     ops_used,
     relax_functions,
 )
-from ..keys import computes
+from ..lowering_gaps import LOWERED_BY
 from ..passcall import PassCall
-from ..reference.attach_global_symbol import attach_global_symbol
-from ..structural.lowering_gaps import LOWERED_BY
-from .common import argument, one_of
+from .common import one_of
 
 DATAFLOW = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED)
 
@@ -86,7 +91,7 @@ def _count(mod: tvm.IRModule, op: str) -> int:
 
 
 def _outputs_to_allocate(call: relax.Call) -> int:
-    """How many outputs of a call need a new tensor (in-place ones need none)."""
+    """The number of outputs of a call that need a new tensor (in-place ones need none)."""
     name = op_name(call)
     if name not in EXPLICIT_OUTPUTS:
         return 0
@@ -102,11 +107,6 @@ def _tensors_in(ty: Any) -> int:
 GENERIC_INTRINSICS = tuple(
     f"relax.{op}" for name in ("LowerAllocTensor", "LowerRuntimeBuiltin") for op in LOWERED_BY[name]
 )
-
-
-# Reproducers carry the source of a reference, so it is a function with a name.
-def _right_symbols(call: PassCall) -> tvm.transform.Pass:
-    return attach_global_symbol()
 
 
 def _vm_intrinsics(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -126,7 +126,7 @@ SKIPPED_TYPES = (relax.ShapeExpr, tvm.ir.Type)
 
 
 def _outside_of_shapes(root: Any, *kinds: type[Any]) -> list[Any]:
-    """Nodes of these types that are no part of a type or of a shape."""
+    """Nodes of these types that are not part of a type or a shape."""
     found: list[Any] = []
 
     def skip(node: Any) -> tvm_ffi.structural.WalkResult:
@@ -141,7 +141,7 @@ def _outside_of_shapes(root: Any, *kinds: type[Any]) -> list[Any]:
 
 
 def _has_numbers(mod: tvm.IRModule) -> bool:
-    """Expressions of numbers that are no integers: all that the pass computes."""
+    """True if the module has expressions of non-integer numbers: all that the pass computes."""
     kinds = (*ARITHMETIC, tirx.FloatImm)
     return any(_outside_of_shapes(func.body, *kinds) for _, func in relax_functions(mod))
 
@@ -209,7 +209,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm(
             "docstring: 'Transform all dataflow structure to non-dataflow version'"
         ),
-        cost=0.1,
     ),
     PassContract(
         name="RemovePurityChecking",
@@ -221,7 +220,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm(
             "docstring: 'unwrap all pure override ops into the normal versions'"
         ),
-        cost=0.1,
     ),
     PassContract(
         name="CallTIRRewrite",
@@ -231,7 +229,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm(
             "docstring: 'Perform explicit tensor allocation for call_tir and call_dps_packed'"
         ),
-        cost=0.2,
     ),
     PassContract(
         name="LowerRuntimeBuiltin",
@@ -246,7 +243,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message names the pass to run first",
             ),
         ),
-        cost=0.1,
     ),
     PassContract(
         name="ComputePrimValue",
@@ -255,7 +251,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=Sought(_has_numbers, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
         post=_prim_values_computed,
         normal_form=NormalForm("docstring: 'Compute all R.prim_value instances'"),
-        cost=0.1,
     ),
     PassContract(
         name="VMShapeLower",
@@ -264,21 +259,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(Stage.BUILTINS_LOWERED,),
         relation=Relation.LOWERED,
         post=_shapes_lowered,
-        exemptions=(
-            Exemption(
-                "builds",
-                "the sizes that a legalization needs are no longer in the types",
-                "python/tvm/relax/backend/cpu_generic/pipeline.py: operators are dispatched and "
-                "legalized before",
-                when=lambda mod, call: any(map(computes, ops_used(mod))),
-            ),
-            Exemption(
-                "renaming",
-                "the texts of the errors that functions raise name the functions",
-                "docstring, emit_err_ctx: 'Whether emit err context string'",
-                when=lambda mod, call: argument(call, "emit_err_ctx") is not False,
-            ),
-        ),
         rejections=(
             Rejection(
                 r"VMShapeLower do not work for local functions, make sure +to run it after "
@@ -286,14 +266,12 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message names the pass to run first",
             ),
         ),
-        cost=0.4,
     ),
     PassContract(
         name="AttachGlobalSymbol",
         ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN, Stage.LOWERED),
         post=_symbols_attached,
-        reference=Reference(_right_symbols, unique=True),
         exemptions=(
             Exemption(
                 "functions",
@@ -301,13 +279,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: 'Attach global_symbol to Relax functions and TIR Primfuncs for '"
                 "'codegen'; tvm/ir/module.h, kSystemLibPrefix",
             ),
-            Exemption(
-                "renaming",
-                "makes the names of private functions public ones",
-                "docstring: 'Attach global_symbol to Relax functions and TIR Primfuncs for '"
-                "'codegen'",
-            ),
         ),
-        cost=0.05,
     ),
 )

@@ -11,10 +11,18 @@ from tvm import relax, tirx
 from tvm.ir import PrimType
 
 from ...generators.choices import Choices
+from ...generators.ops.roles import IN_PLACE
 from ...generators.rewrite.nodes import defined_symbolic_vars
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Exemption, NormalForm, PassContract, Reference, Rejection, Relation, Sought
+from ..contract import (
+    Exemption,
+    NormalForm,
+    PassContract,
+    Rejection,
+    Relation,
+    Sought,
+)
 from ..inspect import (
     attr,
     complete,
@@ -25,19 +33,10 @@ from ..inspect import (
     public_functions,
     relax_functions,
 )
+from ..pass_arguments import argument, positional
 from ..passcall import PassCall
-from ..reference.grouping import IN_PLACE
-from ..reference.lift_transform_params import lift_transform_params
 from ..text import messages
-from .common import (
-    CLEANUP,
-    PURE,
-    argument,
-    named_functions,
-    one_of,
-    positional,
-    spelled,
-)
+from .common import CLEANUP, PURE, named_functions, one_of, spelled
 
 NUM_INPUT = 'only functions with the attribute "num_input" have weights (docstring)'
 
@@ -96,12 +95,12 @@ def _lift_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _composable(before: tvm.IRModule, transform: str, func: relax.Function, number: int) -> bool:
-    """No transform exists, or it returns what the function took: a match_cast joins them."""
+    """True if no transform exists, or it returns the weights' types: a match_cast joins them."""
     return transform not in before or _same(before[transform].ret_ty, _bundle(func.params[number:]))
 
 
 def _closed(func: relax.Function, number: int) -> relax.TupleType:
-    """The types of the weights, of any shape where shapes of weights do not define a dimension."""
+    """The types of the weights, without shapes whose dimensions no weight defines."""
     weights = _bundle(func.params[number:])
     dims = relax.analysis.definable_tir_vars_in_type(weights)
     known = {dim: dim for dim in dims if dim not in func.params}
@@ -110,7 +109,7 @@ def _closed(func: relax.Function, number: int) -> relax.TupleType:
 
 def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: transform_params makes from the weights what the rewritten function accepts."""
-    shared = argument(call, "shared_transform")
+    shared = argument(call, "shared_transform", 0)
     functions = dict(named_functions(after))
     for name, func, number in _liftable(before):
         if isinstance(shared, list) and name not in shared:
@@ -145,7 +144,7 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
 
 def _bundled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: the parameters after the first num_input become one tuple of the given name."""
-    wanted = argument(call, "param_tuple_name") or "model_params"
+    wanted = argument(call, "param_tuple_name", 0) or "model_params"
     functions = dict(named_functions(after))
     for name, func, number in _with_weights(before):
         params = functions[name].params
@@ -211,11 +210,12 @@ def _without_transforms(mod: tvm.IRModule) -> str | None:
 
 
 def _transforms_lazily(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: the input is loaded on demand, so no tuple of weights is taken or returned."""
+    """Docstring: weights are loaded on demand and, if `fset_item` is given, stored one by one."""
+    stores = argument(call, "fset_item", 1, "set_item") is not None
     for _, func in _transforms(after):
         if any(isinstance(param.ty, relax.TupleType) for param in func.params):
             return "a transform_params function still takes a tuple of weights"
-        if isinstance(func.ret_ty, relax.TupleType) and len(func.ret_ty.fields):
+        if stores and isinstance(func.ret_ty, relax.TupleType) and len(func.ret_ty.fields):
             return "a transform_params function still returns a tuple of weights"
     return None
 
@@ -241,7 +241,7 @@ def _bind_params(c: Choices, mod: tvm.IRModule) -> PassCall | None:
 
 
 SYMBOLIC_EXTENT = 3
-"""What every symbolic dimension of a bound parameter is: one value, so that they agree."""
+"""The value of every symbolic dimension of a bound parameter: one for all, so that they agree."""
 
 
 LARGEST_BOUND = 1 << 14
@@ -269,9 +269,9 @@ def _has_shape(ty: relax.TensorType) -> bool:
 
 
 def _updates(mod: tvm.IRModule) -> str | None:
-    """A parameter that is updated in place has another value in the next call, a constant must not.
+    """Refuse in-place updates: an updated parameter changes between calls, a constant must not.
 
-    Docstring of call_tir_inplace: passes insert it that have checked whether it is safe, and with a
+    Docstring of call_tir_inplace: the passes that insert it have checked that it is safe. With a
     constant in the place of a parameter it is not.
     """
     if ops_used(mod).isdisjoint(IN_PLACE):
@@ -300,7 +300,7 @@ def _params_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
 
 
 def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
-    """Values for symbolic variables of uncalled functions: calls would still pass shapes."""
+    """Values for symbolic variables of uncalled functions; calls would still pass shapes."""
     called = _called(mod)
     variables = {name: _symbolic(func) for name, func in named_functions(mod)}
     taken = {
@@ -324,7 +324,7 @@ def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
 
 def _untouchable(func: relax.Function, called: bool) -> Iterator[str]:
     """Names that a call for the whole module must not bind: the pass looks them up in each function
-    and refuses a name that several of its variables have."""
+    and refuses a name that several variables of the function have."""
     defined = _defined(func)
     return (name for name in defined if called or defined.count(name) > 1)
 
@@ -335,7 +335,7 @@ def _defined(func: relax.Function) -> list[str]:
 
 
 def _symbolic(func: relax.Function) -> list[str]:
-    """Names of the symbolic dimensions of the parameters, those that no other variable has.
+    """Names of the symbolic dimensions of the parameters, without names of several variables.
 
     A variable in the type of a parameter that is a function is defined by that type, for itself
     (src/relax/ir/expr_functor.cc: 'Do not recurse into function type as they won't contain ref to
@@ -349,7 +349,7 @@ def _symbolic(func: relax.Function) -> list[str]:
 
 
 def _vars_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """The bound variables are gone from the function that is named, or from all."""
+    """The bound variables are gone from the named function, or from all."""
     bound, *target = positional(call)
     for name, func in named_functions(after):
         if (not target or name in target) and set(bound) & set(_symbolic(func)):
@@ -404,7 +404,7 @@ def _no_unused_outputs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall
         _collect_used_outputs(func, outputs, used)
     for name, indices in used.items():
         fields = [results[name].fields[index] for index in indices]
-        # The only one that is used becomes the result, which may be a tuple itself.
+        # A single used output becomes the result, which may itself be a tuple.
         alone = len(fields) == 1 and isinstance(fields[0], relax.TupleType)
         if (len(fields[0].fields) if alone else len(fields)) < left.get(name, 0):
             return "an internal function returns a field that no caller uses"
@@ -412,7 +412,7 @@ def _no_unused_outputs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall
 
 
 def _outputs(mod: tvm.IRModule) -> dict[str, int]:
-    """How many outputs the internal functions have that return tuples."""
+    """The number of outputs of each internal function that returns a tuple, by name."""
     return {
         gvar.name_hint: len(func.ret_ty.fields)
         for gvar, func in relax_functions(mod)
@@ -443,7 +443,7 @@ def _collect_used_outputs(
 
 
 def _of_extents(error: Exception, mod: tvm.IRModule) -> bool:
-    """The two types in the message do not differ in a virtual device."""
+    """True if the two types in the message do not differ in a virtual device."""
     expected, _, given = messages.text_of(error).partition(", given ")
     return not given or ("vdevice=" in expected) == ("vdevice=" in given)
 
@@ -464,7 +464,7 @@ CONTRADICTIONS = (
 
 
 def _has_claims(mod: tvm.IRModule, call: PassCall) -> bool:
-    """A call is annotated with extents that type inference can neither confirm nor refute."""
+    """True if type inference can neither confirm nor refute the annotated extents of a call."""
     builder = relax.BlockBuilder()
     return any(
         _is_claim(builder, each)
@@ -479,13 +479,13 @@ def _is_claim(builder: relax.BlockBuilder, call: relax.Call) -> bool:
         bare = relax.Call(call.op, call.args, call.attrs, call.ty_args)
         inferred = builder.normalize(bare).ty
         found = relax.analysis.type_base_check(call.ty, inferred)
-    except Exception:  # what stands only within its function, or has no type
+    except Exception:  # an expression valid only within its function, or without a type
         return False
     return complete(inferred) and int(found) == _UNKNOWN_RELATION
 
 
 _UNKNOWN_RELATION = 2
-"""Of `relax.analysis.BaseCheckResult`: 'due to unknown symbolic variable relations'."""
+"""`relax.analysis.BaseCheckResult`: 'due to unknown symbolic variable relations'."""
 
 CLAIMS = Exemption(
     "well-formed",
@@ -498,11 +498,6 @@ CLAIMS = Exemption(
 LAZY = (Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
 
-# Reproducers carry the source of a reference, so it is a function with a name.
-def _lift(call: PassCall) -> tvm.transform.Pass:
-    return lift_transform_params(argument(call, "shared_transform") or False)
-
-
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="LiftTransformParams",
@@ -512,10 +507,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_weights,
         relation=Relation.LIFTED_PARAMS,
         post=_lifted,
-        reference=Reference(
-            _lift,
-            unique=False,
-        ),
         normal_form=NormalForm(
             "tests/python/relax/test_transform_lift_transform_params.py, "
             "test_lift_transform_is_idempotent; with consume_params each run resets the items of "
@@ -526,7 +517,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             Rejection("MatchCast is not supported in global lifting", "the message itself"),
         ),
         inside=CLEANUP,
-        cost=0.8,
     ),
     PassContract(
         name="BundleModelParams",
@@ -540,7 +530,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_weights,
         relation=Relation.BUNDLED_PARAMS,
         post=_bundled,
-        cost=0.2,
     ),
     PassContract(
         name="LazyGetInput",
@@ -550,7 +539,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         relation=Relation.LAZY_INPUT,
         post=_gets_lazily,
         inside=("EliminateCommonSubexpr", "DeadCodeElimination"),
-        cost=0.4,
     ),
     PassContract(
         name="LazySetOutput",
@@ -559,7 +547,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_impossible_inputs,
         relation=Relation.LAZY_OUTPUT,
         post=_sets_lazily,
-        cost=0.2,
     ),
     PassContract(
         name="LazyTransformParams",
@@ -581,7 +568,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=("EliminateCommonSubexpr", "DeadCodeElimination"),
-        cost=2.0,
     ),
     PassContract(
         name="BindParams",
@@ -594,7 +580,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_params_bound,
         rejections=CONTRADICTIONS,
         exemptions=(CLAIMS,),
-        cost=0.2,
     ),
     PassContract(
         name="BindSymbolicVars",
@@ -606,7 +591,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_vars_bound,
         rejections=CONTRADICTIONS,
         exemptions=(CLAIMS,),
-        cost=0.2,
     ),
     PassContract(
         name="UpdateParamType",
@@ -614,7 +598,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("UpdateParamType(lambda var: var.ty)", "UpdateParamType(lambda var: None)"),
         stages=PURE,
         normal_form=NormalForm("docstring: 'Update parameter types': to those that are asked for"),
-        cost=0.3,
+        exemptions=tuple(
+            Exemption(
+                promise,
+                "it changes types of parameters, and its arguments are not known",
+                "docstring: 'Update parameter types'",
+                lambda mod, call: call.expr == "UpdateParamType()",
+            )
+            for promise in ("signature", "values")
+        ),
     ),
     PassContract(
         name="ExpandTupleArguments",
@@ -623,7 +615,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_private,
         post=_expanded,
         inside=CLEANUP,
-        cost=0.3,
     ),
     PassContract(
         name="RemoveUnusedParameters",
@@ -632,7 +623,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_private,
         post=_no_unused_parameters,
         inside=("DeadCodeElimination",),
-        cost=0.2,
     ),
     PassContract(
         name="RemoveUnusedOutputs",
@@ -641,6 +631,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_private,
         post=_no_unused_outputs,
         inside=CLEANUP,
-        cost=0.3,
     ),
 )

@@ -13,7 +13,7 @@ from ..contract import PassContract, Sought
 from ..inspect import calls_of, ops_used, static
 from ..passcall import PassCall
 from .common import REWRITER, REWRITING, definition
-from .rules import CONTEXTS, IMPORTS, MODULES, PATTERNS, Rule
+from .rules import CONTEXTS, IMPORTS, MODULES, PATTERNS, RewriteRule
 
 HIGH_LEVEL = (Stage.RAW, Stage.LEGALIZED)
 
@@ -27,13 +27,13 @@ def _bindings_rewriter(c: Choices, mod: tvm.IRModule) -> PassCall:
     return call_of([_rule(c, mod, CONTEXTS)])
 
 
-def call_of(rules: Sequence[tuple[Rule, str]]) -> PassCall:
+def call_of(rules: Sequence[tuple[RewriteRule, str]]) -> PassCall:
     """The pass that rewrites by these rules, each with the text that makes it."""
     expression = " | ".join(_rewriting(rule, made) for rule, made in rules)
     return PassCall(expression, imports=_sources(rule for rule, _ in rules))
 
 
-def _rewriting(rule: Rule, made: str) -> str:
+def _rewriting(rule: RewriteRule, made: str) -> str:
     if rule in MODULES:
         return f"dpl.PatternMatchingRewriter.from_module({made})"
     if rule in PATTERNS:
@@ -44,7 +44,7 @@ def _rewriting(rule: Rule, made: str) -> str:
     )
 
 
-def _rule(c: Choices, mod: tvm.IRModule, rules: Sequence[Rule]) -> tuple[Rule, str]:
+def _rule(c: Choices, mod: tvm.IRModule, rules: Sequence[RewriteRule]) -> tuple[RewriteRule, str]:
     """A rule, mostly one whose operators the module has, and the text that makes it."""
     used = ops_used(mod)
     fitting = [rule for rule in rules if used.issuperset(f"relax.{op}" for op in rule.chain)]
@@ -63,12 +63,12 @@ def _operands(mod: tvm.IRModule, op: str) -> list[tuple[tuple[int, ...], str]]:
     return list(dict.fromkeys(found))
 
 
-def _sources(rules: Iterable[Rule]) -> tuple[str, ...]:
-    """What a file of its own needs for the rules."""
+def _sources(rules: Iterable[RewriteRule]) -> tuple[str, ...]:
+    """The imports and definitions that a standalone file needs for the rules."""
     return (*IMPORTS, *dict.fromkeys(definition(rule.make) for rule in rules))
 
 
-def _sought(rules: Sequence[Rule]) -> Sought:
+def _sought(rules: Sequence[RewriteRule]) -> Sought:
     chains = tuple(dict.fromkeys(rule.chain for rule in rules if rule.chain))
     ops = tuple(dict.fromkeys(op for chain in chains for op in chain))
     registered = {f"relax.{op}" for op in ops}
@@ -87,7 +87,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=_sought((*PATTERNS, *MODULES)),
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.5,
     ),
     PassContract(
         name="rewrite_bindings",
@@ -96,6 +95,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=_sought(CONTEXTS),
         inside=REWRITING,
         shares=REWRITER,
-        cost=0.5,
     ),
 )

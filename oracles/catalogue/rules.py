@@ -20,15 +20,15 @@ Make: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RewriteRule:
     """A function that makes a rule, and the operators that a module of it has."""
 
     make: Make
-    """Of a pattern and a function that replaces it, of a module with both, or of a context."""
+    """Makes a pattern and a function that replaces it, a module with both, or a context."""
     chain: tuple[str, ...]
     """Operators, each on the result of the one before."""
     typed: bool = False
-    """It is made for operands of one type: `make` takes shape and dtype."""
+    """True if the rule is made for operands of one type: `make` takes shape and dtype."""
 
     @property
     def name(self) -> str:
@@ -352,32 +352,32 @@ def again() -> tuple[object, object]:
 
 
 PATTERNS = (
-    Rule(doubling, ("add",)),
-    Rule(twice_negated, ("negative", "negative")),
-    Rule(idempotent, ("abs", "abs")),
-    Rule(constant_subtracted, ("subtract",)),
-    Rule(kept_dims, ("sum",)),
-    Rule(square_of, ("square",), typed=True),
-    Rule(cube_of_typed, ("square", "multiply"), typed=True),
-    Rule(square_of_square, ("square",)),
-    Rule(same_shape, ("reshape",), typed=True),
-    Rule(sum_of_kernels, ()),
-    Rule(field_of_tuple, ()),
-    Rule(concatenated_constant, ("concat",)),
-    Rule(product_over, ("multiply", "divide")),
-    Rule(sum_and_difference, ("add", "subtract")),
-    Rule(exponentials, ("exp",)),
+    RewriteRule(doubling, ("add",)),
+    RewriteRule(twice_negated, ("negative", "negative")),
+    RewriteRule(idempotent, ("abs", "abs")),
+    RewriteRule(constant_subtracted, ("subtract",)),
+    RewriteRule(kept_dims, ("sum",)),
+    RewriteRule(square_of, ("square",), typed=True),
+    RewriteRule(cube_of_typed, ("square", "multiply"), typed=True),
+    RewriteRule(square_of_square, ("square",)),
+    RewriteRule(same_shape, ("reshape",), typed=True),
+    RewriteRule(sum_of_kernels, ()),
+    RewriteRule(field_of_tuple, ()),
+    RewriteRule(concatenated_constant, ("concat",)),
+    RewriteRule(product_over, ("multiply", "divide")),
+    RewriteRule(sum_and_difference, ("add", "subtract")),
+    RewriteRule(exponentials, ("exp",)),
 )
 MODULES = (
-    Rule(difference_module, ("subtract",), typed=True),
-    Rule(square_module, ("square",), typed=True),
-    Rule(relu_module, ("nn.relu",), typed=True),
-    Rule(pair_module, ("add", "subtract"), typed=True),
+    RewriteRule(difference_module, ("subtract",), typed=True),
+    RewriteRule(square_module, ("square",), typed=True),
+    RewriteRule(relu_module, ("nn.relu",), typed=True),
+    RewriteRule(pair_module, ("add", "subtract"), typed=True),
 )
 CONTEXTS = (
-    Rule(negations, ("negative", "negative")),
-    Rule(parallel_matmuls, ("matmul",)),
-    Rule(fork, ("exp", "square")),
-    Rule(alike, ("subtract",)),
-    Rule(again, ("exp", "square")),
+    RewriteRule(negations, ("negative", "negative")),
+    RewriteRule(parallel_matmuls, ("matmul",)),
+    RewriteRule(fork, ("exp", "square")),
+    RewriteRule(alike, ("subtract",)),
+    RewriteRule(again, ("exp", "square")),
 )

@@ -1,4 +1,4 @@
-"""Contracts of the passes that put functions and names into the form that others expect."""
+"""Contracts of the passes that put functions and names into the form that other passes expect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...generators.traits import Trait
 from ..contract import NormalForm, PassContract, Rejection, Sought
 from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
-from .common import CLEANUP
+from .common import CLEANUP, none_left
 
 EVERY_FORM = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
@@ -46,11 +46,6 @@ def _names_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> s
     return "two GlobalVars share a name" if max(names.values(), default=1) > 1 else None
 
 
-def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "lifts local functions into global"."""
-    return "a local function is left" if local_functions(after) else None
-
-
 def _inlined(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Inline all private relax functions"; recursive ones cannot be."""
     left = [gvar for gvar, func in relax_functions(after) if not is_public(func)]
@@ -69,7 +64,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=EVERY_FORM,
         post=_normal,
         normal_form=NormalForm("docstring: 'Transforming Relax IR to normal form'"),
-        cost=0.1,
     ),
     PassContract(
         name="NormalizeGlobalVar",
@@ -79,16 +73,14 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm(
             "docstring: renames 'to ensure these properties', of which each is one of the result"
         ),
-        cost=0.05,
     ),
     PassContract(
         name="LambdaLift",
         ops_alike=True,
         stages=EVERY_FORM,
         looks_for=Sought(lambda mod: bool(local_functions(mod)), traits=(Trait.CLOSURES,)),
-        post=_lifted,
+        post=none_left("a local function", local_functions),
         normal_form=NormalForm("docstring: 'lifts local functions into global': it leaves none"),
-        cost=0.2,
     ),
     PassContract(
         name="InlinePrivateFunctions",
@@ -104,6 +96,5 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=CLEANUP,
-        cost=0.3,
     ),
 )

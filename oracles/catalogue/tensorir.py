@@ -16,11 +16,11 @@ ELEMENTWISE = {
     "tir_sum": "a(*i) + b(*i)",
     "tir_to_float": "a(*i).astype('float32')",
 }
-"""What the elementwise PrimFuncs of generated modules compute, by name."""
+"""The computations of the elementwise PrimFuncs of generated modules, by name."""
 
 
 def inputs(name: str) -> int:
-    """How many inputs the PrimFunc of that name has."""
+    """The number of inputs of the PrimFunc of that name."""
     return 2 if "b(" in ELEMENTWISE[name] else 1
 
 
@@ -36,7 +36,7 @@ def spell(name: str, shape: str, dtype: str) -> str:
 
 
 def signature(func: tvm.tirx.PrimFunc) -> tuple[tuple[int, ...], str] | None:
-    """Shape and dtype of the first parameter, None where it is no buffer of static shape."""
+    """Shape and dtype of the first parameter; None if it is not a buffer of static shape."""
     if not func.params or not isinstance(func.params[0].ty, tirx.buffer.BufferType):
         return None
     shape = func.params[0].shape

@@ -13,7 +13,7 @@ from ...generators.prim_funcs.rare.nests import STAGE
 from ...generators.stages import Stage
 from ..contract import Exemption, NormalForm, PassContract
 from ..passcall import PassCall
-from .common import one_of
+from .common import none_left, one_of
 from .tensorir_common import ANYWHERE, accesses, between, has, meet, nodes_of, outgrown
 
 AFTER_INIT = between(Stage.INIT_LOWERED, Stage.MATCHES_LOWERED)
@@ -30,35 +30,14 @@ def _is_canonical(loop: Any) -> bool:
     return getattr(loop.min, "value", None) == 0 and step == 1
 
 
-def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Canonicalize the loop to start from zero and use trivial step"."""
-    canonical = all(map(_is_canonical, nodes_of(after, ir.For)))
-    return None if canonical else "a loop does not start from zero, or has a step"
-
-
-def _init_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Lower block init stmt into IfThenElse statements"."""
-    left = any(block.init is not None for block in nodes_of(after, ir.SBlock))
-    return "a block with initial values is left" if left else None
-
-
-def _matches_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Remove match buffers inside the block"."""
-    left = any(len(block.match_buffers) > 0 for block in nodes_of(after, ir.SBlock))
-    return "a match_buffer is left" if left else None
+_OTHER_LOOPS = has(ir.For, lambda loop: not _is_canonical(loop))
+_INITIAL = has(ir.SBlock, lambda block: block.init is not None)
+_MATCHES = has(ir.SBlock, lambda block: len(block.match_buffers) > 0)
 
 
 def _blocks_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: "Remove the block to ensure that the TIR can not be scheduled again"."""
     return "a block is left" if nodes_of(after, ir.SBlock) else outgrown(before, after)
-
-
-def _opaque(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "convert the blocks into opaque ones by removing all the iter_values in
-    BlockRealize and iter_vars in Block".
-    """
-    left = any(block.iter_vars for block in nodes_of(after, ir.SBlock))
-    return "a block with iter_vars is left" if left else None
 
 
 def _compacted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -75,7 +54,7 @@ def _compacted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
 
 
 def _allocated(mod: tvm.IRModule) -> dict[str, int]:
-    """The elements of buffers of known sizes that blocks allocate, by names that come once."""
+    """The number of elements of each buffer of known size that blocks allocate, by unique name."""
     found: dict[str, list[int]] = {}
     for block in nodes_of(mod, ir.SBlock):
         for buffer in block.alloc_buffers:
@@ -103,7 +82,7 @@ def _sequence(stmt: Any) -> Iterable[Any]:
 
 
 def _depend_across_stages(mod: tvm.IRModule, call: PassCall) -> bool:
-    """A statement of a pipeline accesses what one of another stage writes in another iteration."""
+    """True if a statement of a pipeline accesses what another stage writes in another iteration."""
     for loop in nodes_of(mod, ir.For):
         stages: dict[int, list[Any]] = {}
         for stage, stmt in zip(loop.annotations.get(STAGE, ()), _statements(loop), strict=False):
@@ -117,20 +96,18 @@ CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="s_tir.CanonicalizeLoop",
         stages=ANYWHERE,
-        looks_for=has(ir.For, lambda loop: not _is_canonical(loop)),
-        post=_canonical,
+        looks_for=_OTHER_LOOPS,
+        post=none_left("a loop with another start than zero, or a step,", _OTHER_LOOPS.has),
         normal_form=NormalForm(
             "docstring: 'Canonicalize the loop to start from zero and use trivial step'"
         ),
-        cost=0.1,
     ),
     PassContract(
         name="s_tir.LowerInitBlock",
         stages=between(Stage.TENSORIR, Stage.INIT_LOWERED),
-        looks_for=has(ir.SBlock, lambda block: block.init is not None),
-        post=_init_lowered,
+        looks_for=_INITIAL,
+        post=none_left("a block with initial values", _INITIAL.has),
         normal_form=NormalForm("docstring: 'Lower block init stmt into IfThenElse statements'"),
-        cost=0.1,
     ),
     PassContract(
         name="s_tir.PlanAndUpdateBufferAllocationLocation",
@@ -138,15 +115,15 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=between(Stage.INIT_LOWERED, Stage.ALLOCATIONS_PLACED),
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         normal_form=NormalForm("docstring: 'Locate the buffer allocation to the exact position'"),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.ConvertBlocksToOpaque",
         stages=AFTER_INIT,
         looks_for=has(ir.SBlock),
-        post=_opaque,
+        post=none_left(
+            "a block with iter_vars", has(ir.SBlock, lambda block: bool(block.iter_vars)).has
+        ),
         normal_form=NormalForm("docstring: 'convert the blocks into opaque ones'"),
-        cost=0.1,
     ),
     PassContract(
         name="s_tir.CompactBufferAllocation",
@@ -157,15 +134,13 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=OPAQUE,
         looks_for=has(ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         post=_compacted,
-        cost=0.4,
     ),
     PassContract(
         name="s_tir.LowerMatchBuffer",
         stages=AFTER_INIT,
-        looks_for=has(ir.SBlock, lambda block: len(block.match_buffers) > 0),
-        post=_matches_lowered,
+        looks_for=_MATCHES,
+        post=none_left("a match_buffer", _MATCHES.has),
         normal_form=NormalForm("docstring: 'Remove match buffers inside the block'"),
-        cost=0.1,
     ),
     PassContract(
         name="s_tir.InjectSoftwarePipeline",
@@ -180,7 +155,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 _depend_across_stages,
             ),
         ),
-        cost=0.1,
     ),
     PassContract(
         name="s_tir.LowerOpaqueBlock",
@@ -189,7 +163,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=has(ir.SBlock),
         post=_blocks_lowered,
         normal_form=NormalForm("docstring: 'Remove the block'"),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.RemoveWeightLayoutRewriteBlock",
@@ -216,6 +189,5 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "index map, will be skipped'",
             ),
         ),
-        cost=0.1,
     ),
 )

@@ -1,4 +1,4 @@
-"""What contracts of TensorIR passes share: stages, questions about PrimFuncs, sources."""
+"""Helpers that contracts of TensorIR passes share: stages, questions about PrimFuncs, sources."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _ON_DEVICES: Mapping[Stage, tuple[Stage, ...]] = {
     Stage.ANNOTATED_ENTRY: (Stage.DEVICE_ENTRY, Stage.SYNCHRONIZED, Stage.ALLREDUCED),
     Stage.SPLIT: (Stage.DEVICE_SPLIT,),
 }
-"""The stages of kernels for a device that are as far as these of functions for a CPU."""
+"""The stages of kernels for a device that match these stages of functions for a CPU."""
 
 
 def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
-    """The stages from one to another, both included, and those of kernels that are as far."""
+    """The stages from one to another, both included, and the matching stages of kernels."""
     found = stages.between(first, last)
     return (*found, *(each for stage in found for each in _ON_DEVICES.get(stage, ())))
 
 
 ANYWHERE = between(Stage.TENSORIR, Stage.SPLIT)
-"""All but those behind the packed API, whose functions take handles."""
+"""All stages before the packed API, behind which functions take handles."""
 
 WITHOUT_BLOCKS = between(Stage.BLOCKS_LOWERED, Stage.SPLIT)
 
 FLAT = between(Stage.FLATTENED, Stage.SPLIT)
 
 RAW = between(Stage.TENSORIR, Stage.BOUND)
-"""Functions without blocks come to some passes as they are: in the default pipeline of
-`tvm/tirx/compilation_pipeline.py`, which has no CanonicalizeLoop."""
+"""Stages of passes that also get functions without blocks as they are: the default pipeline of
+`tvm/tirx/compilation_pipeline.py` has no CanonicalizeLoop."""
 
 WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
 
@@ -78,17 +78,17 @@ _OPERATIONS = (
 
 
 def computes_in(mod: tvm.IRModule, dtype: str) -> bool:
-    """An operation has an operand or a result of a dtype with this beginning."""
+    """True if an operand or result of an operation has a dtype that begins like this."""
     operations = nodes_of(mod, *_OPERATIONS)
     operands = (op.value if isinstance(op, ir.Cast) else op.a for op in operations)
     return any(map(_is_of(dtype), (*operations, *operands)))
 
 
 def legalized(dtype: str) -> Requires:
-    """Nothing is computed in the dtype, and there are no numbers of it.
+    """Require that nothing is computed in the dtype, and that there are no numbers of it.
 
     src/tirx/transform/unsupported_dtype_legalize.cc: "This pass needs to happens after
-    FP8/BF16ComputeLegalizer"; what is computed would be computed with the bits.
+    FP8/BF16ComputeLegalizer"; otherwise operations would compute with the bits.
     """
 
     def requires(mod: tvm.IRModule) -> str | None:
@@ -134,12 +134,13 @@ def accesses(stmt: Any) -> list[Any]:
 
 
 def meet(loop: ir.For, groups: Iterable[Sequence[Any]], own: Collection[int] = ()) -> bool:
-    """Accesses of several of these groups may be to one element, in two iterations of the loop, of
-    which one writes it.
+    """True if accesses of two of these groups may conflict between iterations of the loop.
+
+    They conflict if both are to one element and one of them writes it.
 
     Args:
         groups: loads and stores in the loop.
-        own: buffers of which each iteration has its own, besides those that it allocates.
+        own: buffers that each iteration has for itself, besides those that it allocates.
     """
     shared = conflicts(loop.body, [loop.loop_var], own)
     buffers = [{ir.tensor_of(each).__chandle__() for each in group} & shared for group in groups]
@@ -147,22 +148,22 @@ def meet(loop: ir.For, groups: Iterable[Sequence[Any]], own: Collection[int] = (
 
 
 def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:
-    """A pass works on nodes of this kind."""
+    """The feature that a module has a node of this kind for which `which` is true."""
     return Sought(lambda mod: any(map(which, nodes_of(mod, kind))))
 
 
 def calls(name: str) -> Callable[[Any], bool]:
-    """Whether a node is a call of this operator."""
+    """A predicate for calls of this operator."""
     return lambda node: getattr(node.op, "name", None) == name
 
 
 def is_vectorized(loop: Any) -> bool:
-    """The loop is one of vector operations."""
+    """True if the loop is vectorized."""
     return bool(loop.kind == ir.ForKind.VECTORIZED)
 
 
 def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Variants:
-    """The pass mostly as it is, else with one of these settings of its option: some take long."""
+    """The pass, mostly as it is, else with one of these settings of its option: some take long."""
     plain = PassCall(expr)
     others = [PassCall(expr, {option: dict(each)}) for each in settings]
 
@@ -173,8 +174,8 @@ def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Varian
 
 
 def outgrown(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """A kernel had as much shared memory as its target allows, or less, and now has more: it cannot
-    be launched.
+    """Report a kernel whose shared memory exceeds the limit of its target, and did not before: it
+    cannot be launched.
     """
     old = {str(gvar.name_hint): shared_memory(func) for gvar, func in prim_funcs(before)}
     for gvar, func in prim_funcs(after):
@@ -203,8 +204,8 @@ def on_a_copy(pass_: tvm.transform.Pass) -> tvm.transform.Pass:
 
 
 PLAIN = 0.1
-"""The chance that a pass that is known to change its input is given the module itself. It is small,
-since nothing but that bug is found on such modules."""
+"""The chance that a pass known to mutate its input is given the module itself. It is small, since
+nothing but that bug is found on such modules."""
 
 
 def mostly_on_a_copy(choices: Choices, expr: str) -> PassCall:
@@ -215,5 +216,5 @@ def mostly_on_a_copy(choices: Choices, expr: str) -> PassCall:
 
 
 def in_place(expr: str) -> Variants:
-    """The pass, of which it is known that it changes the module that it is given."""
+    """A pass known to mutate its input, mostly on a copy of the module."""
     return lambda choices, mod: mostly_on_a_copy(choices, expr)

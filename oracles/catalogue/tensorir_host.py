@@ -24,7 +24,7 @@ from .tensorir_common import (
 )
 
 BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
-"""Parameters are handles there; functions are called with the arguments of those before."""
+"""Stages whose parameters are handles; functions are called with the same arguments as before."""
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -43,20 +43,20 @@ def _entry(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | N
 
 
 def _merged(mod: tvm.IRModule) -> str | None:
-    """The pass refuses two of a kernel: "Only one dynamic shared memory allocation is allowed"."""
+    """The pass refuses a second one: "Only one dynamic shared memory allocation is allowed"."""
     if dynamic_pieces(mod) > 1:
         return "dynamic shared memory in pieces: MergeSharedMemoryAllocations comes first"
     return with_target(mod)
 
 
 def _stores(mod: tvm.IRModule, dtype: str) -> bool:
-    """A buffer is of this dtype."""
+    """True if a buffer is of this dtype."""
     declared = nodes_of(mod, ir.DeclBuffer, ir.AllocBuffer)
     return any(str(stmt.buffer.ty.dtype).startswith(dtype) for stmt in declared)
 
 
 def _casts_to_int64(mod: tvm.IRModule, call: PassCall) -> bool:
-    """A float, whose values go further than int32 does, becomes an integer."""
+    """True if a float, whose values exceed the range of int32, is cast to an integer."""
     return any(
         str(cast.ty.dtype).startswith("int64") and "float" in str(cast.value.ty.dtype)
         for cast in nodes_of(mod, ir.Cast)
@@ -83,21 +83,12 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "kIsHostFunc: 'mutually exclusive with kTarget'",
             ),
         ),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.AnnotateEntryFunc",
         variants=in_place("tirx.transform.AnnotateEntryFunc()"),
         stages=ANYWHERE,
         post=_entry,
-        exemptions=(
-            Exemption(
-                "isolation",
-                "with another function, there is no entry point",
-                "docstring: 'Set a PrimFunc as the entry point if it is only function in IRModule'",
-            ),
-        ),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.VerifyMemory",
@@ -108,7 +99,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "docstring: 'Verify if func contains illegal host side direct memory access'",
             ),
         ),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.ForceNarrowIndexToInt32",
@@ -139,7 +129,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "buffer of int64",
             ),
         ),
-        cost=0.3,
     ),
     # Messages of these name the attribute that BindTarget sets.
     PassContract(
@@ -150,20 +139,18 @@ CONTRACTS: tuple[PassContract, ...] = (
             Rejection(r"Unsupported type in Metal", "the message names what has no such type"),
         ),
         stages=(*between(Stage.LOOPS_LOWERED, Stage.SPLIT), *BEHIND),
-        cost=0.3,
     ),
     PassContract(
         name="tirx.SplitHostDevice",
         requires=_merged,
         variants=in_place("tirx.transform.SplitHostDevice()"),
         stages=between(Stage.ANNOTATED_ENTRY, Stage.SPLIT),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.MakePackedAPI",
         requires=with_target,
         stages=(Stage.SPLIT,),
-        # Parameters become handles: it is called as before.
+        # Parameters become handles, but the function is called as before.
         relation=Relation.LOWERED,
         exemptions=(
             Exemption(
@@ -173,7 +160,6 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "'Public entry functions: use `calling_conv: 1` (kCPackedFunc)'",
             ),
         ),
-        cost=0.5,
     ),
     PassContract(
         name="tirx.FP8StorageLegalize",
@@ -182,7 +168,6 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=BEHIND,
         relation=Relation.LOWERED,
         normal_form=NormalForm("docstring: 'Legalize fp8 storage types to u8'"),
-        cost=0.2,
     ),
     PassContract(
         name="tirx.BF16StorageLegalize",
@@ -191,13 +176,11 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=BEHIND,
         relation=Relation.LOWERED,
         normal_form=NormalForm("docstring: 'Legalize bf16 storage types to u16'"),
-        cost=0.2,
     ),
     PassContract(
         name="tirx.LowerTVMBuiltin",
         stages=BEHIND,
         relation=Relation.LOWERED,
         normal_form=NormalForm("docstring: 'Lower tvm builtin intrinsics'"),
-        cost=0.3,
     ),
 )

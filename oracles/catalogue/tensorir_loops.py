@@ -7,10 +7,10 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.prim_funcs.expressions import FLOATS8
-from ..contract import Exemption, NormalForm, PassContract, Post, Rejection, Relation, Sought
+from ..contract import Exemption, NormalForm, PassContract, Rejection, Relation, Sought
 from ..inspect import is_public, nodes, prim_funcs
 from ..passcall import PassCall
-from .common import one_of
+from .common import none_left, one_of
 from .tensorir_common import (
     ANYWHERE,
     FLAT,
@@ -37,39 +37,14 @@ def _ssa(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | Non
     return None
 
 
-def _no_assume(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Remove all instances of builtin::assume"."""
-    names = (getattr(each.op, "name", None) for each in nodes_of(after, tvm.ir.Call))
-    return "an assume is left" if "tirx.assume" in names else None
-
-
-def _no_assertion(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Skip assert stmt"."""
-    return "an AssertStmt is left" if nodes_of(after, ir.AssertStmt) else None
-
-
-def _no_vectorized_loop(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Lower vectorization loops"."""
-    left = any(map(is_vectorized, nodes_of(after, ir.For)))
-    return "a vectorized loop is left" if left else None
-
-
-def _flat(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Flatten the multi-dimensional BufferLoad and BufferStore to single dimensional
-    BufferLoad/BufferStore".
-    """
-    accesses = nodes_of(after, ir.TensorLoad, ir.BufferStore)
-    if any(len(access.indices) != 1 for access in accesses):
-        return "an access of several dimensions is left"
-    return None
+def _several_dimensions(mod: tvm.IRModule) -> bool:
+    accesses = nodes_of(mod, ir.TensorLoad, ir.BufferStore)
+    return any(len(access.indices) != 1 for access in accesses)
 
 
 def _flattened(mod: tvm.IRModule) -> str | None:
     """The default pipelines of TVM have FlattenBuffer before VectorizeLoop."""
-    accesses = nodes_of(mod, ir.TensorLoad, ir.BufferStore)
-    if any(len(access.indices) != 1 for access in accesses):
-        return "accesses of several dimensions"
-    return without_blocks(mod)
+    return "accesses of several dimensions" if _several_dimensions(mod) else without_blocks(mod)
 
 
 def _in_turn(stmt: ir.AttrStmt) -> bool:
@@ -85,7 +60,7 @@ def _flat_rows(mod: tvm.IRModule) -> str | None:
 
 
 def _read_ahead(mod: tvm.IRModule, call: PassCall) -> bool:
-    """What fills a buffer that is used in turn accesses what the rest of its loop writes."""
+    """True if the code that fills a double buffer accesses what the rest of its loop writes."""
     seen: set[int] = set()
     for loop in nodes_of(mod, ir.For):  # the innermost first
         for stmt in filter(_in_turn, nodes(loop.body, ir.AttrStmt)):
@@ -125,21 +100,16 @@ _OF_ARGUMENTS = (
 )
 
 
-def _legalized(dtype: str) -> Post:
-    """Docstrings: "Legalize bf16 compute Ops", "Legalize fp8 compute Ops"."""
-
-    def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-        return f"an operation on {dtype} is left" if computes_in(after, dtype) else None
-
-    return post
-
-
 def _jumps(mod: tvm.IRModule) -> bool:
     jumps = ("tirx.break_loop", "tirx.continue_loop", "tirx.thread_return")
     return bool(nodes_of(mod, ir.While, ir.Break, ir.Continue)) or any(
         getattr(call.op, "name", None) in jumps for call in nodes_of(mod, tvm.ir.Call)
     )
 
+
+_ASSUMED = has(tvm.ir.Call, calls("tirx.assume"))
+_IN_BF16 = Sought(lambda mod: computes_in(mod, "bfloat16"), dtypes=("bfloat16",))
+_IN_FP8 = Sought(lambda mod: computes_in(mod, "float8"), dtypes=FLOATS8)
 
 _SIMPLIFY = (
     {"transitively_prove_inequalities": True},
@@ -158,33 +128,28 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message names the kind of the loop, or its annotation",
             ),
         ),
-        cost=0.1,
     ),
     PassContract(
         name="s_tir.StmtSimplify",
         variants=under("s_tir.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
-        cost=0.3,
     ),
     PassContract(
         name="tirx.StmtSimplify",
         variants=under("tirx.transform.StmtSimplify()", "tirx.StmtSimplify", *_SIMPLIFY),
         stages=ANYWHERE,
-        cost=0.3,
     ),
     PassContract(
         name="s_tir.ConvertSSA",
         stages=ANYWHERE,
         post=_ssa,
         normal_form=NormalForm("docstring: 'De-duplicate definitions'"),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.ConvertSSA",
         stages=WITHOUT_BLOCKS,
         post=_ssa,
         normal_form=NormalForm("docstring: 'Convert an IRModule to be SSA form'"),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.RemoveNoOp",
@@ -193,30 +158,26 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=ANYWHERE,
         normal_form=NormalForm("docstring: 'Remove No Op from the Stmt'"),
-        cost=0.3,
     ),
     PassContract(
         name="tirx.RemoveAssume",
         stages=ANYWHERE,
-        looks_for=has(tvm.ir.Call, calls("tirx.assume")),
-        post=_no_assume,
+        looks_for=_ASSUMED,
+        post=none_left("an assume", _ASSUMED.has),
         normal_form=NormalForm("docstring: 'Remove all instances of builtin::assume'"),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.UseAssumeToReduceBranches",
         stages=ANYWHERE,
-        looks_for=has(tvm.ir.Call, calls("tirx.assume")),
+        looks_for=_ASSUMED,
         normal_form=NormalForm("docstring: 'Eliminate layout specific pad branch'"),
-        cost=0.3,
     ),
     PassContract(
         name="tirx.SkipAssert",
         stages=ANYWHERE,
-        post=_no_assertion,
+        post=none_left("an AssertStmt", has(ir.AssertStmt).has),
         looks_for=has(ir.AssertStmt),
         normal_form=NormalForm("docstring: 'Skip assert stmt'"),
-        cost=0.1,
     ),
     PassContract(
         name="s_tir.RemoveStoreUndef",
@@ -224,28 +185,25 @@ CONTRACTS: tuple[PassContract, ...] = (
         looks_for=has(tvm.ir.Call, calls("tirx.undef")),
         post=no_undefined_store,
         normal_form=NormalForm("docstring: 'Remove stores of undefined values from the Stmt'"),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.InlinePrivateFunctions",
         stages=ANYWHERE,
         looks_for=Sought(_has_private),
         normal_form=NormalForm("docstring: 'Inline calls to private functions'"),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.FlattenBuffer",
         # Docstring: "for the TIR not contains opaque block".
         stages=WITHOUT_BLOCKS,
-        post=_flat,
-        cost=0.2,
+        # Docstring: "Flatten [...] to single dimensional BufferLoad/BufferStore".
+        post=none_left("an access of several dimensions", _several_dimensions),
     ),
     PassContract(
         name="tirx.NarrowDataType",
         variants=one_of("tirx.transform.NarrowDataType(32)", "tirx.transform.NarrowDataType(64)"),
         # Docstring: "Run this pass after FlattenBuffer".
         stages=FLAT,
-        cost=0.3,
     ),
     PassContract(
         name="s_tir.LoopPartition",
@@ -260,7 +218,6 @@ CONTRACTS: tuple[PassContract, ...] = (
             },
         ),
         stages=WITHOUT_BLOCKS,
-        cost=0.4,
     ),
     PassContract(
         name="tirx.VectorizeLoop",
@@ -276,8 +233,7 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "the message names the loop; vectors have no control flow",
             ),
         ),
-        post=_no_vectorized_loop,
-        cost=0.2,
+        post=none_left("a vectorized loop", has(ir.For, is_vectorized).has),
     ),
     PassContract(
         name="s_tir.InjectDoubleBuffer",
@@ -296,24 +252,21 @@ CONTRACTS: tuple[PassContract, ...] = (
                 _read_ahead,
             ),
         ),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.StorageRewrite",
         stages=FLAT,
         requires=_with_plain_loops,
         looks_for=has(ir.AllocBuffer),
-        cost=0.3,
     ),
     PassContract(
         name="tirx.PointerValueTypeRewrite",
-        # StorageRewrite ends with it: what comes behind has been through it.
+        # StorageRewrite ends with it, so later modules have been through it.
         stages=FLAT,
         exemptions=(
             Exemption("signature", _RETYPED, _OF_ARGUMENTS, _has_vectors),
             Exemption("values", _RETYPED, _OF_ARGUMENTS, _has_vectors),
         ),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.HoistIfThenElse",
@@ -322,9 +275,8 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=FLAT,
         looks_for=has(ir.IfThenElse),
-        cost=0.3,
     ),
-    PassContract(name="s_tir.HoistExpression", stages=FLAT, cost=0.3),
+    PassContract(name="s_tir.HoistExpression", stages=FLAT),
     PassContract(
         name="tirx.UnrollLoop",
         variants=under(
@@ -341,13 +293,11 @@ CONTRACTS: tuple[PassContract, ...] = (
             "unrolls the innermost loops, up to the depth and size that it is given",
             when=lambda mod, call: not call.config,
         ),
-        cost=0.3,
     ),
     PassContract(
         name="s_tir.RenormalizeSplitPattern",
         stages=FLAT,
         normal_form=NormalForm("docstring: 'Renormalize the split pattern'"),
-        cost=0.2,
     ),
     PassContract(
         name="s_tir.RewriteUnsafeSelect",
@@ -356,23 +306,21 @@ CONTRACTS: tuple[PassContract, ...] = (
         normal_form=NormalForm(
             "docstring: 'Detect and rewrite unsafe select', after which there is none"
         ),
-        cost=0.1,
     ),
     PassContract(
         name="tirx.CommonSubexprElim",
         stages=WITHOUT_BLOCKS,
         normal_form=NormalForm("docstring: 'Replace redundant computations by new variables'"),
-        cost=0.4,
     ),
     PassContract(
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,
-        looks_for=Sought(lambda mod: computes_in(mod, "bfloat16"), dtypes=("bfloat16",)),
+        looks_for=_IN_BF16,
         # It computes in float32, and rounds where it stores.
         relation=Relation.LOOSE,
-        post=_legalized("bfloat16"),
+        post=none_left("an operation on bfloat16", _IN_BF16.has),
+        ops_alike=True,
         normal_form=NormalForm("docstring: 'Legalize bf16 compute Ops'"),
-        cost=0.2,
     ),
     PassContract(
         name="tirx.FP8ComputeLegalize",
@@ -380,10 +328,10 @@ CONTRACTS: tuple[PassContract, ...] = (
             "tirx.transform.FP8ComputeLegalize()", "tirx.transform.FP8ComputeLegalize('float16')"
         ),
         stages=WITHOUT_BLOCKS,
-        looks_for=Sought(lambda mod: computes_in(mod, "float8"), dtypes=FLOATS8),
+        looks_for=_IN_FP8,
         relation=Relation.LOOSE,
-        post=_legalized("float8"),
+        post=none_left("an operation on float8", _IN_FP8.has),
+        ops_alike=True,
         normal_form=NormalForm("docstring: 'Legalize fp8 compute Ops'"),
-        cost=0.2,
     ),
 )

@@ -1,6 +1,6 @@
-"""Contracts of passes of TVM's pipelines that act on what few PrimFuncs have, as of one device.
+"""Contracts of passes in TVM's pipelines for features that few PrimFuncs have.
 
-The pipelines run them on every module. So of all other modules they promise to change nothing.
+The pipelines run them on every module, so they promise not to change any other module.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _annotated(name: str) -> Sought:
 
 
 def _in_scope(prefix: str) -> Sought:
-    """Memory of a kind that only some device has."""
+    """Memory of a kind that only some devices have."""
 
     def inside(mod: tvm.IRModule) -> bool:
         buffers = [alloc.buffer for alloc in nodes_of(mod, ir.AllocBuffer)]
@@ -55,7 +55,7 @@ def _unchanged_without(word: str) -> Post:
     def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
         if structural_equal(before, after) or word in tvm.ir.save_json(before):
             return None
-        # What some are built on, src/arith/ir_mutator_with_analyzer.cc, drops conditions that hold.
+        # Some are built on src/sym/ir_mutator_with_analyzer.cc, which drops conditions that hold.
         simplify = made("s_tir.StmtSimplify")
         if structural_equal(simplify(before), simplify(after)):
             return None
@@ -77,7 +77,6 @@ def _rare(
         looks_for=sought,
         post=_unchanged_without(word),
         normal_form=NormalForm(f"docstring: {lowers!r}") if lowers else None,
-        cost=0.1,
     )
 
 
@@ -114,6 +113,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         stages=(*RAW, *between(Stage.BLOCKS_LOWERED, Stage.BLOCKS_LOWERED)),
         requires=without_blocks,
         normal_form=NormalForm("docstring: 'Lower opaque constructs in TIRX programs'"),
-        cost=0.2,
     ),
 )

@@ -1,4 +1,4 @@
-"""Values of `T.undef()` in PrimFuncs: which variables and buffers hold nothing else."""
+"""Values of `T.undef()` in PrimFuncs: the variables and buffers that hold nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _undefined(func: tirx.PrimFunc, among: Set[str] | None = None) -> dict[int, 
     """Variables and own buffers of the function whose every value is undefined: handles and names.
 
     Args:
-        among: names of the buffers that may be; None: those that something undefined is stored to.
+        among: names of the buffers to consider; None: those that are stored to.
     """
     stores = _stores(func)
     own = {
@@ -59,7 +59,7 @@ def _undefined(func: tirx.PrimFunc, among: Set[str] | None = None) -> dict[int, 
 
 
 def _is_undefined(expr: Any, held: Iterable[int]) -> bool:
-    """The whole value is: no part of it is chosen, and nothing is computed with it."""
+    """True if the whole value is undefined: nothing is chosen from it or computed with it."""
     if isinstance(expr, ir.Cast | ir.Broadcast):
         return _is_undefined(expr.value, held)
     if isinstance(expr, ir.TensorLoad):
@@ -85,7 +85,7 @@ def _own_buffers(func: tirx.PrimFunc) -> dict[int, str]:
 
 
 def _passed_on(func: tirx.PrimFunc) -> set[int]:
-    """Buffers with another name, and those that calls get the address of."""
+    """Buffers with another name, and those whose address is passed to a call."""
     found: set[int] = set()
     for block in nodes(func, ir.SBlock):
         found.update(ir.tensor_of(each.source).__chandle__() for each in block.match_buffers)
@@ -97,5 +97,5 @@ def _passed_on(func: tirx.PrimFunc) -> set[int]:
 
 
 def _handle(arg: Any) -> int:
-    """Of a buffer as an argument, or of the one whose element is."""
+    """The handle of a buffer that is an argument, or whose element is."""
     return int((ir.tensor_of(arg) if isinstance(arg, ir.TensorLoad) else arg).__chandle__())

@@ -12,8 +12,9 @@ from ...generators.stages import Stage
 from ...generators.traits import Trait
 from ..contract import Exemption, PassContract, Rejection, Relation, Sought
 from ..inspect import blocks_of, calls_of, complete, global_vars, local_functions, nodes, op_name
+from ..pass_arguments import argument, positional
 from ..passcall import PassCall
-from .common import argument, named_functions, positional, spelled
+from .common import named_functions, spelled
 
 ALWAYS = 0
 """The policy of operators, such as matmul, whose operands are cast wherever they are."""
@@ -52,14 +53,14 @@ def _convertible_inputs(mod: tvm.IRModule) -> list[str]:
 
 
 def _float(ty: relax.TensorType) -> str | None:
-    """The tensor's dtype if it is a floating one."""
+    """The tensor's dtype if it is a float."""
     dtype = "" if ty.dtype is None else str(ty.dtype)
     return dtype if "float" in dtype else None
 
 
 def _not_fp32_only(mod: tvm.IRModule) -> str | None:
     found = {_float(ty) for ty in nodes(mod, relax.TensorType)} - {None, "float32"}
-    # Integers may be around, but not where everything is cast.
+    # Integers are allowed, except as operands of calls that cast whatever they get.
     if found or any(_always_cast(call) and not _of_floats(call) for call in calls_of(mod)):
         return f"the module is not fp32 only ({FLOAT32_ONLY})"
     return None
@@ -76,7 +77,7 @@ def _of_floats(call: relax.Call) -> bool:
 
 def _inputs_converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Docstring: the parameters of the given names become fp16, no other one changes."""
-    named = argument(call, "fp16_input_names") or []
+    named = argument(call, "fp16_input_names", 1) or []
     results = dict(named_functions(after))
     for name, func in named_functions(before):
         for old, new in zip(func.params, results[name].params, strict=True):
@@ -105,10 +106,11 @@ def _gradient(c: Choices, mod: tvm.IRModule) -> PassCall | None:
 
 
 def _targets(func: relax.Function) -> list[int]:
-    """Which results can be differentiated (docstring and messages of the pass).
+    """The indices of results that can be differentiated (docstring and messages of the pass).
 
-    One dataflow block; the target a float scalar that is a variable; all parameters floats,
-    since without `require_grads` (variables, which no text can name) all of them are meant.
+    The function has one dataflow block, the target is a float scalar and a variable, and all
+    parameters are floats: without `require_grads` (variables, which no text can name) the pass
+    differentiates by all of them.
     """
     blocks = func.body.blocks
     if len(blocks) != 1 or not isinstance(blocks[0], relax.DataflowBlock):
@@ -157,7 +159,7 @@ def _adjoint_added(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
 
 
 def _anywhere(ty: tvm.ir.Type) -> tvm.ir.Type:
-    """The type without the virtual device, which nothing promises for gradients."""
+    """The type without the virtual device, about which nothing is promised for gradients."""
     if isinstance(ty, relax.TupleType):
         return relax.TupleType([_anywhere(field) for field in ty.fields])
     if isinstance(ty, relax.TensorType) and ty.vdevice is not None:
@@ -169,6 +171,7 @@ def _anywhere(ty: tvm.ir.Type) -> tvm.ir.Type:
 CONTRACTS: tuple[PassContract, ...] = (
     PassContract(
         name="ToMixedPrecision",
+        ops_by="TMixedPrecisionPolicy",
         variants=_to_mixed_precision,
         stages=(Stage.RAW,),
         requires=_not_fp32_only,
@@ -179,10 +182,9 @@ CONTRACTS: tuple[PassContract, ...] = (
                 "signature",
                 "the parameters that are named become float16",
                 "docstring: the function signature would change accordingly",
-                when=lambda mod, call: argument(call, "fp16_input_names") is not None,
+                when=lambda mod, call: argument(call, "fp16_input_names", 1) is not None,
             ),
         ),
-        cost=0.4,
     ),
     PassContract(
         name="Gradient",
@@ -209,6 +211,5 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
         inside=("DeadCodeElimination",),
-        cost=1.0,
     ),
 )

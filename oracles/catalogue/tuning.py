@@ -24,7 +24,7 @@ IMPORTS = (
 )
 
 
-# What a database holds, and the pass that is run within it: their source goes into reproducers.
+# The records of a database, and the pass run within it: their source goes into reproducers.
 
 
 def split_loop(schedule: tvm.s_tir.Schedule, loops: list[object]) -> None:
@@ -66,7 +66,7 @@ def in_database(
 
 CHANGES = (split_loop, fuse_loops)
 MOST = 2
-"""Functions with a schedule: to make one takes some 5 ms."""
+"""The number of functions that get a schedule: making one takes some 5 ms."""
 
 
 def _within_a_database(c: Choices, mod: tvm.IRModule) -> PassCall:
@@ -91,7 +91,7 @@ def _without_prim_funcs(mod: tvm.IRModule) -> str | None:
 
 
 def _scheduled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """tvm/tirx/function.h, kIsScheduled: what has a record is marked."""
+    """tvm/tirx/function.h, kIsScheduled: a function with a record is marked."""
     functions = {gvar.name_hint: func for gvar, func in prim_funcs(after)}
     for name in ast.literal_eval(call.expr[call.expr.index("[") : -1]):
         if name not in functions:
@@ -109,6 +109,5 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=_without_prim_funcs,
         looks_for=Sought(lambda mod: _without_prim_funcs(mod) is None, traits=(Trait.CALL_TIR,)),
         post=_scheduled,
-        cost=10.0,
     ),
 )

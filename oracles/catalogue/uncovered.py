@@ -1,4 +1,4 @@
-"""Passes of the installed TVM that nobody has written a contract for."""
+"""Passes of the installed TVM without a contract."""
 
 from __future__ import annotations
 
@@ -13,32 +13,28 @@ from ...generators.stages import DEVICE, RELAX, TENSORIR, Stage
 from ..contract import PassContract, Variants
 from ..passcall import PassCall, constructor, public_passes
 
-UNKNOWN_COST = 1000.0
-"""So that a campaign gives the pass the least share."""
-
 _STAGES: Mapping[str, tuple[Stage, ...]] = {
     "tirx": (*TENSORIR, *DEVICE),
     "s_tir": (*TENSORIR, *DEVICE),
     "dlight": (Stage.KERNELS,),
 }
-"""Of passes below Relax, by what stands before their names."""
+"""The stages of passes below Relax, by the prefix of their names."""
 
 
 @functools.cache
 def without_contract(name: str) -> PassContract:
-    """What stands for the contract of a pass that has none."""
+    """The placeholder for the contract of a pass that has none."""
     return PassContract(
         name=name,
         variants=_defaults(name),
         no_variants="it cannot be constructed with the defaults of its signature",
         stages=_STAGES.get(name.partition(".")[0], tuple(RELAX)),
         universal_only=True,
-        cost=UNKNOWN_COST,
     )
 
 
 def _defaults(name: str) -> Variants:
-    """The defaults of the signature; of a flag also the other value."""
+    """Calls with the defaults of the signature, some with a flag flipped."""
     flags = {n: p.default for n, p in _parameters(name).items() if isinstance(p.default, bool)}
 
     def variants(choices: Choices, mod: tvm.IRModule) -> PassCall | None:
@@ -67,5 +63,5 @@ def missing_arguments(name: str) -> tuple[str, ...]:
 def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(constructor(name)).parameters
-    except ValueError:  # of a class that only C++ defines
+    except ValueError:  # a class that only C++ defines has no signature
         return {}

@@ -18,7 +18,7 @@ from .frame import Frame
 
 
 def rounded(value: Any, dtype: str) -> int | float:
-    """A number as the dtype holds it: integers wrap around, floats are rounded."""
+    """The number as the dtype holds it: integers wrap around, floats are rounded."""
     if dtype == "bool":
         return bool(value)
     kind = dtype_of(dtype)
@@ -130,7 +130,7 @@ ARITHMETIC: Mapping[type, Callable[[Frame, Any], Any]] = {
 
 
 PRIMITIVE = ("prim.", "tirx.")
-"""What the names of intrinsics begin with."""
+"""The prefixes of the names of intrinsics."""
 
 
 def intrinsic(frame: Frame, expr: Call, name: str) -> Any:

@@ -36,7 +36,7 @@ def _packed(call: Call, outputs: list[Any]) -> Any:
 
 
 def _operands(frame: Frame, call: Call) -> list[Any]:
-    """Tensors, and numbers for the PrimFunc's scalar parameters."""
+    """The operands: tensors, and numbers for the PrimFunc's scalar parameters."""
     value = frame.value(call.args[1])
     return list(value) if isinstance(value, tuple) else [value]
 
@@ -60,7 +60,7 @@ def _call_tir_inplace(frame: Frame, call: Call) -> Any:
     evaluator.misused |= any(a is b for a, b in itertools.combinations(updated, 2))
     evaluator.call_global(_callee(call), [*inputs, *new])
     evaluator.updated += updated
-    # A result is the same memory under another name, so that a use of it is none of the operand.
+    # A result is the same memory under another name, so that using it does not use the operand.
     return _packed(call, [output[...] for output in outputs])
 
 
@@ -83,7 +83,7 @@ def _call_tir_dyn(frame: Frame, call: Call) -> Any:
 
 
 def _write_packed(frame: Frame, call: Call) -> Any:
-    """No packed function is known that writes to its operands."""
+    """Refuse the call: no packed function is known that writes to its operands."""
     raise Unsupported(_name(frame.evaluator.named(call.args[0])))
 
 
@@ -114,7 +114,7 @@ def _invoke_pure_closure(frame: Frame, call: Call) -> Any:
 
 @contextlib.contextmanager
 def _asserted(frame: Frame) -> Iterator[None]:
-    """What is called meanwhile is pure, as the module says."""
+    """Mark calls made meanwhile as asserted: the module says that they are pure."""
     evaluator = frame.evaluator
     around, evaluator.asserted = evaluator.asserted, True
     try:

@@ -1,4 +1,4 @@
-"""What an evaluation does besides giving a result: calls of impure packed functions, in order."""
+"""Effects of an evaluation besides its result: calls of impure packed functions, in order."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tvm.ir import Op
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Effect:
+class PackedCall:
     """A call of a packed function that may have an effect."""
 
     function: str
     """The name of the packed function, e.g. "relax.run.print"."""
     args: tuple[Any, ...]
-    """Copies: what is written to the arguments later does not reach them."""
+    """Copies of the arguments, which later writes do not reach."""
     asserted: bool
-    """The module says that the call is pure: `call_pure_packed`, `relax.force_pure`."""
+    """True if the module says that the call is pure: `call_pure_packed`, `relax.force_pure`."""
     claimed: bool
-    """It happens in a call of a function that claims to be pure."""
+    """True if it happens in a call of a function that claims to be pure."""
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from ..errors import Mismatch, NoResult, TooLarge, Undefined, Unsupported
 from ..inspect import attr, calls_of, relax_functions
 from ..tensorir import Program, has_callees, linked, translate
 from ..tensorir.runtime import PATTERN
-from .effects import Effect
+from .effects import PackedCall
 from .expressions import VISIT
 from .frame import Frame
 from .matching import bind_params
@@ -28,8 +28,8 @@ from .poison import fresh, limited, touch
 
 MAX_CALLS = 200
 MAX_DEPTH = 20
-"""Bounds on calls of Relax functions beyond those that the module spells out, and on calls inside
-calls, so that recursion ends."""
+"""Bounds on calls of Relax functions beyond those that the module spells out, and on nested calls,
+so that recursion ends."""
 
 ENDLESS = "recursion without end"
 
@@ -40,31 +40,31 @@ def evaluate(
     args: Sequence[Any],
     functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     *,
-    effects: list[Effect] | None = None,
+    effects: list[PackedCall] | None = None,
 ) -> Any:
-    """What a module's function gives, in NumPy: no compiler is used.
+    """Evaluate a function of a module in NumPy, without a compiler.
 
-    It knows modules at every stage of lowering, and shows what compiled code hides: memory that
-    nothing was written to holds huge numbers, an access outside of a buffer raises.
+    The evaluator knows modules at every stage of lowering, and shows what compiled code hides:
+    unwritten memory holds huge numbers, and an access outside of a buffer raises.
 
     Args:
         mod: the module.
-        name: of a function in it.
+        name: the name of a function in it.
         args: ndarrays, numbers, tuples of these, shapes as tuples of int, functions for callbacks.
             They are not changed.
         functions: packed functions that the module may call, by their names.
         effects: receives the calls of packed functions that may have an effect, in order.
 
     Returns:
-        The same kinds of values; () if the function gives nothing. Of a PrimFunc, the arrays of all
-        of its buffers as it leaves them.
+        The same kinds of values; () if the function gives nothing. For a PrimFunc, the arrays of
+        all of its buffers as it leaves them.
 
     Raises:
         Unsupported: an operator or expression that the evaluator does not know; it never guesses.
         TooLarge: it takes too much time or memory.
         Mismatch: an argument that does not meet its parameter's type, or another check of the
             module that fails.
-        Undefined: the module does what has no meaning.
+        Undefined: the module does something that has no meaning.
     """
     return Evaluator(mod, effects=effects).run(name, args, functions)
 
@@ -73,22 +73,26 @@ class Evaluator:
     """Evaluates the functions of one module, at whatever stage of lowering.
 
     Tensors share memory as they do when they run: an in-place update, a view, two tensors in one
-    storage are seen by every reader. Memory that nothing was written to holds huge numbers.
+    storage are seen by every reader. Unwritten memory holds huge numbers.
 
     Args:
         mod: the module.
         watch: called with every parameter and bound variable and its value, in order of evaluation;
             not for memory that is only allocated; again for every variable that a PrimFunc writes
             to. The values it receives are not changed later.
-        perturb: changes the result of every operator, and what a PrimFunc writes; shows how far a
+        perturb: changes the result of every operator, and what a PrimFunc writes, to show how far a
             result depends on rounding.
-        prim: runs a PrimFunc on arguments, instead of its translation; also receives the positions
-            of the arguments whose memory nothing has been written to yet, and the PrimFunc as the
-            module has it, where SplitHostDevice has taken its kernels out of it.
+        prim: runs a PrimFunc on arguments, instead of its translation. It also receives the
+            positions of the arguments whose memory is still unwritten, and the PrimFunc as the
+            module has it, if SplitHostDevice has taken its kernels out of it.
         effects: receives the calls of packed functions that may have an effect, in order.
         wraps: sums and products of integers may wrap around; see `Behaviour`.
         promised: where nothing is promised for the operands of an operator, there is no result;
             otherwise it is what the reference of the operator gives.
+        foreign: receives the operators whose records do not name the kind of numbers that their
+            operands are; then their references give the results. None: there are no results.
+        converts: a number that the integer cannot hold is converted to an arbitrary one, another
+            one for each `PATTERN`; otherwise that is undefined.
         valued: an operator that has no value for its operands ends the evaluation; otherwise zeros
             stand for its result, which shows if the rest is defined.
     """
@@ -99,32 +103,36 @@ class Evaluator:
         watch: Callable[[relax.Var, Any], None] | None = None,
         perturb: Callable[[Any], Any] | None = None,
         prim: Callable[[tirx.PrimFunc, list[Any], list[int], tirx.PrimFunc], Any] | None = None,
-        effects: list[Effect] | None = None,
+        effects: list[PackedCall] | None = None,
         wraps: bool = False,
         promised: bool = True,
         valued: bool = True,
+        converts: bool = False,
+        foreign: set[str] | None = None,
     ) -> None:
         self.promised = promised
+        self.foreign = foreign
+        self.converts = converts
         self.valued = valued
         self.partial = False
-        """A value on the way was not promised, and nothing was computed from it."""
+        """True if some value on the way was not promised, and nothing was computed from it."""
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
-        """Whether tensors may change after they are made."""
+        """True if tensors may change after they are made."""
         self.watch = watch
         if watch is not None and self.writes:
             self.watch = lambda var, value: watch(var, copied(value))
         self.perturb = perturb
         self.wraps = wraps
         self.written: list[Any] = []
-        """What the latest call of a PrimFunc has written to, until it is reported."""
+        """The arrays that the latest call of a PrimFunc has written to, until they are reported."""
         self.updated: list[Any] = []
         """The operands that `call_tir_inplace` has updated."""
         self.misused = False
-        """One of these was aliased or live after the call, which the docstring of
+        """True if an updated operand was aliased or live after the call, which the docstring of
         `relax.op.call_tir_inplace` rules out."""
         self.effects = effects
         self.asserted = False
-        """What is called now is pure: the module says so."""
+        """True while the module says that calls are pure."""
         self._claimed = False
         self._mod = mod
         self._prim = prim
@@ -145,15 +153,18 @@ class Evaluator:
         func = self._mod[name]
         self._functions = functions
         with np.errstate(all="ignore"), limited():
-            own = copied(args) if self.writes else args
-            if isinstance(func, tirx.PrimFunc):
-                return self._entered(func, list(own))
-            if not isinstance(func, relax.Function):
-                raise Unsupported(f"{name} is a {type(func).__name__}")
-            return self.call_function(func, [_callback(arg) for arg in own], {})
+            try:
+                own = copied(args) if self.writes else args
+                if isinstance(func, tirx.PrimFunc):
+                    return self._entered(func, list(own))
+                if not isinstance(func, relax.Function):
+                    raise Unsupported(f"{name} is a {type(func).__name__}")
+                return _exposed(self.call_function(func, [_callback(arg) for arg in own], {}))
+            except MemoryError as error:
+                raise TooLarge(f"memory: {error}") from error
 
     def _entered(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
-        """The buffers that a PrimFunc has been called with from outside, as it leaves them."""
+        """Call a PrimFunc from outside; the result is its buffers as it leaves them."""
         self._watch_all(func, args)
         self._call_prim(func, args)
         self._watch_all(func, args)
@@ -176,11 +187,11 @@ class Evaluator:
         raise Unsupported(f"call of {gvar.name_hint}, a {type(func).__name__}")
 
     def named(self, callee: Any) -> Any:
-        """The function of the module that a GlobalVar stands for; anything else as it is."""
+        """The function of the module that a GlobalVar names; anything else as it is."""
         return self._mod.functions.get(callee, callee) if type(callee) is GlobalVar else callee
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
-        """What a packed function gives: one that the caller has, or one that is known."""
+        """The result of a packed function: the caller's own, or a known one."""
         self.note_effect(name, args)
         function = self._functions.get(name)
         return packed(name, args) if function is None else function(*args)
@@ -188,13 +199,13 @@ class Evaluator:
     def note_effect(self, function: str, args: Sequence[Any]) -> None:
         """Note a call of a packed function, before it is made."""
         if self.effects is not None:
-            effect = Effect(function, copied(tuple(args)), self.asserted, self._claimed)
+            effect = PackedCall(function, copied(tuple(args)), self.asserted, self._claimed)
             self.effects.append(effect)
 
     def call_function(
         self, func: relax.Function, args: Sequence[Any], env: Mapping[int, Any]
     ) -> Any:
-        """The result of a Relax function among the variables that it is defined in."""
+        """The result of a Relax function, given the variables in scope at its definition."""
         self._calls += 1
         if len(self._stack) >= MAX_DEPTH:
             if not env and self._returns_to_itself(func, args):
@@ -218,9 +229,9 @@ class Evaluator:
             self.asserted, self._claimed = around
 
     def _returns_to_itself(self, func: relax.Function, args: Sequence[Any]) -> bool:
-        """A pure function is being evaluated for the very arguments for which it is called.
+        """True if a pure function is called with the arguments of a call of it that is in progress.
 
-        Where memory changes, the next call may do something else.
+        If memory changes, the next call may do something else.
         """
         if not func.is_pure or self.writes:
             return False
@@ -228,7 +239,7 @@ class Evaluator:
 
     @functools.cached_property
     def _spelled_out(self) -> int:
-        """The calls in the module, of whatever: a large one has many functions."""
+        """The number of calls in the module, to anything: a large module has many functions."""
         return sum(1 for _, func in relax_functions(self._mod) for _ in calls_of(func))
 
     @functools.cached_property
@@ -244,7 +255,7 @@ class Evaluator:
         whole = [_contiguous(arg) for arg in args]
         try:
             if self._prim is None:
-                result = _called(program, whole)
+                result = program(*whole) if self.perturb else _called(program, whole)
             else:
                 unwritten = [i for i, arg in enumerate(args) if fresh(arg)]
                 result = self._prim(func, whole, unwritten, own)
@@ -281,9 +292,9 @@ class Evaluator:
 
 
 def _called(program: Program, args: list[Any]) -> Any:
-    """Call a program, or do to the arguments what it has done to equal ones.
+    """Call a program, or reuse what it did to equal arguments.
 
-    Their contents tell what it leaves in them, as long as they do not share memory.
+    The contents of the arguments decide its results, unless they share memory.
     """
     if not memo.keeps(args) or program.shares(args):
         return program(*args)
@@ -299,7 +310,7 @@ def _called(program: Program, args: list[Any]) -> Any:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """The same values, bit by bit; of functions the same objects."""
+    """True if the values are the same, bit by bit; functions must be the same objects."""
     if isinstance(one, tuple | list):
         same = isinstance(other, tuple | list) and len(one) == len(other)
         return same and all(map(_equal, one, other))
@@ -310,8 +321,20 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _callback(value: Any) -> Any:
-    """A function as the evaluator calls it: all arguments in one list."""
-    return (lambda args: value(*args)) if callable(value) else value
+    """The value with functions as the evaluator calls them: all arguments in one list."""
+    return _wrapped(value, lambda function: lambda args: function(*args))
+
+
+def _exposed(value: Any) -> Any:
+    """The value with functions as others call them, who may give them to another evaluation."""
+    return _wrapped(value, lambda function: lambda *args: function(list(args)))
+
+
+def _wrapped(value: Any, wrap: Callable[[Any], Any]) -> Any:
+    """The value with its functions, those in tuples as well, replaced."""
+    if isinstance(value, tuple | list):
+        return type(value)(_wrapped(each, wrap) for each in value)
+    return wrap(value) if callable(value) else value
 
 
 def _contiguous(value: Any) -> Any:

@@ -14,6 +14,7 @@ from ...compat import ir
 from ...generators.ops import table
 from ..errors import NoResult, NoValue, Undefined, Unpromised, Unsupported
 from ..inspect import nodes
+from ..liveness import ends
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
 from .effects import packed_effect
@@ -29,9 +30,10 @@ _MISSING = object()
 
 def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
     env, watch = frame.env, frame.evaluator.watch
+    unused = iter(ends(expr))
     for block in expr.blocks:
         for binding in block.bindings:
-            bound = binding.value
+            bound, done = binding.value, next(unused, ())
             try:
                 value = frame.value(bound)
             except NoResult as error:
@@ -49,12 +51,16 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
             env[hash(var)] = value
             if watch is not None and not _is_allocation(bound) and not fresh(value):
                 watch(var, value)
+            for each in done:
+                env.pop(each, None)
     return frame.value(expr.body)
 
 
 def _may_be_unused(bound: Any, error: NoResult) -> bool:
-    """A value that is not promised, and no behaviour that is undefined: it only matters to what is
-    computed from it."""
+    """True if the evaluation may go on as long as nothing uses the value.
+
+    Then the value is not promised, but no behaviour is undefined.
+    """
     if not isinstance(error, Unpromised) or isinstance(error, NoValue):
         return False
     if type(bound) is relax.Call:
@@ -64,7 +70,7 @@ def _may_be_unused(bound: Any, error: NoResult) -> bool:
 
 
 def _is_allocation(expr: Any) -> bool:
-    """Memory that nothing has been written to yet: it has no value to report."""
+    """True for an allocation: unwritten memory has no value to report."""
     return type(expr) is relax.Call and type(expr.op) is Op and "alloc" in expr.op.name
 
 
@@ -73,7 +79,7 @@ def _variable(frame: Frame, expr: relax.Var) -> Any:
     if value is _MISSING:
         raise Unsupported(f"variable {expr.name} without a value")
     if type(value) is Lost:
-        raise value.error or Undefined(f"{expr.name} is used after it was killed")
+        raise value.error or Undefined("a variable is used after it was killed")
     evaluator = frame.evaluator
     if evaluator.updated and any(value is array for array in evaluator.updated):
         evaluator.misused = True

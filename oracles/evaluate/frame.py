@@ -1,4 +1,4 @@
-"""The variables of one activation of a function, and what a frame asks of its evaluator."""
+"""The variables of one activation of a function, and the interface of its evaluator."""
 
 from __future__ import annotations
 
@@ -10,45 +10,49 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from ..errors import Unsupported
-from .effects import Effect
+from .effects import PackedCall
 
 Visit = Callable[["Frame", Any], Any]
-"""Gives the value of an expression of one class."""
+"""A function that gives the value of an expression of one class."""
 
 
-class Host(Protocol):
+class EvaluationHost(Protocol):
     """The evaluation of a module, as far as the evaluation of an expression needs it."""
 
     writes: bool
-    """Whether tensors may change after they are made."""
+    """True if tensors may change after they are made."""
     watch: Callable[[relax.Var, Any], None] | None
     """Receives each parameter and bound variable with its value."""
     perturb: Callable[[Any], Any] | None
     """Changes the result of every operator."""
     wraps: bool
-    """Whether sums and products of integers may wrap around."""
+    """True if sums and products of integers may wrap around."""
     promised: bool
-    """Operands for which an operator promises nothing have no result."""
+    """True if an operator has no result for operands for which it promises nothing."""
+    foreign: set[str] | None
+    """Receives the operators whose records do not name the kind of numbers of their operands."""
+    converts: bool
+    """True if a number that an integer dtype cannot hold is converted to an arbitrary one."""
     valued: bool
-    """The evaluation ends where an operator has no value for its operands."""
+    """True if the evaluation ends where an operator has no value for its operands."""
     partial: bool
-    """An operator has had no result, as far as that is not used."""
+    """True if an operator had no result and nothing used it."""
     written: list[Any]
     """Arrays that the latest call of a PrimFunc has written to and that are not reported yet."""
-    effects: list[Effect] | None
-    """Receives the calls of packed functions; None: nobody asks."""
+    effects: list[PackedCall] | None
+    """Receives the calls of packed functions; None: they are not recorded."""
     asserted: bool
-    """The module says that what is called now is pure."""
+    """True while the module says that calls are pure."""
     updated: list[Any]
     """Operands of calls that have updated them in place."""
     misused: bool
-    """One of these was used after the call, or updated twice by it."""
+    """True if an updated operand was used after the call, or updated twice by it."""
 
     def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
         """The result of a function of the module, whatever its kind."""
 
     def named(self, callee: Any) -> Any:
-        """The function of the module that a GlobalVar stands for; anything else as it is."""
+        """The function of the module that a GlobalVar names; anything else as it is."""
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """The result of a packed function."""
@@ -59,14 +63,14 @@ class Host(Protocol):
     def call_function(
         self, func: relax.Function, args: Sequence[Any], env: Mapping[int, Any]
     ) -> Any:
-        """The result of a Relax function among the variables that it is defined in."""
+        """The result of a Relax function, given the variables in scope at its definition."""
 
     def constant(self, expr: ir.GenericConst) -> Any:
         """The value of a constant: the same array each time."""
 
 
 class Frame:
-    """Values by the addresses of their variables, which the hashes of nodes are.
+    """The values of variables, by address; the hash of a node is its address.
 
     Relax variables and symbolic variables are of one class and share one dictionary. It is not
     keyed by the variables themselves: they compare by making a comparison node, which costs more
@@ -75,13 +79,13 @@ class Frame:
     Args:
         evaluator: the evaluation that the activation is part of.
         env: the variables around the function.
-        visit: how each class of expression is evaluated.
+        visit: evaluates each class of expression.
     """
 
     __slots__ = ("_visit", "env", "evaluator", "pending")
 
     def __init__(
-        self, evaluator: Host, env: Mapping[int, Any], visit: Mapping[type, Visit]
+        self, evaluator: EvaluationHost, env: Mapping[int, Any], visit: Mapping[type, Visit]
     ) -> None:
         self.evaluator: Final = evaluator
         self.env = {**env}

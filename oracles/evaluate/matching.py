@@ -17,7 +17,7 @@ from .frame import Frame
 
 
 def bind_params(frame: Frame, func: relax.Function, args: Sequence[Any]) -> None:
-    """Give the parameters their values, and the symbolic variables of their types.
+    """Give values to the parameters, and to the symbolic variables of their types.
 
     Raises:
         Mismatch: an argument that does not meet its parameter's type.
@@ -96,7 +96,7 @@ def _function(frame: Frame, ty: relax.FuncType, value: Any) -> None:
 def _dims(frame: Frame, dims: Sequence[Any], sizes: Sequence[int]) -> None:
     if len(dims) != len(sizes):
         raise Mismatch(f"Expected rank {len(dims)} but got {tuple(sizes)}")
-    # Variables first: a dimension may be computed of one that comes after it.
+    # Variables first: a dimension may be computed from one that comes after it.
     composite: list[tuple[Any, int]] = []
     for dim, size in zip(dims, sizes, strict=True):
         if type(dim) is IntImm:
@@ -117,7 +117,7 @@ def _dims(frame: Frame, dims: Sequence[Any], sizes: Sequence[int]) -> None:
 
 
 def _known(frame: Frame, dim: Any) -> int | None:
-    """None where a variable has no value yet: a later parameter gives it."""
+    """The value of a dimension; None if a later parameter gives one of its variables a value."""
     try:
         return int(frame.value(dim))
     except Unsupported:

@@ -1,7 +1,7 @@
 """Storage and the tensors in it: views of its bytes, so that tensors that overlap really do.
 
-Memory is given up by variable, as the virtual machine does it: killing a storage or a tensor is
-the end of its variable, while tensors in the storage, and views of the tensor, live on.
+Memory is freed by variable, as in the virtual machine: killing a storage or a tensor ends its
+variable, while tensors in the storage, and views of the tensor, live on.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .poison import poisoned
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lost:
-    """Stands for the value of a variable that has none."""
+    """A stand-in for the value of a variable that has none."""
 
     error: NoResult | None = None
-    """Raised for a use; None: the variable was killed."""
+    """The error that a use raises; None: the variable was killed."""
 
 
 KILLED: Final = Lost()
@@ -36,7 +36,7 @@ KILLED: Final = Lost()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Storage:
-    """Bytes to make tensors in."""
+    """A block of bytes that tensors are made in."""
 
     data: np.ndarray[Any, Any]
 
@@ -85,9 +85,9 @@ def _sizes(shape: Sequence[int]) -> Sequence[int]:
 
 
 def _view(frame: Frame, call: Call) -> Any:
-    """`memory.view`: an empty tuple stands for what stays as it is."""
+    """`memory.view`: an empty tuple stands for a property that stays as it is."""
     value, *changes = (frame.value(arg) for arg in call.args)
-    kept = [None if change == () else change for change in changes]
+    kept = [None if isinstance(each, tuple) and not each else each for each in changes]
     if isinstance(call.args[1].ty, relax.ShapeType):
         kept[0] = changes[0]  # of rank 0
     return packed("runtime.TVMTensorCreateView", [value, *kept])

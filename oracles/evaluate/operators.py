@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -11,47 +13,55 @@ from tvm.relax import ShapeType, TensorType, TupleType
 
 from ...generators.ops import table
 from ...generators.ops.record import Op
-from ...generators.ops.undefined import INDEXED, Behaviour, OutsideError, arrays
+from ...generators.ops.undefined import INDEXED, Behaviour, OutsideError, arrays, holds
 from ..dtypes import dtype_of
 from ..errors import (
     NoResult,
     NoValue,
+    OtherKind,
     RefusedOperands,
     TooLarge,
     Undefined,
     Unpromised,
     Unsupported,
 )
+from ..pace import NO_TIME, iterations
 from ..silence import inventory
 from ..silence.log import is_loud
-from .frame import Frame, Host
+from .frame import EvaluationHost, Frame
 from .memo import memo
-from .poison import MAX_BYTES
+from .poison import MAX_BYTES, filled
 
-VIEWS = ("relax.reshape", "relax.memory.ensure_zero_offset")
-"""Operators whose result shares the operand's memory when it runs; the others make their own."""
+UNPROMISED = {Behaviour.OPEN: Unpromised, Behaviour.KIND: OtherKind}
+"""The behaviour that only leaves the result open, with the exception of each."""
 
 
 def operator(frame: Frame, call: Call, name: str) -> Any:
     """The result of an operator of the table.
 
     Raises:
-        Unsupported: no such operator, or operands for which nothing is promised.
-        NoValue: operands for which it has no value, elements of which there are none among them.
-        TooLarge: an operand has more than `MAX_BYTES`.
-        Undefined: operands for which compiled code has undefined behaviour.
+        Unsupported: there is no such operator, or it promises nothing for the operands.
+        NoValue: it has no value for the operands; the maximum of no elements is an example.
+        TooLarge: an operand or the result has more than `MAX_BYTES`, or the time is used up.
+        Undefined: compiled code has undefined behaviour for the operands.
     """
     record = table.get(name.removeprefix("relax."))
     if record is None:
         raise Unsupported(f"operator {name}")
     args = [frame.value(arg) for arg in call.args]
+    if not iterations(1):
+        raise TooLarge(NO_TIME)
     for value, arg in zip(args, call.args, strict=True):
-        # For NumPy, a negative size stands for whatever fits.
-        if isinstance(arg.ty, ShapeType) and min(value, default=0) < 0:
+        if not isinstance(arg.ty, ShapeType):
+            continue
+        # NumPy takes a negative size for whatever fits.
+        if min(value, default=0) < 0:
             raise Undefined(f"a tensor of shape {value}")
+        if math.prod(value) > MAX_BYTES:
+            raise TooLarge(f"a tensor of shape {value}, which {name} is given")
     if record.numbers:
         args = [_array(value, arg.ty) for value, arg in zip(args, call.args, strict=True)]
-    if any(isinstance(arg, np.ndarray) and arg.nbytes > MAX_BYTES for arg in args):
+    if _too_large(args):
         raise TooLarge(f"an operand of {name} with more than {MAX_BYTES} bytes")
     try:
         result = _result(frame.evaluator, record, args, call.attrs, name)
@@ -60,14 +70,43 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
             error.operands = args
             raise
         result = _zeros(frame, call.ty, error)
-    if frame.evaluator.writes and name not in VIEWS:
+    if _too_large([result]):
+        raise TooLarge(f"a result of {name} with more than {MAX_BYTES} bytes")
+    if frame.evaluator.writes and not record.views:
         return _own(result, args)
     return result
 
 
-def _result(evaluator: Host, record: Op, args: list[Any], attrs: Any, name: str) -> Any:
+def _result(evaluator: EvaluationHost, record: Op, args: list[Any], attrs: Any, name: str) -> Any:
+    if evaluator.perturb is not None:
+        return evaluator.perturb(_computed(record, args, attrs, name))
+
+    def run() -> tuple[Any, Behaviour | None]:
+        result = _computed(record, args, attrs, name)
+        return result, record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
+
+    what: tuple[Hashable, ...] = ()
+    if memo.keeps(args):
+        of_attrs = None if attrs is None else tvm_ffi.structural_hash(attrs)
+        what = record.name, of_attrs, evaluator.wraps
+    result, why = memo.value(what, args, run, own=evaluator.writes)
+    if why is Behaviour.CONVERSION and evaluator.converts and args[0].shape == result.shape:
+        return np.where(holds(result.dtype, args[0]), result, filled(result.dtype))
+    if why is Behaviour.KIND and evaluator.foreign is not None:
+        evaluator.foreign.add(name)
+        return result
+    if why in UNPROMISED and evaluator.promised and not is_loud(inventory.OPEN):
+        text = f"operands that {name} is not defined for"
+        raise (NoValue if _empty(args) else UNPROMISED[why])(text)
+    if why is not None and why not in UNPROMISED and not is_loud(inventory.UNDEFINED):
+        raise Undefined(f"{why}: {name}")
+    return result
+
+
+def _computed(record: Op, args: list[Any], attrs: Any, name: str) -> Any:
+    """The result of the operator's reference."""
     try:
-        result = _computed(record, args, attrs, own=evaluator.writes)
+        return _arrays(record.reference(args, attrs))
     except Exception as error:
         if isinstance(error, OutsideError) or (
             isinstance(error, IndexError) and record.undefined in INDEXED
@@ -75,66 +114,47 @@ def _result(evaluator: Host, record: Op, args: list[Any], attrs: Any, name: str)
             raise Undefined(f"{Behaviour.INDEX}: {name}: {error}") from error
         text = f"operands that {name} is not defined for: {error}"
         raise (NoValue if _empty(args) else RefusedOperands)(text) from error
-    if evaluator.perturb is None:
-        why = record.undefined_for(args, result, attrs, wraps=evaluator.wraps)
-        if why is Behaviour.OPEN and evaluator.promised and not is_loud(inventory.OPEN):
-            text = f"operands that {name} is not defined for"
-            raise (NoValue if _empty(args) else Unpromised)(text)
-        if why not in (None, Behaviour.OPEN) and not is_loud(inventory.UNDEFINED):
-            raise Undefined(f"{why}: {name}")
-    else:
-        result = evaluator.perturb(result)
-    return result
+
+
+def _too_large(values: list[Any]) -> bool:
+    return any(array.nbytes > MAX_BYTES for array in arrays(values))
 
 
 def _zeros(frame: Frame, ty: Type, error: NoValue) -> Any:
-    """A result of this type where the evaluation goes on without a value."""
+    """A result of this type for an evaluation that goes on without a value."""
     if isinstance(ty, TupleType):
         return tuple(_zeros(frame, field, error) for field in ty.fields)
     if not isinstance(ty, TensorType) or ty.shape is None or ty.dtype is None:
         raise error
-    return np.zeros(frame.value(ty.shape), dtype_of(str(ty.dtype)))
-
-
-def _computed(record: Op, args: list[Any], attrs: Any, *, own: bool) -> Any:
-    """The result of an operator's reference.
-
-    Args:
-        own: tensors may be written to after they are made.
-    """
-
-    def run() -> Any:
-        return _arrays(record.reference(args, attrs))
-
-    if not memo.keeps(args):
-        return run()
-    what = record.name, None if attrs is None else tvm_ffi.structural_hash(attrs)
-    return memo.value(what, args, run, own=own)
+    shape = frame.value(ty.shape)
+    if min(shape, default=0) < 0:  # the operator subtracts more than the operand has
+        raise error
+    return np.zeros(shape, dtype_of(str(ty.dtype)))
 
 
 def _empty(args: list[Any]) -> bool:
-    """A tensor has no elements.
+    """True if a tensor has no elements.
 
-    Only then is memory promised without a value: what code makes of a class or an index outside of
-    a tensor is undefined.
+    Only then is the effect on memory promised without a value: compiled code has undefined
+    behaviour for a class or an index outside of a tensor.
     """
     return any(array.size == 0 for array in arrays(args))
 
 
 def _array(value: Any, ty: Type) -> Any:
-    """A number that stands for a tensor as an array of rank 0; all else as it is."""
+    """A number that stands for a tensor, as an array of rank 0; anything else as it is."""
     return np.asarray(value, str(ty.dtype)) if isinstance(ty, PrimType) else value
 
 
 def _arrays(result: Any) -> Any:
-    """NumPy's scalars, which it gives for operands of rank 0, as arrays of rank 0."""
+    """The result with arrays of rank 0 for NumPy's scalars, which operands of rank 0 give."""
     if isinstance(result, tuple | list):
         return tuple(map(_arrays, result))
     return np.asarray(result) if isinstance(result, np.generic) else result
 
 
 def _own(result: Any, args: list[Any]) -> Any:
-    """Results in memory of their own, so that a write to an operand does not reach them."""
+    """The results in memory of their own, so that a write to an operand does not reach them."""
     if isinstance(result, tuple):
         return tuple(_own(part, args) for part in result)
     if isinstance(result, np.ndarray) and (

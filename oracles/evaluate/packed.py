@@ -1,7 +1,7 @@
-"""The packed functions that TVM's own passes call, as far as what they do is known.
+"""The packed functions that TVM's own passes call, as far as their behaviour is known.
 
-A function of another name is not called, even if this process has one: what is evaluated must not
-depend on it.
+A function of another name is not called, even if this process has one: the result must not depend
+on it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ..errors import Mismatch, Unsupported
 from .poison import poisoned, touch
 
 ASSERT_IMMEDIATE, STORE, SKIP, ASSERT_LOADED = range(4)
-"""What `vm.builtin.match_shape` does with a dimension."""
+"""Codes of `vm.builtin.match_shape`: the action for a dimension."""
 IMMEDIATE, LOAD = range(2)
-"""Where `vm.builtin.make_shape` takes a dimension from."""
+"""Codes of `vm.builtin.make_shape`: the source of a dimension."""
 
 
 # Shapes on the heap
@@ -94,7 +94,7 @@ def _check_function(value: Any, context: str) -> None:
 
 
 def _view(value: Any, shape: Sequence[int] | None, dtype: str | None, offset: int | None) -> Any:
-    """The tensor's bytes under another shape, dtype and offset; what is None stays."""
+    """The tensor's bytes under another shape, dtype and offset; None leaves one as it is."""
     kind = value.dtype if dtype is None else dtype_of(dtype)
     sizes = value.shape if shape is None else tuple(shape)
     start, size = offset or 0, math.prod(sizes) * kind.itemsize
@@ -113,7 +113,7 @@ def _reshape(value: Any, shape: Sequence[int]) -> Any:
 
 
 def _reference(name: str) -> Callable[..., Any]:
-    """What runs an operator takes the operator's operands."""
+    """A packed function that runs an operator on the operator's operands."""
     return lambda *args: table[name].reference(args, None)
 
 
@@ -126,7 +126,7 @@ def _assert(condition: Any, text: str, *values: Any) -> None:
 
 
 def _void(function: Callable[..., None]) -> Callable[..., tuple[()]]:
-    """A function that gives nothing gives an empty tuple: its type is that of one."""
+    """The function with an empty tuple as its result, which its type in Relax asks for."""
 
     def call(*args: Any) -> tuple[()]:
         function(*args)
@@ -140,11 +140,11 @@ def _make_closure(function: Callable[[list[Any]], Any], *captured: Any) -> Any:
 
 
 def packed(name: str, args: Sequence[Any]) -> Any:
-    """What the function of this name gives.
+    """The result of the packed function of this name.
 
     Raises:
-        Unsupported: the name is not known, or the function not defined for these arguments.
-        Mismatch: a check that the function is, or that it makes of its arguments, does not hold.
+        Unsupported: the name is not known, or the function is not defined for these arguments.
+        Mismatch: the function is a check that fails, or its check of the arguments fails.
     """
     function = PACKED.get(name)
     if function is None:
@@ -188,4 +188,4 @@ PACKED: Mapping[str, Callable[..., Any]] = {
     "relax.run.unique": _reference("unique"),
     "relax.run.nonzero": _reference("nonzero"),
 }
-"""By name: values in, a value out. The null object is None."""
+"""Packed functions by name: values in, a value out. The null object is None."""

@@ -15,7 +15,7 @@ from ..errors import TooLarge, Undefined
 from ..tensorir.runtime import PATTERN
 
 MAX_BYTES = 1 << 28
-"""Of one tensor, and of all the memory that one evaluation allocates: a module whose sizes have
+"""Limit for one tensor, and for all memory that one evaluation allocates: a module whose sizes have
 upper bounds plans for these."""
 
 _LEFT: ContextVar[list[int] | None] = ContextVar("LEFT", default=None)
@@ -23,7 +23,7 @@ _LEFT: ContextVar[list[int] | None] = ContextVar("LEFT", default=None)
 
 @contextlib.contextmanager
 def limited() -> Iterator[None]:
-    """Tensors that are made meanwhile have no more than `MAX_BYTES` together."""
+    """Limit the tensors made meanwhile to `MAX_BYTES` in total."""
     token = _LEFT.set([MAX_BYTES])
     try:
         yield
@@ -35,7 +35,7 @@ def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
     """A new tensor with no meaningful values.
 
     Raises:
-        TooLarge: it would take more than `MAX_BYTES`, or more than is left of them.
+        TooLarge: it would take more than `MAX_BYTES`, or more than is left of the limit.
         Undefined: a size is negative.
     """
     if any(size < 0 for size in shape):
@@ -52,10 +52,15 @@ def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
     return memory.view(dtype).reshape(tuple(shape))
 
 
-def fresh(value: Any) -> bool:
-    """A tensor in memory as `poisoned` gives it, to no part of which anything has been written.
+def filled(dtype: np.dtype[Any]) -> Any:
+    """A number that stands for one that nobody has computed."""
+    return np.full(dtype.itemsize, PATTERN.get(), "uint8").view(dtype)[0]
 
-    Its contents do not show it: a tensor of 127s of 8 bits looks the same.
+
+def fresh(value: Any) -> bool:
+    """True for a tensor in memory made by `poisoned` that nothing was written to.
+
+    The contents do not show it: a tensor of 8-bit 127s looks the same.
     """
     return isinstance(value, np.ndarray) and _FRESH.get(id(owner := _owner(value))) is owner
 
@@ -66,7 +71,7 @@ def touch(array: np.ndarray[Any, Any]) -> None:
 
 
 _FRESH: weakref.WeakValueDictionary[int, np.ndarray[Any, Any]] = weakref.WeakValueDictionary()
-"""By their addresses, arrays that own memory to which nothing has been written."""
+"""Arrays that own unwritten memory, by address."""
 
 
 def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,8 +1,8 @@
 """Execution in TVM's VM: a real build for the CPU, loaded, run on NumPy arguments.
 
-Each distinct PrimFunc is compiled once (`kernels`), by LLVM into a shared library, which costs half
-of what just-in-time compilation does; only bytecode is made for each module. LLVM optimises nothing
-but modules whose arithmetic would take long.
+Each distinct PrimFunc is compiled once (`kernels`), by LLVM into a shared library, at half the cost
+of just-in-time compilation; only bytecode is made for each module. LLVM optimises only modules
+whose arithmetic would take long.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from ...generators.values import elements, static_product
 from .. import keys
 from ..errors import Unsupported
 from ..inspect import attr, nodes, prim_funcs, relax_functions
+from ..pace import of_build
 from ..silence.log import omit
 from ..violation import Violation
 from . import kept, kernels
-from .fork import HANG, LATE, allow, in_fork
+from .fork import HANG, LATE, WALL_SECONDS, allow, in_fork
 from .linker import linker
 from .lowering import remaining
 from .vectors import vectors_of, with_vectors
@@ -36,12 +37,11 @@ NONE: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 __all__ = [
     "DEVICES",
-    "MODES",
     "TARGET",
-    "Death",
     "Failure",
     "Plan",
-    "Run",
+    "ProcessDeath",
+    "VMRunner",
     "carried_out",
     "execute",
     "from_numpy",
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 
-class Run(Protocol):
+class VMRunner(Protocol):
     """Calls a function of a module by its name: NumPy arguments, NumPy results."""
 
     def __call__(
@@ -68,19 +68,16 @@ class Run(Protocol):
         """
 
 
-Plan = Callable[[Run], Any]
-"""What is to be called: `lambda run: run("main", args)`."""
+Plan = Callable[[VMRunner], Any]
+"""A function that makes the calls to carry out: `lambda run: run("main", args)`."""
 
 TARGET = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 
 OPTIMIZING = tvm.target.Target({"kind": "llvm", "opt-level": 2})
-"""Runs loops four times as fast, and compiles them a third slower."""
+"""A target that runs loops four times as fast, and compiles them a third slower."""
 
 DEVICES = 4
-"""A module may place values on several devices; all of them are the CPU."""
-
-MODES = ("bytecode", "compiled")
-"""Ways in which the VM runs Relax functions: instructions, or PrimFuncs made of them."""
+"""Number of devices that a module may place values on; all of them are the CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +94,20 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Death(Failure):
+class ProcessDeath(Failure):
     """The process ended instead, twice in the same way: `error` is a signal's name or "hang"."""
 
     plan: int = -1
-    """Which plan it was; -1 before all of them."""
+    """The index of the plan; -1 if the process ended before the first one."""
 
 
 def execute(
     mod: tvm.IRModule,
     plans: Sequence[Plan],
     pipeline: str = "default",
-    mode: str = "bytecode",
     *,
     optimize: bool = True,
     record: Sequence[str] = (),
-    link: bool = True,
     seconds: float | None = None,
     beat: Callable[[], None] | None = None,
 ) -> list[Any] | Failure | None:
@@ -121,19 +116,17 @@ def execute(
     Args:
         mod: a module at any stage; it goes through the passes that remain.
         pipeline: "default", "zero" (and default after it) or "cpu_generic".
-        mode: one of `MODES`.
-        optimize: the code of a large module with much arithmetic. It may round otherwise, and
-            give NaN where other code gives infinity.
+        optimize: optimize the code of a large module with much arithmetic. It may round
+            differently, and give NaN where other code gives infinity.
         record: packed functions whose calls are wanted in place of results: name and arguments.
-        link: compile the PrimFuncs, and put all together; without plans it can be left out.
-        seconds: for all of it; None: what a check may take. More is for one large model: each plan
-            may use as much.
+        seconds: limit for everything; None: what a check may take. More is for one large model:
+            each plan may use as much.
         beat: called now and then meanwhile.
 
     Returns:
         The result of each plan (a Failure where it raises); a Failure where the build raises; a
-        Death where the process dies; None where nothing is known, since the time was too short,
-        a second attempt ended otherwise, or a value or a PrimFunc is for another device.
+        Death where the process dies; None where nothing is known: the time was too short, a
+        second attempt ended differently, or a value or a PrimFunc is for another device.
 
     Raises:
         Drift: this TVM lacks what relaxfuzz needs to build and run a module.
@@ -142,6 +135,9 @@ def execute(
         omit("values in the VM: it has no device but the CPU, and the module places some elsewhere")
         return None
     large = is_large(mod)
+    if large and seconds is None:
+        seconds, beat = of_build()
+        seconds = None if seconds is None else max(seconds, WALL_SECONDS)
     linker()  # once, before the forks
     kept.folder()
 
@@ -151,12 +147,8 @@ def execute(
             lowered = lower(mod, pipeline)
             yield step, None
             step = "build"
-            if not link:
-                vm_build._vmcodegen(relax.ExecBuilder(), lowered, mode)
-                yield step, None
-                return
             calls = recorded(record)  # before the machine looks the functions up
-            run = _machine(lowered, mode, optimize=optimize and large)
+            run = _machine(lowered, optimize=optimize and large)
             yield step, None
         except Exception as error:
             yield raised(step, error)
@@ -181,14 +173,14 @@ def carried_out(
     seconds: float | None = None,
     beat: Callable[[], None] | None = None,
 ) -> list[Any] | Failure | None:
-    """What a build and the runs of it give, in a fork; see `execute`.
+    """The results of a build and its runs, made in a fork; see `execute`.
 
     Args:
         work: yields "lower", "build" and then for each run "run" with its result; a Failure in
             place of None ends it.
-        what: is omitted where the time is up.
-        slow: to run out of time is no sign of a hang.
-        seconds: for all of it.
+        what: is logged as omitted if the time is up.
+        slow: running out of time is not a sign of a hang.
+        seconds: limit for everything.
         beat: called now and then meanwhile.
 
     Raises:
@@ -211,7 +203,7 @@ def carried_out(
 
 
 def _targets(mod: tvm.IRModule) -> Iterator[Any]:
-    """What values are placed on, and what PrimFuncs are bound to."""
+    """The targets that values are placed on, and those that PrimFuncs are bound to."""
     yield from (device.target for device in nodes(mod, ir.VDevice))
     bound = (attr(func, "target") for _, func in prim_funcs(mod))
     yield from (target for target in bound if target is not None)
@@ -222,14 +214,14 @@ def _is_cpu(target: Any) -> bool:
 
 
 MANY = 5_000_000
-"""Iterations that take longer than it takes to optimise them."""
+"""Number of iterations above which running them takes longer than optimising them."""
 
 LARGE = 10_000
-"""A tensor with more elements may take kernels that are not optimised longer than `CPU_SECONDS`."""
+"""Elements of a tensor above which unoptimised kernels may take longer than `CPU_SECONDS`."""
 
 
 def is_large(mod: tvm.IRModule) -> bool:
-    """It has a large tensor: that it takes long is no sign of a hang."""
+    """True if the module has a large tensor: a long run is then not a sign of a hang."""
     types = (var.ty for _, func in relax_functions(mod) for var in nodes(func, relax.Var))
     shapes = (
         buffer.ty.shape
@@ -243,11 +235,11 @@ def is_large(mod: tvm.IRModule) -> bool:
 
 
 _LACKS = "lacks"
-"""Instead of a step: what this TVM lacks."""
+"""In place of a step: the item names what this TVM lacks."""
 
 
 def raised(step: str, error: Exception) -> tuple[str, Any]:
-    """What is to be yielded of an exception; see `carried_out`."""
+    """The item to yield for an exception; see `carried_out`."""
     lacking = drift_of(error)
     return (step, _failure(step, error)) if lacking is None else (_LACKS, lacking)
 
@@ -265,12 +257,12 @@ def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:
         return remaining(mod, pipeline)(mod)
 
 
-def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
+def _machine(mod: tvm.IRModule, *, optimize: bool) -> VMRunner:
     """The steps of `relax.build` after its pipeline, with kept PrimFuncs in place of new ones."""
     attrs = mod.attrs or {}
     builder = relax.ExecBuilder()
     target = OPTIMIZING if optimize and kernels.iterations(mod) > MANY else TARGET
-    libraries = kernels.provide(vm_build._vmcodegen(builder, mod, mode), target)
+    libraries = kernels.provide(vm_build._vmcodegen(builder, mod), target)
     executable = vm_build._vmlink(
         builder,
         target,
@@ -297,7 +289,7 @@ def _machine(mod: tvm.IRModule, mode: str, *, optimize: bool) -> Run:
 
 
 def recorded(names: Sequence[str]) -> list[Any]:
-    """The calls of packed functions from now on: each its name and its arguments in NumPy."""
+    """Calls of packed functions from now on, each with its name and its arguments in NumPy."""
     calls: list[Any] = []
 
     def override(name: str) -> None:
@@ -356,7 +348,7 @@ def _failure(step: str, error: Exception) -> Failure:
     return Failure(step, type(error).__name__, str(error), keys.exception(error))
 
 
-def _death(steps: int, end: str) -> Death:
+def _death(steps: int, end: str) -> ProcessDeath:
     step = ("lower", "build", "run")[min(steps, 2)]
     what = f"the process ends by {end} in the step {step!r}"
-    return Death(step, end, what, Violation(what, what, (step, end)), steps - 2)
+    return ProcessDeath(step, end, what, Violation(what, what, (step, end)), steps - 2)

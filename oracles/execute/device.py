@@ -1,7 +1,7 @@
 """Execution on a device of this machine: a PrimFunc built for it, called there, and read back.
 
-All of it happens in forks, the question whether there is a device included: a process that has
-initialised CUDA cannot fork any more, and its forks cannot use the device.
+All of it happens in forks, even the test for a device: a process that has initialised CUDA cannot
+fork any more, and its forks cannot use the device.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ KINDS: Mapping[str, str] = {
     "opencl": "OpenCL",
     CPU: "CPU",
 }
-"""The kinds of targets whose code runs from Python, with the names of their devices. Code for
-webgpu runs in a browser."""
+"""Kinds of targets whose code runs from Python, with the names of their devices. Code for webgpu
+runs in a browser."""
 
 SECONDS = 60.0
-"""For a whole fork: a driver is initialised, code is compiled by the compiler of the device."""
+"""Limit for a whole fork, which initialises a driver and runs the compiler of the device."""
 
 RUN_SECONDS = 20
-"""CPU time for each run: the first one loads the code, and waits for the device actively."""
+"""CPU time for each run: the first one loads the code, and busy-waits for the device."""
 
 
 def device_of(kind: str) -> tvm.runtime.Device:
@@ -51,9 +51,9 @@ def device_of(kind: str) -> tvm.runtime.Device:
 
 
 def missing(kind: str) -> str | None:
-    """Why nothing can be executed on a device of this kind, in one line; None: it can.
+    """The reason why a device of this kind cannot execute anything, in one line; None: it can.
 
-    A tiny kernel is built and run there: a compiler that is not installed is found out, too.
+    A tiny kernel is built and run there, which also shows whether the compiler is installed.
     """
 
     def look() -> Iterator[str | None]:
@@ -81,14 +81,14 @@ def execute_on(
     """Build the PrimFuncs of a module for the device, and call one of them.
 
     Args:
-        mod: PrimFuncs, at any stage at which host and device are one. What they are bound to is
-            replaced: the code must be for the device at hand.
+        mod: PrimFuncs, at any stage at which host and device are one. The targets that they are
+            bound to are replaced: the code must be for the device at hand.
         calls: lists of arguments, in NumPy.
         beat: called now and then meanwhile.
 
     Returns:
-        For each call all buffers as it leaves them (a Failure where it raises); else as `execute`:
-        of the step "lower" is what the device at hand cannot take.
+        For each call all buffers as it leaves them (a Failure where it raises); else as `execute`.
+        A Failure of the step "lower" is code that the device at hand cannot take.
 
     Raises:
         Drift: this TVM lacks what relaxfuzz needs.
@@ -148,7 +148,7 @@ def called(
 
 
 def _absent(kind: str) -> str | None:
-    """Why there is no such device; asked in a fork."""
+    """The reason why there is no such device, or None; asked in a fork."""
     if kind != CPU and tvm.get_global_func(f"device_api.{kind}", allow_missing=True) is None:
         return (
             f"no {KINDS[kind]} device: this build of TVM has no runtime for {kind}, or cannot load "
@@ -160,7 +160,7 @@ def _absent(kind: str) -> str | None:
 
 
 def _unlimited() -> None:
-    """A driver maps more memory than a worker may have."""
+    """Lift the limit on memory: a driver maps more than a worker may have."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
@@ -169,7 +169,7 @@ THREADS = 32
 
 
 def _wrong(kind: str) -> str | None:
-    """What is wrong with a device that does not add one to each element."""
+    """Report a device that does not add one to each element; None if it does."""
     numbers = np.arange(THREADS, dtype="float32")
     function = built(tvm.IRModule({"probe": _probe(kind)}), target_of(kind))["probe"]
     _, actual = called(function, [numbers, np.zeros_like(numbers)], device_of(kind))

@@ -2,11 +2,15 @@
 
 A process that has executed a parallel kernel cannot fork any more, and libraries once loaded are
 never unloaded: two more reasons to run nothing in the process itself.
+
+A fork does not fork again by this module, and it dies with the process that made it. Its session
+ends with it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import io
 import os
@@ -14,6 +18,7 @@ import pickle
 import resource
 import select
 import signal
+import sys
 import time
 import traceback
 import warnings
@@ -21,18 +26,24 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 WALL_SECONDS = 8.0
-"""For a whole fork. A check must report progress every 10 seconds; on a busy machine it may be cut
-short, so that this is no sign of a hang."""
+"""Limit for a whole fork. A check must report progress every 10 seconds; on a busy machine it may
+be cut short, so that this is not a sign of a hang."""
 
 CPU_SECONDS = 3
-"""For each run, rounded up to whole seconds. Kernels for tensors of a few dozen elements take
+"""Limit for each run, rounded up to whole seconds. Kernels for tensors of a few dozen elements take
 microseconds."""
 
 BEAT = 2.0
-"""Seconds between two signs of life while a fork works that may take longer than a check may."""
+"""Seconds between two calls of `beat`, which shows that a long fork still works."""
 
 HANG = "hang"
 LATE = "late"
+
+_SET_PDEATHSIG = 1
+"""The option of prctl(2) for the signal that a process receives when its parent ends."""
+
+_in_fork = False
+"""True in a process that `in_fork` has made."""
 
 
 def in_fork(
@@ -40,21 +51,25 @@ def in_fork(
     seconds: float | None = None,
     beat: Callable[[], None] | None = None,
 ) -> tuple[list[Any], str | None]:
-    """What the work yields until its process ends, and how that ended.
+    """Run work in a fork; return the items that it yields, and how the process ended.
 
     Args:
-        seconds: of the clock, for all of it; None: `WALL_SECONDS`.
+        seconds: wall-clock limit for everything; None: `WALL_SECONDS`.
         beat: called every `BEAT` seconds meanwhile.
 
     Returns:
-        The items, and None after the last one; `HANG` where more CPU time is used than
-        `allow` gave; `LATE` where the time of the clock is up or another process killed the
-        process; otherwise the name of the signal or "exit 1".
+        The items, and None if all arrived; `HANG` if more CPU time was used than `allow` gave;
+        `LATE` if the wall-clock time was up or another process killed the process; otherwise the
+        name of the signal or "exit 1".
 
     Raises:
-        RuntimeError: with the traceback of an exception that the work raised.
+        RuntimeError: with the traceback of an exception that the work raised; or this process is a
+            fork itself.
     """
+    if _in_fork:
+        raise RuntimeError("Expected a process that is not a fork: forks do not fork again")
     read, write = os.pipe()
+    parent, handled = os.getpid(), sys.exception()
     with warnings.catch_warnings():
         # Since Python 3.12 a fork warns of other threads, e.g. those of pytest-xdist. A child that
         # hangs on their locks ends at its limit.
@@ -63,34 +78,70 @@ def in_fork(
     if pid == 0:
         try:
             os.close(read)
-            _isolate()
+            _isolate(parent)
             with os.fdopen(write, "wb") as pipe:
-                _send(work, pipe)
+                _send(work, pipe, handled)
         finally:
             os._exit(0)
     os.close(write)
-    data, in_time = _drain(read, WALL_SECONDS if seconds is None else seconds, beat)
-    if not in_time:
+    in_time = False
+    try:
+        data, in_time = _drain(read, WALL_SECONDS if seconds is None else seconds, beat)
+    finally:
+        status = _end_session(pid, kill=not in_time)
+    items, whole = _items(data)
+    return items, None if whole else _end(status)
+
+
+def _end_session(pid: int, *, kill: bool) -> int:
+    """Wait for a fork, and kill what it has left in its session; return its exit code.
+
+    Args:
+        kill: kill the fork itself.
+    """
+    if kill:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    items, whole = _items(data)
-    return items, None if whole else _end(os.waitstatus_to_exitcode(status))
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    # The process id is not free again before it is reaped.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _send(work: Callable[[], Iterator[Any]], pipe: BinaryIO) -> None:
-    """Each item in a tuple, then an empty one; or the traceback, which is no end of the process."""
+def _send(work: Callable[[], Iterator[Any]], pipe: BinaryIO, handled: BaseException | None) -> None:
+    """Send each item in a tuple, then an empty one; an exception as its traceback.
+
+    Args:
+        handled: the exception that the parent was handling. It is not part of the traceback, since
+            its text may take any work to make.
+    """
     try:
         for item in work():
             pipe.write(pickle.dumps((item,)))  # all of it or nothing
             pipe.flush()
         pickle.dump((), pipe)
-    except Exception:
-        pickle.dump(traceback.format_exc(), pipe)
+    except Exception as error:
+        _part_from(error, handled)
+        pickle.dump("".join(traceback.format_exception(error)), pipe)
 
 
-def _isolate() -> None:
-    """No output, no life much longer than the parent's, no copying of pages."""
+def _part_from(error: BaseException, handled: BaseException | None) -> None:
+    """Remove `handled` from the contexts of an exception."""
+    while (context := error.__context__) is not None and context is not handled:
+        error = context
+    error.__context__ = None
+
+
+def _isolate(parent: int) -> None:
+    """Give the fork a session, no output, no life longer than the parent's, no copying of pages."""
+    global _in_fork
+    _in_fork = True
+    os.setsid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
@@ -102,7 +153,7 @@ def _isolate() -> None:
 
 
 def allow(seconds: int | None = None) -> None:
-    """What comes next in this fork gets so much CPU time, or what the user's own limit leaves.
+    """Give the next step in this fork this much CPU time, or what the user's own limit leaves.
 
     Args:
         seconds: None: `CPU_SECONDS`.
@@ -115,7 +166,7 @@ def allow(seconds: int | None = None) -> None:
 
 
 def _drain(read: int, seconds: float, beat: Callable[[], None] | None) -> tuple[bytes, bool]:
-    """All that is written before the other side closes, and whether it did in time."""
+    """All data written before the other side closes, and whether it closed in time."""
     data = bytearray()
     deadline = time.monotonic() + seconds
     try:
@@ -136,7 +187,7 @@ def _drain(read: int, seconds: float, beat: Callable[[], None] | None) -> tuple[
 
 
 def _items(data: bytes) -> tuple[list[Any], bool]:
-    """The items that arrived whole, and whether the end did."""
+    """The items that arrived whole, and whether the end marker arrived."""
     stream = io.BytesIO(data)
     items: list[Any] = []
     while True:

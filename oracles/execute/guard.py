@@ -1,8 +1,8 @@
 """The checks of a PrimFunc's arguments, made before the call instead of in the code.
 
-They are most of what LLVM emits for a small PrimFunc. So PrimFuncs are compiled without them, and
-called so where the arguments are in order beyond doubt; otherwise the PrimFunc is compiled with
-its checks after all, with their usual messages.
+They are most of the code that LLVM emits for a small PrimFunc. So PrimFuncs are compiled without
+them, and called so if the arguments are certainly valid; otherwise the PrimFunc is compiled with
+its checks, which have their usual messages.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Function = Callable[..., Any]
 
 
 def guarded(func: tirx.PrimFunc, unchecked: Function, checked: Callable[[], Function]) -> Function:
-    """The compiled function without checks for arguments that need none, else the other one.
+    """The compiled function without checks for arguments that need none, else the checked one.
 
     Args:
-        checked: makes it; called once at the most.
+        checked: makes the checked function; called once at most.
     """
     params = list(func.params)
     checked = functools.cache(checked)
@@ -38,7 +38,7 @@ def guarded(func: tirx.PrimFunc, unchecked: Function, checked: Callable[[], Func
 
 
 def _in_order(params: Sequence[Any], args: Sequence[Any]) -> bool:
-    """The arguments pass every check that a compiled function makes, and perhaps stricter ones."""
+    """True if the arguments pass every check of a compiled function, or even stricter ones."""
     if len(params) != len(args):
         return False
     known: dict[int, int] = {}
@@ -63,7 +63,7 @@ _CPU = tvm.cpu()
 
 
 def _plain(ty: Any, tensor: tvm.runtime.Tensor) -> bool:
-    """Of the buffer's dtype and rank, compact from its first byte on, aligned, on the CPU."""
+    """True for a compact, aligned CPU tensor at offset 0, of the buffer's dtype and rank."""
     shape = tensor.shape
     address = tensor.data_ptr()
     return (
@@ -84,7 +84,7 @@ _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 _BYTE_OFFSET = 40
-"""Where DLPack's DLTensor has it: behind data, device, ndim, dtype, shape and strides."""
+"""Offset of `byte_offset` in DLPack's DLTensor: after data, device, ndim, dtype, shape, strides."""
 
 
 def _byte_offset(tensor: tvm.runtime.Tensor) -> int:
@@ -100,7 +100,7 @@ _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
 
 
 def _value(dim: tvm.ir.Expr, known: Mapping[int, int]) -> int | None:
-    """A dim; None where it is of a kind that is left to the compiled checks."""
+    """The value of a dim; None for a kind that is left to the compiled checks."""
     if isinstance(dim, tirx.IntImm):
         return int(dim.value)
     if isinstance(dim, tirx.Var):

@@ -2,9 +2,9 @@
 
 A folder for each build has libraries, named after a digest of their content, and for each PrimFunc
 a link from its key to its library. Nothing is ever changed in place: a file is written under
-another name and renamed, so that no process sees a part of it, whoever is killed. What is not as it
-was written is not loaded. When there is too much, the libraries that were not used for longest go,
-whatever build they are of.
+another name and renamed, so that no process sees a part of it, even if its writer is killed. A
+library that has changed since it was written is not loaded. When there is too much, the libraries
+unused for longest go, whatever build they are of.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ import tvm
 from ...compat import build
 
 FORMAT = 1
-"""Goes up when PrimFuncs of the same key are compiled in another way."""
+"""Version number, raised when PrimFuncs of the same key are compiled in another way."""
 
 KEPT_KILOBYTES = 256 * 1024
-"""What is kept at the most, about 70,000 PrimFuncs."""
+"""Limit for the kept libraries, about 70,000 PrimFuncs."""
 
 _ROOM = 0.75
-"""Share of it that stays when the oldest go, which takes reading the folders."""
+"""Share of the limit that is kept when the oldest libraries are removed. Removing is slow, since it
+reads all folders, so it makes room for many."""
 
 _FILLED = "filled"
-"""A file of one byte for each kilobyte kept: appending is atomic, and its size is quickly asked."""
+"""A file of one byte for each kilobyte kept: appending is atomic, and its size is cheap to read."""
 
 
 @functools.cache
 def folder() -> Path:
-    """Where the libraries of this build are kept.
+    """The folder in which the libraries of this build are kept.
 
-    That is a temporary folder, which lives as long as the process that asks first, where the user's
-    cache folder cannot be written to or nothing may be loaded from it.
+    If the user's cache folder cannot be written to, or nothing may be loaded from it, this is a
+    temporary folder, which lives as long as the process that asks first.
     """
     path = build.kernels() / f"{build.identity()}-{FORMAT}"
     with contextlib.suppress(OSError):
@@ -60,7 +61,7 @@ def folder() -> Path:
 
 
 def find(keys: Iterable[str]) -> dict[str, tvm.runtime.Module]:
-    """The libraries that have the PrimFuncs of these keys, loaded, as far as they are kept."""
+    """The kept libraries that have the PrimFuncs of these keys, loaded."""
     load = functools.cache(_load)
     links = {key: _target(folder() / key) for key in keys}
     loaded = {key: load(library) for key, library in links.items() if library is not None}
@@ -85,7 +86,7 @@ def keep(path: str, keys: Iterable[str]) -> None:
 
 def _put(place: Path, make: Callable[[Path], object]) -> None:
     part = place.with_name(f"{place.name}-{os.getpid()}")
-    part.unlink(missing_ok=True)  # of a process that had this number
+    part.unlink(missing_ok=True)  # left by a process that had this id
     make(part)
     part.replace(place)
 
@@ -98,14 +99,14 @@ def _target(link: Path) -> Path | None:
 
 
 def _load(library: Path) -> tvm.runtime.Module | None:
-    """None where the library is gone or damaged, or does not load."""
+    """Load a library; None if it is gone or damaged, or does not load."""
     try:
         if _digest(library.read_bytes()) != library.stem:
             library.unlink()
             return None
         os.utime(library)
         return tvm.runtime.load_module(str(library))
-    except Exception:  # TVM's are of many classes: another process may have removed it meanwhile
+    except Exception:  # TVM raises many classes: another process may have removed it meanwhile
         return None
 
 
@@ -114,7 +115,7 @@ def _digest(content: bytes) -> str:
 
 
 def _remove_the_oldest() -> None:
-    """Remove libraries until there is room, and the links that lead nowhere."""
+    """Remove the oldest libraries until there is room, and then dangling links."""
     parent = folder().parent
     with (parent / "lock").open("a") as lock:
         try:
@@ -132,7 +133,7 @@ def _remove_the_oldest() -> None:
             for path in place.iterdir():
                 if path.is_symlink() and not path.exists():
                     path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # it is not empty
+            with contextlib.suppress(OSError):  # the folder is not empty
                 place.rmdir()
         _put(parent / _FILLED, lambda part: part.write_bytes(b"." * (size >> 10)))
 
@@ -142,7 +143,7 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def _files(parent: Path) -> Iterator[tuple[float, int, Path]]:
-    """When each was last used, its size, and where it is; what was never finished, too."""
+    """The time of last use, size and path of each file, unfinished ones included."""
     for place in _folders(parent):
         for path in place.iterdir():
             with contextlib.suppress(FileNotFoundError):

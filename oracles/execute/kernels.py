@@ -1,9 +1,9 @@
 """Compiled PrimFuncs, each distinct one once on a machine.
 
 Compiling is most of the cost of a build, and modules share most of their PrimFuncs: a pass leaves
-nearly all of them as they are, and small shapes recur. A PrimFunc is known by its structural hash
-(64 bits, the same in all processes) without its name. It is compiled under a name made of the hash
-and kept on disk (`kept`); the VM finds it as a global function.
+nearly all of them as they are, and small shapes recur. A PrimFunc is identified by its structural
+hash (64 bits, the same in all processes) without its name. It is compiled under a name made of the
+hash and kept on disk (`kept`); the VM finds it as a global function.
 
 Many PrimFuncs are compiled and linked at once, since a link costs as much as two PrimFuncs.
 """
@@ -19,7 +19,7 @@ from typing import Any
 import tvm
 import tvm_ffi
 from tvm import tirx
-from tvm_ffi import structural_hash  # as it is before any pass of a user's can patch it
+from tvm_ffi import structural_hash  # imported before a user's pass can patch it
 
 from ...compat import ir
 from ..inspect import attr, global_vars, prim_funcs
@@ -28,23 +28,23 @@ from .guard import Function, guarded
 from .linker import linker
 
 USUAL = 4
-"""The extent of a loop that depends on symbolic sizes, which are small where values are drawn."""
+"""The assumed extent of a loop that depends on symbolic sizes, which are drawn small."""
 
 COMPILED = "__vmtir__"
-"""How names of PrimFuncs begin that exec mode "compiled" makes of Relax functions. They call others
-by symbols that must be in the same library."""
+"""Prefix of the PrimFuncs that exec mode "compiled" makes of Relax functions. They call others by
+symbols that must be in the same library."""
 
 _TEMPORARY = tempfile.gettempdir()
-"""Where libraries are linked. A child has a folder of its own, which a pass may remove."""
+"""The folder in which libraries are linked. A child has its own, which a pass may remove."""
 
 
 def iterations(mod: tvm.IRModule) -> int:
-    """How many iterations the innermost loops of all PrimFuncs have, about."""
+    """The approximate number of iterations of the innermost loops of all PrimFuncs."""
     return sum(iterations_of(func) for _, func in prim_funcs(mod))
 
 
 def iterations_of(func: tirx.PrimFunc) -> int:
-    """How many iterations the innermost loops of a PrimFunc have, about."""
+    """The approximate number of iterations of the innermost loops of a PrimFunc."""
     return _iterations(func.body)
 
 
@@ -62,9 +62,9 @@ def _iterations(stmt: Any) -> int:
 
 
 def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Module]:
-    """Make the module's PrimFuncs callable in this process, as global functions of their names.
+    """Make the module's PrimFuncs callable in this process, as global functions by their names.
 
-    The process never forgets them: it is to be a fork that ends soon.
+    The process never forgets them, so it must be a fork that ends soon.
 
     Returns:
         Libraries with the code of Relax functions (in exec mode "compiled"), which the VM looks
@@ -94,12 +94,12 @@ Functions = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
 
 
 def _sorted(prims: Functions) -> tuple[Functions, Functions]:
-    """Those that stand alone, and those that must be compiled together as they are."""
+    """PrimFuncs that stand alone, and those that must be compiled together as they are."""
     if linker() is None or any(gvar.name_hint.startswith(COMPILED) for gvar in prims):
         return {}, prims
     uses = {gvar: {str(g.name_hint) for g in global_vars(func)} for gvar, func in prims.items()}
     called = set().union(*uses.values())
-    # Assertions of their own must stay.
+    # Assertions that a PrimFunc has itself must stay.
     without = tirx.transform.SkipAssert()(tvm.IRModule(prims))
     asserting = {gvar for gvar, func in prims.items() if not without[gvar].body.same_as(func.body)}
     bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called or gvar in asserting}
@@ -122,7 +122,7 @@ def _load(functions: Functions, target: tvm.target.Target) -> tvm.runtime.Module
 def _libraries(
     functions: Mapping[str, tirx.PrimFunc], target: tvm.target.Target
 ) -> dict[str, tvm.runtime.Module]:
-    """The libraries that have them under their keys; what is not kept is compiled, all in one."""
+    """The library of each function, by key; those that are not kept are compiled into one."""
     libraries = kept.find(functions)
     missing = {key: func for key, func in functions.items() if key not in libraries}
     if missing:
@@ -144,14 +144,14 @@ def _named(prims: Mapping[str, tirx.PrimFunc]) -> Functions:
 
 
 def _alone(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc, target: tvm.target.Target) -> Function:
-    """One function with its checks, under its own name, which they mention."""
+    """One function with its checks, under its own name, which the checks mention."""
     symbol = _symbol(gvar, func)
     function: Function = _load({gvar: func.with_attr("global_symbol", symbol)}, target)[symbol]
     return function
 
 
 def _register(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc, compiled: Function) -> None:
-    """Under the names by which the VM's instructions call it."""
+    """Register a function under the names by which the VM's instructions call it."""
     for name in {str(gvar.name_hint), _symbol(gvar, func)}:
         tvm_ffi.register_global_func(name, compiled, override=True)
 
@@ -166,7 +166,7 @@ def _key(func: tirx.PrimFunc, target: tvm.target.Target) -> str:
 
 
 def _compile(functions: Functions, target: tvm.target.Target) -> str:
-    """A shared library of the functions."""
+    """The path of a shared library of the functions."""
     built = tvm.tirx.build(tvm.IRModule(functions), target)
     handle, path = tempfile.mkstemp(".so", dir=_TEMPORARY)
     os.close(handle)

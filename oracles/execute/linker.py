@@ -1,4 +1,4 @@
-"""The C compiler's linker, which makes shared libraries of what LLVM emits."""
+"""The C compiler's linker, which makes shared libraries of the object files that LLVM emits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 def linker() -> Callable[..., None] | None:
     """Makes a shared library of object files; None (reported once, on stderr) without a C compiler.
 
-    Where there is a linker of its own it is asked directly: the compiler's driver is slower.
+    A separate linker, if there is one, is called directly: the compiler's driver is slower.
     """
     compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
     if compiler is None:
@@ -24,13 +24,13 @@ def linker() -> Callable[..., None] | None:
         )
         return None
     direct = shutil.which("ld")
-    # What LLVM calls for float16 and wide integers.
+    # The library that LLVM calls for float16 and wide integers.
     answer = subprocess.run([compiler, "-print-libgcc-file-name"], capture_output=True, text=True)
     library = answer.stdout.strip()
 
     def link(output: str, files: Sequence[str], **ignored: object) -> None:
         command = [compiler, "-shared", "-o", output, *files]
-        # A module without any code of its own comes as C.
+        # A module without any code of its own comes as C source.
         if direct and os.path.isfile(library) and all(file.endswith(".o") for file in files):
             command = [direct, "-shared", "-o", output, *files, library]
         subprocess.run(command, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""What remains to be done before code generation, for a module at any stage."""
+"""The passes that remain before code generation, for a module at any stage."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 import tvm
 from tvm import relax
 
+from ...generators.stages import Stage, pass_to
+from .. import pipelines
 from ..inspect import local_functions, nodes, ops_used
-from ..pipelines import PIPELINES, steps
+from ..pipelines import steps
 
 Seen = frozenset[str]
 """Names of the operators and external functions that a module calls."""
@@ -19,19 +21,19 @@ def _any(*prefixes: str) -> Callable[[Seen], bool]:
 
 
 DONE: Mapping[str, Callable[[Seen], bool]] = {
-    "StaticPlanBlockMemory": _any("relax.memory.", "relax.vm."),
-    "KillAfterLastUse": _any("relax.memory.kill_", "relax.vm."),
-    "VMShapeLower": _any("vm.builtin.alloc_shape_heap", "vm.builtin.check_"),
+    pass_to(Stage.PLANNED): _any("relax.memory.", "relax.vm."),
+    pass_to(Stage.KILLED): _any("relax.memory.kill_", "relax.vm."),
+    pipelines.LOWERS: _any("vm.builtin.alloc_shape_heap", "vm.builtin.check_"),
 }
-"""The passes that a module must not go through twice, and how it shows that it has."""
+"""The passes that a module must not go through twice, each with a test that it has run."""
 
 
 def remaining(mod: tvm.IRModule, pipeline: str) -> tvm.transform.Pass:
     """The passes that take a module from where it is to code generation.
 
-    That is the pipeline itself, with LambdaLift before it where functions are local (no pipeline
-    brings it), but without passes that the module has been through and that are no good twice.
-    All others find nothing to do in a module that is past them.
+    They are the pipeline itself, with LambdaLift before it if functions are local (no pipeline has
+    it), but without passes that the module has been through and must not go through twice. All
+    others find nothing to do in a module that is past them.
     """
     passes = whole(pipeline)
     seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
@@ -45,8 +47,9 @@ def remaining(mod: tvm.IRModule, pipeline: str) -> tvm.transform.Pass:
 
 
 def whole(pipeline: str) -> tvm.transform.Pass:
-    """The passes of a build by this pipeline; "zero" only prepares for another one."""
-    passes = PIPELINES[pipeline]()
-    if pipeline == "zero":
-        return tvm.transform.Sequential([passes, PIPELINES["default"]()])
+    """The passes of a build with this pipeline; "zero", and one of the user's that does not lower
+    the module itself, only prepare for another one."""
+    passes = pipelines.whole(pipeline)
+    if not pipelines.lowers(pipeline):
+        return tvm.transform.Sequential([passes, pipelines.whole("default")])
     return passes

@@ -7,22 +7,20 @@ from typing import Any
 
 from tvm import tirx
 
-from ..errors import Unsupported
-from ..tensorir.packed_api import is_packed, parameters
 from ..tensorir.values import width_of
 
 
 def vectors_of(func: Any) -> dict[int, str]:
-    """The dtypes of the parameters of a PrimFunc that are buffers of vectors, by their positions;
-    none of another function."""
+    """The dtypes of the parameters of a PrimFunc that are buffers of vectors, by position; empty
+    for other functions."""
     if not isinstance(func, tirx.PrimFunc):
         return {}
-    try:
-        params = parameters(func) if is_packed(func) else func.params
-    except Unsupported:
-        return {}
-    buffers = {at: var.ty for at, var in enumerate(params) if isinstance(var.ty, tirx.BufferType)}
-    return {at: str(ty.dtype) for at, ty in buffers.items() if width_of(ty.dtype) > 1}
+    types = enumerate(param.ty for param in func.params)
+    return {
+        at: str(ty.dtype)
+        for at, ty in types
+        if isinstance(ty, tirx.BufferType) and width_of(ty.dtype) > 1
+    }
 
 
 def with_vectors(tensors: Sequence[Any], vectors: Mapping[int, str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Why a module cannot be built: seen by taking it through the pipeline and looking after each step.
+"""Explanations of failing builds: a module goes through the pipeline, with a look after each step.
 
 Nothing here reads the texts of TVM's exceptions: the modules themselves show what is wrong.
 """
@@ -6,22 +6,33 @@ Nothing here reads the texts of TVM's exceptions: the modules themselves show wh
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import tvm
 from tvm import relax
 
-from ...compat import ir
-from ..inspect import attr, prim_funcs
-from ..passcall import cpu
-from ..violation import Journal, silent
-from . import breakage, lowering, names
+from ...generators.ops import table
+from ..execute import Failure, execute
+from ..execute.unbuilt import culprit
+from ..passcall import PassCall, cpu
+from ..violation import StepJournal, silent
+from . import breakage, lowering
 from .breakage import CHECK
-from .spelling import one_line
-from .steps import NONE, PIPELINES, Walk, calls_of_pipeline, walk
+from .spelling import one_line, operator
+from .steps import NONE, PIPELINES, PipelineStates, along, steps_of
 from .traced import Traced
-from .trouble import Excerpt, Explanation, Kind, Trouble
+from .trouble import Excerpt, Explanation, Trouble, TroubleKind
 
-__all__ = ["CHECK", "NONE", "PIPELINES", "Excerpt", "Explanation", "Kind", "Trouble", "explain"]
+__all__ = [
+    "CHECK",
+    "NONE",
+    "PIPELINES",
+    "Excerpt",
+    "Explanation",
+    "Trouble",
+    "TroubleKind",
+    "explain",
+]
 
 
 def explain(
@@ -29,69 +40,52 @@ def explain(
     pipeline: str = "default",
     *,
     file: str | None = None,
-    locate: bool = True,
-    journal: Journal = silent,
+    journal: StepJournal = silent,
 ) -> Explanation:
-    """What keeps a module from being built and loaded, or that nothing does.
+    """The troubles that keep a module from being built and loaded, if any.
 
     Args:
         pipeline: one of `PIPELINES`, or the user's own: `FILE.py:factory`.
         file: the Python file that the module comes from.
-        locate: run a step that fails on parts of the module, to see on which one it does.
         journal: receives each step before it is taken.
 
     Raises:
         UnknownPipeline: no such pipeline.
-        BadSpelling, BadPass: the user's pipeline cannot be had.
+        BadSpelling, BadPass: the user's pipeline cannot be loaded.
     """
-    traced = Traced(mod, file)
     if not relax.analysis.check_well_formed(mod):
-        wrong = breakage.ill_formed(traced)
+        wrong = breakage.ill_formed(mod)
         assert wrong is not None, "the checker found the module ill-formed"
         return Explanation(pipeline, (), (wrong,), built=False)
-    gone = walk(traced.mod, pipeline, journal)
+    traced = Traced(mod, file)
+    calls = steps_of(pipeline)
+    gone = along(traced.mod, calls, journal)
     steps = tuple(state.step for state in gone.states[1:])
-    troubles = _troubles(traced, gone, pipeline, locate=locate, journal=journal)
+    troubles = _troubles(traced, gone, calls)
     built = False
     if gone.broken is None or gone.broken.error is None:
         journal("build")
         error = _build(gone.end)
         built = error is None
-        if error is not None and all(trouble.harmless for trouble in troubles):
-            troubles.append(_unexplained(traced, gone, error))
+        if error is not None and not troubles:
+            troubles.append(_of_call(traced, pipeline, error) or _unexplained(error))
     return Explanation(pipeline, steps, tuple(troubles), built)
 
 
-def _troubles(
-    traced: Traced, gone: Walk, pipeline: str, *, locate: bool, journal: Journal
-) -> list[Trouble]:
-    left = lowering.troubles(traced, gone, calls_of_pipeline(pipeline) or None)
-    if gone.broken is None or _only_names(gone):
-        return left + names.troubles(traced, gone)
-    left += names.not_compiled(traced, gone)
-    failure = breakage.trouble(traced, gone.broken, journal if locate else None)
-    causes = [trouble for trouble in left if breakage.caused_by(failure, trouble)]
-    if not causes:
-        return [failure, *left]
-    # The causes that are understood are reported; the step's failure is how the user met them.
-    note = f"The build ends there: {failure.title}."
-    explained = [dataclasses.replace(cause, notes=(*cause.notes, note)) for cause in causes]
-    return explained + [trouble for trouble in left if trouble not in causes]
-
-
-def _only_names(gone: Walk) -> bool:
-    """What is ill-formed in the last module are names, which `names` explains better."""
-    broken = gone.broken
-    return (
-        broken is not None
-        and broken.error is None
-        and relax.analysis.check_well_formed(gone.end)
-        and ir.tensor_ir_complaint(gone.end) is None
-    )
+def _troubles(traced: Traced, gone: PipelineStates, calls: Sequence[PassCall]) -> list[Trouble]:
+    left = lowering.troubles(traced, gone, calls)
+    if gone.broken is None:
+        return left
+    failure = breakage.trouble(gone.broken)
+    if not left:
+        return [failure]
+    # The calls that are not lowered already explain why the step fails.
+    note = f"The build ends with: {failure.title}."
+    return [dataclasses.replace(each, notes=(*each.notes, note)) for each in left]
 
 
 def _build(mod: tvm.IRModule) -> Exception | None:
-    """Compile what the pipeline gave, and load it: then all names are looked up."""
+    """Compile the result of the pipeline, and load it, which looks up all names."""
     try:
         with cpu():
             built = relax.build(mod, cpu(), relax_pipeline=None)
@@ -101,49 +95,39 @@ def _build(mod: tvm.IRModule) -> Exception | None:
     return None
 
 
-def _unexplained(traced: Traced, gone: Walk, error: Exception) -> Trouble:
-    name = _uncompiled(gone.end)
-    if name is None:
-        return Trouble(
-            Kind.UNEXPLAINED,
-            "I cannot explain this: every step ran, nothing seems to be left, and the build fails",
-            notes=(f"The build fails with {one_line(error)}",),
-            help=(
-                "Report it with the module: either TVM's code generation has a bug, or this "
-                "command does not know of something.",
-            ),
-        )
-    own = _own(traced, gone.end[name])
-    excerpts = () if own is None else traced.function(own, "does not compile, even by itself")
-    whose = "The module comes with it." if own is not None else "A step of the pipeline made it."
+def _of_call(traced: Traced, pipeline: str, error: Exception) -> Trouble | None:
+    """The operator for whose call alone code generation fails in the same way, if there is one."""
+    failure = None if pipeline == NONE else execute(traced.mod, [], pipeline)
+    single = culprit(traced.mod, failure, pipeline) if isinstance(failure, Failure) else None
+    if single is None or single.op.removeprefix("relax.") not in table:
+        return None  # a call of a function, which is to blame
+    spelled = operator(single.op)
     return Trouble(
-        Kind.UNEXPLAINED,
-        f"I cannot explain this: every step ran, and the PrimFunc `{name}` does not compile",
-        name,
+        TroubleKind.RAISES,
+        f"code generation fails for `{spelled}`",
+        single.function,
         None,
-        excerpts,
+        traced.call(single.call, "this call alone does not build"),
         (
-            f"{whose} All Relax functions are lowered, and all names lead somewhere.",
-            f"The compiler fails with {one_line(error)}",
+            f"The build fails with {one_line(error)}",
+            "Every step ran, and every call is lowered; a module of this one call, on operands of "
+            "the same types, fails in the same way.",
         ),
-        (f'Compile it by itself to see more: `tvm.tirx.build(mod["{name}"], target="llvm")`.',),
+        (
+            f"The message may name a dtype or an attribute that `{spelled}` does not support: cast "
+            f"its operands, or give it another one. Otherwise it is a bug of TVM. {CHECK}",
+        ),
     )
 
 
-def _own(traced: Traced, func: tvm.tirx.PrimFunc) -> str | None:
-    """The name that a PrimFunc has in the user's module, if it comes from there."""
-    symbol = attr(func, "global_symbol")
-    for gvar, own in prim_funcs(traced.mod):
-        if own.body.same_as(func.body) or symbol in (gvar.name_hint, attr(own, "global_symbol")):
-            return str(gvar.name_hint)
-    return None
-
-
-def _uncompiled(mod: tvm.IRModule) -> str | None:
-    """The first PrimFunc that cannot be compiled for the CPU by itself."""
-    for gvar, func in prim_funcs(mod):
-        try:
-            tvm.tirx.build(tvm.IRModule({gvar: func}), target=cpu())
-        except Exception:
-            return str(gvar.name_hint)
-    return None
+def _unexplained(error: Exception) -> Trouble:
+    return Trouble(
+        TroubleKind.UNEXPLAINED,
+        "I cannot explain this: every step ran, every call is lowered, and the build fails",
+        notes=(f"The build fails with {one_line(error)}",),
+        help=(
+            "A function that is not found must be defined in the module, registered "
+            "(`tvm_ffi.register_global_func`), or in a library that is attached.",
+            "Anything else may be a bug of TVM's code generation: report it with the module.",
+        ),
+    )

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tvm
 from tvm import relax
 
-from ..inspect import calls_of, has_op_attr, local_functions, op_name, relax_functions
-from ..passcall import PassCall, bare_call
+from ...generators.ops.roles import BY_ATTRIBUTE, REMOVES
+from ..inspect import has_op_attr, local_functions, relax_functions
+from ..lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by
+from ..passcall import PassCall, bare_call, public_passes
 from ..pipelines import steps as steps_of
-from ..structural.lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by
 from ..violation import silent
 from .spelling import operator
-from .steps import State, Walk, along
+from .steps import PipelineStates, along
 from .traced import Traced, number, underlined
-from .trouble import Excerpt, Kind, Trouble
-from .unknown import Loss, advice, lost, open_types
+from .trouble import Excerpt, Trouble, TroubleKind
+from .unknown import Loss, advice, lost
 
-LEGALIZE = "LegalizeOps"
+LEGALIZE = BY_ATTRIBUTE["FLegalize"]
 
 _UNKNOWN = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)
 
@@ -28,13 +29,13 @@ _UNKNOWN = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)
 class _Left:
     gap: Gap
     call: relax.Call
-    """In the last module."""
+    """The call in the last module."""
     source: tuple[str, relax.Call] | None
-    """Function and call in the user's module."""
+    """The function and the call in the user's module."""
     losses: list[Loss]
 
     def explained_by(self, other: _Left) -> bool:
-        """What is wrong with the other is all that is wrong with this one."""
+        """True if the cause of the other explains this one completely."""
         if self.gap.reason is not other.gap.reason:
             return False
         if self.gap.reason is Reason.NOT_LEGALIZED:
@@ -46,31 +47,31 @@ class _Left:
 
 
 def _lowers(op: str) -> str | None:
-    """The pass that lowers an operator where it can."""
+    """The pass that lowers an operator if it can."""
     return lowered_by(op) or (LEGALIZE if has_op_attr(op, "FLegalize") else None)
 
 
-def troubles(traced: Traced, walk: Walk, calls: Sequence[PassCall] | None) -> list[Trouble]:
+def troubles(traced: Traced, walk: PipelineStates, calls: Sequence[PassCall]) -> list[Trouble]:
     """The calls that are not lowered, one trouble for each cause.
 
     Args:
-        calls: the steps of the pipeline, for trying remedies; None: it is the user's own.
+        calls: the steps of the pipeline, for trying remedies.
     """
     causes: list[list[_Left]] = []
     for left in _left(traced, walk):
         if walk.broken is not None and left.gap.reason is Reason.NOT_LEGALIZED:
-            continue  # its step has not come yet
+            continue  # its step has not run yet
         group = next((group for group in causes if left.explained_by(group[0])), None)
         if group is None:
             causes.append([left])
         else:
             group.append(left)
     found = [_trouble(traced, walk, group, calls) for group in causes]
-    return found + _local(traced, walk) + _removed(traced, walk)
+    return found + _local(walk)
 
 
-def _left(traced: Traced, walk: Walk) -> list[_Left]:
-    # Later steps lower types, too: the reason is what it was when LegalizeOps was done.
+def _left(traced: Traced, walk: PipelineStates) -> list[_Left]:
+    # Later steps also lower types: the reason is the one right after LegalizeOps.
     legalized = next((s.mod for s in walk.states if s.step == LEGALIZE), walk.end)
     reasons = {number(gap.binding.value): gap for gap in (*gaps(walk.end), *gaps(legalized))}
     found = []
@@ -88,7 +89,7 @@ def _left(traced: Traced, walk: Walk) -> list[_Left]:
 
 
 def _trouble(
-    traced: Traced, walk: Walk, group: list[_Left], calls: Sequence[PassCall] | None
+    traced: Traced, walk: PipelineStates, group: list[_Left], calls: Sequence[PassCall]
 ) -> Trouble:
     first = group[0]
     spelled = operator(first.gap.op)
@@ -101,31 +102,23 @@ def _trouble(
         when = f"The module comes with it, and no step of the pipeline lowers `{spelled}`."
     elif walk.broken is not None and walk.broken.step == step:
         when = f"{step}, which should lower it, fails."
-    marks = [
-        *_excerpts(traced, walk, first, _label(first, step)),
-        *(excerpt for loss in first.losses for excerpt in loss.excerpts),
-    ]
-    # What a call itself loses is marked already.
-    distinct: dict[tuple[str, int], Excerpt] = {}
-    for mark in marks:
-        distinct.setdefault((mark.line, mark.column), mark)
     others = [left for left in group[1:] if left.source is None or left.source != first.source]
     also = [_also(others)] if others else []
     return Trouble(
-        Kind.NOT_LOWERED,
+        TroubleKind.NOT_LOWERED,
         title,
         first.source[0] if first.source is not None else first.gap.function,
         step,
-        tuple(distinct.values()),
+        _excerpt(traced, walk, first, step),
         tuple(filter(None, (when, *notes, *also))),
         tuple(help),
     )
 
 
 def _texts(
-    traced: Traced, walk: Walk, left: _Left, calls: Sequence[PassCall] | None
+    traced: Traced, walk: PipelineStates, left: _Left, calls: Sequence[PassCall]
 ) -> tuple[str, list[str], list[str]]:
-    """Headline, why, and what to do."""
+    """The title, the reasons and the advice."""
     gap = left.gap
     spelled = operator(gap.op)
     by = lowered_by(gap.op)
@@ -140,31 +133,25 @@ def _texts(
         else:
             why = f"{by} lowers `{spelled}` only where shape and dtype are known."
         if left.losses:
-            whys = [loss.why for loss in left.losses if loss.why]
+            whys = [loss.why for loss in left.losses]
             return title, [*whys, why], list(advice(left.losses))
-        lost_by = _lost_by(walk, left)
-        if lost_by is not None:
-            why = f"Your module declares it; {lost_by} lost it. {why}"
         return title, [why], [f"Annotate the operands of `{spelled}` with a complete type."]
     if gap.reason is Reason.NO_LEGALIZATION:
         title = f"nothing lowers `{spelled}`: the operator has no legalization"
         why = f"TVM registers `{gap.op}` without `FLegalize`, so that LegalizeOps passes it over."
         tried = [
-            name
-            for name in CANDIDATES
-            if calls is not None and _helps(traced.original, gap.op, bare_call(name), calls)
+            name for name in REMOVES if _helps(traced.original, gap.op, bare_call(name), calls)
         ]
         help = [
             f"Run `relax.transform.{name}()` before the pipeline. Tried on this module: "
             f"`{spelled}` is gone."
             for name in tried
         ]
-        if gap.op in INSTEAD and not tried:
-            help.append(INSTEAD[gap.op])
-        elif not help:
-            help.append(f"Write what `{spelled}` computes with other operators.")
-        if not tried and gap.op not in MARKS:
-            help.append(_legalization(gap.op))
+        if not help:
+            help = [
+                f"Write what `{spelled}` computes with other operators.",
+                _legalization(gap.op),
+            ]
         return title, [why], help
     if gap.reason is Reason.DECLINED:
         title = f"`{spelled}` cannot be lowered: its legalization declines this call"
@@ -173,7 +160,7 @@ def _texts(
             [f"Its message: {gap.what.rstrip('.')}."],
             ["Write the call in a form that it takes.", _legalization(gap.op)],
         )
-    # It could be lowered: by whom, and why was it not?
+    # Some pass could lower it: name the pass, and the reason why it did not.
     by = _lowers(gap.op)
     title = f"`{spelled}` is left: no step of this pipeline has lowered it"
     if by is None or by in steps:
@@ -190,19 +177,19 @@ def _texts(
 
 
 def _qualified(name: str) -> str:
-    where = "relax.backend" if name.startswith("Dispatch") else "relax.transform"
-    return f"{where}.{name}()"
+    spelled = public_passes()[name]
+    return f"{spelled if '.' in spelled else f'relax.transform.{name}'}()"
 
 
 def _where(name: str, steps: Sequence[str]) -> str:
-    """Before which of the steps TVM's default pipeline has the pass."""
+    """The place of the pass in TVM's default pipeline: the first given step that follows it."""
     order = [call.name for call in steps_of("default")]
     later = order[order.index(name) + 1 :] if name in order else []
     return next((f", before {step}" for step in later if step in steps), "")
 
 
-def _since(walk: Walk, left: _Left) -> str | None:
-    """The step that should have lowered the call; None where none of these was run."""
+def _since(walk: PipelineStates, left: _Left) -> str | None:
+    """The step that should have lowered the call; None if it was not run."""
     if left.gap.reason is Reason.NOT_LEGALIZED:
         return None
     by = lowered_by(left.gap.op) or LEGALIZE
@@ -210,54 +197,22 @@ def _since(walk: Walk, left: _Left) -> str | None:
     return by if by in ran or (walk.broken is not None and walk.broken.step == by) else None
 
 
-def _lost_by(walk: Walk, left: _Left) -> str | None:
-    """The step that made an operand's type less precise than in the user's module."""
-    previous: relax.Call | None = None
-    for state in walk.states:
-        same = [
-            call
-            for call in calls_of(state.mod, left.gap.op)
-            if call.span is not None and call.span == left.call.span
-        ]
-        if not same:
-            continue
-        opened = any(open_types(arg.ty, left.gap.reason) for arg in same[0].args)
-        if opened and previous is not None:
-            return state.step
-        if opened:
-            return None
-        previous = same[0]
-    return None
-
-
 def _what(left: _Left) -> str:
-    """ "the shape of `x` and of `y`" """
+    """The unknown things, such as "the shape of `x` and of `y`"."""
     if not left.losses:
         return left.gap.what
     first, *more = (loss.what for loss in left.losses)
     return first + "".join(f" and of {what.rpartition(' of ')[2]}" for what in more)
 
 
-def _label(left: _Left, step: str | None) -> str:
+def _excerpt(traced: Traced, walk: PipelineStates, left: _Left, step: str | None) -> Excerpt | None:
+    """The line of the call in the user's module, else in the last module."""
+    label = "not lowered" if step is None else f"{step} leaves it as it is"
     if left.gap.reason in _UNKNOWN:
-        return f"needs {_what(left)}"
-    return "not lowered" if step is None else f"{step} leaves it as it is"
-
-
-def _excerpts(traced: Traced, walk: Walk, left: _Left, label: str) -> tuple[Excerpt, ...]:
-    """The line in the user's module; else that of the last module."""
+        label = f"needs {_what(left)}"
     if left.source is not None:
         return traced.call(left.source[1], label)
-    return later(walk, left.call, label)
-
-
-def later(walk: Walk, call: relax.Call, label: str) -> tuple[Excerpt, ...]:
-    """The line of a call that the user's module does not hold: where it is first seen."""
-    for state in walk.states[1:]:
-        for other in calls_of(state.mod):
-            if other.same_as(call):
-                return underlined(state.mod, other, label, origin=f"after {state.step}")
-    return underlined(walk.end, call, label, origin="the last module")
+    return underlined(walk.end, left.call, label, origin="the last module")
 
 
 def _also(others: Sequence[_Left]) -> str:
@@ -269,8 +224,8 @@ def _also(others: Sequence[_Left]) -> str:
     return f"For the same reason these are not lowered: {shown}."
 
 
-def _local(traced: Traced, walk: Walk) -> list[Trouble]:
-    """Functions inside functions, of which code generation makes nothing."""
+def _local(walk: PipelineStates) -> list[Trouble]:
+    """Functions inside functions, for which code generation has no code."""
     found = []
     for gvar, func in relax_functions(walk.end):
         backend = func.attrs is not None and func.attrs.get("Codegen") is not None
@@ -279,11 +234,11 @@ def _local(traced: Traced, walk: Walk) -> list[Trouble]:
         name = str(gvar.name_hint)
         found.append(
             Trouble(
-                Kind.NOT_LOWERED,
+                TroubleKind.NOT_LOWERED,
                 f"`{name}` has a function inside, which nothing lifts out",
                 name,
                 None,
-                traced.function(name, "has a function inside"),
+                None,
                 (
                     "The virtual machine knows functions of the module only. No step of the "
                     "pipeline makes such of local ones.",
@@ -294,70 +249,7 @@ def _local(traced: Traced, walk: Walk) -> list[Trouble]:
     return found
 
 
-def _removed(traced: Traced, walk: Walk) -> list[Trouble]:
-    """What LegalizeOps left and a later step removed: it breaks nothing, but is worth a note."""
-    at = next((i for i, state in enumerate(walk.states) if state.step == LEGALIZE), None)
-    if at is None or walk.broken is not None:
-        return []
-    found = []
-    for gap in gaps(walk.states[at].mod):
-        source = traced.back(gap.binding.value)
-        remover = _remover(walk.states[at:], gap)
-        if source is None or remover is None:
-            continue
-        spelled = operator(gap.op)
-        found.append(
-            Trouble(
-                Kind.REMOVED,
-                f"`{spelled}` was not lowered, but nothing uses its result",
-                source[0],
-                remover,
-                traced.call(source[1], f"{LEGALIZE} left it; {remover} removed it"),
-                (
-                    f"{LEGALIZE} left the call as it is ({gap.reason}), and {remover} removed it "
-                    "as dead code. Another pipeline may not.",
-                ),
-                ("Remove the binding, or run `relax.transform.DeadCodeElimination()` first.",),
-            )
-        )
-    return found
-
-
-def _remover(states: Sequence[State], gap: Gap) -> str | None:
-    """The step after which the call is gone; None where it is not."""
-    span = gap.binding.value.span
-    for state in states:
-        if span not in [call.span for call in calls_of(state.mod, op_name(gap.binding.value))]:
-            return state.step
-    return None
-
-
 # Remedies
-
-CANDIDATES: tuple[str, ...] = (
-    "DeadCodeElimination",
-    "RealizeVDevice",
-    "LambdaLift",
-    "DecomposeOpsForInference",
-    "LiftTransformParams",
-)
-"""Passes that remove some calls, and that no pipeline for the CPU runs by themselves."""
-
-INSTEAD: Mapping[str, str] = {
-    "relax.ewise_fma": "Write `R.add(R.multiply(a, b), c)` for `R.ewise_fma(a, b, c)`.",
-    "relax.builtin.stop_lift_params": "It is a mark for LiftTransformParams and computes nothing. "
-    "LiftTransformParams leaves it where it is: write `a` for `R.builtin.stop_lift_params(a)` when "
-    "the parameters are lifted.",
-    "relax.wrap_param": "It is a mark that ToMixedPrecision uses inside. Write "
-    "`R.astype(a, dtype)` for `R.wrap_param(a, dtype)`.",
-    "relax.call_tir_with_grad": "Gradient makes a call_tir of it. Where you need no gradient, "
-    "write `R.call_tir(f, args, out_ty)`.",
-    "relax.hint_on_device": "It is a hint for RealizeVDevice, which must run before.",
-}
-"""What to write for operators that are known to have no legalization."""
-
-MARKS = frozenset(INSTEAD) - {"relax.ewise_fma"}
-"""Operators that are hints to a pass and compute nothing: no legalization makes sense."""
 
 
 def _helps(mod: tvm.IRModule, op: str, first: PassCall, calls: Sequence[PassCall]) -> bool:

@@ -1,4 +1,4 @@
-"""How operators, calls and types are written in TVMScript."""
+"""Operators, calls and types in the spelling of TVMScript."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tvm import relax
 
 
 def operator(name: str) -> str:
-    """ "R.nn.relu" of "relax.nn.relu"."""
+    """The operator in TVMScript: "R.nn.relu" for "relax.nn.relu"."""
     return f"R.{name.removeprefix('relax.')}"
 
 
 def called(call: relax.Call) -> str:
-    """What a call calls, without its arguments."""
+    """The callee of a call, without the arguments."""
     op = call.op
     if isinstance(op, tvm.ir.Op):
         return operator(str(op.name))

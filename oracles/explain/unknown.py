@@ -1,4 +1,4 @@
-"""Where a shape or dtype was lost: from a use back to the parameter or binding that gave it up."""
+"""The search for a lost shape or dtype: from a use back to the parameter or binding at fault."""
 
 from __future__ import annotations
 
@@ -9,26 +9,11 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from ...generators.ops.roles import TYPES_GIVEN
 from ..inspect import bindings_of, complete, op_name
-from ..structural.lowering_gaps import Reason
+from ..lowering_gaps import Reason
 from .spelling import called, spelled
-from .suggestion import inferred, suggested
 from .traced import Traced
-from .trouble import Excerpt
-
-TYPES_GIVEN = frozenset(
-    {
-        "relax.call_pure_packed",
-        "relax.call_inplace_packed",
-        "relax.call_dps_packed",
-        "relax.call_tir",
-        "relax.call_tir_inplace",
-        "relax.invoke_closure",
-        "relax.invoke_pure_closure",
-        "relax.call_py_func",
-    }
-)
-"""The type of what these calls give is written by the user, not inferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +21,27 @@ class Loss:
     """The place where something became unknown."""
 
     what: str
-    """ "the shape of `x`" """
-    excerpts: tuple[Excerpt, ...]
+    """The thing that is unknown, such as "the shape of `x`"."""
     identity: tuple[str, str]
-    """Equal for equal places: function and variable."""
+    """The function and the variable: equal for equal places."""
     why: str
-    """Empty where an excerpt shows it all."""
     help: tuple[str, ...]
-    declare: str = ""
-    """How to declare it, where it is a parameter."""
 
 
 def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> list[Loss]:
-    """Where what the call needs was lost, as far as the user's module shows it."""
+    """The places where the type that the call needs was lost, as far as the module shows them."""
     bindings = {binding.var: binding for binding in bindings_of(traced.mod[function])}
     unknown = unknown_operands(call, reason) or [
         binding.var
         for binding in bindings.values()
         if isinstance(binding.value, relax.Call) and binding.value.same_as(call)
     ]
-    losses = [_follow(traced, function, var, reason, bindings, call) for var in unknown]
+    losses = [_follow(function, var, reason, bindings, call) for var in unknown]
     return list({loss.identity: loss for loss in losses}.values())
 
 
 def open_types(ty: Any, reason: Reason) -> bool:
-    """The type leaves open what the reason is about."""
+    """True if the type leaves open the property that the reason is about."""
     if isinstance(ty, relax.TupleType):
         return any(open_types(field, reason) for field in ty.fields)
     if isinstance(ty, relax.TensorType):
@@ -86,47 +67,45 @@ def _operands(expr: Any) -> Iterator[relax.Var]:
 
 
 def unknown_operands(expr: Any, reason: Reason) -> list[relax.Var]:
-    """Variables that an expression uses and of which it is not known what the reason is about."""
+    """The variables in an expression whose types lack the property that the reason is about."""
     if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.Var):
         return []
     return [var for var in _operands(expr) if open_types(var.ty, reason)]
 
 
 def _follow(
-    traced: Traced,
     function: str,
     var: relax.Var,
     reason: Reason,
     bindings: dict[relax.Var, relax.Binding],
     use: relax.Call,
 ) -> Loss:
-    """The first variable on the way back whose own operands are known, or a parameter."""
+    """Follow a variable back to a parameter, or to the first one whose operands are known."""
     aspect = {Reason.UNKNOWN_SHAPE: "shape", Reason.UNKNOWN_DTYPE: "dtype"}.get(reason, "type")
     what = f"the {aspect} of `{var.name}`"
     while (binding := bindings.get(var)) is not None:
         earlier = _earlier(binding, reason)
         if earlier is None:
-            return _at_binding(traced, function, binding, aspect, what, use)
+            why, help = _at_binding(binding, aspect, use)
+            return Loss(what, (function, str(binding.var.name)), why, help)
         var = earlier
-    excerpts = traced.parameter(function, var, f"declared without a {aspect}")
     why = f"The parameter `{var.name}` is declared as `{spelled(var.ty)}`."
-    suggestion = suggested(var, use)
-    sizes = " Sizes may be numbers or symbolic, as here." if suggestion.new else ""
-    return Loss(
-        what,
-        excerpts,
-        (function, str(var.name)),
-        "" if excerpts else why,
-        (
-            f"Declare more of the parameter: {suggestion.declared}.{sizes}",
-            f"Or declare it where it is used: {suggestion.cast}",
-        ),
-        suggestion.declared,
+    declare = f"Declare the {aspect} of the parameter `{var.name}`, {_COMPLETE}."
+    return Loss(what, (function, str(var.name)), why, (declare, _cast(var)))
+
+
+_COMPLETE = 'as in `R.Tensor(("n", 4), "float32")`'
+
+
+def _cast(var: relax.Var) -> str:
+    return (
+        f'Declare it where it is used: `R.match_cast({var.name}, R.Tensor((n, 4), "float32"))`, '
+        "after `n = T.int64()`, with sizes that fit the other operands."
     )
 
 
 def _earlier(binding: relax.Binding, reason: Reason) -> relax.Var | None:
-    """The operand from which a binding has the unknown, if it did not lose it itself."""
+    """The operand that makes the binding unknown; None if the loss is in the binding itself."""
     value = binding.value
     if isinstance(binding, relax.MatchCast):
         return None
@@ -144,74 +123,51 @@ def _earlier(binding: relax.Binding, reason: Reason) -> relax.Var | None:
 
 
 def _at_binding(
-    traced: Traced, function: str, binding: relax.Binding, aspect: str, what: str, use: relax.Call
-) -> Loss:
+    binding: relax.Binding, aspect: str, use: relax.Call
+) -> tuple[str, tuple[str, ...]]:
+    """The reason why a binding leaves something open, and advice."""
     var, value = binding.var, binding.value
-    suggestion = suggested(var, use)
-    cast = f"Declare it where it is used: {suggestion.cast}"
-    help: tuple[str, ...] = (cast,)
+    cast = _cast(var)
     if isinstance(binding, relax.MatchCast):
         why = f"`{var.name}` is cast to `{spelled(var.ty)}`, which leaves the {aspect} open."
-        help = (f"Cast it to more: `R.match_cast(..., {suggestion.written()})`.",)
-    elif isinstance(value, relax.If):
-        why = f"The branches give `{var.name}` types that have no {aspect} in common."
-    elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
-        why = (
-            f"`{value.op.name_hint}` is declared to return `{spelled(var.ty)}`, so that callers "
-            f"know no {aspect}."
-        )
-        help = (
-            f"Declare more: `-> {suggestion.written(quoted=True)}`.",
-            f"Or {cast[0].lower()}{cast[1:]}",
-        )
-    elif isinstance(value, relax.Call) and (
-        op_name(value) in TYPES_GIVEN or isinstance(value.op, relax.ExternFunc)
-    ):
-        why = (
-            f"TVM cannot look into the function that is called: it knows of `{var.name}` only the "
-            f"type that the call is given, `{spelled(var.ty)}`."
-        )
+        return why, (f"Cast it to more, {_COMPLETE}.",)
+    if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar):
+        why = f"`{value.op.name_hint}` is declared to return `{spelled(var.ty)}`."
+        return why, (f"Declare more of its result, {_COMPLETE}.", cast)
+    if isinstance(value, relax.Call) and _is_typed_by_hand(value):
+        why = f"TVM knows of `{var.name}` only the type in the call, `{spelled(var.ty)}`."
         argument = "out_ty" if op_name(value) == "relax.call_dps_packed" else "ty_args"
-        help = (
-            f"Declare more in the call: `{argument}={suggestion.written()}`. Nothing checks it "
-            "when the module runs.",
-            f"Or {cast[0].lower()}{cast[1:]} It is checked when the module runs.",
-        )
-    elif isinstance(value, relax.Call) and (more := _more(value)) is not None:
+        return why, (f"Declare more in `{argument}=` of the call, {_COMPLETE}.", cast)
+    if isinstance(value, relax.Call) and (more := _more(value)) is not None:
         why = (
             f"`{var.name}` is annotated as `{spelled(var.ty)}`, which is less than TVM infers of "
             f"`{called(value)}`: `{spelled(more)}`."
         )
-        help = (f"Leave the annotation out, or write `{var.name}: {spelled(more)}`.",)
-    elif isinstance(value, relax.Call):
-        why = (
-            f"`{called(value)}` gives `{spelled(var.ty)}`: its operands are known, but TVM does "
-            f"not infer from them the {aspect} of what it gives."
-        )
-        if value.same_as(use):
-            help = ("Give its operands sizes that are numbers, if you can: TVM infers more then.",)
-    else:
-        why = f"`{var.name}` is `{spelled(var.ty)}` from here on."
-    return Loss(
-        what,
-        traced.binding(binding, f"`{var.name}` has no known {aspect} from here on"),
-        (function, str(var.name)),
-        why,
-        help,
-    )
+        return why, (f"Leave the annotation out, or write `{var.name}: {spelled(more)}`.",)
+    why = f"TVM infers no {aspect} from known operands: `{var.name}` is `{spelled(var.ty)}`."
+    if value.same_as(use):
+        cast = "Give its operands sizes that are numbers, if you can: TVM infers more then."
+    return why, (cast,)
+
+
+def _is_typed_by_hand(call: relax.Call) -> bool:
+    return op_name(call) in TYPES_GIVEN or isinstance(call.op, relax.ExternFunc)
 
 
 def _more(call: relax.Call) -> Any:
-    """The type that TVM infers, where it is more precise than the module's."""
-    ty = inferred(call)
-    return ty if ty is not None and complete(ty) and not complete(call.ty) else None
+    """The type that TVM infers, if it is more precise than the module's."""
+    builder = relax.BlockBuilder()
+    try:
+        fresh = relax.Call(call.op, call.args, call.attrs, call.ty_args)
+        with builder.testing_scope(def_vars=relax.analysis.free_symbolic_vars(fresh)):
+            ty = builder.normalize(fresh).ty
+    except Exception:
+        return None
+    return ty if complete(ty) and not complete(call.ty) else None
 
 
 def advice(losses: list[Loss]) -> tuple[str, ...]:
-    """What to do about all of them."""
+    """The advice for all losses together."""
     if len(losses) < 2:
         return losses[0].help if losses else ()
-    if all(loss.declare for loss in losses):
-        declared = ", ".join(loss.declare for loss in losses)
-        return (f"Declare more of the parameters: {declared}. Sizes may be numbers or symbolic.",)
-    return (" ".join(loss.help[0] for loss in losses),)
+    return (" ".join(dict.fromkeys(loss.help[0] for loss in losses)),)

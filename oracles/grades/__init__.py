@@ -1,1 +1,1 @@
-"""Grades: what a maintainer of TVM would repair first, by rules; docs/triage.md states them."""
+"""Grades: the order in which a maintainer of TVM would repair bugs; see docs/triage.md."""

@@ -1,8 +1,9 @@
-"""What keeps a module from being plain: forms that neither frontends nor the pipeline make.
+"""Rare properties of modules: forms that neither frontends nor the pipeline make.
 
-Each has one predicate. They look at parameters where passes of the pipeline leave the same in
-bindings: StaticPlanBlockMemory binds storage, whose type is Any, and nobody has written that. What
-minimization alone leads to, e.g. a function that returns a parameter, is not among them.
+Each has one predicate. Some predicates look at parameters only, because passes of the pipeline make
+the same form in bindings: StaticPlanBlockMemory binds storage, whose type is Any, though nobody has
+written that. Forms that only minimization produces, e.g. a function that returns a parameter, are
+not among them.
 """
 
 from __future__ import annotations
@@ -11,14 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tvm
-import tvm_ffi
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import PrimType
 
-from ...compat.script import read_script
-from ...generators.stages import step
 from ...generators.traits import Trait
-from .. import keys
 from ..inspect import (
     attr,
     bindings_of,
@@ -30,10 +27,9 @@ from ..inspect import (
     relax_functions,
     tensor_types,
 )
-from ..violation import Journal, silent
 
 OFFLOADED = ("Primitive", "Codegen", "Composite")
-"""Attributes of functions that passes have cut out of others."""
+"""Attributes that mark functions which passes have cut out of others."""
 
 USUAL_DTYPES = frozenset(
     {"bool", "uint8", "int8", "int32", "int64", "bfloat16", "float16", "float32", "float64"}
@@ -43,7 +39,7 @@ Predicate = Callable[[tvm.IRModule], bool]
 
 
 def recursion(mod: tvm.IRModule) -> bool:
-    """A function calls itself, perhaps by way of others; or a local one uses its own name."""
+    """A function calls itself, perhaps indirectly; or a local function uses its own name."""
     if has_recursive_local(mod):
         return True
     calls = {gvar: set(global_vars(func)) for gvar, func in relax_functions(mod)}
@@ -60,7 +56,7 @@ def recursion(mod: tvm.IRModule) -> bool:
 
 
 def closures(mod: tvm.IRModule) -> bool:
-    """A function is bound inside of another, and is no pattern that a backend takes over."""
+    """A function is bound inside of another, and is not a pattern for a backend."""
     return any(attr(func, "Composite") is None for func in local_functions(mod))
 
 
@@ -94,7 +90,7 @@ def unknown_rank(mod: tvm.IRModule) -> bool:
 
 
 def any_params(mod: tvm.IRModule) -> bool:
-    """Of a parameter nothing is known."""
+    """Nothing is known of the type of a parameter."""
     return any(nodes(ty, relax.AnyType) for ty in _params(mod))
 
 
@@ -105,18 +101,13 @@ def number_params(mod: tvm.IRModule) -> bool:
 
 def zero_size(mod: tvm.IRModule) -> bool:
     """A tensor has no elements."""
-    return any(
-        isinstance(dim, tvm.tirx.IntImm) and dim.value == 0
-        for each in _tensors(mod)
-        if isinstance(each.shape, relax.ShapeExpr)
-        for dim in each.shape
-    )
+    return any(size <= 0 for size in _static_sizes(mod))
 
 
 def composite_dims(mod: tvm.IRModule) -> bool:
-    """A dimension of a parameter is computed of symbols."""
+    """A dimension of a parameter is computed from symbols."""
     return any(
-        not isinstance(dim, tvm.tirx.IntImm | tvm.tirx.Var)
+        not isinstance(dim, tirx.IntImm | tirx.Var)
         for ty in _params(mod)
         for each in tensor_types(ty)
         if isinstance(each.shape, relax.ShapeExpr)
@@ -136,27 +127,25 @@ def call_tir_with_grad(mod: tvm.IRModule) -> bool:
     return bool(calls_of(mod, "relax.call_tir_with_grad"))
 
 
-def not_tvmscript(mod: tvm.IRModule) -> bool:
-    """The module cannot be written as TVMScript and read back."""
-    mod = keys.comparable(mod)
-    try:
-        again = read_script(mod.script(show_meta=True))
-    except Exception:
-        return True
-    return not tvm_ffi.structural_equal(mod, again, map_free_vars=True)
+def open_params(mod: tvm.IRModule) -> bool:
+    """The shape or the dtype of a parameter is not known."""
+    tensors = (each for ty in _params(mod) for each in tensor_types(ty))
+    return any(each.shape is None or each.dtype is None for each in tensors)
 
 
-def not_legalized(mod: tvm.IRModule) -> bool:
-    """LegalizeOps, with which every pipeline begins, raises."""
-    try:
-        step(mod, "LegalizeOps")
-    except Exception:
-        return True
-    return False
+def is_contrived(mod: tvm.IRModule) -> bool:
+    """True for a module that no frontend gives."""
+    return any(holds(mod) for holds in CONTRIVED)
 
 
 def _params(mod: tvm.IRModule) -> Iterator[Any]:
     return (param.ty for _, func in relax_functions(mod) for param in func.params)
+
+
+def _static_sizes(mod: tvm.IRModule) -> Iterator[int]:
+    for each in _tensors(mod):
+        if isinstance(each.shape, relax.ShapeExpr):
+            yield from (int(d.value) for d in each.shape if isinstance(d, tirx.IntImm))
 
 
 def _tensors(mod: tvm.IRModule) -> Iterator[relax.TensorType]:
@@ -180,26 +169,15 @@ READ: Mapping[str, Predicate] = {
     Trait.DTYPES: dtypes,
     Trait.CALL_TIR_WITH_GRAD: call_tir_with_grad,
 }
-"""By name of what is rare, that of a trait where there is one: what is seen in the module."""
+"""Predicates by rare property, named as the trait if there is one."""
 
-TRIED: Mapping[str, Predicate] = {
-    "not-tvmscript": not_tvmscript,
-    "not-legalized": not_legalized,
-}
-"""What is tried. TVM may die of it."""
-
-assert not READ.keys() & TRIED.keys(), "two predicates bear the same name"
+CONTRIVED: tuple[Predicate, ...] = (
+    *(recursion, closures, function_values),
+    *(unknown_rank, number_params, open_params, zero_size),
+)
+"""Predicates of modules that no frontend gives. `relax.frontend.nn` has parameters of type Any."""
 
 
-def rare(mod: tvm.IRModule, journal: Journal = silent, *, tried: bool = True) -> tuple[str, ...]:
-    """The names of what is rare in a module.
-
-    Args:
-        tried: run code of TVM that may crash.
-    """
-    found = [str(name) for name, holds in READ.items() if holds(mod)]
-    for name, holds in TRIED.items() if tried else ():
-        journal(f"is it {name}?")
-        if holds(mod):
-            found.append(name)
-    return tuple(found)
+def rare(mod: tvm.IRModule) -> tuple[str, ...]:
+    """The names of the rare properties of a module."""
+    return tuple(str(name) for name, holds in READ.items() if holds(mod))

@@ -1,7 +1,7 @@
-"""A fresh process: what a pass gives does not depend on the process that it runs in.
+"""Fresh process: the result of a pass does not depend on the process that it runs in.
 
-Another process has other hashes of strings (PYTHONHASHSEED), and so other orders of sets; and it
-knows of no earlier module.
+Another process has other hashes of strings (PYTHONHASHSEED), and so other orders of sets. It has
+not seen any earlier module.
 """
 
 from __future__ import annotations
@@ -13,34 +13,32 @@ import zlib
 
 import tvm
 
-from ...compat.serialization import load_json, save_json
+from ...compat.serialization import load_json
 from .. import keys
-from ..composition import documented
-from ..grades.grade import Grade
+from ..catalogue import documented
 from ..identity import FailureKind
-from ..oracle import Half, Halves, Oracle
+from ..oracle import TWINS, About, Breach, Oracle
 from ..pass_runs import PassRuns
-from ..passcall import OPT_LEVEL, PassCall
+from ..passcall import PassCall, context_text, target_text
 from ..structural.canonical import canonical, equivalent
-from ..text.halves import alike
-from ..violation import Case, Violation
+from ..violation import Violation
 
 SEEDS = ("1", "2", "3")
 """Hash seeds of fresh processes; the process itself has another one, mostly by chance."""
 
 SECONDS = 50.0
-"""For TVM to be imported, on a busy machine too, and the pass to run. Without an answer until then
-nothing is compared; a step that takes a minute counts as a hang."""
+"""Time limit to import TVM, even on a busy machine, and to run the pass. After it, nothing is
+compared; a step that takes a minute counts as a hang."""
 
 ONE_IN = 16
-"""Checks of TVM's own passes, nearly all of which are written in C++, of which one is made."""
+"""One of this many checks of TVM's own passes is made; nearly all of these are written in C++."""
 
 HASHES = "the result depends on the hash seed of the process"
 PAST = "the result depends on what the process did before"
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Apply the pass in a fresh process; where that gives something else, in further ones."""
+    """Apply the pass in a fresh process, and in further ones if the result differs."""
     after = runs.changed_result()
     if after is None:
         return None
@@ -60,7 +58,7 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _cause(runs: PassRuns, result: tvm.IRModule, seed: str) -> str:
-    """Fresh processes that do not agree with one another have only their hashes to differ in."""
+    """The cause: fresh processes can only differ from one another by their hashes."""
     for other in SEEDS:
         if other != seed:
             runs.step("in another fresh process")
@@ -71,10 +69,10 @@ def _cause(runs: PassRuns, result: tvm.IRModule, seed: str) -> str:
 
 
 def applied(module: str, call: PassCall, seed: str) -> tvm.IRModule | None:
-    """What the pass gives for a module in a fresh process; None where it gives nothing.
+    """The pass's result for a module in a fresh process; None if it gives no result.
 
     Args:
-        module: as JSON.
+        module: the module as JSON.
         seed: the PYTHONHASHSEED of the process.
     """
     try:
@@ -93,35 +91,35 @@ def applied(module: str, call: PassCall, seed: str) -> tvm.IRModule | None:
 
 
 def program(call: PassCall) -> str:
-    """Python that reads a module as JSON and writes what the pass gives for it.
+    """Python that reads a module as JSON and writes the pass's result for it.
 
     Raises:
         BadPass: the module that defines the user's factory cannot be found.
     """
     statements, expression = call.source()
-    options = dict(call.config)
-    level = f"opt_level={options.pop(OPT_LEVEL)!r}, " if OPT_LEVEL in options else ""
     return _PROGRAM.format(
         statements="\n".join(dict.fromkeys(statements)),
         expression=expression,
-        context=f"{level}config={options!r}",
+        context=context_text(call.config),
+        target=target_text(call.config),
         opaque=keys.OPAQUE,
         result=_RESULT,
     )
 
 
 _RESULT = "<result>"
-"""Comes before the result: a pass may write to stdout."""
+"""Marks the beginning of the result: a pass may write to stdout."""
 
 _PROGRAM = """\
 import sys
+from collections.abc import Iterator
 
 import tvm
 {statements}
 
 mod = tvm.ir.load_json(sys.stdin.read())
 the_pass = {expression}
-with tvm.transform.PassContext({context}), tvm.target.Target("llvm"):
+with {context}, {target}:
     result = the_pass(mod)
 if result.attrs is not None and {opaque!r} in result.attrs:
     result = result.without_attr({opaque!r})
@@ -129,62 +127,13 @@ print({result!r} + tvm.ir.save_json(result))
 """
 
 
-def _snippet(case: Case) -> str:
-    """The pass applied in processes with other hash seeds."""
-    return _SNIPPET.format(program=program(case.calls[0]), seeds=SEEDS, result=_RESULT)
-
-
-_SNIPPET = """\
-import os
-import subprocess
-import sys
-import textwrap
-
-PROGRAM = r'''
-{program}'''
-here = apply(tvm.ir.load_json(tvm.ir.save_json(mod)))
-for seed in {seeds}:
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM)],
-        input=tvm.ir.save_json(mod),
-        stdout=subprocess.PIPE,
-        text=True,
-        env={{**os.environ, "PYTHONHASHSEED": seed}},
-    )
-    if ended.returncode:  # not what this is about
-        raise SystemExit("the pass does not run in a process of its own")
-    there = tvm.ir.load_json(ended.stdout.rpartition({result!r})[2])
-    tvm.ir.assert_structural_equal(there, here, map_free_vars=True)
-"""
-
-
-def _halves(case: Case, violation: Violation) -> Halves | None:
-    (call,) = case.calls
-    text = save_json(case.mod)
-    here = keys.comparable(call.run(load_json(text)))
-    for seed in SEEDS:
-        there = applied(text, call, seed)
-        if there is not None and not equivalent(here, there):
-            return alike(
-                Half(f"{call.name} in one process", here),
-                Half(f"{call.name} in a fresh process with PYTHONHASHSEED={seed}", there),
-            )
-    return None
-
-
 ORACLE = Oracle(
     name="fresh-process",
-    failure=FailureKind.UNSTABLE,
+    breach=Breach(FailureKind.UNSTABLE, explains=TWINS),
+    about=About.RUNS,
     tier=2,
-    grade=Grade.C,
-    grade_of={PAST: Grade.B},
-    cost=150.0,  # 1,100 where a process is started
     promise="What a pass gives for a module does not depend on the process that it runs in.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
     check=check,
-    snippet=_snippet,
-    halves=_halves,
-    compares_runs=True,
-    thorough=True,
 )

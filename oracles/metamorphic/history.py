@@ -1,29 +1,28 @@
-"""History: what a pass did with other modules before makes no difference to what it does now."""
+"""History: earlier work of a pass on other modules makes no difference to its result."""
 
 from __future__ import annotations
 
+import re
+
 import tvm
 
-from ...compat.serialization import load_json, save_json
+from ...compat.serialization import save_json
 from .. import keys
-from ..grades.grade import Grade
 from ..identity import FailureKind
-from ..oracle import Half, Halves, Oracle
+from ..oracle import TWINS, About, Breach, Oracle
 from ..pass_runs import Outcome, PassRuns, attempt
+from ..passcall import PassCall
 from ..structural.canonical import canonical, equivalent
-from ..text.halves import both
-from ..text.standalone import nested_module, standalone
-from ..violation import Case, Violation
+from ..violation import Violation
 from . import twins
-from .oracles import renamed
 
 ROUNDS, THOROUGH = 3, 20
-"""A function must lie where an earlier one lay that is freed: allocators reuse memory at once, but
-not for the same thing each time. In a sample, and where the oracle is asked by name: what was seen
-once is to be seen again."""
+"""Number of rounds in a sample, and if the oracle is asked by name. The fault only shows if a new
+function lies at the address of a freed one: allocators reuse memory at once, but not for the same
+thing each time. A fault that was seen once must be seen again."""
 
 SMALL = 200_000
-"""Characters of a module's JSON with which so many rounds take a second or two."""
+"""Characters of a module's JSON up to which `THOROUGH` rounds take only a second or two."""
 
 STALE = "gives another result after it has worked on another module"
 OVERWRITTEN = "work on another module changes an earlier result"
@@ -33,7 +32,7 @@ REMEMBERED = "takes a module for an earlier one with the same names"
 def check(runs: PassRuns) -> Violation | None:
     """Let the pass work on another module with the same names, then on this one again.
 
-    A module on which it does nothing is skipped: it shows little, and costs as much.
+    A module on which the pass does nothing is skipped: it shows little, and costs as much.
     """
     after = runs.changed_result()
     if after is None:
@@ -43,7 +42,7 @@ def check(runs: PassRuns) -> Violation | None:
         module = twins.other_module(runs.given.copy())
         if module is None or runs.contract.requires(module) is not None:
             return None
-        # Nothing of it may live on, or nothing new can lie where it lay.
+        # Free all of it, or nothing new can lie at its addresses.
         runs.attempt("another module", runs.directly, module)
         del module
         if save_json(keys.comparable(after)) != text:
@@ -51,7 +50,7 @@ def check(runs: PassRuns) -> Violation | None:
         again = runs.attempt("after another module", runs.directly, runs.given.copy())
         if again.mark != runs.direct.mark and (found := _stale(after, again)) is not None:
             return found
-    return None if runs.exempt("renaming") else _remembered(runs)
+    return _remembered(runs)
 
 
 def _rounds(text: str) -> int:
@@ -69,16 +68,16 @@ def _stale(before: tvm.IRModule, again: Outcome) -> Violation | None:
 
 
 def _remembered(runs: PassRuns) -> Violation | None:
-    """The other module is treated as one with names that the pass has never met."""
+    """The violation if the other module is not treated as one with names new to the pass."""
     call = runs.call
     module = twins.other_module(runs.given.copy())
     assert module is not None
     other = runs.attempt("another module", runs.directly, module)
-    unknown = runs.attempt("under new names", runs.directly, renamed(module, call))
+    unknown = runs.attempt("under new names", runs.directly, _renamed(module, call))
     if _alike(other, unknown):
         return None
-    # Names may matter to the pass anyway; that is another oracle's business.
-    stranger = renamed(renamed(runs.given.copy(), call), call)
+    # Names may matter to the pass anyway.
+    stranger = _renamed(_renamed(runs.given.copy(), call), call)
     if not _alike(runs.direct, attempt(runs.directly, stranger)):
         return None
     if other.mod is None or unknown.mod is None:
@@ -87,108 +86,24 @@ def _remembered(runs: PassRuns) -> Violation | None:
     return keys.mismatch(canonical(expected), canonical(actual), REMEMBERED)
 
 
+def _renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
+    """The module under other names, except for those that the call mentions."""
+    names = frozenset(twins.names(mod))
+    return twins.renamed(mod, names.intersection(re.findall(r"\w+", call.expr)))
+
+
 def _alike(a: Outcome, b: Outcome) -> bool:
     if a.mod is None or b.mod is None:
         return (a.mod is None) == (b.mod is None)
     return equivalent(keys.comparable(a.mod), keys.comparable(b.mod))
 
 
-def _halves(case: Case, violation: Violation) -> Halves | None:
-    (call,) = case.calls
-    text = save_json(case.mod)
-    if violation.title.startswith(REMEMBERED):
-        other = twins.other_module(case.mod)
-        attempt(call.run, case.mod)
-        if other is None:
-            return None
-        stranger = attempt(lambda mod: twins.named_back(call.run(mod)), renamed(other, call))
-        return both(
-            stranger,
-            f"{call.name} on a module with names that it has not met",
-            attempt(call.run, other),
-            "the same with the names of an earlier module",
-        )
-    before = attempt(call.run, case.mod)
-    if before.mod is None:
-        return None
-    kept = load_json(save_json(keys.comparable(before.mod)))
-    for _ in range(_rounds(text)):
-        other = twins.other_module(load_json(text))
-        if other is None:
-            return None
-        attempt(call.run, other)
-        del other
-        if violation.title.startswith(OVERWRITTEN):
-            continue
-        again = attempt(call.run, load_json(text))
-        if again.mark != before.mark:
-            return both(before, "at first", again, "after work on another module")
-    return Half("a result at first", kept), Half("after work on another module", before.mod)
-
-
-def _snippet(case: Case) -> str:
-    """Another module of the same names, spelled out, and the runs one after the other."""
-    other = twins.other_module(case.mod)
-    assert other is not None, "no other module"
-    (call,) = case.calls
-    run = call.run
-    unknown = renamed(renamed(case.mod, call), call)
-    lines = [
-        f"{standalone(canonical)}\n\n\n# Another module with the same names.",
-        nested_module("another", other),
-        _RUNS.format(rounds=_rounds(save_json(case.mod))).strip(),
-    ]
-    if _alike(attempt(run, case.mod), attempt(run, unknown)):
-        lines += [
-            "\n\n# That other module under names that the pass has not met.",
-            nested_module("renamed", renamed(other, call)),
-            _NAMES.strip(),
-        ]
-    return "\n".join(lines)
-
-
-_RUNS = """
-def same(a, b):
-    a, b = canonical(a), canonical(b)
-    tvm.ir.assert_structural_equal(a, b, map_free_vars=True)
-
-
-def attempt(mod):
-    try:
-        return apply(mod)
-    except Exception as error:
-        return error
-
-
-result = apply(mod)
-text = tvm.ir.save_json(result)
-for _ in range({rounds}):
-    attempt(another())
-    unchanged = tvm.ir.save_json(result) == text
-    assert unchanged, "work on another module changes an earlier result"
-    same(result, apply(tvm.ir.load_json(tvm.ir.save_json(mod))))
-"""
-
-_NAMES = """
-other, expected = attempt(another()), attempt(renamed())
-assert isinstance(other, Exception) == isinstance(expected, Exception), "only one of them raises"
-if not isinstance(other, Exception):
-    same(expected, other)
-"""
-
 ORACLE = Oracle(
     name="history",
-    failure=FailureKind.UNSTABLE,
+    breach=Breach(FailureKind.UNSTABLE, explains=TWINS),
+    about=About.RUNS,
     tier=2,
-    grade=Grade.B,
-    cost=40.0,
-    copies=True,
-    compares_runs=True,
     promise="What a pass does with a module does not depend on the modules before it.",
     source="docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module manner'",
     check=check,
-    snippet=_snippet,
-    halves=_halves,
-    thorough=True,
-    past=True,
 )

@@ -1,8 +1,8 @@
-"""Laws of operators: code agrees with itself where nothing documents a single result.
+"""Laws of operators: code agrees with itself even if no single result is documented.
 
-An operator is called by itself, in functions of its own, on other numbers than the module has; see
-`generators/ops/laws.py`. So neither what is wrong elsewhere in the module nor a value that nobody
-has defined keeps a violation back. The operator is blamed.
+An operator is called by itself, in functions of its own, on other numbers than in the module; see
+`generators/ops/laws.py`. So neither other errors in the module nor undefined values hide a
+violation. The operator is blamed.
 """
 
 from __future__ import annotations
@@ -14,100 +14,15 @@ from typing import Any
 import numpy as np
 import tvm
 
-from ...generators.ops import table
-from ..composition import contract_of
-from ..errors import Mismatch, Undefined, Unsupported
-from ..evaluate import Evaluator
-from ..execute import Plan, execute, from_numpy, to_numpy
-from ..grades.grade import Grade
+from ..execute import Plan, execute
 from ..identity import FailureKind
-from ..inspect import ops_used
-from ..keys import computes
-from ..oracle import Oracle
-from ..pass_runs import PassRuns, digest
+from ..oracle import About, Breach, Oracle
 from ..silence import inventory
 from ..silence.log import abstain
-from ..text.standalone import nested_module, standalone
-from ..text.value_reproducer import PIPELINE_TEXTS, assert_close, literal, machine_text
-from ..violation import Case, Journal, Violation
-from .questions import WITH_NAN, Question, Subject, subjects
-
-REMEMBERED = 4096
-"""Verdicts on calls that are kept."""
-
-# One pass that makes code of operators
-
-
-def check(runs: PassRuns) -> tuple[Violation, ...]:
-    """The laws that the code breaks which a pass makes of an operator, in NumPy and in the VM."""
-    after = runs.changed_result()
-    if after is None:
-        return ()
-    found: dict[tuple[str, ...], Violation] = {}
-    judged, left = False, ops_used(after)
-    for subject in subjects(runs.mod):
-        if subject.op in left:
-            continue
-        broken = _broken(runs, subject)
-        judged |= broken is not None
-        for each in broken or ():
-            found.setdefault((each.pass_name, *each.key), each)
-    if not judged:
-        abstain(inventory.NO_PROMISE, "the pass makes code of no operator that has laws")
-    return tuple(found.values())
-
-
-def _broken(runs: PassRuns, subject: Subject) -> tuple[Violation, ...] | None:
-    """The laws that one kind of call breaks; None where the pass makes no code of it.
-
-    Small calls are the same in many modules. A user's own pass may remember the last one.
-    """
-    if runs.call.factory is not None:
-        return _judged(runs, subject)
-    known = str(runs.call), digest(subject.mod)
-    if known not in _verdicts:
-        if len(_verdicts) > REMEMBERED:
-            _verdicts.clear()
-        _verdicts[known] = _judged(runs, subject)
-    return _verdicts[known]
-
-
-_verdicts: dict[tuple[str, int], tuple[Violation, ...] | None] = {}
-"""By pass of TVM and call."""
-
-
-def _judged(runs: PassRuns, subject: Subject) -> tuple[Violation, ...] | None:
-    after = _lowered(runs, subject.mod)
-    if after is None:
-        return None
-    found: dict[tuple[str, ...], Violation] = {}
-    runs.step("evaluate an operator")
-    for question in subject.questions:
-        if (question.broken,) not in found and _suspicious(question, after):
-            violation = _violation(question, execute(after, question.plans()))
-            if violation is not None:
-                found[violation.key] = violation
-    return tuple(found.values())
-
-
-def _lowered(runs: PassRuns, mod: tvm.IRModule) -> tvm.IRModule | None:
-    """The result of the pass for a module; None where an operator is left."""
-    if runs.contract.requires(mod) is not None:
-        return None
-    runs.step("apply the pass to an operator")
-    after = PassRuns(mod, runs.calls, runs.contract, alone=True).direct.mod
-    if after is None or any(map(computes, ops_used(after))):
-        return None
-    return after
-
-
-def _suspicious(question: Question, after: tvm.IRModule) -> bool:
-    """The law is broken in NumPy."""
-    try:
-        results = [plan(Evaluator(after, wraps=True).run) for plan in question.plans()]
-    except (Unsupported, Mismatch, Undefined):
-        return False
-    return question.wrong(results) is not None
+from ..snippets.value_reproducer import PIPELINE_TEXTS, assert_close, literal, machine_text
+from ..text.scripted import nested_module
+from ..violation import Case, StepJournal, Violation
+from .questions import Question, Subject, subjects
 
 
 def _violation(question: Question, results: Any) -> Violation | None:
@@ -118,10 +33,7 @@ def _violation(question: Question, results: Any) -> Violation | None:
     return Violation(title, detail, (question.broken,), pass_name=question.op)
 
 
-# Whole builds
-
-
-def of_pipeline(mod: tvm.IRModule, pipeline: str, journal: Journal) -> tuple[Violation, ...]:
+def check(mod: tvm.IRModule, pipeline: str, journal: StepJournal) -> tuple[Violation, ...]:
     """The laws that a build by the pipeline breaks."""
     journal("execute operators")
     asked = list(subjects(mod))
@@ -157,7 +69,7 @@ def _of_results(questions: Sequence[Question], results: Sequence[Any]) -> tuple[
         own = list(itertools.islice(left, len(question.functions)))
         violation = _violation(question, own)
         if violation is not None:
-            blamed = violation.blame(LAWS_OF_BUILDS.name, question.op)
+            blamed = violation.blame(ORACLE.name, question.op)
             found.setdefault((question.op, question.broken), blamed)
     return tuple(found.values())
 
@@ -169,37 +81,25 @@ def _shown(case: Case, broken: str | None = None) -> tuple[Subject, Question] | 
     """The first question whose answers break the law.
 
     Args:
-        broken: in this way; None: in any.
+        broken: only laws broken in this way; None: any.
     """
     for subject in subjects(case.mod):
-        after, pipeline = subject.mod, case.pipeline or "default"
-        if case.calls:
-            runs = PassRuns(case.mod, case.calls, contract_of(case.calls[0]), alone=True)
-            lowered = _lowered(runs, subject.mod)
-            if lowered is None:
-                continue
-            after = lowered
         for question in subject.questions:
             if broken in (None, question.broken):
-                results = execute(after, question.plans(), pipeline)
+                results = execute(subject.mod, question.plans(), case.pipeline or "default")
                 if _violation(question, results) is not None:
                     return subject, question
     return None
 
 
-def _text(case: Case, shown: tuple[Subject, Question], lowered: str) -> str:
-    """Statements that build the operator and fail where it breaks the law.
-
-    Args:
-        lowered: an expression for what is built.
-    """
+def _text(case: Case, shown: tuple[Subject, Question]) -> str:
+    """Statements that build the operator and fail where it breaks the law."""
     subject, question = shown
     trial = question.trial
     pipeline = PIPELINE_TEXTS[case.pipeline or "default"]
     parts = [
-        standalone(from_numpy, to_numpy, assert_close),
         f"# A call of {question.op}, by itself.\n{nested_module('operator', subject.mod)}",
-        machine_text(lowered, pipeline),
+        machine_text("operator()", pipeline, assert_close),
     ]
     calls = zip(question.functions, trial.calls, trial.views, strict=True)
     for number, (name, args, view) in enumerate(calls):
@@ -216,18 +116,11 @@ def _text(case: Case, shown: tuple[Subject, Question], lowered: str) -> str:
     return "\n\n".join(parts)
 
 
-def _snippet(case: Case) -> str:
-    shown = _shown(case)
-    if shown is None:
-        return "apply(mod)" if case.calls else ""
-    return _text(case, shown, "apply(operator())" if case.calls else "operator()")
-
-
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """The law that is broken, where others are broken, too."""
+    """Python for this broken law alone."""
     shown = _shown(case, violation.key[0])
     if shown is not None:
-        yield _text(case, shown, "the_pass(operator())" if case.calls else "operator()")
+        yield _text(case, shown)
 
 
 _SOURCE = (
@@ -235,36 +128,13 @@ _SOURCE = (
     "elements in order; none of them lets the place of an element decide"
 )
 
-_GRADES = {law.broken + WITH_NAN: Grade.B for record in table.values() for law in record.laws}
-
-LAWS = Oracle(
-    name="operator-laws",
-    failure=FailureKind.VALUES,
-    tier=3,
-    grade=Grade.A,
-    grade_of=_GRADES,
-    cost=20.0,  # 45 where the pass makes code of all operators, 2 for most passes
-    promise="Code of an operator agrees with itself: on the same operands in another order, on one "
-    "element alone, within the bounds of its operands.",
-    source=_SOURCE,
-    check=check,
-    snippet=_snippet,
-    brief=_brief,
-    of_operators=True,
-)
-
-LAWS_OF_BUILDS = Oracle(
+ORACLE = Oracle(
     name="operator-laws-by-pipeline",
-    failure=FailureKind.VALUES,
+    breach=Breach(FailureKind.VALUES),
+    about=About.OPERATORS,
     tier=4,
-    grade=Grade.A,
-    grade_of=_GRADES,
-    cost=5.0,
-    promise="A build of an operator agrees with itself: on the same operands in another order, on "
-    "one element alone, within the bounds of its operands.",
+    promise="A build of an operator agrees with itself: on the same operands in another order, and "
+    "within the bounds of its operands.",
     source=_SOURCE,
-    snippet=_snippet,
     brief=_brief,
-    of_pipelines=True,
-    of_operators=True,
 )

@@ -1,7 +1,7 @@
-"""Normal forms of what a script does not keep of PrimFuncs, one for each way in which it does not.
+"""Normal forms for the ways in which a script does not preserve PrimFuncs, one for each way.
 
-Where two modules differ, the nodes at which they do are an accident of the expressions in them. The
-normal forms tell by which of these ways they differ, and what else differs besides.
+The nodes at which two modules differ are an accident of the expressions in them. The normal forms
+tell the ways in which the modules differ, and whether anything else differs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from ...generators.rewrite.nodes import with_functions
 from ..inspect import prim_funcs
 
 Callback = tuple[Any, Callable[[Any, Any], Any]]
-"""Classes of nodes, and what takes the place of one, given the mutator that goes on below it."""
+"""Classes of nodes, and a function that gives the replacement of a node; it also receives the
+mutator, to go on below the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,14 @@ class Normal:
     """A normal form."""
 
     lost: str
-    """What happens to a module between its script and the parser, for a key."""
+    """The change to a module between its script and the parser, for a key."""
     of: Callable[[tvm.IRModule], tvm.IRModule]
 
 
 def _in_prim_funcs(*callbacks: Callback) -> Callable[[tvm.IRModule], tvm.IRModule]:
-    """What the callbacks make of a module's PrimFuncs; all else stays as it is.
+    """Applies the callbacks to a module's PrimFuncs, and leaves everything else as it is.
 
-    Sequences are flattened with it: some versions of TVM do so wherever they make one anew.
+    Sequences are always flattened, as some versions of TVM do whenever they make one anew.
     """
     entries = ((ir.SeqStmt, _flattened), *callbacks)
 
@@ -61,7 +62,7 @@ def _flattened(seq: Any, mutator: Any) -> Any:
 
 
 def _with_effect(stmt: Any) -> Iterator[Any]:
-    """The statements in a sequence, and in those within, but for `T.evaluate(0)`."""
+    """Yields the statements in a sequence and in nested ones, except `T.evaluate(0)`."""
     if isinstance(stmt, ir.SeqStmt):
         for each in stmt.seq:
             yield from _with_effect(each)
@@ -77,7 +78,7 @@ def _is_zero(expr: Any) -> bool:
 
 
 def _divided(a: Any, b: Any) -> Any:
-    """Python's operator is for floating-point numbers alone."""
+    """Division; Python's operator works for floating-point numbers only."""
     return ir.Div(a, b) if _is_integer(a) else a / b
 
 
@@ -97,21 +98,21 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     ir.GT: operator.gt,
     ir.GE: operator.ge,
 }
-"""Written as an operator where TVM does not fold these operands, else by the node's own name."""
+"""Nodes that are written as an operator if TVM does not fold the operands, else by their name."""
 
 _FUNCTIONS: dict[Any, Callable[[Any, Any], Any]] = {
     ir.Min: T.min,
     ir.Max: T.max,
     ir.Mod: T.truncmod,
 }
-"""Written as a function, whatever the operands."""
+"""Nodes that are written as a function, whatever the operands."""
 
 _PURE = 1
 """The greatest TCallEffectKind of calls without effects."""
 
 
 def _is_kept(node: Any, made: Any) -> bool:
-    """The operator gives just this node."""
+    """True if the operator gives exactly this node, without folding."""
     return type(made) is type(node) and made.a.same_as(node.a) and made.b.same_as(node.b)
 
 
@@ -126,7 +127,7 @@ def _function(node: Any, mutator: Any) -> Any:
 
 
 def _call(call: Any, mutator: Any) -> Any:
-    """What the function of the script gives, if that is no call: it computes what it is given.
+    """The result of the script's function if it is not a call, because the function folds it.
 
     Calls with effects, and of operators whose dtype is written, are left as they are.
     """
@@ -157,7 +158,7 @@ def _with_simple_extent(loop: Any, mutator: Any) -> Any:
 
 
 def _with_simple_extents(region: Any, mutator: Any) -> Any:
-    """A range is written by its begin and its end."""
+    """Simplifies the extents as a script does, which writes a range by its begin and its end."""
     region = mutator.default_mutate(region)
     ranges = [
         tvm.ir.Range.from_min_extent(each.min, _simple(each.min + each.extent - each.min))
@@ -167,8 +168,9 @@ def _with_simple_extents(region: Any, mutator: Any) -> Any:
 
 
 def _simple(expr: Any) -> Any:
-    """What TVM makes of the expression, again and again: of some sums it swaps two terms each time,
-    and one of both is taken.
+    """The expression, simplified by TVM until it settles.
+
+    In some sums TVM swaps two terms each time; then one of both forms is taken.
     """
     simplify = ir.Analyzer().simplify
     for _ in range(_SETTLES):
@@ -177,7 +179,7 @@ def _simple(expr: Any) -> Any:
 
 
 _SETTLES = 4
-"""Simplifications after which only such sums change."""
+"""Number of simplifications after which only sums whose terms TVM swaps still change."""
 
 
 def _load_of_first(load: Any, mutator: Any) -> Any:
@@ -194,7 +196,7 @@ def _store_of_first(store: Any, mutator: Any) -> Any:
 
 
 def _is_written_as_number(access: Any, buffer: Any) -> bool:
-    """The script has the buffer's name alone, and the parser reads the first element."""
+    """True if the script has only the buffer's name, which is parsed as its first element."""
     return getattr(access, "predicate", None) is None and any(map(buffer.is_scalar, (True, False)))
 
 
@@ -237,4 +239,4 @@ NORMAL_FORMS: tuple[Normal, ...] = (
         _in_prim_funcs((ir.AttrStmt, _with_extent_as_domain)),
     ),
 )
-"""In the order in which they are tried; each is taken with those before it."""
+"""The normal forms in the order in which they are tried, each on top of those before it."""

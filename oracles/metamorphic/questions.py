@@ -1,4 +1,4 @@
-"""Questions of laws: an operator called by itself, on numbers that show whether a law holds."""
+"""Questions of laws: calls of an operator by itself, on numbers that show if a law holds."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ...generators.ops import table
-from ...generators.ops.laws import Law, Trial, elements
+from ...generators.ops.laws import Law, RelatedCalls, elements
 from ...generators.ops.record import Tolerance
 from ..dtypes import dtype_of
 from ..execute import Plan
+from ..expected.comparison import difference, finite
+from ..expected.expectation import copies
 from ..inspect import calls_of, op_name, relax_functions, static
 from ..single_call import MAIN, module_of
-from ..values.comparison import difference
-from ..values.expectation import copies
 
 SHORT = 3
-"""Size of each dimension of an operand that is not 1, where the operator takes such."""
+"""Size of each dimension of an operand that is not 1, if the operator allows it."""
 
 LARGE = 4096
-"""Elements of an operand that are too many where it does not."""
+"""Limit of the elements of an operand if the operator does not allow `SHORT` sizes."""
 
 WITH_NAN = ", with NaN among them"
-"""The end of the key of a violation that ordinary numbers do not show."""
+WITH_INFINITY = ", with infinities among them"
+"""Suffixes of the keys of violations that such operands show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,20 @@ class Question:
 
     op: str
     law: Law
-    trial: Trial
+    trial: RelatedCalls
     functions: tuple[str, ...]
     types: tuple[relax.Type, ...]
-    """Of their results."""
+    """The types of their results."""
 
     @property
     def broken(self) -> str:
-        """The predicate of a sentence on an operator that breaks the law here."""
-        return self.law.broken + (WITH_NAN if self.trial.nan else "")
+        """The broken law, as the predicate of a sentence about the operator."""
+        if self.trial.nan:
+            return self.law.broken + WITH_NAN
+        return self.law.broken + ("" if finite(self._operands) else WITH_INFINITY)
 
     def plans(self) -> list[Plan]:
-        """The calls, one by one."""
+        """One plan for each call."""
         return list(map(_plan, self.functions, self._operands))
 
     @property
@@ -56,9 +59,9 @@ class Question:
         return [[arg for arg in call if isinstance(arg, np.ndarray)] for call in self.trial.calls]
 
     def wrong(self, results: Sequence[Any]) -> str | None:
-        """The law is broken: the operands and results that show it."""
+        """The difference that shows that the law is broken, or None."""
         if not all(map(_has_shape, self.types, results)):
-            return None  # that is another finding, and so is what raises
+            return None  # another oracle reports that, and exceptions, too
         try:
             seen = views(self.trial, results)
         except IndexError as error:
@@ -78,7 +81,7 @@ class Question:
 
 
 def _has_shape(ty: relax.Type, value: Any) -> bool:
-    """The structure and the shapes are those of the type, whatever the dtypes are."""
+    """True if structure and shapes are those of the type, whatever the dtypes."""
     if isinstance(ty, relax.TupleType):
         fits = isinstance(value, tuple) and len(value) == len(ty.fields)
         return fits and all(map(_has_shape, ty.fields, value))
@@ -93,7 +96,7 @@ def _plan(function: str, args: list[Any]) -> Plan:
     return lambda run: run(function, copies(args))
 
 
-def views(trial: Trial, results: Sequence[Any]) -> list[Any]:
+def views(trial: RelatedCalls, results: Sequence[Any]) -> list[Any]:
     """The parts of the results that the law relates."""
     return [
         eval(view, {"np": np, "result": result, "args": args})
@@ -137,7 +140,7 @@ class Subject:
 
 def subjects(mod: tvm.IRModule) -> Iterator[Subject]:
     """The kinds of calls in the module whose operators have laws."""
-    seen: list[relax.Call] = []
+    seen: set[int] = set()
     for _, func in relax_functions(mod):
         for call in calls_of(func):
             name = op_name(call) or ""
@@ -145,9 +148,12 @@ def subjects(mod: tvm.IRModule) -> Iterator[Subject]:
             if record is None or not record.laws or not record.executes:
                 continue
             small = _small(call)
-            if small is None or any(tvm_ffi.structural_equal(small, each) for each in seen):
+            if small is None:
                 continue
-            seen.append(small)
+            kind = int(tvm_ffi.structural_hash(small, map_free_vars=True))
+            if kind in seen:
+                continue
+            seen.add(kind)
             if subject := _subject(small, name, record.laws, f"f{len(seen)}"):
                 yield subject
 
@@ -164,7 +170,7 @@ def _subject(call: relax.Call, op: str, laws: Sequence[Law], prefix: str) -> Sub
             functions[name] = _function(call, args).with_attr("global_symbol", name)
         return names[types]
 
-    def question(law: Law, trial: Trial) -> Question:
+    def question(law: Law, trial: RelatedCalls) -> Question:
         called = tuple(map(name_of, trial.calls))
         return Question(op, law, trial, called, tuple(functions[name].ret_ty for name in called))
 
@@ -185,7 +191,7 @@ def _operand(arg: relax.Expr) -> Any:
 
 
 def _small(call: relax.Call) -> relax.Call | None:
-    """The same call on short tensors that are parameters; None where a type leaves it open."""
+    """The same call on short tensors that are parameters; None if a type is not fully known."""
     for longest in (SHORT, LARGE):
         args = [_parameter(arg, longest) for arg in call.args]
         if any(arg is None for arg in args):
@@ -211,13 +217,13 @@ def _parameter(arg: relax.Expr, longest: int) -> relax.Expr | None:
 
 
 def _size(dim: tirx.Expr, longest: int) -> int:
-    """Its own up to the longest; but few sizes among short ones, so that calls are alike."""
+    """The dimension's own size up to `longest`; short ones are unified, so that calls are alike."""
     size = int(dim.value) if isinstance(dim, tirx.IntImm) else SHORT
     return min(size, longest) if longest > SHORT or size < 2 else SHORT
 
 
 def _positive(expr: relax.Expr) -> bool:
-    """No tensor among its values is known to be empty, or to be large."""
+    """True if no tensor among its values is known to be empty or large."""
     if isinstance(expr.ty, relax.TupleType):
         shapes = [getattr(field, "shape", None) for field in expr.ty.fields]
     else:

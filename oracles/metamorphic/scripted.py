@@ -1,4 +1,4 @@
-"""The oracle of the script form: it parses back to the module, or who is to blame if not."""
+"""The oracle of the script form, which must parse back to the module."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from tvm.ir import Op
 from ...compat import ir
 from ...compat.script import read_script
 from .. import keys
-from ..grades.grade import Grade
+from ..checkers import flaw, has_old_types, impossible_casts, may_be
 from ..identity import FailureKind
 from ..inspect import attr, nodes, prim_funcs, relax_functions
-from ..oracle import Half, Halves, Oracle
+from ..oracle import TWINS, Breach, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..silence import inventory
 from ..silence.log import abstain, excused
-from ..structural.checkers import flaw, has_old_types, impossible_casts, may_be
+from ..structural.halves import ran
 from ..text import messages
 from ..text.frames import Trace
-from ..text.halves import ran
 from ..violation import Case, Violation
 from .normal import NORMAL_FORMS
 
 
 def tvmscript(runs: PassRuns) -> Violation | None:
-    """The result's script form parses back to the result.
+    """Check that the result's script form parses back to the result.
 
-    If not, the pass is to blame only where the parser reads the text but refuses the module, gets
-    further with the one that the pass was given, and has a reason: a type in the result is another
-    one if it is inferred anew, or a match_cast is to a type that its value cannot have. A module
-    that was given with such a match_cast is none that TVM constructs: nothing is promised for it.
+    If it does not, TVMScript is to blame, unless the parser reads the text but refuses the module
+    for a fault of the pass. The pass is to blame if a match_cast is to a type that its value cannot
+    have; or if the parser gets further with the pass's input, and a type in the result differs from
+    the one inferred anew. TVM does not construct inputs with such a match_cast: nothing is promised
+    for these.
     """
     after = runs.changed_result()
     if after is None or flaw(after) is not None:
@@ -75,7 +75,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
 
 
 def violation_of(mod: tvm.IRModule) -> Violation | None:
-    """The violation when a module is printed and parsed, whoever has made it."""
+    """The violation when a module is printed and parsed, whatever its origin."""
     mod = keys.comparable(mod)
     try:
         found = difference(mod, read_script(mod.script(show_meta=True)))
@@ -85,7 +85,7 @@ def violation_of(mod: tvm.IRModule) -> Violation | None:
 
 
 def unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
-    """The parser does not read the module's script."""
+    """The violation that the parser does not read the module's script."""
     text, found = parser_message(error), keys.exception(error)
     lacking = _LACKING.match(text)
     known = lacking is not None and lacking[1] in _printed_names()
@@ -99,10 +99,10 @@ def unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
 
 
 def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
-    """What is not kept: one of `NORMAL_FORMS`, or else where these leave a difference.
+    """The lost property: one of `NORMAL_FORMS`, or else the place where these leave a difference.
 
     Args:
-        again: what the parser makes of the module's script.
+        again: the module that the parser reads from the script.
     """
     first = found = _mismatch(mod, again)
     if first is None:
@@ -117,13 +117,20 @@ def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
 
 
 def _mismatch(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
-    """The printed form of a node depends on little else: the place that differs names the cause."""
+    """The first difference; its place names the cause, as a node is mostly printed by itself."""
     found = keys.mismatch(mod, again, CHANGED, located=True)
-    return None if found is None else dataclasses.replace(found, reason=found.key[-1])
+    if found is None:
+        return None
+    place = _CAST_VALUE.sub("a value", found.key[-1])
+    return dataclasses.replace(found, key=(CHANGED, place), reason=place)
+
+
+_CAST_VALUE = re.compile(r"(?<=^MatchCast / ).*")
+"""The value that is parsed in place of a cast, which is an accident."""
 
 
 def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
-    """The parser allows blocks in PrimFuncs of the dialect S-TIR only.
+    """True if a PrimFunc has blocks but is not of the dialect S-TIR, which the parser refuses.
 
     'is only for s_tir PrimFuncs' (src/tirx/script/builder/ir.cc); 'SBlock is not allowed in
     tirx=True mode' (src/tirx/analysis/verify_tirx_well_formed.cc), which the parser calls for those
@@ -135,9 +142,9 @@ def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
 
 
 def _only_more_is_known(before: tvm.IRModule, casts: list[relax.MatchCast]) -> bool:
-    """A pass may find out that a match_cast fails: of `n` elements to 3, where it binds `n` to 2.
+    """True if each of these failing match_casts stems from one with less precise types.
 
-    Then there was one before whose type, and whose value's type, allow for these.
+    A pass may find out that a match_cast fails, e.g. from `n` elements to 3 if it binds `n` to 2.
     """
     old = nodes(before, relax.MatchCast)
     return all(
@@ -147,7 +154,7 @@ def _only_more_is_known(before: tvm.IRModule, casts: list[relax.MatchCast]) -> b
 
 
 def _reached(mod: tvm.IRModule) -> int:
-    """How far the parser gets: to one of `_REFUSALS`, past all of them, or not so far: -1."""
+    """Index of the parser's refusal in `_REFUSALS`; their number if it succeeds; -1 for others."""
     try:
         read_script(keys.comparable(mod).script(show_meta=True))
     except Exception as error:
@@ -160,7 +167,7 @@ def _refusal(text: str) -> int:
 
 
 def _stale(mod: tvm.IRModule) -> bool:
-    """A GlobalVar has another type than its function: the parser refuses it or puts it right."""
+    """True if a GlobalVar has another type than its function; the parser refuses or corrects it."""
     return any(
         isinstance(gvar.ty, relax.FuncType)
         and not tvm_ffi.structural_equal(gvar.ty, func.ty, map_free_vars=True)
@@ -174,21 +181,21 @@ CHANGED = "printing and parsing changes a module"
 UNREADABLE = "the script form of a module does not parse"
 
 _IN_A_TYPE = re.compile(r"\w+Type\b")
-"""The innermost node that differs is a type."""
+"""Matches if the innermost node that differs is a type."""
 
 _REFUSALS = (
     "Number of arguments and parameters mismatch",
     "Invalid annotation",
     "Program is not well-formed",
 )
-"""What the parser says of a module whose text it can read, in the order in which it checks.
+"""The parser's refusals of modules whose text it can read, in the order in which it checks.
 
-It knows the types of functions before it reads calls of them, and so sees what the well-formed
-checker overlooks where a pass leaves calls, or the types in them, as they were."""
+It knows the types of functions before it reads calls of them. So it notices calls, or types in
+them, that a pass failed to update, which the well-formed checker overlooks."""
 
 
 def parser_message(error: Exception) -> str:
-    """The message of the parser, or of what was raised while it read the text."""
+    """The message of the parser, or of the exception that was raised while it read the text."""
     raised = f"{type(error).__name__}: {messages.text_of(error)}"
     found = re.search(r"error: (.*)", raised)
     return found.group(1) if found else raised
@@ -208,7 +215,7 @@ def _printed_names() -> frozenset[str]:
 
 
 def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
-    """The module and what comes back; where a pass is to blame, it is shown before and after it."""
+    """The module and its parsed script; None if a pass is to blame, to show before and after it."""
     if violation.pass_name != TVMSCRIPT_ITSELF:
         return None
     (call,) = case.calls
@@ -221,7 +228,7 @@ def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
 
 
 def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
-    """Of the module itself where that is enough, else of the pass's result."""
+    """Python that parses the script of the module itself, and of the pass's result."""
     parsed = "tvm.script.from_source(result.script(show_meta=True))"
     for result in ("mod", "the_pass(mod)"):
         yield f"result = {result}\ntvm.ir.assert_structural_equal({parsed}, result)"
@@ -229,20 +236,13 @@ def _brief_tvmscript(case: Case, violation: Violation) -> Iterator[str]:
 
 TVMSCRIPT = Oracle(
     name="tvmscript",
-    failure=FailureKind.FORM,
-    failure_of={UNREADABLE: FailureKind.RAISES},
+    breach=Breach(FailureKind.FORM, explains=TWINS),
+    breaches={UNREADABLE: Breach(FailureKind.RAISES, explains=TWINS)},
     tier=2,
-    grade=Grade.C,
-    cost=80.0,
-    worth=4.0,
     promise="The script form of a module parses back to a structurally equal module.",
     source="docs/arch/tvmscript.rst, 'Roundtrip guarantee': 'For any IRModule constructed through "
     "the compiler: ... tvm.ir.assert_structural_equal(mod, reparsed)'",
     check=tvmscript,
-    snippet="""\
-result = apply(mod)
-tvm.ir.assert_structural_equal(tvm.script.from_source(result.script(show_meta=True)), result)
-""",
     brief=_brief_tvmscript,
     halves=_tvmscript_halves,
 )

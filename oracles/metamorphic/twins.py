@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import tvm
-from tvm import relax
 
-from ...compat.serialization import load_json, save_json
-from ..inspect import bindings_of, has_dataflow, is_public
-from .graph import Graph
+from ..graph import Graph
+from ..inspect import bindings_of, is_public
 
-STRANGER = "relaxfuzz_stranger"
 PREFIX = "renamed_"
 
 
 def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRModule | None:
-    """The module with a ShapeExpr node of its own at every use; None where none is shared.
+    """The module with a separate ShapeExpr node at every use; None if none is shared.
 
     Args:
         only: the nodes of the module's graph to do this with; None: all.
@@ -40,22 +37,6 @@ def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRMo
 
     graph.replace_uses(own)
     return graph.load() if copied else None
-
-
-def shared(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """The module with one node for all equal static ShapeExprs; None where nothing changes."""
-    graph = Graph(mod)
-    first: dict[tuple[int, ...], int] = {}
-    replace: dict[int, int] = {}
-    for index in graph.of("ShapeExpr"):
-        dims = [graph.nodes[i] for i in graph.items(index, "values")]
-        if all(dim["type"] == "ir.IntImm" for dim in dims):
-            values = tuple(graph.content(dim, "value") for dim in dims)
-            replace[index] = first.setdefault(values, index)
-    if all(old == new for old, new in replace.items()):
-        return None
-    graph.replace_uses(lambda index: replace.get(index, index))
-    return graph.load()
 
 
 def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
@@ -87,11 +68,6 @@ def renamed(mod: tvm.IRModule, kept: Collection[str] = ()) -> tvm.IRModule:
     return graph.load()
 
 
-def named_back(mod: tvm.IRModule) -> tvm.IRModule:
-    """What a pass made of a `renamed` module, under the names before."""
-    return load_json(save_json(mod).replace(f'"{PREFIX}', '"'))
-
-
 def names(mod: tvm.IRModule) -> list[str]:
     """The names that `renamed` changes, private functions first."""
     private = [str(gv.name_hint) for gv, f in mod.functions.items() if not is_public(f)]
@@ -103,41 +79,12 @@ def names(mod: tvm.IRModule) -> list[str]:
 
 
 def reordered(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """The module with its functions in the opposite order; None where there is only one."""
+    """The module with its functions in the opposite order; None if there is only one."""
     functions = list(mod.functions.items())  # functions_items() sorts
     if len(functions) < 2:
         return None
     return tvm.IRModule(
         dict(reversed(functions)), attrs=mod.attrs or None, global_infos=mod.global_infos or None
-    )
-
-
-def with_stranger(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module with one more public function that has nothing to do with the others.
-
-    It has a binding where the module has dataflow blocks still, and none in later stages, whose
-    functions follow rules of their own.
-    """
-    x = relax.Var("x", relax.TensorType((5, 7), "float32"))
-    blocks: list[relax.BindingBlock] = []
-    body: relax.Expr = x
-    if has_dataflow(mod):
-        body = relax.Var("gv", x.ty)
-        call = relax.BlockBuilder().normalize(relax.op.nn.relu(x))
-        blocks = [relax.DataflowBlock([relax.VarBinding(body, call)])]
-    seq = relax.BlockBuilder().normalize(relax.SeqExpr(blocks, body))
-    func = relax.Function([x], seq, x.ty).with_attr("global_symbol", STRANGER)
-    twin = mod.clone()
-    twin[STRANGER] = func
-    return twin
-
-
-def without_stranger(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module with the public functions that the stranger brought taken away again."""
-    return tvm.IRModule(
-        {gv: f for gv, f in mod.functions_items() if STRANGER not in str(gv.name_hint)},
-        attrs=mod.attrs or None,
-        global_infos=mod.global_infos or None,
     )
 
 
@@ -156,8 +103,8 @@ OTHER = {
 
 
 def other_module(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """A module that computes something else under the same names and types; None where it would be
-    the same. No twin: it stands for what a pass may have worked on before.
+    """A module that computes something else under the same names and types; None if it would be the
+    same. It is not a twin, but stands for a module that a pass may have worked on before.
     """
     graph = Graph(mod)
     found = [node for node in graph.nodes if node["type"] == "ir.Op" and node["data"] in OTHER]

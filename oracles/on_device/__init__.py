@@ -1,1 +1,1 @@
-"""Executed semantics of code for a device of this machine, where somebody asks for it."""
+"""Executed semantics of code for a device of this machine, checked on request."""

@@ -1,4 +1,4 @@
-"""What explains that a device does something else, besides wrong code: chance, or a pass."""
+"""Explanations, besides wrong code, of another result on a device: chance, or a pass."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import tvm
 from tvm import tirx
 
 from ...generators.prim_funcs.kernels import TARGETS
-from ...generators.stages import Stage, between, pass_of, step, steps
+from ...generators.stages import Stage, between, pass_of, pass_to, step, steps
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute.device import CPU
+from ..expected.expectation import Expectation
 from ..tensorir import SMALL, sanitize
-from ..values.expectation import Expectation
-from ..violation import Journal, silent
+from ..violation import StepJournal, silent
 
 
-def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: Journal = silent) -> bool:
-    """The PrimFunc itself is faulty, or a pass of `tirx.build` is; each has checks of its own.
+def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: StepJournal = silent) -> bool:
+    """True if the PrimFunc itself or a pass of `tirx.build` is faulty; each has checks of its own.
 
     Args:
-        kind: of the device.
+        kind: the kind of the device.
         e: the call that goes wrong there.
-        mod: what was built.
+        mod: the module that was built.
     """
     if _faulty(mod[e.function], e.args):
         return True
     for each in _steps(kind):
         journal(each)
-        splits = pass_of(each) == "tirx.SplitHostDevice"
+        splits = pass_of(each) == pass_to(Stage.SPLIT)
         if splits and kind != CPU and _faulty(mod[e.function], e.args, synchronised=True):
             return True
         try:
             mod = step(mod, each)
-        except Exception:  # whatever the pass raises, it raises where it is checked, too
+        except Exception:  # a pass that raises also raises in its own check
             return True
         if _changes(mod, e):
             return True
@@ -42,7 +42,7 @@ def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: Journal = s
 
 
 def _faulty(func: tirx.PrimFunc, args: list[Any], *, synchronised: bool | None = None) -> bool:
-    """It has a race, or another fault, by which its values are left to chance."""
+    """True if it has a race, or another fault that leaves its values to chance."""
     try:
         return sanitize(func, args, SMALL, synchronised=synchronised) is not None
     except (Unsupported, Mismatch, Undefined):
@@ -50,7 +50,7 @@ def _faulty(func: tirx.PrimFunc, args: list[Any], *, synchronised: bool | None =
 
 
 def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
-    """The call gives something else in this module."""
+    """True if the call has another result in this module."""
     try:
         value = Expectation(mod, e.function, e.args, None, e.kind, wraps=True).evaluate()
     except Unsupported:
@@ -61,9 +61,9 @@ def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
 
 
 def _steps(kind: str) -> Iterator[str]:
-    """The passes that `tirx.build` runs on all functions before it makes code of some.
+    """The passes that `tirx.build` runs on all functions before it generates code for some.
 
-    On a CPU, those for the host are among them: there all functions are the host's.
+    On a CPU they include the passes for the host: all functions are the host's there.
     """
     if kind == CPU:
         lowering = between(Stage.BOUND, Stage.SPLIT)

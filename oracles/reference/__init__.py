@@ -1,5 +1,5 @@
-"""Reference passes: the right behaviour of passes of TVM that went wrong, written a second time.
+"""Reference passes: the right behaviour of passes of TVM, written a second time.
 
-They follow what the passes are documented to do, not how TVM does it, and put clarity before speed.
-Each can also be made with the fault that the pass of TVM had.
+They follow the documentation of the passes, not their code in TVM, and put clarity before speed.
+One is here because it alone shows a bug of TVM. Each can also be made with a fault that TVM had.
 """

@@ -1,6 +1,6 @@
 """RealizeVDevice: hints for the device of a value become types and copies.
 
-What is promised, and where:
+The promises and their sources:
 
 - "Propagate virtual device information": the docstring. Values that meet in one operator live on
   one device, as do a value and its second names; `to_vdevice` and `hint_on_device` are where a
@@ -48,14 +48,14 @@ def realize_vdevice(
 ) -> tvm.transform.Pass:
     """The right behaviour of `relax.transform.RealizeVDevice`.
 
-    The pass raises NoAnswer where the module lacks the device of a hint, and where a function that
-    is passed as a value gets another type.
+    The pass raises NoAnswer if the module lacks the device of a hint, and if a function that is
+    passed as a value gets another type.
 
     Args:
         mutates_input: the fault that TVM had until apache/tvm#17213: the types with devices are
             written into the input, too, and a hint on a value whose type has the device stays. So a
             second run on the same module leaves hints.
-        documented_only: raise NoAnswer where no document defines the device of a parameter.
+        documented_only: raise NoAnswer if no document defines the device of a parameter.
     """
 
     def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
@@ -82,27 +82,27 @@ def realize_vdevice(
 
 
 def _names_devices(mod: tvm.IRModule) -> bool:
-    """Most modules do not, and need no further look."""
+    """True if the module names devices; most do not, and need no further look."""
     types = nodes(mod, relax.TensorType)
     return HINT in ops_used(mod) or any(ty.vdevice is not None for ty in types)
 
 
 @dataclass
 class _Facts:
-    """Where values live, and which live together."""
+    """The devices where values live, and the values that live together."""
 
     known: Devices = field(default_factory=dict)
     hinted: list[tuple[relax.Var, ir.VDevice]] = field(default_factory=list)
-    """Arguments of hints: where they live if nothing else is known."""
+    """Arguments of hints, with the device where they live if nothing else is known."""
     params: list[relax.Var] = field(default_factory=list)
     together: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
     flows: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
-    """The second lives where the first does; of the first, nothing follows."""
+    """Pairs whose second lives where the first does; nothing follows for the first."""
     perhaps: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
-    """Whether they live together is open."""
+    """Pairs that may or may not live together."""
 
     def places(self) -> Devices:
-        """The devices of parameters whose types name none.
+        """The devices of parameters whose types do not name one.
 
         Raises:
             NoAnswer: a parameter meets values of two devices.
@@ -117,7 +117,7 @@ class _Facts:
         return places
 
     def refuse_what_is_open(self) -> None:
-        """Look for parameters that may as well live elsewhere.
+        """Refuse parameters that may just as well live elsewhere.
 
         Raises:
             NoAnswer: there is one.
@@ -131,7 +131,7 @@ class _Facts:
                 raise NoAnswer(f"No document defines the device of parameter {param.name!r}")
 
     def _spread(self, edges: Edges) -> dict[relax.Var, list[ir.VDevice]]:
-        """All devices that reach a value; those of hints' arguments only where no other does."""
+        """All devices that reach a value; those of hints' arguments only if no other does."""
         sure = self._reached(list(self.known.items()), edges)
         weak = self._reached([(v, d) for v, d in self.hinted if v not in sure], edges, sure)
         return {**weak, **sure}
@@ -181,7 +181,7 @@ def _facts(mod: tvm.IRModule) -> _Facts:
     functions = dict(relax_functions(mod))
     for whole in functions.values():
         bound = {binding.var: binding.value for binding in bindings_of(whole)}
-        # A function that calls itself keeps its type, which stands inside of it, too.
+        # A function that calls itself keeps its type, which also stands inside of it.
         recursive = {
             hash(value)
             for var, value in bound.items()
@@ -218,7 +218,7 @@ def _note(
             facts.perhaps += [(var, arg) for arg in args if not _has_tensors(arg)]
             return
         facts.perhaps += [(var, arg) for arg in args]
-        if isinstance(value.op, relax.Var):  # a closure may give what it holds
+        if isinstance(value.op, relax.Var):  # a closure may return a value that it holds
             facts.perhaps.append((var, value.op))
         callee = defined.get(value.op)
         if isinstance(callee, relax.Function):
@@ -234,7 +234,7 @@ def _note(
     elif isinstance(value, relax.TupleGetItem):
         source = _element(value, defined)
         if isinstance(source, relax.Var):
-            # What a call gives lives in one place; a tuple from elsewhere need not.
+            # The result of a call lives in one place; a tuple from elsewhere need not.
             if isinstance(source.ty, relax.TupleType) and not isinstance(
                 defined.get(source), relax.Call
             ):
@@ -249,7 +249,7 @@ def _note(
 
 
 def _element(value: relax.Expr, defined: dict[Any, Any]) -> relax.Expr:
-    """What an element of a tuple is: an element of the tuple it is taken from, or that tuple."""
+    """The source of an element of a tuple: the field itself, or else the tuple."""
     tuple_value = value.tuple_value
     while isinstance(tuple_value, relax.Var) and isinstance(
         defined.get(tuple_value), relax.Var | relax.Tuple
@@ -304,10 +304,11 @@ def _wanted(mod: tvm.IRModule, hint: relax.Call) -> ir.VDevice:
     )
 
 
-# What becomes of it
+# The rewriting
 
 OnHint: TypeAlias = Callable[[relax.Call, relax.Call, ir.VDevice], relax.Expr]
-"""Given a hint as it was, the same with new arguments, and its device: what stands in its place."""
+"""Makes the replacement of a hint. It receives the original hint, the hint with its new arguments,
+and the device."""
 
 
 def _realized(before: relax.Call, hint: relax.Call, device: ir.VDevice) -> relax.Expr:
@@ -332,11 +333,11 @@ def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRMod
         if isinstance(old, relax.Function):
             new = _Rewriter(mod, places, on_hint, renewed).visit_expr(old)
             if not tvm_ffi.structural_equal(old.ty, new.ty, map_free_vars=True):
-                # Its type is another now, and the GlobalVar is the input's.
+                # Its type has changed, and the GlobalVar is still the input's.
                 renewed[gvar] = global_var(gvar.name_hint, new.ty)
         functions[gvar] = new
     if renewed:
-        # Calls of functions that come later, in circles.
+        # Calls of functions that come later, in cycles.
         functions = {g: substitute(f, renewed) for g, f in functions.items()}
     return with_functions(mod, {renewed.get(g, g): functions[g] for g in mod.functions})
 
@@ -358,7 +359,7 @@ def _callees_first(mod: tvm.IRModule) -> list[GlobalVar]:
 
 
 def _there(arg: relax.Expr, ty: relax.Type) -> relax.Expr:
-    """The argument where a parameter of this type lives."""
+    """The argument, moved to where a parameter of this type lives."""
     if not isinstance(ty, relax.TensorType) or ty.vdevice is None or _lives_on(arg, ty.vdevice):
         return arg
     return relax.op.to_vdevice(arg, ty.vdevice)
@@ -381,7 +382,7 @@ class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
 
     def visit_var_def_(self, var: relax.Var) -> relax.Var:
         if var not in self.places:
-            # Nothing that a type may use changes. The default calls this again, without end.
+            # Nothing that a type may use changes. The default would call this again, without end.
             return var
         ty, device = var.ty, self.places[var]
         if ty.shape is not None:
@@ -400,7 +401,7 @@ class _Rewriter(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
         return self.on_hint(call, new, _wanted(self.mod, call))
 
     def _call_of_function(self, call: relax.Call) -> relax.Expr:
-        """Arguments that could not be placed, such as constants, are copied."""
+        """The call, with copies of arguments that could not be placed, such as constants."""
         op = self.visit_expr(call.op)
         given = [self.visit_expr(arg) for arg in call.args]
         for before, after in zip(call.args, given, strict=True):

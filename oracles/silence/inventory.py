@@ -1,7 +1,7 @@
 """Every rule of silence. An oracle abstains only by one of these.
 
-The price of each excuse, true reports that it takes against false ones that it saves, is measured
-by `make bench-silence` and stands in docs/silence.md.
+The price of each excuse (true reports lost against false reports avoided) is measured by
+`make bench-silence` and listed in docs/silence.md.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ UNCHANGED = SilenceRule(
 INAPPLICABLE = SilenceRule(
     "inapplicable",
     SilenceKind.NOTHING,
-    "the pass does not apply to its own result, or to a twin of the module",
-    "the field `requires` of its contract, which quotes the documentation",
+    "the pass does not apply to its own result, or to a twin of the module, or there is no twin",
+    "the field `requires` of its contract, which quotes the documentation; a twin would be the "
+    "module itself",
 )
 NO_PROMISE = SilenceRule(
     "no-promise",
@@ -31,12 +32,6 @@ NO_PROMISE = SilenceRule(
     "the contract promises nothing that the oracle could check",
     "the contract of the pass: it has no post-condition or no reference, lowers no operators, or "
     "makes no gradients",
-)
-NO_CONTRACT = SilenceRule(
-    "no-contract",
-    SilenceKind.NOTHING,
-    "nobody has written a contract for the pass",
-    "only promises that every pass keeps are known of it",
 )
 NO_ANSWER = SilenceRule(
     "no-answer",
@@ -55,12 +50,6 @@ NO_EFFECTS = SilenceRule(
     SilenceKind.NOTHING,
     "all functions are pure on both sides",
     "docstring of relax.Function: is_pure, 'Whether the function is pure'",
-)
-NO_TWIN = SilenceRule(
-    "no-twin",
-    SilenceKind.NOTHING,
-    "the module has no twin of the kind that the oracle compares",
-    "the twin would be the module itself",
 )
 NO_PRIM_FUNC = SilenceRule(
     "no-prim-func",
@@ -145,7 +134,8 @@ UNDEFINED = SilenceRule(
 OPEN = SilenceRule(
     "open",
     SilenceKind.EXCUSE,
-    "the record of an operator promises no result for the operands",
+    "the record of an operator promises no result for the operands; if only for their kind of "
+    "numbers, the pass has replaced the operator",
     "`undefined` and `dtypes` in the records of the operators",
 )
 NOT_FINITE = SilenceRule(
@@ -165,7 +155,7 @@ OVERFLOW = SilenceRule(
     "overflow",
     SilenceKind.EXCUSE,
     "signed integers of the module, or only those of the result, overflow",
-    "src/arith/rewrite_simplify.cc: 'signed-overflow-is-UB lets those rules assume no wraparound'",
+    "src/sym/rewrite_simplify.cc: 'signed-overflow-is-UB lets those rules assume no wraparound'",
 )
 ARBITRARY = SilenceRule(
     "arbitrary",
@@ -215,7 +205,7 @@ NONFINITE_DIFFERENCE = SilenceRule(
     SilenceKind.EXCUSE,
     "a build gives another value for NaN or infinity, and no operator alone does, given operands "
     "that are not known when it is compiled",
-    "src/arith/rewrite_simplify.cc: 'do not preserve NaN/Inf that may occur in the inputs'",
+    "src/sym/rewrite_simplify.cc: 'do not preserve NaN/Inf that may occur in the inputs'",
 )
 LEFT_UNWRITTEN = SilenceRule(
     "left-unwritten",
@@ -261,8 +251,9 @@ UNKNOWN = SilenceRule(
 SAMPLED = SilenceRule(
     "sampled",
     SilenceKind.BUDGET,
-    "a campaign asks the dearer oracles, and most kinds of arguments, in a sample of its checks",
-    "`cost` and `worth` in the records of the oracles; `relaxfuzz check` samples nothing",
+    "a campaign asks the dearer oracles, and most kinds of arguments, in a sample of its checks; "
+    "so it runs a pass that promises no normal form a second time",
+    "`ms` and `worth` in `fuzz/campaign/costs.py`; `relaxfuzz check` samples nothing",
 )
 NOT_REPEATED = SilenceRule(
     "not-repeated",
@@ -276,22 +267,10 @@ TOO_LARGE = SilenceRule(
     "the values, or the accesses to memory, take too long to compute",
     "the budget of a check; smaller pieces of the module are compared instead",
 )
-RUN_ONCE = SilenceRule(
-    "run-once",
-    SilenceKind.BUDGET,
-    "a campaign runs a pass that promises no normal form a second time in one of eight checks",
-    "the budget of a check; asked by name, the oracle runs it each time",
-)
-TIMED_OUT = SilenceRule(
-    "timed-out",
-    SilenceKind.BUDGET,
-    "the build or the VM takes too long",
-    "the budget of a check",
-)
 NO_TIME = SilenceRule(
     "no-time",
     SilenceKind.BUDGET,
-    "the time was used up before",
+    "the time was used up before, or the build or the VM takes too long",
     "`--budget` of `relaxfuzz check`, which lists these checks at its end; a module whose values "
     "take seconds is compared on the first kinds of arguments",
 )
@@ -299,15 +278,15 @@ NO_TIME = SilenceRule(
 _ALL = [value for value in list(globals().values()) if isinstance(value, SilenceRule)]
 
 RULES: Mapping[str, SilenceRule] = {rule.name: rule for rule in _ALL}
-"""By name, in that order."""
+"""All rules by name, in the order above."""
 
 assert len(RULES) == len(_ALL), "two rules of silence bear the same name"
 
 COUNTED = tuple(rule.name for rule in _ALL if rule.kind is not SilenceKind.NOTHING)
-"""The names of those that campaigns count."""
+"""Names of the rules that campaigns count."""
 
 EXCUSES = tuple(rule.name for rule in _ALL if rule.kind is SilenceKind.EXCUSE)
-"""The names of those that `--loud` can lift."""
+"""Names of the rules that `--loud` can lift."""
 
 
 def of_error(error: Exception) -> SilenceRule:

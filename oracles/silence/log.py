@@ -20,19 +20,19 @@ VARIABLE = "RELAXFUZZ_LOUD"
 """The environment variable with the names of the rules that are lifted, or "all"."""
 
 ALL = "all"
-"""Stands for every excuse."""
+"""The name that stands for every excuse."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A rule kept an oracle quiet."""
+    """A case in which a rule kept an oracle quiet."""
 
     rule: str
-    """The name in the inventory."""
+    """The name of the rule in the inventory."""
     report: str = ""
-    """The report that it kept back, in one line; empty: that is not known."""
+    """The report that it kept back, in one line; empty if not known."""
     why: str = ""
-    """The reason in this case, in one line; empty: that of the rule."""
+    """The reason in this case, in one line; empty for the rule's own reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Answer:
     """The reason for which it was not asked, or had nothing to compare; None: it compared
     something."""
     silences: tuple[Silence, ...] = ()
-    """Each once."""
+    """The silences, each once."""
     lifted: tuple[str, ...] = ()
     """The rules that would have kept it quiet, but are lifted."""
     omitted: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def answers(*, curious: bool = False) -> Iterator[dict[str, Answer]]:
     """The answers of the oracles, by name, in the order in which they are asked.
 
     Args:
-        curious: oracles from which the pass is exempt are asked all the same, for the log.
+        curious: True to ask oracles from which the pass is exempt all the same, for the log.
     """
     made = _Answers(curious=curious)
     token = _answers.set(made)
@@ -94,16 +94,21 @@ def abstain(rule: SilenceRule, why: str = "") -> None:
     """Log that the oracle compares nothing.
 
     Args:
-        why: the reason in this case; empty: that of the rule.
+        why: the reason in this case; empty for the rule's own reason.
     """
     _keep(Silence(rule.name, why=why), silent=why or rule.excuses)
 
 
+def reported() -> None:
+    """Log that the oracle reports something; so it compared, even if its search abstained once."""
+    _change(lambda answer: dataclasses.replace(answer, silent=None))
+
+
 def excused(rule: SilenceRule, report: str = "") -> bool:
-    """Log that a rule keeps a report back; False where the rule is lifted.
+    """Log that a rule keeps a report back; False if the rule is lifted.
 
     Args:
-        report: in one line.
+        report: the report, in one line.
     """
     if is_loud(rule):
         return False
@@ -115,7 +120,7 @@ def keep(rule: SilenceRule, report: str) -> None:
     """Log the report that a rule keeps back.
 
     Args:
-        report: in one line.
+        report: the report, in one line.
     """
     _keep(Silence(rule.name, report))
 
@@ -141,7 +146,7 @@ def omit(what: str) -> None:
 
 
 def is_loud(rule: SilenceRule) -> bool:
-    """The rule is lifted in this process; the log says that it would have applied."""
+    """True if the rule is lifted in this process; the log then notes that it would have applied."""
     names = _loud()
     if rule.kind is not SilenceKind.EXCUSE or not (rule.name in names or ALL in names):
         return False
@@ -167,7 +172,7 @@ def counted(given: Iterable[Answer]) -> dict[str, int]:
 
 
 def is_curious() -> bool:
-    """The log wants to know what oracles would report from which the pass is exempt."""
+    """True if the log is also to have the reports of oracles from which the pass is exempt."""
     made = _answers.get()
     return made is not None and made.curious
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 
 class SilenceKind(enum.StrEnum):
-    """The ways to be silent."""
+    """The kinds of reasons to be silent."""
 
     NOTHING = "nothing to compare"
-    """The promise says nothing of this pass and module, or there is no other side."""
+    """The promise does not cover this pass and module, or there is nothing to compare with."""
     EXCUSE = "excused"
     """The oracle has seen, or could see, something that would be reported without the rule."""
     BUDGET = "not looked at"
-    """Looking would take too long, or nobody has asked for it."""
+    """The check would take too long, or was not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class SilenceRule:
     """A reason for which an oracle reports nothing."""
 
     name: str
-    """For `--loud`, counts and the table of prices."""
+    """The name for `--loud`, counts and the table of prices."""
     kind: SilenceKind
     excuses: str
     """The case that it keeps quiet about, in one sentence."""
     source: str
-    """The document, or the reason, that makes silence right there."""
+    """The document or the reason that justifies silence there."""

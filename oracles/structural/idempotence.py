@@ -1,4 +1,4 @@
-"""Idempotent: a pass can be applied to its own result, and keeps a normal form that it promises."""
+"""Idempotent: a pass can be applied to its own result, and keeps any normal form it promises."""
 
 from __future__ import annotations
 
@@ -8,42 +8,41 @@ from collections.abc import Iterator
 import tvm
 
 from ...compat.serialization import load_json, save_json
-from .. import keys
+from .. import checkers, keys
 from ..catalogue import catalogue
 from ..contract import Relation
-from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import bindings_of, public_functions
-from ..oracle import Half, Halves, Oracle
+from ..oracle import Breach, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.log import abstain, excused, is_curious, is_loud
-from ..text.halves import alike, ran
 from ..violation import Case, Violation
-from . import checkers
 from .canonical import canonical, equivalent
+from .halves import alike, ran
+from .inside import same_part
 from .well_formed import complaint_text
 
 WHAT = "a second run changes the result"
 UNPROMISED = f"no normal form: {WHAT}"
-"""Of a pass of the user's, which nobody says to have one."""
+"""Title for a pass of the user's that changes its result again without promising a normal form."""
 RAISES = "a second run raises"
 BROKEN = "the result of a second run"
 
 CALLED_AS_BEFORE = frozenset(
     {Relation.SAME, Relation.LOOSE, Relation.ADJOINT, Relation.LOWERED, Relation.WORKSPACE}
 )
-"""Elsewhere arguments may name parameters that the first run has taken away, or each run adds what
-the docstring says."""
+"""Relations in which a second run makes sense. In others, arguments may name parameters that the
+first run has removed, or each run adds what the docstring says."""
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """The second run neither raises nor breaks the module; and p(p(m)) == p(m), up to names of
-    private functions, where the contract promises a normal form.
+    """Check that a second run neither raises nor breaks the module.
 
-    The contracts of TVM's passes name all such promises. What a second run of another pass
-    changes is a hint for its author.
+    If the contract promises a normal form, p(p(m)) == p(m) up to names of private functions. The
+    contracts of TVM's passes name all such promises. For other passes, a change by the second run
+    is a hint for their author.
     """
     once = runs.changed_result()
     if once is None:
@@ -54,7 +53,7 @@ def check(runs: PassRuns) -> Violation | None:
         return None
     described = _is_described(runs.call)
     if not promised and described and runs.given.fleeting and not runs.sampled:
-        abstain(inventory.RUN_ONCE)
+        abstain(inventory.SAMPLED, "a pass that promises no normal form runs once in most checks")
         return None
     if (reason := runs.contract.requires(once)) is not None:
         abstain(inventory.INAPPLICABLE, f"the pass does not apply to its result: {reason}")
@@ -71,9 +70,12 @@ def check(runs: PassRuns) -> Violation | None:
     broken = checkers.flaw(again.mod)
     if broken is not None:
         return _of_second_run(BROKEN, broken)
+    if not promised and not described and (part := _part(runs, once)) is not None:
+        abstain(inventory.NO_NORMAL_FORM, f"{part}, which the pass runs, does the same by itself")
+        return None
     if promised or not described:
         return _change(once, again.mod, WHAT if promised else UNPROMISED)
-    if is_curious() or is_loud(inventory.NO_NORMAL_FORM):  # else the comparison is too dear
+    if is_curious() or is_loud(inventory.NO_NORMAL_FORM):  # else the comparison is too expensive
         found = _change(once, again.mod, UNPROMISED)
         if found is None or not excused(inventory.NO_NORMAL_FORM, found.title):
             return found
@@ -81,8 +83,14 @@ def check(runs: PassRuns) -> Violation | None:
     return None
 
 
+def _part(runs: PassRuns, once: tvm.IRModule) -> str | None:
+    """The pass of TVM that changes the result in the same way; nothing of it is promised either."""
+    return same_part(runs, once, runs.again, shows=lambda others: True)
+
+
 def _change(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | None:
-    # Renaming and merging of private functions, which is dear to undo, leaves public ones as long.
+    # Renaming and merging private functions does not change the length of public ones. So compare
+    # lengths first: undoing it is expensive.
     if _lengths(once) != _lengths(twice):
         return _difference(once, twice, what)
     if equivalent(once, twice):
@@ -91,8 +99,8 @@ def _change(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | N
 
 
 def _is_described(call: PassCall) -> bool:
-    """The catalogue says what the pass promises: it is one of TVM's, or like one."""
-    return call.like is not None or (call.factory is None and call.name in catalogue)
+    """True if the catalogue describes the pass's promises: it is one of TVM's, or like one."""
+    return call.like is not None or (call.is_tvms and call.name in catalogue)
 
 
 def _lengths(mod: tvm.IRModule) -> dict[str, int]:
@@ -100,7 +108,7 @@ def _lengths(mod: tvm.IRModule) -> dict[str, int]:
 
 
 def _difference(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | None:
-    """What the second run does: where its result first differs follows from that, by accident."""
+    """The change by the second run; the first differing place is only an accident of it."""
     found = keys.mismatch(once, twice, what)
     if found is None:
         return None
@@ -118,7 +126,7 @@ def _of_second_run(what: str, violation: Violation) -> Violation:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """What the second run does."""
+    """Python that shows the error of the second run."""
     match violation.key:
         case (first, *_) if first == RAISES:
             yield "once = the_pass(mod)\nthe_pass(once)"
@@ -141,27 +149,19 @@ def _halves(case: Case, violation: Violation) -> Halves:
 
 ORACLE = Oracle(
     name="idempotent",
-    failure=FailureKind.FORM,
+    # Values are compared all the same: a pass may correct its error in the second run.
+    breach=Breach(FailureKind.FORM, explains=frozenset()),
+    breaches={
+        BROKEN: Breach(FailureKind.ILL_FORMED, explains=frozenset()),
+        UNPROMISED: Breach(FailureKind.FORM, explains=frozenset(), hint=True),
+    },
     tier=1,
-    grade=Grade.C,
-    grade_of={RAISES: Grade.B, BROKEN: Grade.B},
-    failure_of={BROKEN: FailureKind.ILL_FORMED},
-    hints=frozenset({UNPROMISED}),
-    thorough=True,
     promise="A pass can be applied to its own result, and gives it back if that is a normal form.",
     source="the contract of the pass names where a normal form is promised: its docstring, its "
     "documentation, or its nature (it simplifies, eliminates or legalizes); that any pass takes a "
     "well-formed module, docs/arch/pass_infra.rst: 'All passes are designed in a Module to Module "
     "manner'",
     check=check,
-    snippet="""\
-once = apply(mod)
-twice = apply(once)
-relax.analysis.well_formed(twice)
-tvm.ir.assert_structural_equal(once, twice, map_free_vars=True)
-""",
     brief=_brief,
     halves=_halves,
-    # Values are compared all the same: a pass may undo in its second run what it does wrong.
-    explains=frozenset(),
 )

@@ -1,23 +1,28 @@
-"""What runs inside a pass, by itself on the module that the pass was given."""
+"""Runs the parts of a pass by themselves on the module that the pass was given."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import inspect
+import sys
+from collections.abc import Callable, Collection, Iterator
+from types import FrameType
 
 import tvm
 from tvm import relax
+from tvm.ir import Op
 from tvm.relax import dpl
 
 from ...compat import availability
-from ..catalogue import COMMON_PARTS, catalogue
+from ..catalogue import COMMON_PARTS, catalogue, plain_call
+from ..catalogue.uncovered import missing_arguments
 from ..pass_runs import Outcome, PassRuns
 from ..passcall import REWRITING, bare_call
 
 
 def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, PassRuns]]:
-    """The common parts that apply to the module, the rarest first, each with runs of its own.
+    """Yields the common parts that apply to the module, the rarest first, each with its own runs.
 
-    A pass that is a common part itself has none: what it does wrong is its own fault.
+    A pass that is itself a common part has none: its errors are its own fault.
 
     Args:
         among: only these, by name.
@@ -32,7 +37,7 @@ def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, P
             runs.step(name)
             alone = PassRuns(
                 runs.mod,
-                (bare_call(name),),
+                (plain_call(name),),
                 contract,
                 alone=True,
                 known=runs.given,
@@ -42,22 +47,88 @@ def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, P
             yield name, alone
 
 
+def same_part(
+    runs: PassRuns, mod: tvm.IRModule, outcome: Outcome, shows: Callable[[PassRuns], bool]
+) -> str | None:
+    """The pass of TVM that a user's pass runs and that is to blame for what the user's pass breaks.
+
+    Alone, it does the same to the module, and it breaks its own contract in the same way.
+
+    Args:
+        shows: return whether runs of a pass break the same promise in the same way.
+    """
+    if runs.call.is_tvms or len(runs.calls) > 1 or outcome.mark == Outcome(mod=mod).mark:
+        return None
+    for name in sorted(runs.inner_passes() & catalogue.keys()):
+        contract = catalogue[name]
+        if name in REWRITING or missing_arguments(name) or contract.requires(runs.mod) is not None:
+            continue
+        call = bare_call(name)
+        if runs.attempt(name, runs.under(call.build()), mod).mark != outcome.mark:
+            continue
+        if shows(PassRuns(runs.mod, (call,), contract, thorough=runs.thorough)):
+            return name
+    return None
+
+
 REWRITER = REWRITING[0]
 
 
-def is_of_rewriter(runs: PassRuns, mod: tvm.IRModule, outcome: Outcome) -> bool:
-    """What a pass of the user's has done to a module, TVM's rewriting by patterns does by itself.
+def is_of_rewriter(
+    runs: PassRuns,
+    mod: tvm.IRModule,
+    outcome: Outcome,
+    breaks: Callable[[PassRuns], bool] = lambda runs: False,
+) -> bool:
+    """True if TVM's rewriting by patterns alone does the same to a module as a pass of the user's.
 
-    It renews the types of a function in which no pattern matches, too. A pass that uses it is not
-    to blame for that, unless it does more.
+    The rewriting infers types anew even in functions in which no pattern matches. A pass that uses
+    it is not to blame for that, although it may do more.
+
+    Args:
+        breaks: return whether runs of a pass break the same promise in the same way.
     """
-    if runs.call.factory is None:
+    if runs.call.is_tvms:
         return False
-    nothing = dpl.is_gv("no function has this name")
+    alone = _rewritten(runs, mod)
+    if alone.mark == outcome.mark != Outcome(mod=mod).mark:
+        return True
+    if outcome.error is not None:
+        return _rewritten(runs, mod, anew=True).mark == outcome.mark and _rewrites(runs, mod)
+    seen = PassRuns(mod, runs.calls, runs.contract, alone=True, thorough=runs.thorough, seen=alone)
+    return alone.mod is not None and breaks(seen) and _rewrites(runs, mod)
+
+
+def _rewrites(runs: PassRuns, mod: tvm.IRModule) -> bool:
+    """True if the pass calls TVM's rewriting by patterns."""
+    file = inspect.getfile(dpl.rewrite_call)
+    called = False
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal called
+        called = called or frame.f_code.co_filename == file
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        runs.attempt("watched", runs.directly, mod)
+    finally:
+        sys.setprofile(before)
+    return called
+
+
+def _rewritten(runs: PassRuns, mod: tvm.IRModule, *, anew: bool = False) -> Outcome:
+    """The outcome of rewriting by a pattern that matches nothing, or makes each call anew."""
+    pattern = dpl.wildcard() if anew else dpl.is_gv("no function has this name")
+
+    def made_anew(expr: relax.Expr) -> relax.Expr:
+        if isinstance(expr, relax.Call) and isinstance(expr.op, Op):
+            return relax.Call(expr.op, expr.args, expr.attrs, expr.ty_args)
+        return expr
 
     def rewrite(func: relax.Function) -> relax.Function:
-        return dpl.rewrite_call(nothing, lambda expr, matches: expr, func)
+        return dpl.rewrite_call(pattern, lambda expr, matches: made_anew(expr), func)
 
     each = relax.transform.function_pass(lambda func, mod, context: rewrite(func), opt_level=0)
-    alone = runs.attempt("rewrite by a pattern that is nowhere", runs.under(each), mod)
-    return alone.mark == outcome.mark != Outcome(mod=mod).mark
+    step = "rewrite each call" if anew else "rewrite by a pattern that is nowhere"
+    return runs.attempt(step, runs.under(each), mod)

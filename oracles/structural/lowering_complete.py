@@ -1,4 +1,4 @@
-"""Lowering-complete: what LegalizeOps leaves, a later pass lowers."""
+"""Lowering-complete: a later pass lowers every call that LegalizeOps leaves."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 import tvm
 
 from ..contract import PassContract
-from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import local_functions
-from ..oracle import Oracle
+from ..lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by, passed_over
+from ..oracle import Breach, Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.log import abstain
 from ..text import messages
 from ..violation import Case, Violation
-from .lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by, passed_over
 
 LEFT = "left"
-"""In a key, where a gap's reason stands: the pass that lowers the operator has left a call."""
+"""Stands for a gap's reason in a key: the pass that lowers the operator has left a call."""
 
 
 def check(runs: PassRuns) -> tuple[Violation, ...]:
-    """Each operator and reason once; nothing where the pass was asked to leave operators alone."""
+    """Report each operator and reason once; none if the pass was asked to leave operators alone."""
     if not lowers(runs.contract, runs.call):
         abstain(inventory.NO_PROMISE, "the pass is not to lower all operators")
         return ()
@@ -35,18 +34,18 @@ def check(runs: PassRuns) -> tuple[Violation, ...]:
 
 
 def lowers(contract: PassContract, call: PassCall) -> bool:
-    """With arguments or options the pass may leave calls to others."""
+    """True if the call must lower all operators; with arguments or options it may leave some."""
     return contract.lowers and call.expr.endswith("()") and not call.config
 
 
 def of_pipeline(
     reached: Sequence[tvm.IRModule], calls: Sequence[PassCall], legalizer: int
 ) -> list[tuple[int, Violation]]:
-    """What is not lowered, with the number of the pass that is to blame.
+    """Violations for calls that are not lowered, each with the index of the pass to blame.
 
     Args:
-        reached: the modules before and after each pass; fewer, where a pass fails.
-        legalizer: the number of the pass that lowers operators in general.
+        reached: the modules before and after each pass; fewer if a pass fails.
+        legalizer: the index of the pass that lowers operators in general.
     """
     if len(reached) <= legalizer + 1:
         return []
@@ -63,7 +62,7 @@ def of_pipeline(
             found.append(
                 (culprit, Violation(title, f"{title}\n\n{messages.listing(last)}", (op, LEFT)))
             )
-    # What LegalizeOps has left keeps its place, though more may be known of its types by now.
+    # Gaps that LegalizeOps left are reported already, though more may be known of their types now.
     before = {op for _, _, op in leftovers(reached[legalizer + 1])}
     for gap in _by_key(gaps(last)).values():
         if gap.op not in before and lowered_by(gap.op) is None:
@@ -96,61 +95,48 @@ _OF_TYPES = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)
 
 
 def _left(mod: tvm.IRModule) -> dict[str, str]:
-    """Operators of which calls are left, with the pass that lowers them."""
+    """Operators with remaining calls, with the pass that should have lowered them."""
     found = {op: lowered_by(op) for _, _, op in leftovers(mod)}
     return {op: by for op, by in found.items() if by is not None}
 
 
 def _first_with(op: str, reached: Sequence[tvm.IRModule], begin: int) -> int:
-    """The first pass, from this number on, in whose result there are calls of the operator."""
+    """The index of the first pass, from `begin` on, whose result has calls of the operator."""
     for number in range(begin, len(reached) - 1):
         if any(name == op for _, _, name in leftovers(reached[number + 1])):
             return number
     return len(reached) - 2
 
 
-def _snippet(case: Case) -> str:
-    """A build, which fails on what no pass lowers."""
-    if case.pipeline is not None:
-        return _BUILDS[case.pipeline]
-    # No pipeline lifts local functions.
-    lift = "lowered = relax.transform.LambdaLift()(lowered)\n" if local_functions(case.mod) else ""
-    return (
-        f"lowered = apply(mod)\n{lift}"
-        "# The code generator of the virtual machine gets what is left.\n"
-        'relax.build(lowered, target="llvm")'
-    )
-
-
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """A build as users make it: its pipeline holds the pass."""
+    """Python for a build as users make it: its pipeline contains the pass."""
     if case.pipeline in (None, "default"):
         yield 'relax.build(mod, "llvm")'
     if case.pipeline is None:
-        yield 'relax.build(the_pass(mod), "llvm")'
+        # No pipeline lifts local functions.
+        lift = "relax.transform.LambdaLift()(lowered)" if local_functions(case.mod) else "lowered"
+        yield f'lowered = the_pass(mod)\nrelax.build({lift}, "llvm")'
+    elif case.pipeline in _BUILDS:
+        yield _BUILDS[case.pipeline]
 
 
 _BUILDS = {
     "zero": 'relax.build(relax.get_pipeline("zero")(mod), target="llvm")',
-    "default": 'relax.build(mod, target="llvm")',
     "cpu_generic": """\
 target = tvm.target.Target("llvm")
 relax.build(mod, target=target, relax_pipeline=relax.get_default_pipeline(target))""",
 }
-"""A build by each pipeline; "zero" only prepares for another one."""
+"""Python for a build by the pipelines besides the default one; "zero" only prepares for it."""
 
 
 ORACLE = Oracle(
     name="lowering-complete",
-    failure=FailureKind.FORM,
+    breach=Breach(FailureKind.FORM, explains=frozenset()),
     tier=1,
-    grade=Grade.A,
     promise="Every call that LegalizeOps leaves is one that a later pass or the code generator of "
     "the virtual machine takes.",
     source="docs/get_started/tutorials/ir_module.py: 'This transform converts the Relax operators "
     "into call_tir functions', 'we ensure the passes can handle all legal IRModule inputs'",
     check=check,
-    snippet=_snippet,
     brief=_brief,
-    explains=frozenset(),
 )

@@ -1,4 +1,4 @@
-"""Post-condition: the result has what the contract of the pass promises."""
+"""Post-condition: the result has the properties that the contract of the pass promises."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ import tvm
 import tvm_ffi
 
 from ...compat.serialization import load_json, save_json
-from ..composition import contract_of
 from ..contract import no_post
-from ..grades.grade import Grade
 from ..identity import FailureKind
 from ..inspect import is_public
-from ..oracle import TWINS, Oracle
+from ..oracle import TWINS, Breach, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..silence import inventory
 from ..silence.log import abstain
 from ..text import messages
 from ..text.scripted import scripted
-from ..text.standalone import standalone
 from ..violation import Case, Violation
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Ask the contract; its text is the key."""
+    """Ask the contract's post-condition, whose text becomes the key."""
     if runs.contract.post is no_post:
         abstain(inventory.NO_PROMISE, "the contract has no post-condition")
         return None
@@ -45,18 +42,6 @@ def _loses_function(before: tvm.IRModule, after: tvm.IRModule) -> bool:
     left = {str(gvar.name_hint) for gvar in after.functions}
     public = (str(gvar.name_hint) for gvar, func in before.functions_items() if is_public(func))
     return not left.issuperset(public)
-
-
-def _snippet(case: Case) -> str:
-    (call,) = case.calls
-    post = contract_of(call).post
-    given = f"expr={call.expr!r}, config={dict(call.config)!r}, name={call.name!r}"
-    return (
-        f"from types import SimpleNamespace\n\n{standalone(post)}\n\n\n"
-        f"call = SimpleNamespace({given})\n"
-        f"wrong = {post.__name__}(mod, apply(mod), call)\n"
-        "assert wrong is None, wrong"
-    )
 
 
 _BRIEF: Mapping[str, str] = {
@@ -88,11 +73,11 @@ text = the_pass(mod).script()
 assert ":-1:" not in text, text  # the index of a device that is none of the module's
 """,
 }
-"""Checks that are right for a module where the pass has nothing else to leave or do."""
+"""Short checks by title, right for modules where the pass has nothing else to leave or do."""
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """A check in terms of TVM; or the wrong result, which no pass gives that keeps the promise."""
+    """A check in terms of TVM, or a comparison with the wrong result, which no right pass gives."""
     if violation.title in _BRIEF:
         yield _BRIEF[violation.title]
     (call,) = case.calls
@@ -114,13 +99,10 @@ assert not tvm_ffi.structural_equal(the_pass(mod), {wrong}, map_free_vars=True),
 
 ORACLE = Oracle(
     name="postcondition",
-    failure=FailureKind.FORM,
+    breach=Breach(FailureKind.FORM, explains=TWINS),
     tier=1,
-    grade=Grade.B,
     promise="The result has what the pass's docstring says.",
     source="the docstring of the pass; its contract quotes it",
     check=check,
-    snippet=_snippet,
     brief=_brief,
-    explains=TWINS,
 )

@@ -9,51 +9,46 @@ from tvm import relax
 
 from ...compat.serialization import load_json, save_json
 from ...compat.structural import structural_map
-from .. import keys
-from ..composition import contract_of
-from ..contract import Reference
+from .. import checkers, keys
+from ..catalogue import contract_of
 from ..errors import NoAnswer
-from ..grades.grade import Grade
 from ..identity import FailureKind
-from ..inspect import is_public
-from ..oracle import TWINS, Half, Halves, Oracle
+from ..oracle import TWINS, Breach, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt, digest
 from ..silence import inventory
 from ..silence.log import abstain
 from ..text import messages
-from ..text.halves import alike, ran
-from ..text.standalone import nested_module, standalone
+from ..text.scripted import nested_module
 from ..violation import Case, Violation
-from . import checkers
 from .canonical import canonical, equivalent
+from .halves import alike, ran
 
 DIFFERENT = "gives another result than the reference"
 REFUSED = "refuses a module for which the reference has a result"
 
 
 class ReferenceFault(RuntimeError):
-    """A reference that raises or breaks a promise itself: relaxfuzz's mistake, no finding."""
+    """A reference raises or breaks a promise itself: relaxfuzz's mistake, not a finding."""
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Compare with the reference's result, where there is one right one.
+    """Compare with the reference's result.
 
-    Elsewhere the reference shows what is possible: a pass that refuses where it has a result, even
-    with a clean message, is reported. What else a pass owes there, the other oracles ask.
+    A pass that refuses a module for which the reference has a result is reported, even with a clean
+    message.
 
     Raises:
-        ReferenceFault: the reference raises where the pass does not, or gives what is wrong itself.
+        ReferenceFault: the reference raises where the pass does not, or its result is wrong.
     """
     reference = runs.contract.reference
-    made = None if reference is None else reference.make(runs.call)
+    made = None if reference is None else reference(runs.call)
     if reference is None or made is None:
         of_these = "" if reference is None else " for these arguments"
         abstain(inventory.NO_PROMISE, f"the contract has no reference{of_these}")
         return None
     error, actual = runs.direct.error, runs.direct.mod
     if error is not None and not runs.rejected(error):
-        return None  # a crash
-    if actual is not None and not reference.unique:
+        abstain(inventory.EXPLAINED, "the pass raises")
         return None
     expected = _expected(runs, made)
     if expected is None:
@@ -66,7 +61,8 @@ def check(runs: PassRuns) -> Violation | None:
     if runs.direct.mark == digest(expected):
         return None
     if runs.contract.post(runs.mod, actual, runs.call) is not None:
-        return None  # the post-condition reports it
+        abstain(inventory.EXPLAINED, "the result lacks the post-condition")
+        return None
     expected, actual = keys.comparable(expected), keys.comparable(actual)
     if equivalent(expected, actual) or equivalent(_coarse(expected), _coarse(actual)):
         return None
@@ -74,8 +70,10 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _coarse(mod: tvm.IRModule) -> tvm.IRModule:
-    """Without the sizes in types: a node that is built again may know more of them. And with a
-    variable for the call in a match_cast: ExprMutator makes one where it builds that again.
+    """The module without differences that only rebuilding nodes makes.
+
+    Sizes in types are dropped, since a rebuilt node may know more of them. A call in a match_cast
+    gets a variable, as ExprMutator makes one when it rebuilds the match_cast.
     """
 
     def without_sizes(ty: relax.TensorType) -> relax.TensorType:
@@ -106,7 +104,7 @@ def _calls_before_casts(block: relax.BindingBlock) -> relax.BindingBlock:
 
 
 def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
-    """What the reference gives for the module as it was before the runs; None: no answer."""
+    """The reference's result for the module as it was before the runs; None if it has no answer."""
     before = runs.mod if runs.intact else runs.given.copy()
     outcome = runs.attempt("reference", runs.under(made), before)
     if isinstance(outcome.error, NoAnswer):
@@ -128,33 +126,11 @@ def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
     return outcome.mod
 
 
-def _snippet(case: Case) -> str:
-    (call,) = case.calls
-    reference = contract_of(call).reference
-    if reference is None:
-        return "# The contract of the pass has no reference."
-    given = f"expr={call.expr!r}, config={dict(call.config)!r}, name={call.name!r}"
-    make = reference.make
-    helpers = [make, canonical] if _private_names_matter(case, reference) else [make]
-    lines = [
-        "from types import SimpleNamespace\n",
-        f"{standalone(*helpers)}\n\n",
-        f"call = SimpleNamespace({given})",
-        f"expected = apply(mod, {make.__name__}(call))",
-        "actual = apply(mod)",
-    ]
-    if canonical in helpers:
-        lines.append("expected, actual = canonical(expected), canonical(actual)")
-    if reference.unique:
-        lines.append("tvm.ir.assert_structural_equal(expected, actual, map_free_vars=True)")
-    return "\n".join(lines)
-
-
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
     """The right result, spelled out, as the compiler's own tests do."""
     (call,) = case.calls
     reference = contract_of(call).reference
-    made = None if reference is None else reference.make(call)
+    made = None if reference is None else reference(call)
     if reference is None or made is None:
         return
     if violation.key[0] == REFUSED:
@@ -172,7 +148,7 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 def _halves(case: Case, violation: Violation) -> Halves | None:
     (call,) = case.calls
     reference = contract_of(call).reference
-    made = None if reference is None else reference.make(call)
+    made = None if reference is None else reference(call)
     if made is None:
         return None
     with call.context():
@@ -181,23 +157,14 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
     return alike(Half("what the reference gives", expected), given)
 
 
-def _private_names_matter(case: Case, reference: Reference) -> bool:
-    """The results have private functions, whose names are up to the pass."""
-    result = attempt(case.calls[0].run, case.mod).mod if reference.unique else None
-    return result is not None and not all(map(is_public, result.functions.values()))
-
-
 ORACLE = Oracle(
     name="reference",
-    failure=FailureKind.FORM,
+    # A second run completes work that the pass left undone.
+    breach=Breach(FailureKind.FORM, explains=TWINS | {1}),
     tier=1,
-    grade=Grade.B,
     promise="The pass does what an independent implementation of its documentation does.",
     source="the docstring of the pass and what its reference in oracles/reference quotes",
     check=check,
-    snippet=_snippet,
     brief=_brief,
     halves=_halves,
-    # What the pass left undone, its second run does.
-    explains=TWINS | {1},
 )

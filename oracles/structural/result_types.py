@@ -1,4 +1,4 @@
-"""The type of a function's result: what it says, and which operator is to blame for another one."""
+"""The type of a function's result, and the operator to blame if a pass changes it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..inspect import bindings_of, nodes, op_name
 
 
 def says_as_much(old: relax.Type, new: relax.Type) -> bool:
-    """The new type says the same or more, each field of a tuple by itself.
+    """True if the new type is at least as precise as the old one, each field of a tuple by itself.
 
-    Dimensions may have got other variables, or be written in another way, which the check cannot
-    tell from others: what is known of them decides.
+    Dimensions may have new variables, or be written in another way, which TVM's check cannot tell
+    from other dimensions. So only the known sizes decide.
     """
     if isinstance(old, relax.TupleType) and isinstance(new, relax.TupleType):
         return len(old.fields) == len(new.fields) and all(map(says_as_much, old.fields, new.fields))
@@ -25,9 +25,9 @@ def says_as_much(old: relax.Type, new: relax.Type) -> bool:
 
 
 def since(old: relax.Function, new: relax.Function) -> str | None:
-    """The first operator that is gone, or whose result contradicts what it was."""
+    """The first operator that is gone, or whose result contradicts its old type."""
     made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
-    # A variable that is new may have the name of an old one, and an old one that of another.
+    # A new variable may have the name of an old one, and an old one the name of another.
     names = Counter(name for name, _ in made)
     before = Counter(str(binding.var.name) for binding in bindings_of(old))
     after = {name: ty for name, ty in made if names[name] == 1 and before[name] <= 1}
@@ -47,7 +47,7 @@ def since(old: relax.Function, new: relax.Function) -> str | None:
     made_of = _made_of(old, [result for result, _ in results])
     blamed = [operator for var, operator in gone.items() if var in made_of]
     if len(blamed) > 1 and len(results) == 1:
-        # What one operator has whatever its operands are, no operator before it is to blame for.
+        # If an operator's dtype does not depend on its operands, no earlier operator is to blame.
         ((result, ty),) = results
         last = {b.var: b.value for b in bindings_of(old)}.get(result)
         dtypes = {_own_dtype(last), _dtype(ty)}
@@ -59,7 +59,7 @@ def since(old: relax.Function, new: relax.Function) -> str | None:
 def _retyped(
     result: relax.Expr, old: relax.Type, new: relax.Type
 ) -> Iterator[tuple[relax.Expr, relax.Type]]:
-    """The fields of a result that have another type, each with its new one."""
+    """Yields the fields of a result that have another type, each with its new type."""
     fields = [getattr(part, "fields", ()) for part in (result, old, new)]
     if isinstance(result, relax.Tuple) and len(set(map(len, fields))) == 1:
         for parts in zip(*fields, strict=True):
@@ -69,8 +69,10 @@ def _retyped(
 
 
 def inferred_wrongly(old: Any, new: Any) -> str | None:
-    """The operator to blame, and not the pass: of operands of which less is known, type inference
-    gives it a type that contradicts the one before.
+    """The operator to blame instead of the pass, or None.
+
+    Type inference gives it a type that contradicts the old one, because less is known of its
+    operands.
     """
     if not isinstance(old, relax.Function) or not isinstance(new, relax.Function):
         return None
@@ -97,7 +99,7 @@ def inferred_wrongly(old: Any, new: Any) -> str | None:
 
 
 def _own_dtype(value: Any) -> str | None:
-    """The dtype of an operator's result, where those of its operands do not matter to it."""
+    """The dtype of an operator's result, if it does not depend on the dtypes of its operands."""
     if op_name(value) is None or any(isinstance(arg.ty, relax.TupleType) for arg in value.args):
         return None
     args = [

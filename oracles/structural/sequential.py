@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterator
 
 from .. import keys
 from ..contract import PassContract
-from ..grades.grade import Grade
 from ..identity import FailureKind
-from ..oracle import Halves, Oracle
+from ..oracle import FORMS, About, Breach, Halves, Oracle
 from ..pass_runs import Outcome, PassRuns, same_functions
-from ..text.halves import both
+from ..silence import inventory
+from ..silence.log import abstain
 from ..violation import Case, Violation
+from .halves import both
 
 COPIES = 4
-"""Fresh copies for each way to run, when a difference is to be explained. Iteration in the order
-of addresses mostly shows in them."""
+"""Number of fresh copies for each way to run, to explain a difference. They mostly suffice to show
+iteration in the order of addresses."""
 
 MANY = 64
-"""Fresh copies before anything but chance is blamed for a difference: an order of addresses may
-give another result on one copy of twenty only."""
+"""Number of fresh copies before anything but chance is blamed for a difference: an order of
+addresses may give another result on only one copy of twenty."""
 
 NONDETERMINISTIC = "the result differs from run to run on equal modules"
 HIDDEN_STATE = "a second application to the same module object gives another result"
@@ -31,7 +32,7 @@ DIFFERENT = "Sequential gives another result than the pass itself"
 
 @functools.lru_cache(maxsize=1)
 def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
-    """The oracle concerned and the violation, where the direct and the Sequential run differ."""
+    """The oracle concerned and the violation, if the direct and the Sequential run differ."""
     direct, sequential = runs.direct, runs.sequential
     both = direct.mod is not None and sequential.mod is not None
     if both and same_functions(direct.mod, sequential.mod):
@@ -49,7 +50,7 @@ def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
 
 
 def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
-    """Distinguish randomness, a fault of Sequential, and what an earlier run left behind."""
+    """Distinguish randomness, a fault of Sequential, and state that an earlier run left behind."""
     direct, sequential = _on_copies(runs)
     for name, outcomes in (("direct", direct), ("Sequential", sequential)):
         other = next((one for one in outcomes if one.mark != outcomes[0].mark), None)
@@ -63,7 +64,7 @@ def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
 
 
 def _on_copies(runs: PassRuns) -> tuple[list[Outcome], list[Outcome]]:
-    """Direct and Sequential runs, all on copies that are alive: at other addresses."""
+    """Direct and Sequential runs on copies that are all alive, and so at different addresses."""
     copies = [runs.given.copy() for _ in range(2 * COPIES)]
     return (
         [runs.attempt("direct on a fresh copy", runs.directly, mod) for mod in copies[:COPIES]],
@@ -75,7 +76,7 @@ def _on_copies(runs: PassRuns) -> tuple[list[Outcome], list[Outcome]]:
 
 
 def by_chance(runs: PassRuns) -> tuple[str, Violation] | None:
-    """The violation where some of many copies of the module have another result than the others."""
+    """The violation if some of many copies of the module have another result than the others."""
     mods = [runs.given.copy() for _ in range(MANY)]
     first, *others = [runs.attempt("direct on a fresh copy", runs.directly, mod) for mod in mods]
     other = next((one for one in others if one.mark != first.mark and _apart(first, one)), None)
@@ -88,7 +89,7 @@ def _random(way: str, one: Outcome, other: Outcome) -> tuple[str, Violation]:
 
 
 def _apart(a: Outcome, b: Outcome) -> bool:
-    """Hashes of equal modules may differ; the comparison decides."""
+    """True if the outcomes differ, by comparison: hashes of equal modules may differ."""
     if a.mod is None or b.mod is None:
         return True
     return keys.mismatch(a.mod, b.mod, DIFFERENT) is not None
@@ -110,46 +111,20 @@ def _only(name: str) -> Callable[[PassRuns], Violation | None]:
     def check(runs: PassRuns) -> Violation | None:
         if runs.result() is None:
             return None
+        if runs.once:
+            abstain(inventory.NO_TIME)
+            return None
         explained = explanation(runs)
         return explained[1] if explained is not None and explained[0] == name else None
 
     return check
 
 
-_RUNS = """\
-import tvm_ffi
-
-
-def outcome(run, *args):
-    try:
-        return run(*args)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def direct(mod):
-    for p in passes:
-        mod = apply(mod, p)
-    return mod
-
-
-def sequential(mod):
-    return apply(mod, tvm.transform.Sequential(passes))
-
-
-def same(a, b):
-    if isinstance(a, str) or isinstance(b, str):
-        return isinstance(a, str) and isinstance(b, str)
-    return tvm_ffi.structural_equal(a, b, map_free_vars=True)
-
-
-"""
-
 _TWO_WAYS = ("the_pass", "tvm.transform.Sequential([the_pass])")
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """Both ways on copies of their own: an earlier run may have left something in the module."""
+    """Both ways, on separate copies: an earlier run may have left something in the module."""
     copy = "tvm.ir.load_json(tvm.ir.save_json(mod))"
     if len(case.calls) == 1:
         runs = f"inside = tvm.transform.Sequential([the_pass])({copy})\ndirect = the_pass(mod)"
@@ -185,25 +160,14 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 DETERMINISTIC = Oracle(
     name="deterministic",
-    failure=FailureKind.UNSTABLE,
+    breach=Breach(FailureKind.UNSTABLE, explains=FORMS),
+    about=About.RUNS,
     tier=1,
-    grade=Grade.C,
     universal=True,
-    of_runs=True,
-    compares_runs=True,
     promise="A pass gives equal results for equal modules.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
     check=_only("deterministic"),
-    snippet=_RUNS
-    + """\
-text = tvm.ir.save_json(mod)
-mods = [tvm.ir.load_json(text) for _ in range(16)]
-results = [outcome(run, m) for m, run in zip(mods, [direct, sequential] * 8)]
-assert all(same(results[0], r) for r in results[2::2]) and all(
-    same(results[1], r) for r in results[3::2]
-), "the result differs from run to run on equal modules"
-""",
     brief=lambda case, violation: (
         "text = tvm.ir.save_json(mod)\n"
         "mods = [tvm.ir.load_json(text) for _ in range(16)]\n"
@@ -216,23 +180,14 @@ assert all(same(results[0], r) for r in results[2::2]) and all(
 
 REPEATABLE = Oracle(
     name="repeatable",
-    failure=FailureKind.UNSTABLE,
+    breach=Breach(FailureKind.UNSTABLE, explains=FORMS),
+    about=About.RUNS,
     tier=1,
-    grade=Grade.C,
     universal=True,
-    of_runs=True,
-    compares_runs=True,
     promise="A pass gives the same result however often it is applied to the same module object.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
     check=_only("repeatable"),
-    snippet=_RUNS
-    + """\
-for runs in ((direct, sequential), (sequential, direct)):
-    fresh = tvm.ir.load_json(tvm.ir.save_json(mod))
-    first, second = (outcome(run, fresh) for run in runs)
-    assert same(first, second), "a second application to the same module gives another result"
-""",
     brief=lambda case, violation: tuple(
         f"first, second = {first}(mod), {second}(mod)\n"
         "tvm.ir.assert_structural_equal(second, first, map_free_vars=True)"
@@ -243,24 +198,14 @@ for runs in ((direct, sequential), (sequential, direct)):
 
 SEQUENTIAL = Oracle(
     name="sequential",
-    failure=FailureKind.FORM,
+    breach=Breach(FailureKind.FORM, explains=FORMS),
+    about=About.RUNS,
     tier=1,
-    grade=Grade.C,
     universal=True,
-    of_runs=True,
-    compares_runs=True,
     promise="Sequential([p, q]) gives what q(p(mod)) gives.",
     source="docstring of tvm.transform.Sequential: 'a pass that works on a sequence of pass "
     "objects. Multiple passes can be executed sequentially using this class.'",
     check=_only("sequential"),
-    snippet=_RUNS
-    + """\
-text = tvm.ir.save_json(mod)
-one, other = outcome(direct, tvm.ir.load_json(text)), outcome(sequential, tvm.ir.load_json(text))
-if not isinstance(one, str) and not isinstance(other, str):
-    tvm.ir.assert_structural_equal(one, other, map_free_vars=True)
-assert same(one, other), f"direct: {one}; inside Sequential: {other}"
-""",
     brief=_brief,
     halves=_halves,
 )

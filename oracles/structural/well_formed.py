@@ -1,4 +1,4 @@
-"""Well-formed: the result of a pass satisfies TVM's checkers, and names only functions it has."""
+"""Well-formed: a pass's result satisfies TVM's checkers and names only functions that it has."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ import tvm
 import tvm_ffi
 
 from ..catalogue import parts
-from ..grades.grade import Grade
-from ..identity import FailureKind
-from ..inspect import prim_funcs, relax_functions
-from ..oracle import Oracle
-from ..pass_runs import PassRuns
-from ..violation import Violation
-from .checkers import (
+from ..checkers import (
     INFERENCE,
     OPERANDS,
     RELAX,
@@ -27,11 +21,16 @@ from .checkers import (
     relax_flaw,
     tensor_ir_flaw,
 )
+from ..identity import FailureKind
+from ..inspect import prim_funcs, relax_functions
+from ..oracle import Breach, Oracle
+from ..pass_runs import PassRuns
+from ..violation import Violation
 from .inside import parts_alone
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """The result is well-formed (the input is: other modules are not checked)."""
+    """Check that the result is well-formed, as the input always is."""
     result = runs.changed_result()
     if result is None:
         return None
@@ -46,7 +45,7 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _retyped(before: tvm.IRModule, after: tvm.IRModule) -> bool:
-    """A Relax function has another type: its calls, and what it returns, must fit that."""
+    """True if a Relax function has another type, which its calls and its body must fit."""
     old = {str(gvar.name_hint): func for gvar, func in relax_functions(before)}
     return any(
         (was := old.get(str(gvar.name_hint))) is not None
@@ -57,11 +56,11 @@ def _retyped(before: tvm.IRModule, after: tvm.IRModule) -> bool:
 
 
 def _inside(runs: PassRuns) -> Violation | None:
-    """What a common part of one of TVM's passes does wrong by itself on the module.
+    """The violation of a common part of one of TVM's passes, alone on the module.
 
-    Behind it other parts may have changed what the checker complains of.
+    Parts that run after it may have changed the checker's complaint.
     """
-    if runs.call.factory is not None:
+    if not runs.call.is_tvms:
         return None
     for name, alone in parts_alone(runs, parts(runs.call.name)):
         result = alone.direct.mod
@@ -72,13 +71,13 @@ def _inside(runs: PassRuns) -> Violation | None:
 
 
 def _same_prim_funcs(before: tvm.IRModule, after: tvm.IRModule) -> bool:
-    """No PrimFunc has come or changed: TensorIR's checker looks at nothing else."""
+    """True if no PrimFunc is new or changed; TensorIR's checker looks at nothing else."""
     old = before.functions
     return all(gvar in old and old[gvar].same_as(func) for gvar, func in prim_funcs(after))
 
 
 def complaint_text(result: str, what: str) -> Iterator[str]:
-    """Python that raises what is wrong with a module.
+    """Python that raises the error of a module.
 
     Args:
         result: an expression for the module.
@@ -144,32 +143,13 @@ def _ill_formed(violation: Violation) -> str:
 
 ORACLE = Oracle(
     name="well-formed",
-    failure=FailureKind.ILL_FORMED,
+    breach=Breach(FailureKind.ILL_FORMED),
     tier=1,
-    grade=Grade.A,
     universal=True,
     promise="The result of a pass on a well-formed module is well-formed.",
     source="docstrings of relax.analysis.well_formed and s_tir.analysis.verify_well_formed; "
     "relax.ir.instrument.WellFormedInstrument: 'checks the input/output IRModule of the Pass'; "
     "src/tirx/ir/expr.cc: operands of different types are refused as 'mismatched types'",
     check=check,
-    snippet="""\
-import tvm_ffi
-
-result = apply(mod)
-relax.analysis.well_formed(result)
-new, old = tvm.s_tir.analysis, tvm.tirx.analysis
-(new if hasattr(new, "verify_well_formed") else old).verify_well_formed(result)
-functions = {gvar.name_hint: gvar for gvar in result.functions}
-for gvar, func in result.functions_items():
-    symbol = None if func.attrs is None else func.attrs.get("global_symbol")
-    assert symbol in (None, gvar.name_hint), f"{gvar}: the global_symbol is {symbol!r}"
-    used = []
-    if hasattr(tvm_ffi, "structural_walk"):  # since TVM 0.26
-        tvm_ffi.structural_walk(func, (tvm.ir.GlobalVar, used.append))
-    for other in used:
-        defined = functions.get(other.name_hint)
-        assert defined is not None and defined.same_as(other), f"{gvar} uses {other}, no function"
-""",
     brief=lambda case, violation: complaint_text(_ill_formed(violation), violation.key[0]),
 )

@@ -1,4 +1,4 @@
-"""Whether the faults of a PrimFunc may depend on what its buffers hold."""
+"""A test whether the faults of a PrimFunc may depend on the contents of its buffers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from .values import is_float
 
 
 def depends_on_data(func: tirx.PrimFunc) -> bool:
-    """A loaded value may decide on an access, or on whether an operation has a result.
+    """True if a loaded value may decide on an access, or on whether an operation has a result.
 
-    Only what is computed with and then stored certainly does not: an index, a condition, an
-    extent, a divisor may. What is read of memory does not depend on it either.
+    Only a value that is computed with and then stored certainly does not: an index, a condition,
+    an extent, a divisor may. The choice of memory that is read does not
+    depend on it either.
     """
     stored = sum(_harmless(store.value) for store in nodes(func, ir.BufferStore))
     return stored < len(nodes(func, ir.TensorLoad))
 
 
 def _harmless(expr: Any) -> int:
-    """How many loads in an expression do nothing but give a value to compute with."""
+    """The number of loads in an expression that only give a value to compute with."""
     if type(expr) is ir.TensorLoad:
-        return 1  # those in its indices not
+        return 1  # loads in its indices do not count
     parts = _PARTS.get(type(expr))
     return 0 if parts is None else sum(map(_harmless, parts(expr)))
 
@@ -41,7 +42,7 @@ def _division(expr: Any) -> list[Any]:
 
 
 def _cast(expr: Any) -> list[Any]:
-    """A float that an integer cannot hold has no result."""
+    """The harmless operand of a cast: a float that an integer cannot hold has no result."""
     loses = _float(expr.value) and not _float(expr)
     return [] if loses else [expr.value]
 
@@ -71,4 +72,4 @@ _PARTS: Mapping[type, Callable[[Any], list[Any]]] = {
     ir.Cast: _cast,
     tvm.ir.Call: _call,
 }
-"""The operands of which only the value counts; other expressions are not covered."""
+"""The operands that only give a value; other expressions are not covered."""

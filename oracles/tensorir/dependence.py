@@ -1,8 +1,8 @@
-"""Which loops of a PrimFunc may run all their iterations at once.
+"""The choice of loops of a PrimFunc that may run all their iterations at once.
 
 A loop over `v` **runs in lanes** (all iterations in lockstep, statement by statement) if no element
-is written in one iteration and accessed in another. That is proven so: for every buffer written in
-its body, no other name of the same memory is accessed there, and there is one number that an access
+is written in one iteration and accessed in another. The proof: for every buffer written in its
+body, no other name of the same memory is accessed there, and there is one number that an access
 (load or store) determines by its indices and that every access in the body has as `c * v + u + r`.
 There `c` is the same non-zero number everywhere, `u` is the same sum of multiples of variables that
 the loop does not change, and `r`, which may differ from access to access, stays within bounds whose
@@ -12,17 +12,17 @@ digits: `f // 12`, `f % 12 // 4`, `f % 4`, each in the same dimension everywhere
 
 A loop **reduces** if it leads, through loops that run in lanes or reduce and through blocks without
 predicate, to one store only, of the form `C[i] = C[i] op e`: `op` is associative, the indices are
-sums of multiples of variables other than `v`, and `e` does not read C. Folding all `e` in the order
-of the loops is then what the loops do. Where a block has initial values (a store to the same
-element), `v` must have a positive coefficient in a reduction variable of that block: as the values
-of such a variable are never below its domain, the block begins its reduction at the first `v` only.
+sums of multiples of variables other than `v`, and `e` does not read C. The loops then fold all `e`
+in their order. If a block has initial values (a store to the same element), `v` must have a
+positive coefficient in a reduction variable of that block: as the values of such a variable are
+never below its domain, the block begins its reduction at the first `v` only.
 
 A loop that leads in this way to `C[i] = C[i] + a * b` only is part of a **contraction** (a matmul,
 a convolution): all its lanes run at once, as only those of `a`, `b` and C are ever in memory.
 
-Loops with anything that lanes do not know (allocations, views, `while`, bounds that depend on `v`
-or on memory, calls, assertions, jumps) run one iteration after the other; that does not keep the
-loops inside from running in lanes.
+Loops with anything that lanes do not support (allocations, views, `while`, bounds that depend on
+`v` or on memory, calls, assertions, jumps) run one iteration after the other; loops inside of them
+may still run in lanes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tvm import tirx
 
 from ...compat import ir
 from ..errors import Unsupported
-from .forms import FIELDS, LEAVES, Form, Forms, integer, variables_of
+from .forms import FIELDS, LEAVES, Forms, LinearForm, integer, variables_of
 from .statements import REDUCE, TRANSPARENT
 from .values import dtype_of, is_float, width_of
 
@@ -58,11 +58,11 @@ COMMUTATIVE: Mapping[type, str] = {
 VECTORS = (ir.Ramp, ir.Broadcast)
 
 USUAL = 64
-"""The extent of a loop where it is not known."""
+"""The assumed extent of a loop whose extent is not known."""
 
 
 class Size(NamedTuple):
-    """How many loops are nested that run in lanes, and how many lanes they have."""
+    """The depth of nested loops that run in lanes, and the number of their lanes."""
 
     height: int
     lanes: int
@@ -87,13 +87,13 @@ class Loop:
     node: Any
     var: int
     number: int
-    """Loops are numbered as they stand in the text."""
+    """The number of the loop, in the order of the text."""
     kind: str = "serial"
     """"lanes", "reduce", "unit" (one iteration) or "serial"."""
     height: int = 0
-    """How many loops that run in lanes or reduce are nested here, this one included."""
+    """The depth of nested loops that run in lanes or reduce, this one included."""
     inner: int = 1
-    """How many lanes one iteration has, about: an unknown extent counts as `USUAL`."""
+    """The approximate number of lanes of one iteration; an unknown extent counts as `USUAL`."""
     last: int = 0
     """The number of the last loop inside."""
     first_access: int = 0
@@ -103,11 +103,11 @@ class Loop:
     step: int | None = 1
     blocked: bool = False
     contraction: Contraction | None = None
-    """What it is part of, if nothing else is inside."""
+    """The contraction that the loop is part of, if nothing else is inside."""
 
     @property
     def count(self) -> int:
-        """How many iterations it has, about."""
+        """The approximate number of iterations."""
         return USUAL if self.extent is None else max(1, self.extent // (self.step or 1))
 
 
@@ -119,12 +119,12 @@ class Update(NamedTuple):
 
     @property
     def multiplies(self) -> bool:
-        """It adds a product."""
+        """True if the store adds a product."""
         return self.operator == "add" and type(self.operand) is ir.Mul
 
 
 class Nest(NamedTuple):
-    """Loops and blocks, each inside the one before, around one store."""
+    """Loops and blocks around one store, each nested in the one before."""
 
     store: Any
     loops: Sequence[Loop]
@@ -136,27 +136,27 @@ class Contraction(NamedTuple):
 
     dtype: str
     held: int
-    """The largest number of lanes of `a`, `b` and the sums, about: all of `a * b` is never held."""
+    """The approximate maximum of lanes of `a`, `b` and the sums; `a * b` is never held whole."""
 
 
-class Plan:
-    """What is decided about the loops of one PrimFunc."""
+class LoopPlan:
+    """The decisions about the loops of one PrimFunc."""
 
     def __init__(self, func: tirx.PrimFunc) -> None:
         self.loops: dict[int, Loop] = {}
-        """By handles of the loops' nodes."""
+        """Loops by the handles of their nodes."""
         self.updates: dict[int, Update] = {}
-        """By handles of the stores that loops reduce to."""
+        """Updates, each by the handle of its store; the loops around the store reduce to it."""
         self._of_var: dict[int, Loop] = {}
         self._stack: list[Loop] = []
         self._accesses: list[Access] = []
         self._forms = Forms()
         self._roots: dict[int, int] = {}
         self._overlapping: set[int] = set()
-        """Views that may have one element under several indices."""
+        """Views that may have the same element at several indices."""
         self.sound = True
-        """Every variable is defined once, and nothing is a vector, which has an axis of its own; if
-        not, all loops are to run one by one."""
+        """True if every variable is defined once, and nothing is a vector, which has an axis of its
+        own; if not, all loops run one by one."""
         self.statement(func.body)
 
     # Walk
@@ -201,14 +201,14 @@ class Plan:
             loop.blocked = True
 
     def _define(self, var: Any, value: Any) -> None:
-        """A variable has one value; with a second one nothing that is known of it holds."""
+        """Note the value of a variable; after a second value, nothing known of it holds."""
         handle = var.__chandle__()
         if handle in self._forms.values or handle in self._of_var:
             self.sound = False
         self._forms.values[handle] = value
 
     def _element(self, buffer: Any) -> None:
-        """An element that is a vector has an axis of its own."""
+        """Note an element; one that is a vector has an axis of its own."""
         if width_of(buffer.ty.dtype) > 1:
             self.sound = False
 
@@ -250,7 +250,7 @@ class Plan:
         return inside
 
     def _uniform(self, bound: Any) -> None:
-        """What the bounds of an inner loop depend on is the same for all lanes."""
+        """Require that a bound of an inner loop is the same for all lanes of the loops around."""
         if isinstance(bound, tirx.IntImm):
             return
         before = len(self._accesses)
@@ -319,7 +319,7 @@ class Plan:
         return all(self._disjoint(loop, buffer, accesses) for buffer in written)
 
     def _disjoint(self, loop: Loop, buffer: int, accesses: Sequence[Access]) -> bool:
-        """Whether no two iterations access one element of a buffer."""
+        """True if no two iterations access the same element of a buffer."""
         if buffer in self._overlapping:
             return False
         root = self._roots.get(buffer, buffer)
@@ -341,8 +341,8 @@ class Plan:
             loop, [form for form, _ in numbers if form is not None]
         )
 
-    def _injective(self, loop: Loop, forms: Sequence[Form]) -> bool:
-        """Whether these numbers, one of each access, never agree in two iterations."""
+    def _injective(self, loop: Loop, forms: Sequence[LinearForm]) -> bool:
+        """True if these numbers, one for each access, never agree in two iterations."""
         if not forms or any(loop.var in form.within for form in forms):
             return False
         first = {v: c for v, c in forms[0].terms.items() if not self._inside(v, loop)}
@@ -358,7 +358,7 @@ class Plan:
         rest = self._distance(loop, forms, {})
         if c == 0 or (rest is not None and rest < c):
             return c != 0
-        # Variables that all accesses share are like digits: each one outweighs those before it.
+        # Variables that all accesses share are like digits: each one outweighs the lower ones.
         reach = self._distance(loop, forms, shared)
         for weight, variable in sorted([(c, loop.var), *((abs(n), v) for v, n in shared.items())]):
             if reach is None or weight <= reach:
@@ -372,14 +372,14 @@ class Plan:
         return True
 
     def _distance(
-        self, loop: Loop, forms: Sequence[Form], without: Mapping[int, int]
+        self, loop: Loop, forms: Sequence[LinearForm], without: Mapping[int, int]
     ) -> int | None:
-        """How far the numbers may differ, without the loop's variable and these ones."""
+        """The largest difference of the numbers, without the loop's variable and the given ones."""
         lowest, highest = [], []
         for form in forms:
             inner = {v: n for v, n in form.terms.items() if self._inside(v, loop)}
             terms = {v: n for v, n in inner.items() if v not in without}
-            low, high = self._forms.bounds(Form(form.const, terms, form.low, form.high))
+            low, high = self._forms.bounds(LinearForm(form.const, terms, form.low, form.high))
             if low is None or high is None:
                 return None
             lowest.append(low)
@@ -391,7 +391,7 @@ class Plan:
         return other is not None and loop.number < other.number <= loop.last
 
     def _nest(self, loop: Loop) -> Nest | None:
-        """What is inside a loop, if that is loops and blocks around one store only."""
+        """The inside of a loop, if it consists only of loops and blocks around one store."""
         stmt, loops, blocks = loop.node.body, [], []
         while not isinstance(stmt, ir.BufferStore):
             if isinstance(stmt, ir.For):
@@ -473,8 +473,10 @@ class Plan:
         root = self._roots.get(handle, handle)
         return any(self._roots.get(load.buffer, load.buffer) == root for load in loads)
 
-    def _begins_once(self, loop: Loop, realize: Any, buffer: int, target: Sequence[Form]) -> bool:
-        """Whether a block sets the element only at the first iteration of a loop, if at all."""
+    def _begins_once(
+        self, loop: Loop, realize: Any, buffer: int, target: Sequence[LinearForm]
+    ) -> bool:
+        """True if a block sets the element at most in the first iteration of a loop."""
         block = realize.block
         init = block.init
         if init is None:

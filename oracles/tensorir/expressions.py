@@ -3,8 +3,8 @@
 One text serves scalars and lanes: a value that differs between the iterations of a vectorised loop
 is an array with one axis for each such loop, all others are Python's or NumPy's scalars, and NumPy
 broadcasts. A vector is an array whose last axis has its scalars. Dtypes stay exact: integers of
-loops and shapes (int32 and int64) are Python integers, which take the dtype of what they meet;
-everything else is of NumPy's type of that very dtype.
+loops and shapes (int32 and int64) are Python integers, which take the dtype of the other operand;
+everything else has exactly NumPy's type for its dtype.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import tvm
 from tvm import tirx
+from tvm.target.codegen import llvm_get_intrinsic_name
 
 from ...compat import ir
 from ..errors import Unsupported
@@ -23,8 +24,8 @@ from .intrinsics import BINARY, BITS_OF, EXTERNAL, OF_C, UNARY
 from .values import (
     INDEX,
     NATIVE,
-    Storage,
-    Value,
+    BufferArray,
+    PyExpr,
     bits_of,
     constant,
     dtype_of,
@@ -41,52 +42,52 @@ Operation = Callable[[int, int], int]
 
 
 class Expressions:
-    """Translates expressions; what stands for a variable or a buffer is in `vars` and `buffers`.
+    """Translates expressions; `vars` and `buffers` hold the translated variables and buffers.
 
-    `load` and `call` are there to be overridden.
+    `load` and `call` may be overridden.
     """
 
     def __init__(self) -> None:
-        self.vars: dict[int, Value] = {}
-        self.buffers: dict[int, Storage] = {}
+        self.vars: dict[int, PyExpr] = {}
+        self.buffers: dict[int, BufferArray] = {}
         self.mask: str | None = None
-        """Name of an array: the iterations that evaluate the expression; None for all of them."""
+        """Name of the mask of iterations that evaluate the expression; None for all of them."""
         self._count = 0
 
     def fresh(self, letter: str) -> str:
-        """A name that no other one begins with."""
+        """A new name that is not a prefix of any other."""
         self._count += 1
         return f"{letter}{self._count}_"
 
-    def value(self, expr: Any) -> Value:
+    def value(self, expr: Any) -> PyExpr:
         """Translate an expression.
 
         Raises:
-            Unsupported: it has a kind, a dtype or an operator that is not known.
+            Unsupported: its kind, dtype or operator is not known.
         """
         visit = VISIT.get(type(expr))
         if visit is None:
             raise Unsupported(f"TensorIR expression {type(expr).__name__}")
         return visit(self, expr)
 
-    def load(self, expr: Any) -> Value:
+    def load(self, expr: Any) -> PyExpr:
         """An element of a buffer."""
         storage = self.storage(ir.tensor_of(expr))
         return self.element(storage, self.indices(storage, expr.indices))
 
-    def element(self, storage: Storage, indices: Sequence[Value]) -> Value:
-        """An element at indices that are known to lie inside."""
+    def element(self, storage: BufferArray, indices: Sequence[PyExpr]) -> PyExpr:
+        """An element at indices that are known to be in bounds."""
         text = f"{storage.name}[{subscript(indices)}]"
-        return Value(text, storage.dtype, lanes=any(index.lanes for index in indices))
+        return PyExpr(text, storage.dtype, lanes=any(index.lanes for index in indices))
 
-    def storage(self, buffer: Any) -> Storage:
+    def storage(self, buffer: Any) -> BufferArray:
         handle = buffer.__chandle__()
         if handle not in self.buffers:
             raise Unsupported(f"buffer {getattr(buffer, 'name', buffer)!s} that is not declared")
         return self.buffers[handle]
 
-    def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
-        """Indices, checked at run time unless their bounds are known to lie inside."""
+    def indices(self, storage: BufferArray, exprs: Sequence[Any]) -> list[PyExpr]:
+        """Indices, checked at run time unless they are known to be in bounds."""
         if len(exprs) != len(storage.shape):
             raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
         values = [self.value(expr) for expr in exprs]
@@ -96,12 +97,12 @@ class Expressions:
         ]
 
     def active(self, ty: Any) -> str | None:
-        """The iterations that evaluate an expression of this type: the mask, as its values lie."""
+        """The mask of iterations that evaluate an expression of this type, shaped as its values."""
         if self.mask is None or width_of(ty) == 1:
             return self.mask
         return f"{self.mask}[..., None]"
 
-    def _checked(self, index: Value, size: Value, active: str | None) -> Value:
+    def _checked(self, index: PyExpr, size: PyExpr, active: str | None) -> PyExpr:
         if index.dtype not in INDEX and not index.dtype.startswith(("uint", "int")):
             raise Unsupported(f"index of dtype {index.dtype}")
         if index.below is not None and index.below == size.text:
@@ -115,10 +116,10 @@ class Expressions:
         ):
             return index
         where = "" if active is None else f", {active}"
-        return Value(f"at({index.text}, {size.text}{where})", index.dtype, lanes=index.lanes)
+        return PyExpr(f"at({index.text}, {size.text}{where})", index.dtype, lanes=index.lanes)
 
-    def masked(self, mask: str | None, expr: Any) -> Value:
-        """An expression that is evaluated by some iterations only."""
+    def masked(self, mask: str | None, expr: Any) -> PyExpr:
+        """An expression that only the iterations of the mask evaluate."""
         before, self.mask = self.mask, mask
         try:
             return self.value(expr)
@@ -127,46 +128,46 @@ class Expressions:
 
     # Kinds of expressions
 
-    def variable(self, expr: Any) -> Value:
+    def variable(self, expr: Any) -> PyExpr:
         known = self.vars.get(expr.__chandle__())
         if known is None:
             raise Unsupported(f"variable {expr.name} without a value")
         return known
 
-    def int_imm(self, expr: Any) -> Value:
+    def int_imm(self, expr: Any) -> PyExpr:
         dtype, number = dtype_of(expr.ty), int(expr.value)
         if dtype == "bool":
-            return Value(str(bool(number)), dtype, weak=True)
+            return PyExpr(str(bool(number)), dtype, weak=True)
         if dtype in INDEX:
             return constant(number, dtype)
         if dtype.startswith(("int", "uint")):
-            return Value(str(number), dtype, weak=True)
+            return PyExpr(str(number), dtype, weak=True)
         raise Unsupported(f"literal of dtype {dtype}")
 
-    def float_imm(self, expr: Any) -> Value:
+    def float_imm(self, expr: Any) -> PyExpr:
         dtype, text = dtype_of(expr.ty), repr(float(expr.value))
         if dtype not in NATIVE:
-            return Value(f"{dtype}({text})", dtype)
-        return Value(text, dtype, weak=True)
+            return PyExpr(f"{dtype}({text})", dtype)
+        return PyExpr(text, dtype, weak=True)
 
-    def exact(self, value: Value) -> str:
+    def exact(self, value: PyExpr) -> str:
         """Text of the value as a NumPy scalar or an array."""
         if not value.weak:
             return value.text
         name = "bool_" if value.dtype == "bool" else value.dtype
         return f"{name}({self.held(value)})"
 
-    def held(self, value: Value) -> str:
-        """Text of the value as memory holds it: Python's integers wrap around there."""
+    def held(self, value: PyExpr) -> str:
+        """Text of the value as memory holds it, where Python's integers wrap around."""
         if value.weak and value.dtype in INDEX and not fits(value, value.dtype):
             return f"wrapped({value.text}, {bits_of(value.dtype)})"
         return value.text
 
-    def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
-        """Two operands of which one has the exact dtype, or both are Python integers.
+    def pair(self, a: PyExpr, b: PyExpr) -> tuple[str, str, bool, bool]:
+        """Two operands, of which one has the exact dtype or both are Python integers.
 
         Returns:
-            Their texts, whether the result is a Python number, whether it has lanes.
+            Their texts, whether the result is a Python number, and whether it has lanes.
         """
         if a.dtype != b.dtype:
             raise Unsupported(f"operands of dtypes {a.dtype} and {b.dtype}")
@@ -174,28 +175,28 @@ class Expressions:
             return self.exact(a), b.text, False, False
         return a.text, b.text, a.weak and b.weak, a.lanes or b.lanes
 
-    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
+    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> PyExpr:
         a, b = self.value(expr.a), self.value(expr.b)
         left, right, weak, lanes = self.pair(a, b)
         if a.dtype == "bool":
             raise Unsupported(f"{symbol} of dtype bool")
         if a.dtype not in INDEX:
-            return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes)
+            return PyExpr(f"({left} {symbol} {right})", a.dtype, weak, lanes)
         low, high = limits(operation, a, b)
         if weak and low is not None and low == high:
             return constant(low, a.dtype)
-        return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes, low, high)
+        return PyExpr(f"({left} {symbol} {right})", a.dtype, weak, lanes, low, high)
 
-    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
+    def division(self, expr: Any, *, floor: bool, rest: bool) -> PyExpr:
         a, b = self.value(expr.a), self.value(expr.b)
         left, right, weak, lanes = self.pair(a, b)
         dtype = a.dtype
         if is_float(dtype):
             if floor:
                 name = "floor_mod" if rest else "floor_div"
-                return Value(f"{name}({left}, {right})", dtype, weak, lanes)
+                return PyExpr(f"{name}({left}, {right})", dtype, weak, lanes)
             text = f"fmod({left}, {right})" if rest else f"({left} / {right})"
-            return Value(text, dtype, weak, lanes)
+            return PyExpr(text, dtype, weak, lanes)
         if b.literal == 0 or dtype == "bool":
             raise Unsupported(f"division of {dtype} by {b.text}")
         if b.literal is None and not (b.low is not None and b.low > 0):
@@ -210,13 +211,13 @@ class Expressions:
             low, high = remainder_limits(a, b) if rest else limits(operator.floordiv, a, b)
             if weak and low is not None and low == high:
                 return constant(low, dtype)
-        return Value(text, dtype, weak, lanes, low, high)
+        return PyExpr(text, dtype, weak, lanes, low, high)
 
     def _guarded(self, function: str, ty: Any, *args: str) -> str:
         mask = self.active(ty)
         return f"{function}({', '.join(args if mask is None else (*args, mask))})"
 
-    def extreme(self, expr: Any, symbol: str) -> Value:
+    def extreme(self, expr: Any, symbol: str) -> PyExpr:
         a, b = self.value(expr.a), self.value(expr.b)
         left, right, weak, lanes = self.pair(a, b)
         if is_float(a.dtype):
@@ -226,54 +227,54 @@ class Expressions:
         else:
             name = "minimum" if symbol == "<" else "maximum"
         low, high = limits(min if symbol == "<" else max, a, b)
-        return Value(f"{name}({left}, {right})", a.dtype, weak, lanes, low, high)
+        return PyExpr(f"{name}({left}, {right})", a.dtype, weak, lanes, low, high)
 
-    def comparison(self, expr: Any, symbol: str) -> Value:
+    def comparison(self, expr: Any, symbol: str) -> PyExpr:
         a, b = self.value(expr.a), self.value(expr.b)
         left, right, _, lanes = self.pair(a, b)
         if symbol == "!=" and is_float(a.dtype):
-            return Value(f"differs({left}, {right})", "bool", lanes=lanes)
-        return Value(f"({left} {symbol} {right})", "bool", lanes=lanes)
+            return PyExpr(f"differs({left}, {right})", "bool", lanes=lanes)
+        return PyExpr(f"({left} {symbol} {right})", "bool", lanes=lanes)
 
-    def logical(self, expr: Any, *, both: bool) -> Value:
+    def logical(self, expr: Any, *, both: bool) -> PyExpr:
         a = self.value(expr.a)
         if width_of(expr.ty) > 1:
             b = self.value(expr.b)
-            return Value(f"({a.text} {'&' if both else '|'} {b.text})", "bool", lanes=True)
+            return PyExpr(f"({a.text} {'&' if both else '|'} {b.text})", "bool", lanes=True)
         if not a.lanes:
             b = self.value(expr.b)
-            return Value(f"({a.text} {'and' if both else 'or'} {b.text})", "bool", lanes=b.lanes)
+            return PyExpr(f"({a.text} {'and' if both else 'or'} {b.text})", "bool", lanes=b.lanes)
         decided, name = self.named_mask(a.text if both else f"logical_not({a.text})")
         b = self.masked(name, expr.b)
         if name not in b.text:
-            return Value(f"({a.text} {'&' if both else '|'} {b.text})", "bool", lanes=True)
+            return PyExpr(f"({a.text} {'&' if both else '|'} {b.text})", "bool", lanes=True)
         text = f"({decided} & {b.text})" if both else f"({a.text} | ({decided} & {b.text}))"
-        return Value(text, "bool", lanes=True)
+        return PyExpr(text, "bool", lanes=True)
 
     def named_mask(self, condition: str) -> tuple[str, str]:
-        """Text that defines the iterations for which a condition holds, and the name it gets."""
+        """Text that defines a mask of the iterations for which a condition holds, and its name."""
         name = self.fresh("m")
         outer = "" if self.mask is None else f" & {self.mask}"
         return f"({name} := {condition}{outer})", name
 
-    def negation(self, expr: Any) -> Value:
+    def negation(self, expr: Any) -> PyExpr:
         a = self.value(expr.a)
-        return Value(
+        return PyExpr(
             f"logical_not({a.text})" if a.lanes else f"(not {a.text})", "bool", lanes=a.lanes
         )
 
-    def choice(self, condition: Any, first: Any, second: Any) -> Value:
+    def choice(self, condition: Any, first: Any, second: Any) -> PyExpr:
         """One of two values; only the chosen one is evaluated."""
         cond = self.value(condition)
         if width_of(condition.ty) > 1:
-            # Either value is computed: a condition for each scalar guards no access of a vector.
+            # Both values are computed: a condition for each scalar guards no access of a vector.
             a, b = self.value(first), self.value(second)
             left, right, *_ = self.both_exact(a, b)
-            return Value(f"where({cond.text}, {left}, {right})", a.dtype, False, True)
+            return PyExpr(f"where({cond.text}, {left}, {right})", a.dtype, False, True)
         if not cond.lanes:
             a, b = self.value(first), self.value(second)
             left, right, weak, lanes = self.both_exact(a, b)
-            return Value(
+            return PyExpr(
                 f"({left} if {cond.text} else {right})", a.dtype, weak, lanes, *either_bounds(a, b)
             )
         mask, name = self.named_mask(cond.text)
@@ -291,12 +292,12 @@ class Expressions:
                 left = f"({mask.replace(cond.text, whole, 1)}, {left})[1]"
             if other in right:
                 right = f"({other_mask.replace(cond.text, whole, 1)}, {right})[1]"
-        return Value(
+        return PyExpr(
             f"where({text}{wide}, {left}, {right})", a.dtype, False, True, *either_bounds(a, b)
         )
 
-    def both_exact(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
-        """Two texts of which either one may become the value."""
+    def both_exact(self, a: PyExpr, b: PyExpr) -> tuple[str, str, bool, bool]:
+        """Texts of two values, either of which may become the result."""
         if a.dtype != b.dtype:
             raise Unsupported(f"operands of dtypes {a.dtype} and {b.dtype}")
         lanes = a.lanes or b.lanes
@@ -304,7 +305,7 @@ class Expressions:
             return a.text, b.text, a.weak and b.weak, lanes
         return self.exact(a), self.exact(b), False, lanes
 
-    def ramp(self, expr: Any) -> Value:
+    def ramp(self, expr: Any) -> PyExpr:
         """A vector of numbers that grow by a stride."""
         base, stride, width = self.value(expr.base), self.value(expr.stride), width_of(expr.ty)
         texts = [f"{part.text}[..., None]" if part.lanes else part.text for part in (base, stride)]
@@ -314,40 +315,40 @@ class Expressions:
         if base.high is not None and stride.literal is not None and stride.literal >= 0:
             high = base.high + stride.literal * (width - 1)
         low = None if high is None else base.low
-        return Value(f"({texts[0]} + {text})", base.dtype, False, True, low, high)
+        return PyExpr(f"({texts[0]} + {text})", base.dtype, False, True, low, high)
 
     def numbers(self, width: int, dtype: str) -> str:
-        """Text of the vector of the first numbers from zero on."""
+        """Text of the vector of the numbers from zero to `width - 1`."""
         return f"steps({width}, {dtype})"
 
-    def broadcast(self, expr: Any) -> Value:
+    def broadcast(self, expr: Any) -> PyExpr:
         """A vector of one value: NumPy repeats it."""
         value = self.value(expr.value)
         if not value.lanes:
             return value
         text = f"{value.text}[..., None]"
-        return Value(text, value.dtype, False, True, value.low, value.high)
+        return PyExpr(text, value.dtype, False, True, value.low, value.high)
 
-    def select(self, expr: Any) -> Value:
+    def select(self, expr: Any) -> PyExpr:
         """Both values may be computed, but compilers guard the accesses of either."""
         return self.choice(expr.condition, expr.true_value, expr.false_value)
 
-    def let(self, expr: Any) -> Value:
+    def let(self, expr: Any) -> PyExpr:
         value = self.value(expr.value)
         name = self.fresh("v")
-        self.vars[expr.var.__chandle__()] = Value(
+        self.vars[expr.var.__chandle__()] = PyExpr(
             name, value.dtype, value.weak, value.lanes, value.low, value.high
         )
         body = self.value(expr.body)
-        return Value(
+        return PyExpr(
             f"(({name} := {value.text}), {body.text})[1]",
             *(body.dtype, body.weak, body.lanes, body.low, body.high),
         )
 
-    def cast(self, expr: Any) -> Value:
+    def cast(self, expr: Any) -> PyExpr:
         return self.converted(self.value(expr.value), dtype_of(expr.ty))
 
-    def converted(self, value: Value, dtype: str) -> Value:
+    def converted(self, value: PyExpr, dtype: str) -> PyExpr:
         source = value.dtype
         if source == dtype:
             return value
@@ -355,26 +356,26 @@ class Expressions:
             low, high = value.low, value.high
             if dtype == "int32" and not fits(value, dtype):
                 text = f"wrapped({value.text}, 32)" if value.weak else f"cast({value.text}, int32)"
-                return Value(text, dtype, value.weak, value.lanes)
+                return PyExpr(text, dtype, value.weak, value.lanes)
             if value.weak:
-                return Value(value.text, dtype, True, value.lanes, low, high, value.below)
-            return Value(f"cast({value.text}, {dtype})", dtype, False, value.lanes, low, high)
+                return PyExpr(value.text, dtype, True, value.lanes, low, high, value.below)
+            return PyExpr(f"cast({value.text}, {dtype})", dtype, False, value.lanes, low, high)
         name = "bool_" if dtype == "bool" else dtype
-        return Value(f"cast({self.exact(value)}, {name})", dtype, lanes=value.lanes)
+        return PyExpr(f"cast({self.exact(value)}, {name})", dtype, lanes=value.lanes)
 
-    def bitwise(self, expr: Any, symbol: str) -> Value:
+    def bitwise(self, expr: Any, symbol: str) -> PyExpr:
         left, right, weak, lanes = self.pair(a := self.value(expr.a), self.value(expr.b))
-        return Value(f"({left} {symbol} {right})", a.dtype, weak, lanes)
+        return PyExpr(f"({left} {symbol} {right})", a.dtype, weak, lanes)
 
-    def inverted(self, expr: Any) -> Value:
+    def inverted(self, expr: Any) -> PyExpr:
         a = self.value(expr.a)
         if a.dtype == "bool":
             return self.negation(expr)
-        return Value(
+        return PyExpr(
             f"(~{a.text if a.dtype in INDEX else self.exact(a)})", a.dtype, a.weak, a.lanes
         )
 
-    def shifted(self, expr: Any, symbol: str) -> Value:
+    def shifted(self, expr: Any, symbol: str) -> PyExpr:
         a, b = self.value(expr.a), self.value(expr.b)
         left, right, weak, lanes = self.pair(a, b)
         bits = BITS_OF.get(a.dtype)
@@ -386,14 +387,14 @@ class Expressions:
         if weak and symbol == ">>" and b.literal is not None and a.low is not None:
             low, high = a.low >> b.literal, None if a.high is None else a.high >> b.literal
         text = f"({left} {symbol} {right})"
-        value = Value(text, a.dtype, weak, lanes, low, high)
+        value = PyExpr(text, a.dtype, weak, lanes, low, high)
         return self.shifted_out(expr, value) if weak and symbol == "<<" else value
 
-    def shifted_out(self, expr: Any, value: Value) -> Value:
+    def shifted_out(self, expr: Any, value: PyExpr) -> PyExpr:
         """A Python integer without the bits that its dtype does not hold."""
         return dataclasses.replace(value, text=self.held(value))
 
-    def call(self, expr: Any) -> Value:
+    def call(self, expr: Any) -> PyExpr:
         """A call of an intrinsic."""
         name = getattr(expr.op, "name", None)
         if name is None:
@@ -411,37 +412,39 @@ class Expressions:
             value, dtype = self.value(args[0]), dtype_of(expr.ty)
             if BITS_OF.get(value.dtype) != BITS_OF.get(dtype) or dtype == "bool":
                 raise Unsupported(f"reinterpret of {value.dtype} as {dtype}")
-            return Value(f"reinterpret({self.exact(value)}, {dtype})", dtype, lanes=value.lanes)
+            return PyExpr(f"reinterpret({self.exact(value)}, {dtype})", dtype, lanes=value.lanes)
         if short in UNARY and len(args) == 1:
             a = self.value(args[0])
             if short in ("isnan", "isinf", "isfinite"):
-                return Value(f"{short}({self.exact(a)})", "bool", lanes=a.lanes)
+                return PyExpr(f"{short}({self.exact(a)})", "bool", lanes=a.lanes)
             dtype = dtype_of(expr.ty)
             if short in _INTEGER or (short in ("abs", "fabs") and a.dtype in BITS_OF):
-                return Value(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
+                return PyExpr(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
             self._float(short, a)
-            return Value(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
+            return PyExpr(f"{short}({self.exact(a)})", dtype, lanes=a.lanes)
         if short in BINARY and len(args) == 2:
             a, b = self.value(args[0]), self.value(args[1])
             self._float(short, a)
-            return Value(
+            return PyExpr(
                 f"{short}({self.exact(a)}, {self.exact(b)})", a.dtype, lanes=a.lanes or b.lanes
             )
         if short == "fma":
             a, b, c = map(self.value, args)
             text = f"({self.exact(a)} * {self.exact(b)} + {self.exact(c)})"
-            return Value(text, a.dtype, lanes=a.lanes or b.lanes or c.lanes)
+            return PyExpr(text, a.dtype, lanes=a.lanes or b.lanes or c.lanes)
+        if short == "call_llvm_pure_intrin":
+            return self._llvm(*args)
         if short in EXTERNAL:
             return self._external(str(args[0].value), list(args)[1:], dtype_of(expr.ty))
         if short == "undef":
             dtype = dtype_of(expr.ty)
-            return Value(f"undefined({dtype})", dtype, weak=dtype in INDEX)
+            return PyExpr(f"undefined({dtype})", dtype, weak=dtype in INDEX)
         if short == "large_uint_imm":
             number = int(args[0].value) | int(args[1].value) << 32
-            return Value(str(number), dtype_of(expr.ty), weak=True)
+            return PyExpr(str(number), dtype_of(expr.ty), weak=True)
         raise Unsupported(f"TensorIR operator {name}")
 
-    def _external(self, name: str, operands: Sequence[Any], dtype: str) -> Value:
+    def _external(self, name: str, operands: Sequence[Any], dtype: str) -> PyExpr:
         """A call of a function that is linked to the compiled code."""
         if name not in OF_C:
             raise Unsupported(f"external function {name}")
@@ -450,17 +453,34 @@ class Expressions:
         if {dtype, *(value.dtype for value in values)} != {expected}:
             raise Unsupported(f"external function {name} of dtype {dtype}")
         texts = ", ".join(map(self.exact, values))
-        return Value(f"{function}({texts})", dtype, lanes=any(value.lanes for value in values))
+        return PyExpr(f"{function}({texts})", dtype, lanes=any(value.lanes for value in values))
 
-    def _float(self, name: str, operand: Value) -> None:
+    def _llvm(self, name: Any, *operands: Any) -> PyExpr:
+        """An intrinsic of LLVM that computes the same as TensorIR's intrinsic of that name."""
+        long = str(llvm_get_intrinsic_name(int(name.value)))
+        short = long.removeprefix("llvm.")
+        values = [self.value(operand) for operand in operands]
+        lanes = any(value.lanes for value in values)
+        if short == "fmuladd":
+            a, b, c = map(self.exact, values)
+            return PyExpr(f"({a} * {b} + {c})", values[0].dtype, lanes=lanes)
+        if short not in (UNARY if len(values) == 1 else BINARY) or short in _OTHERWISE:
+            raise Unsupported(f"intrinsic {long}")
+        texts = ", ".join(map(self.exact, values))
+        return PyExpr(f"{short}({texts})", values[0].dtype, lanes=lanes)
+
+    def _float(self, name: str, operand: PyExpr) -> None:
         if not is_float(operand.dtype):
             raise Unsupported(f"{name} of dtype {operand.dtype}")
 
 
 _INTEGER = frozenset({"clz", "popcount"})
 
+_OTHERWISE = ("round",)
+"""Intrinsics that LLVM and TensorIR define differently: LLVM rounds halves away from zero."""
 
-VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
+
+VISIT: Mapping[type, Callable[[Any, Any], PyExpr]] = {
     tirx.Var: lambda t, e: t.variable(e),
     tirx.IntImm: lambda t, e: t.int_imm(e),
     tirx.FloatImm: lambda t, e: t.float_imm(e),
@@ -496,4 +516,4 @@ VISIT: Mapping[type, Callable[[Any, Any], Value]] = {
     ir.LShift: lambda t, e: t.shifted(e, "<<"),
     ir.RShift: lambda t, e: t.shifted(e, ">>"),
 }
-"""What translates each kind of expression."""
+"""The method that translates each kind of expression."""

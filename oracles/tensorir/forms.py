@@ -17,12 +17,12 @@ from ..inspect import nodes
 from .values import LIMIT
 
 
-class Form(NamedTuple):
-    """`const + sum of terms + rest`, with the rest between two bounds (None: unknown)."""
+class LinearForm(NamedTuple):
+    """`const + sum of terms + rest`, with bounds for the rest (None: unknown)."""
 
     const: int
     terms: Mapping[int, int]
-    """Coefficients by the handles of variables."""
+    """Coefficients of variables, by handle."""
     low: int | None = 0
     high: int | None = 0
     within: frozenset[int] = frozenset()
@@ -34,41 +34,41 @@ class Form(NamedTuple):
 
 
 class Digit(NamedTuple):
-    """`form % modulus // divisor`, without a modulus where there is none.
+    """`form % modulus // divisor`; the modulus is optional.
 
     The divisor divides the modulus.
     """
 
-    form: Form
+    form: LinearForm
     modulus: int | None
     divisor: int
 
 
 Places = tuple[tuple[int, int, int | None], ...]
-"""Dimensions with the divisors and moduli of the digits that they have."""
+"""Dimensions with the divisors and moduli of their digits."""
 
 
 class Forms:
-    """What is known of the variables of a PrimFunc, and of expressions of them."""
+    """Knowledge of the variables of a PrimFunc, and of expressions of them."""
 
     def __init__(self) -> None:
         self.values: dict[int, Any] = {}
-        """Expressions of variables, by the handles of these."""
+        """Expressions that variables are bound to, by the handles of the variables."""
         self.ranges: dict[int, tuple[int | None, int | None]] = {}
-        """Begin and extent of the variables of loops."""
-        self._known: dict[int, Form] = {}
+        """Begin and extent of the variables of loops, by handle."""
+        self._known: dict[int, LinearForm] = {}
 
-    def form(self, expr: Any) -> Form:
-        """An integer expression as a sum of multiples of variables, as far as it is one."""
+    def form(self, expr: Any) -> LinearForm:
+        """An integer expression as a sum of multiples of variables, as far as possible."""
         kind = type(expr)
         if kind is tirx.IntImm:
-            return Form(int(expr.value), {})
+            return LinearForm(int(expr.value), {})
         if kind is tirx.Var:
             handle = expr.__chandle__()
             known = self._known.get(handle)
             if known is None:
                 value = self.values.get(handle)
-                known = Form(0, {handle: 1}) if value is None else self.form(value)
+                known = LinearForm(0, {handle: 1}) if value is None else self.form(value)
                 self._known[handle] = known
             return known
         if kind is ir.Add or kind is ir.Sub:
@@ -79,7 +79,7 @@ class Forms:
             for one, other in ((a, b), (b, a)):
                 if one.exact and not one.terms:
                     return _times(other, one.const)
-            return Form(0, {}, None, None, variables_of(a) | variables_of(b))
+            return LinearForm(0, {}, None, None, variables_of(a) | variables_of(b))
         if kind is ir.Cast and _integer_bits(expr.value):
             form = self.form(expr.value)
             low, high = self.bounds(form)
@@ -92,12 +92,12 @@ class Forms:
             within = variables_of(a) | variables_of(b)
             if b.exact and not b.terms and b.const > 0:
                 if kind is ir.FloorMod:
-                    return Form(0, {}, 0, b.const - 1, within)
+                    return LinearForm(0, {}, 0, b.const - 1, within)
                 low, high = self.bounds(a)
                 if low is not None and high is not None:
-                    return Form(0, {}, low // b.const, high // b.const, within)
-            return Form(0, {}, None, None, within)
-        return Form(0, {}, None, None, self.variables(expr))
+                    return LinearForm(0, {}, low // b.const, high // b.const, within)
+            return LinearForm(0, {}, None, None, within)
+        return LinearForm(0, {}, None, None, self.variables(expr))
 
     def variables(self, expr: Any) -> frozenset[int]:
         """All variables that an expression depends on."""
@@ -114,8 +114,8 @@ class Forms:
             parts = [getattr(expr, name) for name in FIELDS.get(kind, ("a", "b"))]
         return frozenset[int]().union(*map(self.variables, parts))
 
-    def bounds(self, form: Form) -> tuple[int | None, int | None]:
-        """Bounds of a form whose variables are all of loops with known bounds."""
+    def bounds(self, form: LinearForm) -> tuple[int | None, int | None]:
+        """Bounds of a form, known if all its variables are of loops with known bounds."""
         low, high = form.low, form.high
         if low is None or high is None:
             return None, None
@@ -128,8 +128,8 @@ class Forms:
             low, high = low + min(ends), high + max(ends)
         return low, high
 
-    def number(self, indices: Sequence[Any]) -> tuple[Form | None, Places]:
-        """The number whose digits are among the indices, and where it has them."""
+    def number(self, indices: Sequence[Any]) -> tuple[LinearForm | None, Places]:
+        """The number whose digits are among the indices, and the places of the digits."""
         found: dict[int, tuple[Digit, int]] = {}
         for axis, index in enumerate(indices):
             digit = self.digit(index)
@@ -170,9 +170,9 @@ class Forms:
 
 
 def split(func: tirx.PrimFunc, loops: Collection[Any]) -> tirx.PrimFunc:
-    """The PrimFunc with these loops taken apart: each becomes one for each digit of its variable.
+    """The PrimFunc with these loops split into one loop for each digit of their variable.
 
-    The iterations stay, in their order. A loop stays whole where the digits do not divide it.
+    The iterations and their order stay. A loop stays whole if the digits do not divide it.
     """
     forms = Forms()
     wholes = {loop.loop_var.__chandle__(): loop for loop in loops if _from_zero(loop)}
@@ -187,7 +187,7 @@ def split(func: tirx.PrimFunc, loops: Collection[Any]) -> tirx.PrimFunc:
         if (new := _digits(loop.loop_var, sorted(cuts[var]), int(loop.extent.value)))
     }
 
-    def in_digits(expr: Any, var: int, digits: Sequence[Part]) -> Any:
+    def in_digits(expr: Any, var: int, digits: Sequence[DigitLoop]) -> Any:
         digit = forms.digit(expr)
         if _alone(digit.form) != var:
             return expr
@@ -211,24 +211,24 @@ def split(func: tirx.PrimFunc, loops: Collection[Any]) -> tirx.PrimFunc:
     return func.with_body(structural_map(func.body, [(ir.For, nest)])) if parts else func
 
 
-class Part(NamedTuple):
-    """A loop over one digit of the variable of another one: what it counts, and how far."""
+class DigitLoop(NamedTuple):
+    """A loop over one digit of another loop's variable: the weight of the digit, and its extent."""
 
     var: tirx.Var
     weight: int
     extent: int
 
 
-def _digits(var: tirx.Var, cuts: Sequence[int], extent: int) -> list[Part]:
-    """The digits between the cuts, the lowest first; none where they are not the whole."""
+def _digits(var: tirx.Var, cuts: Sequence[int], extent: int) -> list[DigitLoop]:
+    """The digits between the cuts, lowest first; none if they do not make up the whole."""
     pairs = list(itertools.pairwise(cuts))
     if cuts[-1] != extent or len(pairs) < 2 or any(high % low for low, high in pairs):
         return []
-    return [Part(tirx.Var(var.name, var.ty.dtype), low, high // low) for low, high in pairs]
+    return [DigitLoop(tirx.Var(var.name, var.ty.dtype), low, high // low) for low, high in pairs]
 
 
-def _alone(form: Form) -> int | None:
-    """The variable that the form is."""
+def _alone(form: LinearForm) -> int | None:
+    """The variable that the form consists of, or None."""
     (first, *others) = form.terms.items() or [(None, 0)]
     var, coefficient = first
     return var if form.exact and not form.const and not others and coefficient == 1 else None
@@ -249,40 +249,40 @@ FIELDS: Mapping[type, tuple[str, ...]] = {
     ir.Ramp: ("base", "stride", "lanes"),
     ir.Broadcast: ("value", "lanes"),
 }
-"""Where the operands of an expression are, if not in `a` and `b`."""
+"""The fields with the operands of an expression, if they are not `a` and `b`."""
 
 
 def integer(expr: Any) -> int | None:
-    """The value of a literal."""
+    """The value of an integer literal, or None."""
     return int(expr.value) if isinstance(expr, tirx.IntImm) else None
 
 
 def _integer_bits(expr: Any) -> int:
-    """The bits of an expression of a signed type that loops have, 0 for other types."""
+    """The bits of an expression of a signed type that loops may have; 0 for other types."""
     return {"int32": 32, "int64": 64}.get(str(getattr(expr.ty, "dtype", "")), 0)
 
 
-def variables_of(form: Form) -> frozenset[int]:
+def variables_of(form: LinearForm) -> frozenset[int]:
     """The variables that a form depends on."""
     return form.within | frozenset(form.terms)
 
 
-def _plus(a: Form, b: Form) -> Form:
+def _plus(a: LinearForm, b: LinearForm) -> LinearForm:
     terms = dict(a.terms)
     for var, coefficient in b.terms.items():
         terms[var] = terms.get(var, 0) + coefficient
     low = None if a.low is None or b.low is None else a.low + b.low
     high = None if a.high is None or b.high is None else a.high + b.high
     kept = {var: coefficient for var, coefficient in terms.items() if coefficient}
-    return Form(a.const + b.const, kept, low, high, a.within | b.within)
+    return LinearForm(a.const + b.const, kept, low, high, a.within | b.within)
 
 
-def _times(form: Form, factor: int) -> Form:
+def _times(form: LinearForm, factor: int) -> LinearForm:
     if factor == 1:
         return form
     if factor == 0:
-        return Form(0, {})
+        return LinearForm(0, {})
     ends = (form.low, form.high) if factor > 0 else (form.high, form.low)
     low, high = (None if end is None else end * factor for end in ends)
     terms = {var: coefficient * factor for var, coefficient in form.terms.items()}
-    return Form(form.const * factor, terms, low, high, form.within)
+    return LinearForm(form.const * factor, terms, low, high, form.within)

@@ -11,7 +11,7 @@ from ..inspect import nodes
 
 
 def indexing_params(func: tirx.PrimFunc) -> list[int]:
-    """The positions of the parameters that indices depend on, directly or by other buffers."""
+    """The positions of the parameters that indices depend on, directly or via other buffers."""
     accesses = nodes(func, ir.TensorLoad, ir.BufferStore)
     todo = [used for access in accesses for index in access.indices for used in _used(index)]
     stored: dict[int, list[Any]] = {}

@@ -1,8 +1,8 @@
 """Scalar operations of TensorIR, each for NumPy scalars and arrays alike, in the exact dtype.
 
-Generated programs call these by the names in `NAMES`; what Python and NumPy spell with an operator
-is not here. Where an operation has no meaning (division of integers by zero, a shift by the width
-or more) it raises `Undefined`.
+Generated programs call these by the names in `NAMES`. Operations that Python and NumPy spell with
+an operator are not here. An operation without a meaning (division of integers by zero, a shift by
+the width or more) raises `Undefined`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ EXTERNAL = frozenset({"call_extern", "call_pure_extern"})
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """Conversion as C does it: floats are truncated to integers, integers wrap around."""
+    """Convert as C does: floats are truncated to integers, integers wrap around."""
     return np.asarray(x).astype(dtype)[()]
 
 
 def wrapped(x: Any, bits: int) -> Any:
-    """A Python integer as a signed integer of so many bits."""
+    """A Python integer as a signed integer of `bits` bits."""
     half = 1 << (bits - 1)
     return (x + half) % (2 * half) - half
 
@@ -42,14 +42,14 @@ def reinterpret(x: Any, dtype: Any) -> Any:
 
 @functools.lru_cache
 def steps(count: int, dtype: Any) -> Any:
-    """The first numbers from zero on."""
+    """The numbers from zero to `count - 1`."""
     numbers = np.arange(count, dtype=dtype)
     numbers.flags.writeable = False
     return numbers
 
 
 def divisor(x: Any, active: Any = True) -> Any:
-    """An integer to divide by; 1 where the division is not carried out."""
+    """An integer to divide by; 1 in place of a zero if the division is not carried out."""
     if isinstance(x, int) and x:
         return x
     zero = np.equal(x, 0)
@@ -61,7 +61,7 @@ def divisor(x: Any, active: Any = True) -> Any:
 
 
 def shift(x: Any, bits: int, active: Any = True) -> Any:
-    """An amount to shift by; 0 where the shift is not carried out."""
+    """An amount to shift by; 0 in place of an invalid one if the shift is not carried out."""
     if isinstance(x, int) and 0 <= x < bits:
         return x
     wrong = np.less(x, 0) | np.greater_equal(x, bits)
@@ -80,27 +80,27 @@ def truncdiv(a: Any, b: Any) -> Any:
 
 
 def truncmod(a: Any, b: Any) -> Any:
-    """The rest of `truncdiv`: it has the sign of the dividend."""
+    """The remainder of `truncdiv`, with the sign of the dividend."""
     return a - truncdiv(a, b) * b
 
 
 def floor_div(a: Any, b: Any) -> Any:
-    """For floats."""
+    """Division of floats, rounded down."""
     return np.floor(a / b)
 
 
 def floor_mod(a: Any, b: Any) -> Any:
-    """For floats."""
+    """The remainder of `floor_div`."""
     return a - np.floor(a / b) * b
 
 
 def lesser(a: Any, b: Any) -> Any:
-    """`min`: the second one unless the first is smaller, so also where one is NaN."""
+    """`min`: the second operand unless the first is smaller, so also if one is NaN."""
     return np.where(a < b, a, b)[()]
 
 
 def greater(a: Any, b: Any) -> Any:
-    """`max`: the second one unless the first is greater, so also where one is NaN."""
+    """`max`: the second operand unless the first is greater, so also if one is NaN."""
     return np.where(a > b, a, b)[()]
 
 
@@ -124,12 +124,12 @@ def exp10(x: Any) -> Any:
 
 
 def differs(a: Any, b: Any) -> Any:
-    """`!=` of floats: like all comparisons of compiled code it is false where one is NaN."""
+    """`!=` of floats: like all comparisons in compiled code, it is false if one is NaN."""
     return np.less(a, b) | np.greater(a, b)
 
 
 def clz(x: Any) -> Any:
-    """The number of zeros in front of the first one; of zero all bits, as int32."""
+    """The number of leading zero bits, as int32; for zero, all bits."""
     x = np.asarray(x)
     bits = 8 * x.dtype.itemsize
     rest = x.view(f"u{x.dtype.itemsize}")
@@ -146,12 +146,12 @@ def popcount(x: Any) -> Any:
 
 
 def away(x: Any) -> Any:
-    """`round` of C: halves go away from zero."""
+    """`round` of C: halves are rounded away from zero."""
     return np.trunc(x + np.copysign(cast(0.5, np.asarray(x).dtype), x))
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
-    """`a * b + c`; of what float64 holds exactly it is rounded once."""
+    """`a * b + c`, rounded once if float64 holds it exactly."""
     dtype = np.asarray(a).dtype
     return cast(cast(a, np.float64) * b + c, dtype)
 
@@ -161,10 +161,10 @@ def ldexp(x: Any, exponent: Any) -> Any:
 
 
 def at(index: Any, size: Any, active: Any = True) -> Any:
-    """An index into a dimension of this size; any valid one where nothing is accessed.
+    """An index into a dimension of this size; any valid one if nothing is accessed.
 
     Raises:
-        Undefined: it lies outside; NumPy would count negative ones from the end.
+        Undefined: it is out of bounds; NumPy would count negative ones from the end.
         Unsupported: nothing is accessed, and no index is valid.
     """
     if isinstance(index, np.ndarray):
@@ -230,15 +230,15 @@ C_FUNCTIONS: Mapping[str, str] = {
     "rint": "nearbyint",
     "round": "away",
 }
-"""Functions of `math.h` by name: what computes them here. Those of float end in "f"."""
+"""Our functions for those of `math.h`, by name. Functions of float have the suffix "f"."""
 
 OF_C: Mapping[str, tuple[str, str]] = {
     f"{name}{suffix}": (function, dtype)
     for name, function in C_FUNCTIONS.items()
     for suffix, dtype in (("", "float64"), ("f", "float32"))
 }
-"""External functions that PrimFuncs may call: what computes them, and the dtype of their operands
-and results."""
+"""External functions that PrimFuncs may call: our function for each, and the dtype of its operands
+and result."""
 
 DTYPES: Mapping[str, Any] = {
     "bool": np.bool_,
@@ -292,4 +292,4 @@ NAMES: Mapping[str, Any] = {
         )
     },
 }
-"""What generated programs see."""
+"""Names that generated programs use."""

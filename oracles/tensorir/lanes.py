@@ -1,4 +1,4 @@
-"""Statements of TensorIR as Python text whose loops run in lanes where that is proven right."""
+"""Statements of TensorIR as Python text whose loops run in lanes if that is proven right."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .dependence import Loop, Plan
+from .dependence import Loop, LoopPlan
 from .intrinsics import BITS
 from .runtime import CHUNK, MATMUL
 from .statements import Statements, kept, targets
-from .values import Storage, Value, subscript, type_name
+from .values import BufferArray, PyExpr, subscript, type_name
 
 PER_STEP = 100
 """Lanes that count as one iteration."""
 
 FEW = 100
-"""So many iterations cost nothing worth counting where they run once."""
+"""Number of iterations that are not worth counting if they run once."""
 
 PER_MATMUL = 2000
 """Lanes of a contraction of dtypes in `FAST` that count as one iteration."""
 
 FAST = MATMUL | {f"{sign}int{bits}" for sign in ("", "u") for bits in BITS}
-"""Dtypes that BLAS multiplies, integers mostly among them."""
+"""Dtypes that BLAS multiplies; integers only mostly."""
 
 HELD = 1 << 26
-"""Lanes that the operands of a contraction may have where they all run at once."""
+"""Limit of the lanes of a contraction's operands for running all of them at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,18 @@ class Lane:
 
     name: str
     height: int
-    first: Value
-    """The variable in the first of the iterations that run at once."""
+    first: PyExpr
+    """The value of the variable in the first of the iterations that run at once."""
     part: str
-    """The text of the slice of them."""
+    """The text of the slice of iterations that run at once."""
     count: str
-    """The text of their number."""
+    """The text of the number of iterations that run at once."""
     reduces: bool
     var: int
 
 
 class Masked(Statements):
-    """Conditions that differ between lanes: the lanes for which one holds are the mask."""
+    """Conditions that differ between lanes: the mask has the lanes for which they hold."""
 
     def condition(self, stmt: Any) -> None:
         condition = self.value(stmt.condition)
@@ -56,14 +56,14 @@ class Masked(Statements):
             return
         name = self.fresh("c")
         self.emit(f"{name} = own({self.decision(condition).text})")
-        with self.guarded(Value(name, "bool", lanes=True)):
+        with self.guarded(PyExpr(name, "bool", lanes=True)):
             self.statement(stmt.then_case)
         if stmt.else_case is not None:
-            with self.guarded(Value(f"logical_not({name})", "bool", lanes=True)):
+            with self.guarded(PyExpr(f"logical_not({name})", "bool", lanes=True)):
                 self.statement(stmt.else_case)
 
     @contextlib.contextmanager
-    def guarded(self, condition: Value) -> Iterator[None]:
+    def guarded(self, condition: PyExpr) -> Iterator[None]:
         if not condition.lanes:
             with super().guarded(condition):
                 yield
@@ -75,20 +75,20 @@ class Masked(Statements):
         yield
         self.mask = outer
 
-    def decision(self, condition: Value) -> Value:
-        """A condition that lanes are chosen by."""
+    def decision(self, condition: PyExpr) -> PyExpr:
+        """A condition that selects lanes."""
         return condition
 
-    def bind(self, var: Any, value: Value) -> Value:
+    def bind(self, var: Any, value: PyExpr) -> PyExpr:
         if value.lanes and not value.text.isidentifier():
-            # The text may be a part of a buffer that is stored to before the variable is used.
+            # The text may be a part of a buffer that is overwritten before the variable is used.
             copy = f"own({value.text})"
-            value = Value(copy, value.dtype, False, True, value.low, value.high, value.below)
+            value = PyExpr(copy, value.dtype, False, True, value.low, value.high, value.below)
         return super().bind(var, value)
 
 
 def _weight(counts: Sequence[str], per_step: int) -> str:
-    """The text of the number of iterations that lanes count as, with so many at each loop."""
+    """Source of the step charge for a vectorized nest with these loop extents."""
     if all(map(str.isdecimal, counts)):
         return str(math.prod(map(int, counts)) // per_step + 1)
     return f"({' * '.join(counts)} // {per_step} + 1)"
@@ -101,7 +101,7 @@ class Lanes(Masked):
     the outermost to the innermost one; axes count from the last one, by the `height` of a loop.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: LoopPlan) -> None:
         super().__init__()
         self._plan = plan
         self._open: list[Lane] = []
@@ -122,12 +122,12 @@ class Lanes(Masked):
         else:
             self._lanes(stmt, loop, begin, extent)
 
-    def _lanes(self, stmt: Any, loop: Loop, begin: Value, extent: Value) -> None:
+    def _lanes(self, stmt: Any, loop: Loop, begin: PyExpr, extent: PyExpr) -> None:
         name = self.fresh("i")
         first, size, step = begin.literal, extent.literal, loop.step or 1
         high = None if first is None or size is None else first + size - 1
         below = extent.text if first == 0 else None
-        self.vars[loop.var] = Value(name, begin.dtype, False, True, begin.low, high, below)
+        self.vars[loop.var] = PyExpr(name, begin.dtype, False, True, begin.low, high, below)
         dtype = type_name(begin.dtype)
         stride = "" if step == 1 else f", {step}"
         outer = [lane.count for lane in self._open]
@@ -157,10 +157,10 @@ class Lanes(Masked):
         )
         with self.block(f"for {name}, {name}p, {name}n in chunks({args}):"):
             self._charge(loop, [*outer, f"{name}n"])
-            start = Value(f"{name}p.start", begin.dtype, weak=True)
+            start = PyExpr(f"{name}p.start", begin.dtype, weak=True)
             self._run(stmt, loop, name, start, f"{name}p", f"{name}n")
 
-    def _run(self, stmt: Any, loop: Loop, name: str, first: Value, part: str, count: str) -> None:
+    def _run(self, stmt: Any, loop: Loop, name: str, first: PyExpr, part: str, count: str) -> None:
         lane = Lane(name, loop.height, first, part, count, loop.kind == "reduce", loop.var)
         self._named[name] = lane
         self._open.append(lane)
@@ -168,7 +168,7 @@ class Lanes(Masked):
         self._open.pop()
 
     def _charge(self, loop: Loop, counts: Sequence[str]) -> None:
-        """Charge the budget for lanes, at the innermost loop; not for few that run once."""
+        """Charge the budget for lanes, at the innermost loop, but not for a few that run once."""
         if loop.height > 1:
             return
         fast = loop.contraction is not None and loop.contraction.dtype in FAST
@@ -177,7 +177,7 @@ class Lanes(Masked):
             super().count(weight)
 
     def count(self, iterations: str) -> None:
-        """An iteration inside of lanes does its work for each of them."""
+        """Charge for iterations inside of lanes, each of which works for every lane."""
         weight = _weight([lane.count for lane in self._open], PER_STEP)
         super().count(iterations if weight == "1" else f"{iterations} * {weight}")
 
@@ -216,8 +216,8 @@ class Lanes(Masked):
         self.emit(f"{target}{whole} = {self.held(value)}")
 
     def _folded(
-        self, stmt: Any, storage: Storage, indices: Sequence[Value], reducing: Sequence[Lane]
-    ) -> Value:
+        self, stmt: Any, storage: BufferArray, indices: Sequence[PyExpr], reducing: Sequence[Lane]
+    ) -> PyExpr:
         update = self._plan.updates[stmt.__chandle__()]
         old, function = self.element(storage, indices), f"fold_{update.operator}"
         operands = [update.operand]
@@ -228,18 +228,18 @@ class Lanes(Masked):
         counts = ", ".join(lane.count for lane in reducing)
         args = ", ".join([old.text, *map(self.exact, values)])
         text = f"{function}({args}, ({heights},), ({counts},))"
-        return Value(text, values[0].dtype, lanes=old.lanes)
+        return PyExpr(text, values[0].dtype, lanes=old.lanes)
 
-    def element(self, storage: Storage, indices: Sequence[Value]) -> Value:
-        """An element for each lane: a part of the array where the indices are variables of loops.
+    def element(self, storage: BufferArray, indices: Sequence[PyExpr]) -> PyExpr:
+        """An element for each lane: a part of the array if the indices are variables of loops.
 
-        The part gets an axis for each loop in between that none of the indices depends on.
+        The part gets an axis for each loop in between that no index depends on.
         """
         lanes = [self._named.get(index.text) for index in indices if index.lanes]
         plain = [lane for lane in lanes if lane is not None]
         if not lanes or len(plain) < len(lanes) or len({lane.name for lane in plain}) < len(plain):
             text = f"{storage.name}[{subscript(indices)}]"
-            return Value(text, storage.dtype, lanes=bool(lanes))
+            return PyExpr(text, storage.dtype, lanes=bool(lanes))
         heights = [lane.height for lane in plain]
         parts: list[str] = []
         ordered = heights == sorted(heights, reverse=True)
@@ -253,7 +253,7 @@ class Lanes(Masked):
             parts.append(index.text if lane is None else lane.part)
         if ordered:
             parts.extend(["None"] * (above - 1))
-            return Value(f"{storage.name}[{', '.join(parts)}]", storage.dtype, lanes=True)
+            return PyExpr(f"{storage.name}[{', '.join(parts)}]", storage.dtype, lanes=True)
         order = sorted(range(len(heights)), key=lambda axis: -heights[axis])
         text = f"{storage.name}[{', '.join(parts)}].transpose({', '.join(map(str, order))})"
         heights.sort(reverse=True)
@@ -262,4 +262,4 @@ class Lanes(Masked):
             axes.extend([":", *["None"] * (height - below - 1)])
         if "None" in axes:
             text += f"[{', '.join(axes)}]"
-        return Value(text, storage.dtype, lanes=True)
+        return PyExpr(text, storage.dtype, lanes=True)

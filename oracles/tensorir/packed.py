@@ -1,7 +1,7 @@
 """Functions of TVM's runtime that PrimFuncs call by name: sorting, over arrays on the stack.
 
-Equal elements keep their order, also in a descending sort. What NaN does to the order depends on
-the algorithm, so it is refused.
+Equal elements keep their order, also in a descending sort. NaN is refused, since its place in the
+order depends on the algorithm.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..errors import Undefined, Unsupported
 
 
 def sorted_indices(data: Any, axis: int, ascending: bool) -> Any:
-    """Indices along an axis that sort it."""
+    """The indices that sort an axis."""
     if data.dtype.kind not in "iub" and np.isnan(data).any():
         raise Unsupported("sort of NaN")
     axis = _axis(data, axis)
     if ascending:
         return np.argsort(data, axis, kind="stable")
-    # The reverse of an ascending sort of the reverse leaves equal elements as they stood.
+    # The reverse of an ascending sort of the reverse keeps the order of equal elements.
     backward = np.argsort(np.flip(data, axis), axis, kind="stable")
     return data.shape[axis] - 1 - np.flip(backward, axis)
 
@@ -74,7 +74,7 @@ PACKED: Mapping[str, tuple[Callable[..., None], tuple[int, ...]]] = {
     "tvm.contrib.sort.topk": (topk, (1, 2)),
     "tvm.contrib.sort.argsort_nms": (argsort_nms, (2,)),
 }
-"""By name: what computes them, and which of their arrays they write."""
+"""Packed functions by name: our function, and the positions of the arrays that it writes."""
 
 
 def _where_defined(function: Callable[..., None]) -> Callable[..., None]:

@@ -12,11 +12,10 @@ from tvm import tirx
 
 from ...generators.ops.undefined import Behaviour
 from ..errors import Mismatch, TooLarge, Undefined
-from .dependence import Plan
+from ..pace import NO_TIME, iterations
+from .dependence import LoopPlan
 from .forms import split
 from .lanes import Lanes
-from .packed_api import NAMES as ARGUMENTS
-from .packed_api import Packed, arguments, is_packed
 from .runtime import NAMES
 from .statements import Statements
 from .threads.grid import NAMES as THREADS
@@ -27,33 +26,28 @@ STEPS = 2_000_000
 """Iterations of Python loops that one call may take."""
 
 CACHE = 4096
-"""Functions whose programs are kept."""
+"""Number of functions whose programs are kept."""
 
 NOTES = ("global_symbol", "op_pattern", "tirx.noalias")
-"""Attributes that many functions differ in that otherwise are equal; programs use none."""
+"""Attributes in which many otherwise equal functions differ; programs do not use them."""
 
 
 class Program:
     """A PrimFunc as Python over NumPy.
 
     Attributes:
-        writes: positions of the parameters that it stores to; behind the packed API, of all
-            tensors.
+        writes: positions of the parameters that it stores to.
         text: the Python source.
     """
 
     def __init__(self, func: tirx.PrimFunc) -> None:
         self._func = func
-        self._packed = is_packed(func)
-        tensors = arguments(func) if self._packed else []
-        self._arity = len(tensors) if self._packed else len(func.params)
+        self._arity = len(func.params)
         writer: Statements
-        if self._packed:
-            writer = Packed()
-        elif is_device_code(func):
+        if is_device_code(func):
             writer = Lockstep()
         else:
-            plan = Plan(func)
+            plan = LoopPlan(func)
             serial = [
                 loop.node
                 for loop in plan.loops.values()
@@ -61,37 +55,37 @@ class Program:
             ]
             if serial:
                 func = split(func, serial)
-                plan = Plan(func)
+                plan = LoopPlan(func)
             writer = Lanes(plan) if plan.sound else Statements()
         self.text = writer.function(func)
         written = [param.__chandle__() in writer.writes for param in func.params]
-        self.writes: tuple[int, ...] = tuple(
-            i for i, each in enumerate(tensors if self._packed else written) if each
-        )
+        self.writes: tuple[int, ...] = tuple(i for i, each in enumerate(written) if each)
         self._run = compiled(self.text)
 
     @functools.cached_property
     def _one_by_one(self) -> Callable[..., Any]:
-        """For arguments that share memory, and for empty ones: lanes need an element to look at."""
-        if self._packed or is_device_code(self._func):
+        """The program for arguments that share memory or are empty: lanes must have an element."""
+        if is_device_code(self._func):
             return self._run
         return compiled(Statements().function(self._func))
 
     def __call__(self, *args: Any) -> Any:
-        """Run it: arrays for buffers, which it writes into, Python numbers for scalars.
+        """Run the program on arrays for buffers, which it writes to, and numbers for scalars.
 
         Raises:
             Mismatch: an array whose shape or dtype its buffer does not have.
-            TooLarge: more than `STEPS` iterations.
-            Undefined: the program does what has no meaning.
+            TooLarge: more than `STEPS` iterations, or than the time for the check allows.
+            Undefined: the program does something that has no meaning.
             Unsupported: lanes meet an empty buffer of the PrimFunc's own.
         """
         self.expect(args)
+        if not (steps := iterations(STEPS)):
+            raise TooLarge(NO_TIME)
         with np.errstate(all="ignore"):
             try:
                 empty = any(isinstance(arg, np.ndarray) and not arg.size for arg in args)
                 run = self._one_by_one if empty or self.shares(args) else self._run
-                return run(STEPS, *args)
+                return run(steps, *args)
             except ZeroDivisionError as error:
                 raise Undefined(Behaviour.DIVISION) from error
             except OverflowError as error:
@@ -100,16 +94,16 @@ class Program:
                 raise TooLarge(f"memory: {error}") from error
 
     def expect(self, args: Sequence[Any]) -> None:
-        """Refuse another number of arguments than it takes.
+        """Refuse a wrong number of arguments.
 
         Raises:
-            Mismatch: there are more, or fewer.
+            Mismatch: there are more or fewer than the program takes.
         """
         if len(args) != self._arity:
             raise Mismatch(f"Expected {self._arity} arguments but got {len(args)}")
 
     def shares(self, args: Sequence[Any]) -> bool:
-        """Whether a buffer that is written may lie in the memory of another one."""
+        """True if a written buffer may share memory with another one."""
         return any(
             np.may_share_memory(args[i], other)
             for i in self.writes
@@ -122,7 +116,7 @@ def compiled(text: str) -> Callable[..., Any]:
     """The function that the text of a program defines.
 
     Raises:
-        Undefined: it leaves a loop where there is none.
+        Undefined: it has a break or continue outside of a loop.
     """
     defined: dict[str, Any] = {}
     try:
@@ -146,7 +140,7 @@ def translate(func: tirx.PrimFunc) -> Program:
 
 
 class _Same:
-    """A PrimFunc as a key that is equal for the same object only: to hash its content is dear."""
+    """A PrimFunc as a key by identity, since hashing its content is expensive."""
 
     def __init__(self, func: tirx.PrimFunc) -> None:
         self.func = func
@@ -176,5 +170,5 @@ def _program_without_notes(key: tvm_ffi.StructuralKey) -> Program:
     return Program(key.key)
 
 
-_SPACE = {**NAMES, **THREADS, **ARGUMENTS}
+_SPACE = {**NAMES, **THREADS}
 """The global names of all programs; none of them defines one."""

@@ -1,4 +1,4 @@
-"""What generated programs call beside intrinsics: arguments, allocations, views, folds, budgets."""
+"""Functions of generated programs besides intrinsics: arguments, memory, views, folds, budgets."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ from .packed import NAMES as PACKED
 from .values import INDEX
 
 PATTERN = ContextVar("PATTERN", default=0x7F)
-"""Every byte of memory that nothing has been written to: huge floats and integers, and NaN in
-float16, so that a read shows."""
+"""The value of every unwritten byte: huge floats and integers, and NaN in float16, so that a read
+shows."""
 
 OTHER = 0x11
-"""Another pattern: results that differ with it depend on what nobody has written."""
+"""Another pattern: results that differ with it depend on unwritten memory."""
 
 ZERO, NEGATIVE = 0x00, 0xF1
-"""Further ones: what is compared with unwritten memory may be the same for two large numbers."""
+"""Further patterns: a comparison with unwritten memory may be the same for two large numbers."""
 
 CHUNK = 1 << 19
-"""Lanes that run at once; more of them take turns, so that memory is bounded."""
+"""Number of lanes that run at once; more take turns, so that memory is bounded."""
 
 SIDE_BY_SIDE = 256
-"""So many sums are faster added to all at once, one summand after the other, than one by one."""
+"""Number of sums above which adding each summand to all sums at once is faster."""
 
 IN_ORDER = 1 << 16
-"""Up to so many products of floats are added in the order of the loops."""
+"""Number of products of floats up to which they are added in the order of the loops."""
 
 MATMUL = frozenset({"float32", "float64"})
 """The floats that BLAS multiplies. Narrower ones are rounded after each addition."""
 
 EXACT = 1 << 53
-"""Integers below are exact in float64, which BLAS multiplies faster than NumPy does integers."""
+"""Bound below which integers are exact in float64, which BLAS multiplies faster than NumPy
+does integers."""
 
 MEMORY = 1 << 24
-"""Scalars that the threads of a device which run at once may hold, apart from a single block's."""
+"""Scalars that threads of a device that run at once may hold; a single block may exceed it."""
 
 ELEMENTS = 1 << 28
 """The largest buffer that a program may allocate."""
@@ -54,7 +55,7 @@ def dims(array: Any, dtype: Any, rank: int) -> tuple[int, ...]:
     """The shape of an argument.
 
     Raises:
-        Mismatch: it is no array of this dtype and rank.
+        Mismatch: it is not an array of this dtype and rank.
     """
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != rank:
         raise Mismatch(f"Expected {np.dtype(dtype)} of rank {rank} but got {_described(array)}")
@@ -66,7 +67,7 @@ def shaped(array: Any, dtype: Any, shape: tuple[int, ...]) -> None:
     """Check an argument whose shape is known.
 
     Raises:
-        Mismatch: it is no array of this dtype and shape.
+        Mismatch: it is not an array of this dtype and shape.
     """
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
         raise Mismatch(f"Expected {np.dtype(dtype)}{list(shape)} but got {_described(array)}")
@@ -89,7 +90,7 @@ def too_large() -> NoReturn:
 
 
 def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """A new buffer, full of NaN or of a large number, as it is not written yet."""
+    """A new buffer, full of NaN or a large number since it is not written yet."""
     size = 1
     for dim in shape:
         size *= dim
@@ -101,7 +102,7 @@ def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """Stands for a value that nobody has computed: another one for each `PATTERN`."""
+    """A stand-in for a value that was never computed; it differs for each `PATTERN`."""
     pattern = PATTERN.get()
     if dtype.kind == "b":
         return pattern not in (OTHER, ZERO)
@@ -115,7 +116,7 @@ def poison(dtype: np.dtype[Any]) -> Any:
 
 
 def undefined(dtype: Any) -> Any:
-    """The value of `T.undef()`, as scalars of the dtype are held."""
+    """The value of `T.undef()`, in the form of scalars of the dtype."""
     kind = np.dtype(dtype)
     value = poison(kind)
     return value if kind.name in INDEX else np.asarray(value, kind)[()]
@@ -124,7 +125,7 @@ def undefined(dtype: Any) -> Any:
 def region(
     array: np.ndarray[Any, Any], ranges: Sequence[tuple[int, int]], shape: Sequence[int]
 ) -> np.ndarray[Any, Any]:
-    """A part of a buffer, seen in a shape of perhaps fewer axes."""
+    """A part of a buffer, viewed in a shape that may have fewer axes."""
     for (begin, extent), size in zip(ranges, array.shape, strict=True):
         if begin < 0 or begin + extent > size:
             raise Undefined(
@@ -145,7 +146,7 @@ def region(
 
 
 def offset(part: np.ndarray[Any, Any], whole: np.ndarray[Any, Any]) -> int:
-    """How many elements lie before a view in what it is a view of."""
+    """The number of elements before a view in the array that it views."""
     first, begin = (a.__array_interface__["data"][0] for a in (part, whole))
     return int(first - begin) // whole.itemsize
 
@@ -166,7 +167,7 @@ def view(
     if not array.flags.c_contiguous:
         raise Undefined("a view of memory that is not contiguous")
     steps = tuple(stride * size for stride in strides) if strides else None
-    memory = array.reshape(-1).view("uint8").data  # NumPy gives out no buffer of a bfloat16
+    memory = array.reshape(-1).view("uint8").data  # NumPy has no buffer protocol for bfloat16
     try:
         return np.ndarray(tuple(shape), dtype, memory, begin * size, steps)
     except (TypeError, ValueError) as error:
@@ -175,7 +176,7 @@ def view(
 
 @functools.lru_cache(maxsize=4096)
 def span(begin: int, end: int, height: int, dtype: Any, step: int = 1) -> Any:
-    """The values of a loop variable, along the axis that has `height - 1` axes behind it."""
+    """The values of a loop variable, along the axis with `height - 1` axes after it."""
     lanes = np.arange(begin, end, step, dtype=dtype).reshape(-1, *(1,) * (height - 1))
     lanes.flags.writeable = False
     return lanes
@@ -193,12 +194,12 @@ def chunks(
 
 
 def own(values: Any) -> Any:
-    """A copy: what is stored later does not change it."""
+    """A copy, which later stores do not change."""
     return np.array(values)
 
 
 def put(array: np.ndarray[Any, Any], indices: Any, values: Any, active: Any) -> None:
-    """A store by the lanes that are active."""
+    """Store the values of the active lanes."""
     shape = np.broadcast_shapes(*map(np.shape, (*indices, values, active)))
     chosen = np.broadcast_to(active, shape)
     values = np.broadcast_to(np.asarray(values, array.dtype), shape)[chosen]
@@ -210,7 +211,7 @@ def put(array: np.ndarray[Any, Any], indices: Any, values: Any, active: Any) -> 
 
 
 def _rows(values: Any, heights: Sequence[int], counts: Sequence[int]) -> Any:
-    """The values with the axes of these heights last and made one, in the order of the loops."""
+    """The values with the axes of these heights merged into the last, in the order of the loops."""
     values = np.asarray(values)
     rank = max(values.ndim, *heights)
     shape = [1] * (rank - values.ndim) + list(values.shape)
@@ -224,7 +225,7 @@ def _rows(values: Any, heights: Sequence[int], counts: Sequence[int]) -> Any:
 
 
 def _in_order(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    """A fold one after the other, which rounding depends on."""
+    """Fold one after the other: the order affects rounding."""
     rows = _rows(values, *axes)
     if rows.dtype.kind in "iub":
         return _at_once(ufunc, old, values, *axes)
@@ -234,7 +235,7 @@ def _in_order(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
 
 
 def _at_once(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    """A fold whose order does not matter."""
+    """Fold in any order."""
     rows = _rows(values, *axes)
     if rows.shape[-1] == 0:
         return old
@@ -242,7 +243,7 @@ def _at_once(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
 
 
 def _extreme(ufunc: Any, choose: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    """A fold by `min` or `max`, whose order matters where one is NaN."""
+    """Fold by `min` or `max`, for which the order matters if a value is NaN."""
     rows = _rows(values, *axes)
     if rows.dtype.kind in "iub" or not (np.isnan(rows).any() or np.isnan(old).any()):
         return _at_once(ufunc, old, values, *axes)
@@ -253,15 +254,15 @@ def _extreme(ufunc: Any, choose: Any, old: Any, values: Any, *axes: Sequence[int
 
 
 def fold_product(old: Any, a: Any, b: Any, heights: Sequence[int], counts: Sequence[int]) -> Any:
-    """`old` and `a * b` along these axes in one sum.
+    """The sum of `old` and of `a * b` along these axes.
 
-    Integers wrap around. Floats are added in the order of the loops, which rounding depends on;
-    more than `IN_ORDER` of the dtypes in `MATMUL` in the order that BLAS takes, unless a sum may
-    be infinite in one order and not in another one.
+    Integers wrap around. Floats are added in the order of the loops, which affects rounding. More
+    than `IN_ORDER` products of the dtypes in `MATMUL` are added in the order of BLAS, unless a sum
+    may be infinite in one order and not in another.
 
     Args:
         heights: axes, counted from the last one, in the order of the loops.
-        counts: their lengths, which the operands have or are repeated to.
+        counts: the lengths of the axes; the operands have them or are repeated to them.
     """
     rank = max(*heights, *(np.ndim(each) for each in (old, a, b)))
     into, one, other = (_of_rank(each, rank) for each in (old, a, b))
@@ -293,7 +294,7 @@ def fold_product(old: Any, a: Any, b: Any, heights: Sequence[int], counts: Seque
 
 
 def in_turn(ufunc: Any, first: Any, rows: Any) -> Any:
-    """`first` and the elements of each row, one after the other."""
+    """Fold `first` and the elements of each row, one after the other."""
     result = ufunc(first, rows[..., 0])
     if np.size(result) > SIDE_BY_SIDE:
         for position in range(1, rows.shape[-1]):
@@ -321,7 +322,7 @@ def _summed(start: Any, x: Any, y: Any) -> Any:
 
 
 def _stays_finite(start: Any, x: Any, y: Any) -> bool:
-    """No sum overflows, in whatever order: there is no NaN either."""
+    """True if no sum overflows in any order; then there is no NaN either."""
     first, one, other = (float(np.abs(each).max(initial=0)) for each in (start, x, y))
     bound: float = first + one * other * x.shape[2]
     return bound < float(np.finfo(start.dtype).max)
@@ -359,7 +360,7 @@ FOLDS: Mapping[str, Any] = {
     "fold_bitor": functools.partial(_at_once, np.bitwise_or),
     "fold_bitxor": functools.partial(_at_once, np.bitwise_xor),
 }
-"""`fold_*(old, values, heights, lengths)`: `old` and all values along these axes in one."""
+"""`fold_*(old, values, heights, lengths)`: `old` folded with all values along these axes."""
 
 
 NAMES: Mapping[str, Any] = {
@@ -374,4 +375,4 @@ NAMES: Mapping[str, Any] = {
         )
     },
 }
-"""What generated programs see."""
+"""Names that generated programs use."""

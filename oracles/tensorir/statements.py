@@ -17,8 +17,8 @@ from .intrinsics import EXTERNAL
 from .packed import PACKED
 from .values import (
     INDEX,
-    Storage,
-    Value,
+    BufferArray,
+    PyExpr,
     added,
     constant,
     dtype_of,
@@ -41,23 +41,23 @@ TRANSPARENT = (
     "double_buffer_",
     "async_",
 )
-"""Attributes that do not matter for values: a copy in the background may be over at once."""
+"""Attributes that do not affect values: an asynchronous copy may complete at once."""
 
 JUMPS = {"tirx.break_loop": "break", "tirx.continue_loop": "continue"}
 
 USUAL = 24
-"""Operations of an expression that takes no longer than a few iterations."""
+"""Number of operations in an expression that takes no longer than a few iterations."""
 
 REDUCE = 2
-"""The type of an iteration variable of a block that a reduction runs over."""
+"""The type of a reduction variable among the iteration variables of a block."""
 
 
 class Statements(Expressions):
     """Writes the text of one PrimFunc: a function named `program`.
 
     Its arguments are the number of iterations that it may take, then one for each parameter. The
-    names that the text uses are those of `runtime.NAMES`. Overridden are `load`, `store`,
-    `allocate`, `loop` and `call`, for lanes or for checks.
+    text uses the names in `runtime.NAMES`. Subclasses for lanes and for checks override `load`,
+    `store`, `allocate`, `loop` and `call`.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Statements(Expressions):
         self.lines: list[str] = []
         self.depth = 1
         self.writes: set[int] = set()
-        """Handles of the buffers that are stored to, the sources of views among them."""
+        """Handles of the buffers that are stored to, including the sources of views."""
         self._sources: dict[int, int] = {}
 
     def emit(self, text: str) -> None:
@@ -73,7 +73,7 @@ class Statements(Expressions):
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Statements under a line that ends in a colon."""
+        """Indent the statements written meanwhile under a line that ends in a colon."""
         self.emit(head)
         self.depth += 1
         begin = len(self.lines)
@@ -93,7 +93,7 @@ class Statements(Expressions):
     # Parameters
 
     def parameters(self, func: tirx.PrimFunc, names: Sequence[str]) -> None:
-        """Bind what the arguments define, then check what they must meet."""
+        """Bind the variables that the arguments define, then check the arguments."""
         checks: list[tuple[str, Any]] = []
         shaped: list[tuple[Any, str]] = []
         for param, name in zip(func.params, names, strict=True):
@@ -123,25 +123,25 @@ class Statements(Expressions):
         new = self.fresh("s")
         weak = dtype in INDEX
         self.emit(f"{new} = " + (f"int({name})" if weak else f"cast({name}, {type_name(dtype)})"))
-        self.vars[param.__chandle__()] = Value(new, dtype, weak)
+        self.vars[param.__chandle__()] = PyExpr(new, dtype, weak)
 
     def _dimension(self, dim: Any, text: str, checks: list[tuple[str, Any]]) -> None:
         if isinstance(dim, tirx.Var) and dim.__chandle__() not in self.vars:
             name = self.fresh("n")
             self.emit(f"{name} = {text}")
-            self.vars[dim.__chandle__()] = Value(name, dtype_of(dim.ty), weak=True)
+            self.vars[dim.__chandle__()] = PyExpr(name, dtype_of(dim.ty), weak=True)
         else:
             checks.append((text, dim))
 
     def _view_variables(self, buffer: Any) -> None:
-        """An argument is contiguous and begins where its memory does."""
+        """Bind strides and offset: an argument is contiguous and begins where its memory does."""
         ty = buffer.ty
         offset = ty.elem_offset
         if isinstance(offset, tirx.Var):
             self.vars.setdefault(offset.__chandle__(), constant(0, dtype_of(offset.ty)))
         elif int(getattr(offset, "value", -1)) != 0:
             raise Unsupported(f"parameter {buffer.name} with elem_offset {offset}")
-        step: Value = constant(1, "int64")
+        step: PyExpr = constant(1, "int64")
         for stride, dim in zip(reversed(list(ty.strides)), reversed(list(ty.shape)), strict=False):
             if isinstance(stride, tirx.Var):
                 known = dataclasses.replace(step, dtype=dtype_of(stride.ty))
@@ -152,13 +152,13 @@ class Statements(Expressions):
                 raise Unsupported(f"parameter {buffer.name} with strides {ty.strides}")
             step = product(step, self.value(dim))
 
-    def declare(self, buffer: Any, name: str) -> Storage:
-        """A buffer whose array has this name."""
+    def declare(self, buffer: Any, name: str) -> BufferArray:
+        """Declare a buffer whose array has this name."""
         shape = tuple(self.value(dim) for dim in buffer.ty.shape)
         if any("[" in dim.text for dim in shape):
             raise Unsupported(f"shape of {buffer.name} that depends on memory")
         dtype, width = dtype_of(buffer.ty.dtype), width_of(buffer.ty.dtype)
-        storage = Storage(name, dtype, shape, buffer, width)
+        storage = BufferArray(name, dtype, shape, buffer, width)
         self.buffers[buffer.__chandle__()] = storage
         return storage
 
@@ -195,11 +195,11 @@ class Statements(Expressions):
             self.statement(stmt.body)
 
     def count(self, iterations: str) -> None:
-        """Charge the budget of iterations."""
+        """Charge the budget for iterations."""
         self.emit(f"left -= {iterations}")
         self.emit("if left < 0: too_large()")
 
-    def charge(self, value: Value) -> None:
+    def charge(self, value: PyExpr) -> None:
         """Charge the budget for an expression that takes much longer than an iteration does."""
         operations = value.text.count("(")
         if operations > USUAL:
@@ -218,8 +218,8 @@ class Statements(Expressions):
                 self.statement(stmt.else_case)
 
     @contextlib.contextmanager
-    def guarded(self, condition: Value) -> Iterator[None]:
-        """Statements that run where a condition holds."""
+    def guarded(self, condition: PyExpr) -> Iterator[None]:
+        """Make the statements written meanwhile run only where a condition holds."""
         if condition.text == "True":
             yield
         else:
@@ -227,14 +227,14 @@ class Statements(Expressions):
                 yield
 
     def realize(self, stmt: Any) -> None:
-        """A block: its variables, its buffers, its initial values, its body."""
+        """Write a block: its variables, its buffers, its initial values, its body."""
         for iter_var, expr in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
             self.bind(iter_var.var, self.value(expr))
         with self.guarded(self.value(stmt.predicate)):
             self.instance(stmt)
 
     def instance(self, stmt: Any) -> None:
-        """The inside of a block, whose variables have their values."""
+        """Write the inside of a block whose variables are bound."""
         block = stmt.block
         for buffer in block.alloc_buffers:
             self.allocate(buffer)
@@ -245,8 +245,8 @@ class Statements(Expressions):
         self.statement(block.body)
 
     def initial(self, stmt: Any) -> None:
-        """The initial values of a block: where all its reductions begin."""
-        first = Value("True", "bool")
+        """Write the initial values of a block, where all its reductions begin."""
+        first = PyExpr("True", "bool")
         for iter_var in stmt.block.iter_vars:
             if iter_var.iter_type != REDUCE:
                 continue
@@ -255,25 +255,25 @@ class Statements(Expressions):
                 text, lanes = f"({value.text} == {begin.text})", first.lanes or value.lanes
                 if first.text != "True":
                     text = f"({first.text} {'&' if lanes else 'and'} {text})"
-                first = Value(text, "bool", lanes=lanes)
+                first = PyExpr(text, "bool", lanes=lanes)
         with self.guarded(first):
             self.statement(stmt.block.init)
 
-    def bind(self, var: Any, value: Value) -> Value:
+    def bind(self, var: Any, value: PyExpr) -> PyExpr:
         """Give a variable a value, and a name unless the value is a name or a number."""
         if not (value.text.isidentifier() or value.text.isdecimal()):
             name = self.fresh("v")
             self.emit(f"{name} = {value.text}")
-            value = Value(
+            value = PyExpr(
                 name, value.dtype, value.weak, value.lanes, value.low, value.high, value.below
             )
         self.vars[var.__chandle__()] = value
         return value
 
     def allocate(self, buffer: Any) -> None:
-        """A new buffer; what it holds at first is visibly no result."""
+        """Allocate a buffer, filled with values that are visibly not results."""
         for stride in buffer.ty.strides:
-            # Strides define how elements lie in memory: only a view of the same memory sees that.
+            # Strides define the layout in memory, which only a view of the same memory sees.
             if isinstance(stride, tirx.Var):
                 raise Unsupported(f"allocated buffer {buffer.name} with symbolic strides")
         name = self.fresh("b")
@@ -298,17 +298,17 @@ class Statements(Expressions):
             if isinstance(stride, tirx.Var) and stride.__chandle__() not in self.vars:
                 new = self.fresh("n")
                 self.emit(f"{new} = {name}.strides[{axis}] // {name}.itemsize")
-                self.vars[stride.__chandle__()] = Value(new, dtype_of(stride.ty), weak=True)
+                self.vars[stride.__chandle__()] = PyExpr(new, dtype_of(stride.ty), weak=True)
         offset = ty.elem_offset
         if isinstance(offset, tirx.Var) and offset.__chandle__() not in self.vars:
             new = self.fresh("n")
             self.emit(f"{new} = offset({name}, {source.name})")
-            self.vars[offset.__chandle__()] = Value(new, dtype_of(offset.ty), weak=True)
+            self.vars[offset.__chandle__()] = PyExpr(new, dtype_of(offset.ty), weak=True)
         self.declare(buffer, name)
         self._sources[buffer.__chandle__()] = ir.tensor_of(match.source).__chandle__()
 
     def declare_buffer(self, stmt: Any) -> None:
-        """Another view of memory that a buffer stands for."""
+        """Declare another view of the memory of a buffer."""
         buffer, source = stmt.buffer, self.pointed(stmt.data)
         ty = buffer.ty
         width, lanes = width_of(ty.dtype), lanes_of(ty.dtype)
@@ -324,18 +324,18 @@ class Statements(Expressions):
         self.declare(buffer, name)
         self._sources[buffer.__chandle__()] = source.node.__chandle__()
 
-    def _scalars(self, elements: Value, width: int) -> Value:
-        """So many elements of a buffer, as scalars."""
+    def _scalars(self, elements: PyExpr, width: int) -> PyExpr:
+        """A number of elements of a buffer as a number of scalars."""
         return product(elements, constant(width, elements.dtype)) if width > 1 else elements
 
-    def load(self, expr: Any) -> Value:
+    def load(self, expr: Any) -> PyExpr:
         storage = self.storage(ir.tensor_of(expr))
         value = super().load(expr)
         if storage.width == 1:
             return value
         if value.lanes:
             raise Unsupported(f"vectors of elements of dtype {storage.node.ty.dtype}")
-        # A copy: what is stored later does not change it.
+        # A copy, which later stores do not change.
         return dataclasses.replace(value, text=f"own({value.text})", lanes=True)
 
     def store(self, stmt: Any) -> None:
@@ -347,7 +347,7 @@ class Statements(Expressions):
             raise Unsupported(f"a vector stored to elements of dtype {storage.node.ty.dtype}")
         self.emit(f"{storage.name}[{subscript(indices)}] = {self.held(value)}")
 
-    def stored(self, buffer: Any, storage: Storage, value: Value) -> None:
+    def stored(self, buffer: Any, storage: BufferArray, value: PyExpr) -> None:
         """Note a store of this value."""
         if value.dtype != storage.dtype:
             raise Unsupported(f"store of {value.dtype} to {buffer.name} of {storage.dtype}")
@@ -355,14 +355,14 @@ class Statements(Expressions):
         self.written(buffer.__chandle__())
 
     def written(self, handle: int) -> None:
-        """Note that a buffer is stored to, and with it what it is a view of."""
+        """Note that a buffer is stored to, and so are the buffers that it views."""
         self.writes.add(handle)
         while handle in self._sources:
             handle = self._sources[handle]
             self.writes.add(handle)
 
     def root(self, handle: int) -> int:
-        """The buffer that is no view, of which this one shows elements."""
+        """The buffer that this one views in the end, which is not a view itself."""
         while handle in self._sources:
             handle = self._sources[handle]
         return handle
@@ -377,7 +377,7 @@ class Statements(Expressions):
         self.statement(stmt.body)
 
     def evaluate(self, stmt: Any) -> None:
-        """An expression without a value that anyone uses."""
+        """Write an expression whose value is not used."""
         expr = stmt.value
         if isinstance(expr, tvm.ir.Call):
             name = getattr(expr.op, "name", "")
@@ -393,7 +393,7 @@ class Statements(Expressions):
         self.value(expr)
 
     def packed(self, name: str, args: Sequence[Any]) -> None:
-        """A call of a function of the runtime."""
+        """Write a call of a function of the runtime."""
         if name not in PACKED:
             raise Unsupported(f"function {name}")
         function, outputs = PACKED[name]
@@ -419,8 +419,8 @@ class Statements(Expressions):
         dtype = type_name(dtype_of(element.ty))
         return f"view({storage.name}, {dtype}, [{dims}], [], {self.value(offset).text})"
 
-    def pointed(self, data: Any) -> Storage:
-        """The buffer that an address is of, or is in."""
+    def pointed(self, data: Any) -> BufferArray:
+        """The buffer that an address points to, or into."""
         of = _address_of(data)
         if of is not None:
             return self.storage(ir.tensor_of(of))
@@ -428,55 +428,55 @@ class Statements(Expressions):
             raise Unsupported(f"address {data}")
         return self.storage(data.args[0])
 
-    def begin(self, data: Any) -> Value:
-        """The number of the element that an address is of."""
+    def begin(self, data: Any) -> PyExpr:
+        """The number of the element that an address points to."""
         of = _address_of(data)
         if of is None:
             return constant(0, "int64")
         storage = self.storage(ir.tensor_of(of))
-        number: Value = constant(0, "int64")
+        number: PyExpr = constant(0, "int64")
         for index, dim in zip(self.indices(storage, of.indices), storage.shape, strict=True):
             number = added(product(number, dim), index)
         return number
 
 
 def _address_of(data: Any) -> Any | None:
-    """The element that this is the address of, by `address_of`."""
+    """The element whose address `address_of` takes here, or None."""
     if getattr(getattr(data, "op", None), "name", "") != "tirx.address_of":
         return None
     return data.args[0] if isinstance(data.args[0], ir.TensorLoad) else None
 
 
 def is_undefined(expr: Any) -> bool:
-    """Any value: docstring of T.undef: "an initialized but arbitrary value"."""
+    """True for any value: docstring of T.undef: "an initialized but arbitrary value"."""
     return getattr(getattr(expr, "op", None), "name", "") == "tirx.undef"
 
 
 def targets(store: Any) -> list[Any]:
-    """The indices of a store; of a vector that goes to one element, those of the element."""
+    """The indices of a store; for a vector stored to one element, those of the element."""
     indices = list(store.indices)
     if _to_one_element(store):
         indices[-1] = indices[-1].value
     return indices
 
 
-def kept(store: Any, value: Value) -> Value:
-    """What a store leaves: of a vector that goes to one element, the last scalar."""
+def kept(store: Any, value: PyExpr) -> PyExpr:
+    """The value that a store leaves; for a vector stored to one element, its last scalar."""
     if not (value.lanes and _to_one_element(store)):
         return value
     return dataclasses.replace(value, text=f"{value.text}[..., -1]", lanes=False)
 
 
 def _to_one_element(store: Any) -> bool:
-    """The same index for all elements of a vector: only the last index may be one."""
+    """True if all elements of a vector have the same index: only the last index may be a vector."""
     return len(store.indices) > 0 and isinstance(store.indices[-1], ir.Broadcast)
 
 
-def _iteration(name: str, begin: Value, extent: Value, end: Value) -> Value:
+def _iteration(name: str, begin: PyExpr, extent: PyExpr, end: PyExpr) -> PyExpr:
     """A loop variable and its bounds."""
     high = None if begin.literal is None or end.literal is None else end.literal - 1
     below = extent.text if begin.literal == 0 else None
-    return Value(name, begin.dtype, True, False, begin.low, high, below)
+    return PyExpr(name, begin.dtype, True, False, begin.low, high, below)
 
 
 VISIT: Mapping[type, Callable[[Any, Any], None]] = {
@@ -496,4 +496,4 @@ VISIT: Mapping[type, Callable[[Any, Any], None]] = {
     ir.Break: lambda t, s: t.emit("break"),
     ir.Continue: lambda t, s: t.emit("continue"),
 }
-"""What translates each kind of statement."""
+"""The method that translates each kind of statement."""

@@ -1,4 +1,4 @@
-"""Translated values: their text, their dtypes, and what is known of their bounds."""
+"""Translated values: their text, their dtypes, and their known bounds."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from ..errors import Unsupported
 from .intrinsics import DTYPES
 
 INDEX = frozenset({"int32", "int64"})
-"""Python's integers stand for scalars of these: that they overflow is undefined in TensorIR too."""
+"""Dtypes whose scalars are Python's integers: their overflow is undefined in TensorIR too."""
 
 NATIVE = frozenset(name for name in DTYPES if not name.startswith(("bfloat", "float8")))
-"""Dtypes that a Python number takes when it meets them; with the others it gives float32."""
+"""Dtypes that a Python number adopts from its operand; with other dtypes the result is float32."""
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """The text of an expression and what is known of its value."""
+class PyExpr:
+    """The text of an expression, and the known facts about its value."""
 
     text: str
     dtype: str
     weak: bool = False
-    """A Python number: an integer that is in `INDEX`, or a literal."""
+    """True for a Python number: an integer of a dtype in `INDEX`, or a literal."""
     lanes: bool = False
-    """It differs between the iterations of a vectorised loop."""
+    """True if it differs between the iterations of a vectorised loop."""
     low: int | None = None
     high: int | None = None
     """Bounds of an integer, inclusive."""
     below: str | None = None
-    """Text of something that the value, not negative, is smaller than: a symbolic extent."""
+    """Text of an upper bound, exclusive, of a non-negative value: a symbolic extent."""
 
     @property
     def literal(self) -> int | None:
@@ -41,28 +41,28 @@ class Value:
         return self.low if self.low is not None and self.low == self.high and self.weak else None
 
 
-def fits(value: Value, dtype: str) -> bool:
-    """An integer is known to be one that a signed type can hold."""
+def fits(value: PyExpr, dtype: str) -> bool:
+    """True if an integer is known to fit into a signed type."""
     half = 1 << bits_of(dtype) - 1
     low, high = value.low, value.high
     return low is not None and high is not None and -half <= low <= high < half
 
 
 def bits_of(dtype: str) -> int:
-    """The bits of an integer type with a sign."""
+    """The number of bits of a signed integer type."""
     return int(dtype.removeprefix("int"))
 
 
 @dataclass(slots=True)
-class Storage:
+class BufferArray:
     """A buffer: the name of its array, its dtype and its shape."""
 
     name: str
     dtype: str
-    shape: tuple[Value, ...]
+    shape: tuple[PyExpr, ...]
     node: tirx.Buffer
     width: int = 1
-    """Scalars of an element: they are the last axis of the array where it is a vector."""
+    """Number of scalars of an element: for a vector, they are the last axis of the array."""
 
 
 LIMIT = 1 << 31
@@ -87,32 +87,32 @@ def dtype_of(ty: Any) -> str:
 
 
 def width_of(ty: Any) -> int:
-    """How many scalars a value of a type consists of: more than one in a vector."""
+    """The number of scalars of a value of a type: more than one for a vector."""
     vector = _VECTOR.fullmatch(str(getattr(ty, "dtype", ty)))
     return int(vector["width"]) if vector else 1
 
 
 def is_float(dtype: str) -> bool:
-    """float16 to float64, bfloat16 and the kinds of float8."""
+    """True for float16 to float64, bfloat16 and the kinds of float8."""
     return dtype.startswith(("float", "bfloat"))
 
 
-def constant(number: int, dtype: str) -> Value:
+def constant(number: int, dtype: str) -> PyExpr:
     """An integer known when the program is written."""
-    return Value(str(number) if number >= 0 else f"({number})", dtype, True, False, number, number)
+    return PyExpr(str(number) if number >= 0 else f"({number})", dtype, True, False, number, number)
 
 
-def subscript(indices: Sequence[Value]) -> str:
-    """What stands between the brackets."""
+def subscript(indices: Sequence[PyExpr]) -> str:
+    """The text between the brackets of a subscript."""
     return ", ".join(index.text for index in indices) if indices else "()"
 
 
 def limits(
-    operation: Callable[[int, int], int], a: Value, b: Value
+    operation: Callable[[int, int], int], a: PyExpr, b: PyExpr
 ) -> tuple[int | None, int | None]:
     """Bounds of an operation that is monotonic in each operand.
 
-    There are none where those of an operand are missing or the dtype overflows.
+    There are none if those of an operand are missing or the dtype overflows.
     """
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None, None
@@ -122,8 +122,8 @@ def limits(
     return (min(corners), max(corners)) if inside else (None, None)
 
 
-def remainder_limits(a: Value, b: Value) -> tuple[int | None, int | None]:
-    """Bounds of the remainder of a division by a positive number that is rounded down."""
+def remainder_limits(a: PyExpr, b: PyExpr) -> tuple[int | None, int | None]:
+    """Bounds of the remainder of a division by a positive number, rounded down."""
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None, None
     if b.low == b.high and a.low // b.low == a.high // b.low:
@@ -131,7 +131,7 @@ def remainder_limits(a: Value, b: Value) -> tuple[int | None, int | None]:
     return 0, b.high - 1
 
 
-def either_bounds(a: Value, b: Value) -> tuple[int | None, int | None]:
+def either_bounds(a: PyExpr, b: PyExpr) -> tuple[int | None, int | None]:
     """Bounds of a value that is one of the two."""
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None, None
@@ -139,33 +139,33 @@ def either_bounds(a: Value, b: Value) -> tuple[int | None, int | None]:
 
 
 def lanes_of(dtype: Any) -> list[tirx.IntImm]:
-    """The axis that the scalars of the elements of a buffer are: none where these are scalars."""
+    """The axis for the scalars of a buffer's elements; none if the elements are scalars."""
     width = width_of(dtype)
     return [tirx.IntImm("int32", width)] if width > 1 else []
 
 
-def sizes_of(storage: Storage) -> str:
-    """The text of the sizes of an array, as they stand in a tuple."""
+def sizes_of(storage: BufferArray) -> str:
+    """The text of the sizes of an array, as the inside of a tuple."""
     vector = [str(storage.width)] if storage.width > 1 else []
     return "".join(f"{size}, " for size in (*(dim.text for dim in storage.shape), *vector))
 
 
 def type_name(dtype: str) -> str:
-    """What generated programs call a dtype."""
+    """The name of a dtype in generated programs."""
     return "bool_" if dtype == "bool" else dtype
 
 
-def added(a: Value, b: Value) -> Value:
+def added(a: PyExpr, b: PyExpr) -> PyExpr:
     """The sum of two integers."""
     if a.literal == 0:
         return b
     if a.literal is not None and b.literal is not None:
         return constant(a.literal + b.literal, a.dtype)
-    return Value(f"({a.text} + {b.text})", a.dtype, True)
+    return PyExpr(f"({a.text} + {b.text})", a.dtype, True)
 
 
-def product(a: Value, b: Value) -> Value:
+def product(a: PyExpr, b: PyExpr) -> PyExpr:
     """The product of two integers."""
     if a.literal is not None and b.literal is not None:
         return constant(a.literal * b.literal, a.dtype)
-    return Value(f"({a.text} * {b.text})", a.dtype, True)
+    return PyExpr(f"({a.text} * {b.text})", a.dtype, True)

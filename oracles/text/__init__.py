@@ -1,1 +1,1 @@
-"""What people read: printed modules, exhibits, and the snippets that reproducers are made of."""
+"""Texts for people: printed modules, exhibits, and the snippets that reproducers are made of."""

@@ -8,13 +8,12 @@ import traceback
 from dataclasses import dataclass
 
 from ...compat.release import versions
-from .paths import as_there
 
 Frames = list[traceback.FrameSummary]
 
 _PLUMBING = re.compile(r"^(?:TVMFFI|tvm_ffi\.|std::|_start|<\w+>$|report_error$)")
-"""Functions of the foreign function interface and of C++'s library, nameless ones of Python, which
-some versions of Python inline, and the one by which the parser reports all errors."""
+"""Functions of the foreign function interface and of C++'s library, nameless functions of Python,
+which some versions inline, and the function by which the parser reports all errors."""
 
 _OUTSIDE = re.compile(
     r"/compat/\w+\.py$|tvm_ffi/|/ffi/|<frozen|<string>|/contextlib\.py$|/runpy\.py$"
@@ -24,18 +23,18 @@ _OUTSIDE = re.compile(
 relaxfuzz."""
 
 CONDITION = re.compile(r"Check failed: (.*?)(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
-"""The source text of a failed check: the same for every module, whatever names are in it."""
+"""The source text of a failed check, which is the same for every module."""
 
 _NAMESPACE = re.compile(r"\b(?:tvm::)?(?:arith|ir|prim|relax|s_tir|sym|tirx?)::")
-"""Classes move between the namespaces of the compiler's parts."""
+"""Namespaces of the compiler's parts; they are dropped, since classes move between them."""
 
 _OVERLOADED = re.compile(r"(?:Visit|Mutate|Rewrite)\w*_$")
-"""Functions of a visitor that exist once for each kind of node, which is their first parameter."""
+"""Methods of a visitor that exist once for each kind of node, which is their first parameter."""
 
 _NODE = re.compile(r"(\w+Node)\b")
 
 _ELEMENTWISE = re.compile(r"topi/(?:broadcast|math)\.py$|legalize_ops/(?:common|unary|binary)\.py$")
-"""Files of elementwise operators, which share their code: which of them it is, is an accident."""
+"""Files of elementwise operators, which share their code: the operator at hand is an accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,8 @@ class Trace:
     """The way from a pass to the throw."""
 
     functions: tuple[str, ...] = ()
-    """From the pass to the throw, the innermost last. Functions of C++ stand without namespaces of
-    TVM, parameters and templates; functions of Python behind the file that defines them."""
+    """The functions from the pass to the throw, the innermost last. Functions of C++ are without
+    namespaces of TVM, parameters and templates; those of Python follow the name of their file."""
     condition: str = ""
     """Source text of the condition that failed, or of the line of Python that raised; else the
     container of TVM that raised, `file:line (version)` of the throw in C++, or the exception's
@@ -53,14 +52,11 @@ class Trace:
 
 def frames_of(error: BaseException) -> Frames:
     """The frames that the exception has passed, C++ ones included, the innermost last."""
-    frames = list(traceback.extract_tb(error.__traceback__))
-    for frame in frames:
-        frame.filename = as_there(frame.filename)
-    return frames
+    return list(traceback.extract_tb(error.__traceback__))
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """The exception itself; where TVM's parser reports it in place of another one, that one."""
+    """The exception, or the original one if TVM's parser reports it in place of another."""
     while type(error).__name__ == "DiagnosticError" and error.__context__ is not None:
         error = error.__context__
     return error
@@ -78,7 +74,7 @@ def frames_in(text: str) -> Frames:
 
 
 def inside(frames: Frames) -> Frames:
-    """The frames within the innermost pass; all of them where no pass was called."""
+    """The frames within the innermost pass; all frames if no pass was called."""
     entries = [i for i, frame in enumerate(frames) if _is_entry(frame)]
     return frames[entries[-1] + 1 :] if entries else frames
 
@@ -132,13 +128,13 @@ def _throw_of_library(frames: Frames) -> str:
 
 
 def is_plumbing(frame: traceback.FrameSummary) -> bool:
-    """Every exception passes through the frame, whatever its cause."""
+    """True for frames that exceptions pass through whatever their cause."""
     name = _without_parameters(frame.name)
     return _PLUMBING.search(name) is not None or _OUTSIDE.search(frame.filename) is not None
 
 
 def function_of(frame: traceback.FrameSummary) -> str:
-    """The name of a function in a trace.
+    """The name of a function in a trace. Examples:
 
     `WellFormedChecker::VisitExpr_(GlobalVarNode)`, `relax/transform/legalize_ops/nn.py:_conv2d`.
     """
@@ -152,7 +148,10 @@ def function_of(frame: traceback.FrameSummary) -> str:
 
 
 def _without_parameters(name: str) -> str:
-    """`tvm::Foo::Visit` of `virtual void tvm::Foo::Visit(const Expr&) [with T = int]`."""
+    """The bare name of a function of C++.
+
+    `tvm::Foo::Visit` for `virtual void tvm::Foo::Visit(const Expr&) [with T = int]`.
+    """
     name = name.replace("(anonymous namespace)::", "").replace("operator()", "operator_call")
     kept, depth = "", 0
     for char in name:
@@ -165,7 +164,7 @@ def _without_parameters(name: str) -> str:
 
 
 def short(file: str) -> str:
-    """The path of a file below the root of its sources, which differs between machines."""
+    """The path of a file relative to the root of its sources, which differs between machines."""
     file = posixpath.normpath(file)
     for root in ("/src/", "/include/", "/site-packages/tvm/", "/python/tvm/"):
         if root in file:
@@ -186,11 +185,11 @@ _ANALYZER = re.compile(r"tvm::(?:arith|sym)::(?!\w*WithAnalyzer)")
 """Functions of TVM's arithmetic; visitors that passes derive from only hold an Analyzer."""
 
 _TOLD = re.compile(r"::(?:Bind|EnterConstraint|MarkGlobal\w*)$")
-"""Functions by which a pass tells the Analyzer what holds: it is to blame for contradictions."""
+"""Functions by which a pass tells the Analyzer facts; the pass is to blame for contradictions."""
 
 
 def within(frames: Frames) -> str:
-    """Code of TVM that many passes share and that has raised; empty where it was not at work."""
+    """The code of TVM that raised, if many passes share it; else empty."""
     if any("legalize_ops/" in frame.filename for frame in frames):
         return LEGALIZATION
     own = [function_of(frame) for frame in frames if _is_arithmetic(frame)]
@@ -198,7 +197,7 @@ def within(frames: Frames) -> str:
 
 
 def from_within(frames: Frames) -> Frames:
-    """The frames of the shared code that raised, and of what it called; all where none did."""
+    """The frames that begin with the shared code that raised; all frames if none did."""
     match within(frames):
         case "":
             return frames
@@ -216,9 +215,9 @@ def _is_arithmetic(frame: traceback.FrameSummary) -> bool:
 
 
 def own(frames: Frames) -> str:
-    """`file:function` of the innermost frame in a file of the user's, behind which TVM was called.
+    """`file:function` of the innermost frame in a file of the user's, from which TVM was called.
 
-    Empty where there is none.
+    Empty if there is none.
     """
     for frame in reversed(frames):
         name = frame.filename

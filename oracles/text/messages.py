@@ -1,4 +1,4 @@
-"""Messages: the text of exceptions, nodes and modules, short enough for people."""
+"""Messages: texts of exceptions, nodes and modules, short enough for people."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from tvm.ir import Op
 from .frames import CONDITION
 
 KEPT = 200_000
-"""Characters of an exception's text that are kept."""
+"""Limit of the kept characters of an exception's text."""
 
 READ = 3_000
-"""Characters of a message that are looked at, printed functions left out: TVM prints much."""
+"""Limit of the read characters of a message, without printed functions: TVM prints much."""
+
+MISTYPED = "gives something else than is inferred"
+"""Said of an operator whose result does not have the type that TVM infers."""
 
 
 def text_of(error: BaseException) -> str:
-    """The message of an exception; empty where it cannot be had."""
+    """The message of an exception; empty if it cannot be made."""
     try:
         return shortened(str(error))
-    except Exception:  # a pass may raise what cannot be shown
+    except Exception:  # a pass may raise an exception that cannot be shown
         return ""
 
 
@@ -39,14 +42,15 @@ def anonymous(text: str) -> str:
 
 
 HEADLINE = 160
-"""Characters of a headline."""
+"""Limit of the characters of a headline."""
 
 
 def headline(text: str) -> str:
     """The first line of a message, for people: short, without addresses and printed programs.
 
-    What is wrong is never cut: it comes before a failed check's condition in a line too long for
-    both, printed nodes lose their operands there, and a line that announces the next one has it.
+    The description of the error is never cut. In a line that is too long, it comes before a failed
+    check's condition, and printed nodes lose their operands. A line that ends in a colon is joined
+    with the next one.
     """
     text = _LISTING.sub("<function>", text).strip()
     line, _, rest = text.partition("\n")
@@ -93,7 +97,7 @@ def explanation(text: str) -> str:
 
 
 def _closing(text: str, start: int) -> int:
-    """The place behind the parenthesis that closes the one before `start`; the end where none."""
+    """The index after the parenthesis that closes the one before `start`; else the text's end."""
     depth = 1
     for i in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -103,7 +107,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def value_text(value: Any) -> str:
-    """A value at one place of a module, as people write it; the beginning of what is long."""
+    """A value at one place of a module, as people write it; only the beginning of a long one."""
     if isinstance(value, Op):
         return str(value.name)
     if isinstance(value, str):
@@ -117,7 +121,7 @@ def clip(text: str) -> str:
 
 
 def listing(mod: tvm.IRModule) -> str:
-    """The module as TVMScript for a report, or why TVM cannot print it."""
+    """The module as TVMScript for a report, or TVM's reason for not printing it."""
     try:
         return str(mod.script())
     except Exception as error:

@@ -1,22 +1,25 @@
-"""A module inside of a check, as TVMScript where that reads back as the same module."""
+"""A module inside of a check: TVMScript if it reads back as the same module, or its source."""
 
 from __future__ import annotations
 
 import ast
 import re
+import textwrap
 
 import numpy as np
 import tvm
 import tvm_ffi
 
+from ...compat import ir
 from ...compat.script import read_script
+from ...generators.source import to_source
 
 SMALL = 64
-"""Elements of a constant that is spelled out; a larger one travels in the source form."""
+"""Limit of the elements of a spelled-out constant; a larger one travels in the source form."""
 
 
 def scripted(name: str, mod: tvm.IRModule) -> str | None:
-    """Imports and a class of this name; None where TVM does not read it as the same module.
+    """Imports and a class of this name; None if TVM does not read it as the same module.
 
     The parser may crash on an unusual module: call it in a child process.
     """
@@ -27,20 +30,35 @@ def scripted(name: str, mod: tvm.IRModule) -> str | None:
     if text is None:
         return None
     text = _PRINTED.sub(name, with_quoted_symbols(text) or text)
-    if not _gives(text, mod, checked=True):
-        if not _gives(text, mod, checked=False):
+    if not gives(text, mod, checked=True):
+        if not gives(text, mod, checked=False):
             return None
-        # What a pass gives wrongly may be ill-formed.
+        # A wrong result of a pass may be ill-formed.
         text = text.replace("@I.ir_module", "@I.ir_module(check_well_formed=False)", 1)
     dialects = [f"{word} as {letter}" for word, letter in _DIALECTS if f"{letter}." in text]
     return f"from tvm.script import {', '.join(dialects)}\n\n\n{text}\n"
+
+
+def nested_module(name: str, mod: tvm.IRModule) -> str:
+    """The definition of a function without parameters that builds the module."""
+    try:
+        body = f"{to_source(mod).strip()}\nreturn mod"
+    except Exception:
+        # JSON carries what source cannot express, if only within one version of TVM.
+        body = f"return tvm.ir.load_json({str(tvm.ir.save_json(mod))!r})"
+    return f"def {name}():\n{textwrap.indent(body, '    ')}\n"
 
 
 _PRINTED = re.compile(r"\bModule\b")
 _DIALECTS = (("ir", "I"), ("relax", "R"), ("tirx", "T"))
 
 
-def _gives(text: str, mod: tvm.IRModule, *, checked: bool) -> bool:
+def gives(text: str, mod: tvm.IRModule, *, checked: bool = True) -> bool:
+    """True if TVM reads the script as this module.
+
+    Args:
+        checked: TVM refuses an ill-formed module.
+    """
     try:
         read = read_script(text, check_well_formed=checked)
     except Exception:
@@ -55,7 +73,7 @@ _FUNCTION = re.compile(r"^    def .*\n(?:(?: {8}.*)?\n)*", re.M)
 
 
 def with_quoted_symbols(text: str) -> str | None:
-    """Symbols as people write them, `R.Tensor(("n", 4))`; None where there are none."""
+    """The text with symbols as people write them, `R.Tensor(("n", 4))`; None if it has none."""
     names = SYMBOL.findall(text)
 
     def quote(function: re.Match[str]) -> str:
@@ -71,31 +89,36 @@ def with_quoted_symbols(text: str) -> str | None:
 
 _HEAD = re.compile(r"\A(?:#.*\n|\s)*")
 _INSIDE = re.compile(r"^ +# from \S+ import .*\n(?: *\n)?", re.M)
-"""What the printer says about imports above a local function."""
+"""Comment of the printer about imports, above a local function."""
 _METADATA = re.compile(r'^metadata = tvm\.ir\.load_json\((""".*?""")\)\n', re.M | re.S)
-_CONSTANT = re.compile(r'metadata\["(?:ir\.GenericConst|relax\.expr\.Constant)"\]\[(\d+)\]')
+
+
+def constants_in(script: str) -> dict[str, np.ndarray]:
+    """The arrays of a script's metadata, by the text that refers to them.
+
+    Raises:
+        Exception: TVM does not read all that it writes.
+    """
+    found = _METADATA.search(script)
+    metadata = {} if found is None else tvm.ir.load_json(ast.literal_eval(found[1]))
+    return {
+        f'metadata["{kind}"][{number}]': np.asarray(data.numpy())
+        for kind, nodes in metadata.items()
+        for number, node in enumerate(nodes)
+        if isinstance(node, ir.GenericConst)
+        and isinstance(data := ir.constant_data(node), tvm.runtime.Tensor)
+    }
 
 
 def spelled(script: str) -> str | None:
-    """The class of a printed module alone, small constants in their places instead of metadata.
+    """The class of a printed module alone, with small constants in place instead of metadata.
 
-    None where metadata is left.
+    None if metadata is left.
     """
-    found = _METADATA.search(script)
-    if found is None:
-        return _HEAD.sub("", _INSIDE.sub("", script)).rstrip()
-    metadata = tvm.ir.load_json(ast.literal_eval(found[1]))
-    constants = next(iter(metadata.values())) if len(metadata) == 1 else ()
-
-    def inlined(reference: re.Match[str]) -> str:
-        constant = constants[int(reference[1])]
-        data = getattr(constant, "value", None) or constant.data
-        array = np.asarray(data.numpy())
-        if array.size > SMALL or array.dtype.kind not in "fiub":
-            return reference[0]
-        return f'R.const({_values(array)}, "{data.dtype}")'
-
-    text = _CONSTANT.sub(inlined, _METADATA.sub("", script))
+    text = _METADATA.sub("", script)
+    for reference, array in constants_in(script).items():
+        if array.size <= SMALL and array.dtype.kind in "fiub":
+            text = text.replace(reference, f'R.const({_values(array)}, "{array.dtype}")')
     return None if "metadata[" in text else _HEAD.sub("", _INSIDE.sub("", text)).rstrip()
 
 

@@ -1,10 +1,10 @@
-"""Where two computations of one result begin to differ, for the keys of findings about values."""
+"""Finds the place where two computations of one result begin to differ, for keys of findings."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ import tvm
 from tvm import relax, tirx
 
 from ...compat import ir
+from ...generators.ops import roles
 from ...generators.ops.record import Tolerance
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
-from ..inspect import bindings_of, op_name, static
+from ..expected.comparison import difference, is_float, leaves
+from ..expected.expectation import Expectation
+from ..inspect import bindings_of, nodes, op_name, ops_used, static
 from ..single_call import MAIN, module_of, with_operands
-from .comparison import difference, is_float, leaves
-from .expectation import Expectation
 
 IN_PLACE = "a tensor that is updated in place"
 
@@ -26,34 +27,38 @@ IN_PLACE = "a tensor that is updated in place"
 def first_difference(
     before: Expectation, after: Expectation, tolerance: Tolerance | None = None
 ) -> str:
-    """The operator of the module before whose result is the first to differ.
+    """The first operator of the module before whose result differs.
 
-    Where no variable differs, it is the operator that computes the part of the result that differs.
-    Where the result uses a tensor after an update in place, who has made it is an accident.
+    If no variable differs, it is the operator that computes the differing part of the result. If
+    the result uses a tensor after an update in place, the operator is an accident.
 
     Args:
         tolerance: see `first_variable`.
     """
     if after.misuses:
         return IN_PLACE
-    found = first_variable(before, after, tolerance)
-    if found is not None:
-        return found
-    return _computes(before.mod, before.function, _path(before.result, after.result, tolerance))
+    path = _path(before.result, after.result, tolerance)
+    among = _used(before.mod, before.function, path)
+    found = first_variable(before, after, tolerance, among)
+    return _computes(before.mod, before.function, path) if found is None else found
 
 
 def first_variable(
-    before: Expectation, after: Expectation, tolerance: Tolerance | None = None
+    before: Expectation,
+    after: Expectation,
+    tolerance: Tolerance | None = None,
+    among: Collection[str] | None = None,
 ) -> str | None:
     """The operator whose result is bound to the first variable that differs.
 
-    Variables are compared by their names as long as the pass keeps these; where it gives one name
-    to several, with each of them. A value that is found under another name is only renamed, unless
-    the variable of that name had it before, too.
+    Variables are compared by name; if the pass gives one name to several, with each of them. A
+    value that is found under another name is only renamed, unless the variable of that name had it
+    before, too.
 
     Args:
-        tolerance: given for a pass that computes in another precision: on the way to the result,
-            floats of another dtype are no difference.
+        tolerance: given for a pass that computes in another precision; on the way to the result,
+            floats of another dtype are then not a difference.
+        among: names of the variables to look at; None: all.
     """
     old = {name: made[0] for name, made in _trace(before).items() if len(made) == 1}
     new = _trace(after)
@@ -63,6 +68,8 @@ def first_variable(
         if name not in old or not _found(old[name][1], made, tolerance)
     }
     for name in filter(old.__contains__, other):
+        if among is not None and name not in among:
+            continue
         kind, value = old[name]
         if not any(_found(value, made, tolerance) for made in other.values()):
             return kind
@@ -80,9 +87,9 @@ def mistyped(e: Expectation) -> str | None:
 
 
 def kind_of(value: Any) -> str:
-    """The operator that a binding's value calls, or what else it is.
+    """The operator that a binding's value calls, or the kind of the value.
 
-    What the functions of a module are called is an accident.
+    Names of functions of the module are accidents, and left out.
     """
     op = op_name(value)
     if isinstance(value, relax.Call):
@@ -102,10 +109,10 @@ def alone(
     """A module of this one call and the arguments of its `main`; None if it cannot be built.
 
     Args:
-        values: what the variables among the operands stood for; they become parameters.
-        summed: make a function that has a gradient: floats alone become parameters, and the result
+        values: the values of variables among the operands, which become parameters.
+        summed: make a function that has a gradient: only floats become parameters, and the result
             is the sum of the squares (the mere sum of a softmax would always be 1).
-        constants: constants stay what they are; otherwise they become parameters, too.
+        constants: keep constants; otherwise they become parameters, too.
     """
     params: list[relax.Var] = []
     args: list[Any] = []
@@ -131,7 +138,7 @@ def alone(
 
 
 def _summed(call: relax.Call, params: Sequence[relax.Var]) -> tvm.IRModule:
-    """The sum of the squares of a call's result."""
+    """A module that computes the sum of the squares of a call's result."""
     builder = relax.BlockBuilder()
     with builder.function(MAIN, list(params)):
         with builder.dataflow():
@@ -142,12 +149,12 @@ def _summed(call: relax.Call, params: Sequence[relax.Var]) -> tvm.IRModule:
 
 
 def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
-    """Kinds and last values of variables, by names of which all variables are known."""
+    """Kinds and last values of variables, by name; only names whose variables all have values."""
     values = _values(e)
     kinds: dict[Any, str] = {}
     for binding in bindings_of(e.mod):
         value = binding.value
-        kinds[binding.var] = kinds.get(value) or kind_of(value)  # another name for a variable
+        kinds[binding.var] = kinds.get(value) or kind_of(value)  # an alias has the variable's kind
         if (out := _written(binding.value)) in kinds:
             kinds[out] = kinds[binding.var]
     named = Counter(str(var.name) for var in kinds)
@@ -173,7 +180,7 @@ def _written(value: Any) -> Any:
 
 
 def _is_of(ty: relax.Type, value: Any) -> bool:
-    """The value has the dtype and the static sizes; what is not static is not looked at."""
+    """True if the value has the type's dtype and shape; types that are not static always fit."""
     if isinstance(ty, relax.TupleType) and isinstance(value, tuple | list):
         return len(ty.fields) == len(value) and all(map(_is_of, ty.fields, value))
     if not isinstance(ty, relax.TensorType) or not static(ty) or not hasattr(value, "dtype"):
@@ -184,7 +191,10 @@ def _is_of(ty: relax.Type, value: Any) -> bool:
 
 
 def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None) -> bool:
-    """Given a tolerance, floats of another dtype are no difference. Nor is another layout."""
+    """True if one of the values made equals this one, in any layout.
+
+    Given a tolerance, floats of another dtype are not a difference.
+    """
     if tolerance is not None:
         made = [(kind, _as_precise(other, value)) for kind, other in made]
     return any(
@@ -193,9 +203,9 @@ def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None)
 
 
 def _in_one_layout(value: Any, other: Any) -> tuple[Any, Any]:
-    """Two images of one size but different shapes: their elements in order, else as they are.
+    """The sorted elements of two images of one size but different shapes; else both as they are.
 
-    A tensor of fewer than three dimensions has no layout, as one that was flattened.
+    A tensor of fewer than three dimensions, e.g. a flattened one, has no layout.
     """
     if not all(isinstance(one, np.ndarray) and one.ndim > 2 for one in (value, other)):
         return value, other
@@ -205,7 +215,7 @@ def _in_one_layout(value: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _as_precise(value: Any, like: Any) -> Any:
-    """The value in the dtypes of another one, where both are tensors of floats."""
+    """The value in the dtypes of `like`, if both are tensors of floats."""
     if isinstance(value, tuple | list):
         same = isinstance(like, tuple | list) and len(like) == len(value)
         return tuple(map(_as_precise, value, like)) if same else value
@@ -216,7 +226,7 @@ def _as_precise(value: Any, like: Any) -> Any:
 
 
 def _path(expected: Any, actual: Any, tolerance: Tolerance | None) -> tuple[int, ...]:
-    """The first part of a result that differs."""
+    """The path of the first part of a result that differs."""
     for (path, want), (other, got) in zip(leaves(expected), leaves(actual), strict=False):
         if path != other or difference(want, got, tolerance=tolerance) is not None:
             return path
@@ -232,8 +242,33 @@ def _computes(mod: tvm.IRModule, function: str, path: tuple[int, ...]) -> str:
     return "the parameters" if isinstance(last, relax.Var) else kind_of(last)
 
 
+def _used(mod: tvm.IRModule, function: str, path: tuple[int, ...]) -> set[str] | None:
+    """Names of the variables from which a part of a result is computed; None if a call writes to
+    memory that others read.
+
+    Of functions that are called on the way, all variables count.
+    """
+    if isinstance(mod[function], tirx.PrimFunc) or not ops_used(mod).isdisjoint(roles.IN_PLACE):
+        return None
+    bound = {binding.var: binding for binding in bindings_of(mod)}
+    if any(_written(binding.value) in bound for binding in bound.values()):
+        return None
+    seen: dict[Any, None] = {}
+    left = [*_followed(mod[function].body.body, path, bound)][-1:]
+    while left:
+        for node in nodes(left.pop(), relax.Var, relax.GlobalVar):
+            if node in seen:
+                continue
+            seen[node] = None
+            if isinstance(node, relax.GlobalVar):
+                left.append(mod.functions.get(node))
+            elif node in bound:
+                left.append(bound[node].value)
+    return {str(var.name) for var in seen if isinstance(var, relax.Var)}
+
+
 def _followed(expr: Any, path: tuple[int, ...], bound: dict[Any, Any]) -> Iterator[Any]:
-    """What an expression stands for, step by step: variables, tuples, their fields."""
+    """Yields the expressions that an expression stands for: through variables, tuples, fields."""
     while True:
         yield expr
         if isinstance(expr, relax.Var) and expr in bound:

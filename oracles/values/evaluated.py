@@ -1,11 +1,11 @@
-"""Evaluated semantics: the result of a pass means what the module meant.
+"""Evaluated semantics: the result of a pass computes the same as the module.
 
 Both sides are evaluated in NumPy, on several sets of arguments, and compared by the contract's
-relation. Where they differ, the VM votes. Where it has no vote, a difference is reported only if no
+relation. If they differ, the VM votes. If it cannot vote, a difference is reported only if no
 rounding explains it and a second set of arguments shows it.
 
-A result with undefined behaviour, of a module that has none, differs from whatever the module
-gives. Of that only what the VM makes of the module counts: compiled code hides such behaviour.
+A result with undefined behaviour, of a module that has none, is always different. Compiled code
+hides undefined behaviour, so the VM is only asked for the value of the module.
 """
 
 from __future__ import annotations
@@ -20,38 +20,36 @@ import tvm
 from ...compat import ir
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
-from ..arithmetic.parts import Part, smallest_wrong
-from ..catalogue import COMMON_PARTS, parts
-from ..composition import contract_of, documented
+from ...generators.stages import Stage
+from ..catalogue import COMMON_PARTS, contract_of, documented, parts
+from ..checkers import flaw
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..grades.grade import Grade
+from ..expected.comparison import difference as compared
+from ..expected.expectation import PRECISE, Expectation
+from ..expected.relations import CallRelation
 from ..identity import FailureKind
 from ..inspect import nodes, prim_funcs
-from ..oracle import Half, Halves, Oracle
+from ..oracle import Breach, Half, Halves, Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.inventory import of_error
 from ..silence.log import excused, note, omit
-from ..structural.checkers import flaw
+from ..snippets.short_value_checks import both_sides, by_evaluator, refused
+from ..snippets.value_comments import called
 from ..structural.inside import parts_alone
 from ..text import messages
-from ..text.short_value_checks import both_sides, by_evaluator, refused
-from ..text.value_comments import called
-from ..text.value_reproducer import evaluated_text, executed_text
 from ..violation import Case, Violation
-from ..vote import REFUSED, Verdict, hidden, is_run_by_builds, vote
+from ..vote import REFUSED, Vote, hidden, is_run_by_builds, vote
 from . import blame
-from .comparison import difference as compared
-from .expectation import Expectation
-from .relations import Rule
+from .arithmetic_parts import WrongSubexpr, smallest_wrong
 from .sides import drawn_again, rule_of, sides, tolerance_of
 
 MOST = 3
-"""Calls in a reproducer."""
+"""Number of calls in a reproducer."""
 
 FAR = 100
-"""Times the tolerance: no rounding explains it."""
+"""Factor on the tolerance beyond which no rounding explains a difference."""
 
 
 REFUSES = "the result refuses arguments that the module takes"
@@ -59,38 +57,38 @@ REFUSES = "the result refuses arguments that the module takes"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """The two sides of one call that differ."""
 
     before: Expectation
     after: Expectation
     wrong: str
-    """"values: expected ... but got ...", in general what kind of difference and which."""
+    """The kind of difference and its description, e.g. "values: expected ... but got ..."."""
     undefined: bool = False
     """The result has undefined behaviour, which compiled code would hide."""
     overflows: bool = False
-    """In whole numbers both sides are the same."""
+    """True if both sides agree in integers of unlimited size."""
 
     @property
     def kind(self) -> str:
-        """ "values", "shape", "dtype" or "structure"; of what is undefined, how."""
+        """ "values", "shape", "dtype" or "structure"; or the kind of undefined behaviour."""
         kind = self.wrong.split(":", 1)[0]
         return messages.anonymous(kind) if self.undefined else kind
 
     @property
     def what(self) -> str:
-        """What other arguments must show, too."""
+        """The function and the kind, which other arguments must show, too."""
         return f"{self.before.function} {self.kind}"
 
 
 def evaluated(runs: PassRuns) -> Violation | None:
     """The first difference that the VM confirms; else one that no rounding explains.
 
-    What the VM shows comes before undefined behaviour, which may come of the same mistake.
+    A difference in the VM takes precedence over undefined behaviour, which may have the same cause.
     """
     tolerance = tolerance_of(runs)
-    unconfirmed: dict[str, Difference] = {}
-    found: tuple[Difference, str] | None = None
+    unconfirmed: dict[str, ValueDifference] = {}
+    found: tuple[ValueDifference, str] | None = None
     builds = functools.partial(is_run_by_builds, runs)
     for difference in differences(runs):
         before, after = difference.before, difference.after
@@ -100,15 +98,15 @@ def evaluated(runs: PassRuns) -> Violation | None:
         else:
             verdict, reason = _voted(difference, tolerance, builds)
             remark = f"The VM cannot confirm it: {reason}"
-        if verdict is Verdict.SAME:
+        if verdict is Vote.SAME:
             if not difference.undefined:
                 return _blaming(runs, difference, tolerance)
             found = found or (difference, remark)
             continue
-        if verdict is Verdict.OTHER and excused(inventory.REFUTED, difference.wrong):
+        if verdict is Vote.OTHER and excused(inventory.REFUTED, difference.wrong):
             continue
         first = unconfirmed.setdefault(difference.what, difference)
-        # A second set of arguments shows it.
+        # A second set of arguments must show it.
         if _certain(difference, tolerance) and (
             first is not difference or _shows_again(runs, difference, tolerance)
         ):
@@ -120,17 +118,32 @@ def evaluated(runs: PassRuns) -> Violation | None:
 
 
 def _voted(
-    difference: Difference,
+    difference: ValueDifference,
     tolerance: Tolerance | None,
     builds: Callable[[], bool] = lambda: False,
-) -> tuple[Verdict, str]:
+) -> tuple[Vote, str]:
     before, after = difference.before, difference.after
-    return vote(before, after, tolerance, builds=builds, overflows=difference.overflows)
+    if before.foreign:
+        ops = ", ".join(sorted(before.foreign))
+        return Vote.NONE, f"compiled code may give anything for the operands of {ops}"
+    narrowed = _is_narrower(after.mod, before.mod) and after.overflows
+    open_ = difference.overflows or bool(after.foreign)
+    return vote(before, after, tolerance, builds=builds, open_=open_, narrowed=narrowed)
 
 
-def _shows_again(runs: PassRuns, difference: Difference, tolerance: Tolerance | None) -> bool:
-    """Other numbers of the same kind show it, too: what a reduction over negative numbers alone
-    gets wrong, no other kind shows."""
+def _is_narrower(after: tvm.IRModule, before: tvm.IRModule) -> bool:
+    """True if PrimFuncs of the result add in a type that is narrower than one of the module's."""
+    old = _added(before)
+    bits = [tvm.DataType(dtype).bits for dtype in old]
+    return any(tvm.DataType(new).bits < max(bits, default=0) for new in _added(after) - old)
+
+
+def _shows_again(runs: PassRuns, difference: ValueDifference, tolerance: Tolerance | None) -> bool:
+    """True if other numbers of the same kind show it, too.
+
+    The kind must be the same: an error on negative numbers only, e.g. in a reduction, shows on no
+    other kind.
+    """
     other = drawn_again(runs, difference.before)
     again = None if other is None else _compared(*other, tolerance)
     if again is None or _is_of_simplifier(runs, again):
@@ -139,20 +152,25 @@ def _shows_again(runs: PassRuns, difference: Difference, tolerance: Tolerance | 
 
 
 def _blaming(
-    runs: PassRuns, difference: Difference, tolerance: Tolerance | None, *notes: str
+    runs: PassRuns, difference: ValueDifference, tolerance: Tolerance | None, *notes: str
 ) -> Violation:
-    """The violation by the pass, or by the part of it that makes a difference by itself."""
+    """The violation by the pass, or by a part of it that makes a difference by itself."""
     culprit = _inside(runs)
     part = None
-    if runs.contract.expressions:
+    if _treats_expressions(runs):
         part = smallest_wrong(difference.before, runs.call)
     found = _violation(difference, culprit or runs.call.name, tolerance, *notes, part=part)
     return replace(found, pass_name=culprit or "")
 
 
+def _treats_expressions(runs: PassRuns) -> bool:
+    """True if the pass changes each stored value and each condition by itself."""
+    return Stage.EXPRESSIONS in runs.contract.stages
+
+
 def _inside(runs: PassRuns) -> str | None:
-    """The common part of the pass that by itself makes a difference on the module."""
-    # Which passes a user's own pass runs inside is not known.
+    """The name of a common part of the pass that, run alone on the module, changes values."""
+    # The passes that a user's own pass runs inside are not known.
     among = parts(runs.call.name) if documented(runs.call) else COMMON_PARTS
     for name, alone in parts_alone(runs, among):
         if next(differences(alone), None) is not None:
@@ -160,8 +178,8 @@ def _inside(runs: PassRuns) -> str | None:
     return None
 
 
-def differences(runs: PassRuns) -> Iterator[Difference]:
-    """The calls whose two sides differ when they are evaluated."""
+def differences(runs: PassRuns) -> Iterator[ValueDifference]:
+    """Yields the calls whose two sides differ when they are evaluated."""
     tolerance = tolerance_of(runs)
     for e, side in sides(runs, partial=True):
         difference = _compared(e, side, tolerance)
@@ -172,7 +190,9 @@ def differences(runs: PassRuns) -> Iterator[Difference]:
         yield difference
 
 
-def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> Difference | None:
+def _compared(
+    e: Expectation, side: Expectation, tolerance: Tolerance | None
+) -> ValueDifference | None:
     side.result = REFUSED
     try:
         side.result = side.value()
@@ -183,29 +203,34 @@ def _compared(e: Expectation, side: Expectation, tolerance: Tolerance | None) ->
             note(of_error(error), f"of the result: {messages.headline(str(error))}")
         return None
     except Mismatch as error:
-        return Difference(e, side, f"results (the result refuses its arguments): {error}")
+        return ValueDifference(e, side, f"results (the result refuses its arguments): {error}")
     except Undefined as error:
         if e.overflows and excused(inventory.OVERFLOW, str(error)):
             return None
         if e.partial and excused(inventory.OPEN, str(error)):
             return None
-        return Difference(e, side, str(error), undefined=True)
+        return ValueDifference(e, side, str(error), undefined=True)
     except Exception:
-        if flaw(side.mod) is not None:
-            return None  # another oracle reports that
-        raise
+        if flaw(side.mod) is None:
+            raise
+        note(inventory.EXPLAINED, "the result is ill-formed")
+        return None
     wrong = e.differs(side.result, tolerance) or _wraps(e, side, tolerance)
     if wrong is None and tolerance is None:
-        # The VM may have approximations of its own: only the evaluator is asked for all digits.
+        # The VM may use its own approximations: only the evaluator is compared in all digits.
         e = e.precisely()
         wrong = e.differs(side.result)
     if wrong is None:
         return None
-    return Difference(e, side, wrong, overflows=_only_overflows(e, side, tolerance))
+    # An operator gives the same for the same operands, whatever that is: only if the pass has
+    # replaced one, anything may come of it.
+    if e.foreign and side.foreign != e.foreign and excused(inventory.OPEN, wrong):
+        return None
+    return ValueDifference(e, side, wrong, overflows=_only_overflows(e, side, tolerance))
 
 
 def _only_overflows(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> bool:
-    """The PrimFuncs of the result compute the same whole numbers, in types that may overflow.
+    """True if the result's PrimFuncs compute the same integers, in types that may overflow.
 
     A type that a pass has made narrower must still be wide enough.
     """
@@ -218,7 +243,7 @@ def _only_overflows(e: Expectation, side: Expectation, tolerance: Tolerance | No
 
 
 def _wraps(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> str | None:
-    """A difference that shows where numbers that are parameters wrap around in the result."""
+    """A difference that shows if numbers that are parameters wrap around in the result."""
     if not any(isinstance(arg, int) and not isinstance(arg, bool) for arg in e.args):
         return None
     try:
@@ -231,16 +256,16 @@ def _wraps(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> st
     return wrong
 
 
-def _is_of_simplifier(runs: PassRuns, difference: Difference) -> bool:
-    """TVM's simplifier may bring the overflow.
+def _is_of_simplifier(runs: PassRuns, difference: ValueDifference) -> bool:
+    """True if TVM's simplifier may have introduced the overflow.
 
-    It takes for granted that what it makes of int32 and int64 stays in range, as where
-    `x - max(x, y)` becomes `min(0, x - y)` (src/arith/rewrite_simplify.cc: 'signed-overflow-is-UB
+    It assumes that the int32 and int64 expressions that it makes stay in range, e.g. when
+    `x - max(x, y)` becomes `min(0, x - y)` (src/sym/rewrite_simplify.cc: 'signed-overflow-is-UB
     lets those rules assume no wraparound').
     """
     if not difference.overflows:
         return False
-    if runs.contract.expressions:
+    if _treats_expressions(runs):
         return True
     try:
         return _is_simplified(difference.before, difference.after)
@@ -252,42 +277,42 @@ SIMPLIFIER = PassCall("tirx.transform.StmtSimplify()")
 
 
 def _is_simplified(e: Expectation, side: Expectation) -> bool:
-    """The simplifier alone makes the elements wrong that are wrong in the result."""
+    """True if the simplifier alone makes the same elements wrong as in the result."""
     mod = SIMPLIFIER.run(e.mod)
     alone = Expectation(mod, e.function, e.args, None, e.kind, wraps=True).wrapped_around
     return compared(e.result, side.result, (alone,)) is None
 
 
 def _added(mod: tvm.IRModule) -> set[str]:
-    """The dtypes of what PrimFuncs add and multiply."""
+    """The dtypes of sums, differences and products in PrimFuncs."""
     sums = (ir.Add, ir.Sub, ir.Mul)
     return {str(node.ty.dtype) for _, func in prim_funcs(mod) for node in nodes(func, *sums)}
 
 
-def _certain(difference: Difference, tolerance: Tolerance | None) -> bool:
-    """No rounding explains it: integers, data on which all is exact, or far more than that."""
+def _certain(difference: ValueDifference, tolerance: Tolerance | None) -> bool:
+    """True if no rounding explains it: integers, exact data, or a far too large difference."""
     e, result = difference.before, difference.after.result
     if result is REFUSED or difference.kind != "values" or (tolerance is None and e.exact):
         return True
-    bounds = tolerance or Tolerance()
+    bounds = tolerance or (PRECISE if e.precise else Tolerance())
     far = replace(
         bounds,
         float16=FAR * bounds.float16,
         float32=FAR * bounds.float32,
         float64=FAR * bounds.float64,
     )
-    if tolerance is None and e.coarsely_shaken is None and e.shaken is not None:
-        # The numbers are beyond those of float16: the leeway of their own precision is known.
-        return compared(e.result, result, e.shaken, far) is not None
-    return e.differs(result, far) is not None
+    if tolerance is not None:
+        return e.differs(result, far) is not None
+    shaken = e.shaken(FAR)
+    return shaken is not None and compared(e.result, result, shaken, far) is not None
 
 
 def _violation(
-    difference: Difference,
+    difference: ValueDifference,
     blamed: str,
     tolerance: Tolerance | None,
     *notes: str,
-    part: Part | None = None,
+    part: WrongSubexpr | None = None,
 ) -> Violation:
     if part is not None:
         notes = (*notes, part.text)
@@ -299,7 +324,7 @@ def _violation(
         what = REFUSES
         op = blame.mistyped(difference.before)
         if op is not None:
-            what += f", since {op} gives something else than is inferred"
+            what += f", since {op} {messages.MISTYPED}"
         return Violation.titled(what, detail)
     if part is not None:
         where = part.kind
@@ -310,26 +335,16 @@ def _violation(
     return Violation(title, detail, key)
 
 
-def _snippet(case: Case) -> str:
-    """Arguments, expected results and calls of the result, built if the VM shows the difference."""
-    shown = _shown(case)
-    if shown is None:
-        return "apply(mod)"
-    expected = [difference.before for difference in shown.differences]
-    calls = [shown.rule.text(e.function) for e in expected]
-    if shown.by_machine:
-        return executed_text(expected, calls, shown.tolerance, after=shown.after)
-    return evaluated_text(expected, calls, shown.tolerance)
-
-
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """One call, in the VM where that shows what is wrong with it."""
+    """Python for one call, in the VM if that shows the difference."""
     shown = _shown(case)
     if shown is None:
         return
     for difference in shown.differences:
         e = difference.before
         call = shown.rule.text(e.function)
+        if not shown.by_machine and difference.after.foreign:
+            return  # `evaluate` gives no result
         if not shown.by_machine:
             raises = difference.undefined or difference.after.result is REFUSED
             yield from by_evaluator(e, call, shown.tolerance, raises=raises)
@@ -341,15 +356,15 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    differences: list[Difference]
+    differences: list[ValueDifference]
     by_machine: bool
-    rule: Rule
+    rule: CallRelation
     tolerance: Tolerance | None
     after: tvm.IRModule | None
 
 
 def _shown(case: Case) -> _Shown | None:
-    """The differences that the VM shows; else those that the evaluator does."""
+    """The differences that the VM shows; else those that the evaluator shows."""
     (call,) = case.calls
     runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
     found = list(itertools.islice(differences(runs), MOST))
@@ -358,7 +373,7 @@ def _shown(case: Case) -> _Shown | None:
     rule = rule_of(runs)
     assert rule is not None, f"{call} has no rule for {runs.contract.relation}"
     tolerance = tolerance_of(runs)
-    seen = [d for d in found if _voted(d, tolerance)[0] is Verdict.SAME]
+    seen = [d for d in found if _voted(d, tolerance)[0] is Vote.SAME]
     return _Shown(seen or found, bool(seen), rule, tolerance, runs.direct.mod)
 
 
@@ -380,16 +395,12 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 ORACLE = Oracle(
     name="evaluated",
-    failure=FailureKind.VALUES,
+    breach=Breach(FailureKind.VALUES),
     tier=3,
-    grade=Grade.A,
-    cost=10.0,
     promise="A pass changes how a module computes, not what.",
     source="docs/arch/index.rst: 'The compiler transforms an IRModule to another functionally "
     "equivalent or approximately equivalent(e.g. in the case of quantization) IRModule'",
     check=evaluated,
-    snippet=_snippet,
     brief=_brief,
     halves=_halves,
-    thorough=True,
 )

@@ -1,8 +1,8 @@
-"""A model of a framework beside the module that TVM's importer has made of it.
+"""Compares the model of a framework with the module that TVM's importer has made of it.
 
 The framework's own outputs on example arguments are the expected values. The NumPy evaluation of
 the imported module and its default build are compared with them. The types and values of the nodes
-of the framework's graph tell where the importer begins to differ.
+of the framework's graph show where the importer begins to differ.
 """
 
 from __future__ import annotations
@@ -19,56 +19,61 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from .. import pipelines
 from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Failure, execute
+from ..expected.comparison import difference, leaves
 from ..inspect import bindings_of, op_name
 from ..text.messages import headline
-from ..violation import Journal, silent
-from .comparison import difference, leaves
+from ..violation import StepJournal, silent
 
 _Leaves: TypeAlias = tuple[Any, ...]
+
+OWN = "your values"
+"""In place of a framework: the user has given inputs and outputs."""
 
 MAIN = "main"
 """The function that importers make of a model."""
 
 BUILD_SECONDS = 120.0
-"""For the default build of a model and one run; the largest of torchvision take a minute."""
+"""Time limit of the default build of a model and one run; the largest of torchvision take a
+minute."""
 
 _ARRAYS, _REST = "framework.npz", "framework.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A node of the framework's graph that gives a tensor."""
+class FrameworkNode:
+    """A node of the framework's graph that computes a tensor."""
 
     op: str
-    """As the framework names it, e.g. "aten.cumsum.default"."""
+    """The framework's name of the operator, e.g. "aten.cumsum.default"."""
     var: str
     """The name of the variable that the importer has made of it."""
     dtype: str
     shape: tuple[int, ...]
-    """A size that is known only when the model runs is -1."""
+    """The sizes; -1 if a size is known only when the model runs."""
     operands: tuple[str, ...] = ()
     """The variables of the nodes that it is computed from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class FrameworkReference:
     """The results of a framework for its model, and the nodes of its graph."""
 
     framework: str
-    """With its version, e.g. "torch 2.14.1"."""
+    """Name and version of the framework, e.g. "torch 2.14.1"."""
     importer: str
     args: Sequence[Any]
     """Example arguments, in the order of the parameters of `main`."""
     outputs: Sequence[Any]
     """The framework's results for them."""
-    nodes: Sequence[Node] = ()
-    """In the order of the graph."""
+    nodes: Sequence[FrameworkNode] = ()
+    """The nodes in the order of the graph."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Values of nodes on the way, by the variable."""
+    """Values of intermediate nodes, by variable."""
 
     def save(self, folder: Path) -> None:
         """Write it to a folder."""
@@ -85,7 +90,7 @@ class Reference:
         (folder / _REST).write_text(json.dumps(rest), encoding="utf-8")
 
 
-def saved(folder: Path) -> Reference | None:
+def saved(folder: Path) -> FrameworkReference | None:
     """The reference in a folder, if there is one."""
     if not (folder / _REST).is_file():
         return None
@@ -99,11 +104,15 @@ def saved(folder: Path) -> Reference | None:
         return {name: arrays[f"{kind} {name}"] for name in named}
 
     nodes = [
-        Node(**{**each, "shape": tuple(each["shape"]), "operands": tuple(each["operands"])})
+        FrameworkNode(
+            **{**each, "shape": tuple(each["shape"]), "operands": tuple(each["operands"])}
+        )
         for each in rest["nodes"]
     ]
     args, outputs = list(of("arg").values()), list(of("output").values())
-    return Reference(rest["framework"], rest["importer"], args, outputs, nodes, of("value"))
+    return FrameworkReference(
+        rest["framework"], rest["importer"], args, outputs, nodes, of("value")
+    )
 
 
 def move(folder: Path, to: Path) -> None:
@@ -114,71 +123,123 @@ def move(folder: Path, to: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ImporterVerdict:
     """The comparison of the imported module and its build with the framework."""
 
     framework: str
     importer: str
     types: tuple[str, ...] = ()
-    """Nodes that have another type in the module."""
+    """The nodes that have another type in the module."""
     evaluated: str | None = None
-    """The difference of the NumPy evaluation; None: there is none."""
+    """The difference of the NumPy evaluation; None if there is none."""
     not_evaluated: str | None = None
-    """Why there is no value."""
+    """The reason if there is no value."""
     starts: str | None = None
     """The node with which the evaluation begins to differ."""
     built: str | None = None
-    """The difference of the default build; None: there is none."""
+    """The difference of the default build; None if there is none."""
     not_built: str | None = None
-    """Why there is no value."""
+    """The reason if there is no value."""
     agree: bool = False
-    """The evaluation and the build give the same."""
+    """True if the evaluation and the build give the same."""
+    departs: str | None = None
+    """The step of the build whose result departs from the user's values, if the module does not."""
 
     @property
-    def blames_importer(self) -> bool:
-        """The importer changes a type or a value."""
-        return bool(self.types) or self.evaluated is not None
+    def fails(self) -> bool:
+        """True if the importer changes a type or a value, or a build departs from the user's."""
+        of_build = self.framework == OWN and self.built is not None
+        return bool(self.types) or self.evaluated is not None or of_build
 
 
 def judge(
     mod: tvm.IRModule,
-    reference: Reference,
-    journal: Journal = silent,
+    reference: FrameworkReference,
+    journal: StepJournal = silent,
     *,
     seconds: float = BUILD_SECONDS,
-) -> Verdict:
-    """Compare a module that an importer has made with what the framework says of its model.
+    pipeline: str = pipelines.BUILT,
+) -> ImporterVerdict:
+    """Compare a module that an importer has made with the framework's results for its model.
 
     Args:
-        seconds: for the default build and one run of it.
+        seconds: the time limit of the default build and one run of it.
     """
     journal("compare with the framework")
-    verdict = Verdict(reference.framework, reference.importer, tuple(_types(mod, reference)))
+    verdict = ImporterVerdict(
+        reference.framework, reference.importer, tuple(_types(mod, reference))
+    )
     if len(mod[MAIN].params) != len(reference.args):
         why = f"{len(mod[MAIN].params)} parameters for {len(reference.args)} example arguments"
         return dataclasses.replace(verdict, not_evaluated=why, not_built=why)
     value, starts, not_evaluated = _evaluated(mod, reference)
-    built, not_built = _built(mod, reference, journal, seconds)
+    built, not_built = _built(mod, reference, journal, seconds, pipeline)
     evaluated = _difference(reference, value, not_evaluated)
+    wrong = _difference(reference, built, not_built)
+    departs = None
+    if reference.framework == OWN and wrong is not None and evaluated is None:
+        departs = _departs(mod, reference, pipeline, journal)
     agree = not_evaluated is not_built is None and difference(value, built) is None
     return dataclasses.replace(
         verdict,
         evaluated=evaluated,
         not_evaluated=not_evaluated,
         starts=starts if evaluated is not None else None,
-        built=_difference(reference, built, not_built),
+        built=wrong,
         not_built=not_built,
         agree=agree,
+        departs=departs,
     )
 
 
-def _difference(reference: Reference, value: _Leaves, missing: str | None) -> str | None:
-    return None if missing is not None else difference(tuple(reference.outputs), value)
+CODE_GENERATION = "code generation"
 
 
-def _types(mod: tvm.IRModule, reference: Reference) -> list[str]:
-    """The nodes that have another dtype or another static shape in the module, and that are not
-    computed from one that has."""
+def _departs(
+    mod: tvm.IRModule, reference: FrameworkReference, pipeline: str, journal: StepJournal
+) -> str:
+    """The first step of a build whose result evaluates to other values, else code generation."""
+    for call in pipelines.steps(pipeline):
+        journal(call.name)
+        try:
+            mod = call.run(mod)
+            value = Evaluator(mod, promised=False, converts=True).run(MAIN, list(reference.args))
+        except (Unsupported, Mismatch, Undefined):
+            continue
+        if difference(tuple(reference.outputs), _leaves(value)) is not None:
+            return call.name
+    return CODE_GENERATION
+
+
+def _difference(reference: FrameworkReference, value: _Leaves, missing: str | None) -> str | None:
+    found = None if missing is not None else difference(tuple(reference.outputs), value)
+    far = None if found is None else _furthest(reference.outputs, value)
+    return found if far is None else f"values: {far}"
+
+
+def _furthest(expected: Sequence[Any], actual: _Leaves) -> str | None:
+    """The element that is furthest from the expected one; None if shapes differ."""
+    if [each.shape for each in expected] != [each.shape for each in actual]:
+        return None
+    worst = (-1.0, "")
+    for number, (one, other) in enumerate(zip(expected, actual, strict=True)):
+        want, got = one.astype("float64"), other.astype("float64")
+        if not want.size:
+            continue
+        with np.errstate(all="ignore"):
+            off = np.abs(got - want)
+        # A NaN on one side is as far as an element can be.
+        off = np.where(np.isnan(want) & np.isnan(got), 0.0, np.where(np.isnan(off), np.inf, off))
+        place = np.unravel_index(int(np.argmax(off)), off.shape)
+        index = ", ".join(map(str, map(int, place)))
+        text = f"at [{index}] of output {number} expected {want[place]:g} but got {got[place]:g}"
+        worst = max(worst, (float(off[place]), text))
+    return f"{worst[1]}, the largest difference" if worst[1] else None
+
+
+def _types(mod: tvm.IRModule, reference: FrameworkReference) -> list[str]:
+    """The nodes that have another dtype or another static shape in the module, without those whose
+    operands have one."""
     types = {str(each.var.name): each.var.ty for each in bindings_of(mod[MAIN])}
     calls = _calls(mod)
     name = reference.framework.partition(" ")[0]
@@ -195,8 +256,8 @@ def _types(mod: tvm.IRModule, reference: Reference) -> list[str]:
     return found
 
 
-def _other(node: Node, ty: relax.TensorType) -> tuple[str, str] | None:
-    """The type of the node and that of the variable, where they contradict each other."""
+def _other(node: FrameworkNode, ty: relax.TensorType) -> tuple[str, str] | None:
+    """The type of the node and that of the variable, if they contradict each other."""
     dtype = str(ty.dtype)
     if dtype and dtype != node.dtype:
         return node.dtype, dtype
@@ -211,13 +272,16 @@ def _other(node: Node, ty: relax.TensorType) -> tuple[str, str] | None:
 
 
 def _calls(mod: tvm.IRModule) -> dict[str, str]:
-    """By the names of variables: the operator that is called, with the variable."""
+    """The called operator with the variable, by the variable's name."""
     bound = ((str(each.var.name), op_name(each.value)) for each in bindings_of(mod[MAIN]))
     return {var: f"{op}, {var}" for var, op in bound if op is not None}
 
 
-def _evaluated(mod: tvm.IRModule, reference: Reference) -> tuple[_Leaves, str | None, str | None]:
-    """The evaluation, the node with which it begins to differ, and why it gives nothing."""
+def _evaluated(
+    mod: tvm.IRModule, reference: FrameworkReference
+) -> tuple[_Leaves, str | None, str | None]:
+    """The evaluated tensors, the node with which they begin to differ, and the reason if there are
+    none."""
     ops = {node.var: node.op for node in reference.nodes}
     calls = _calls(mod)
     starts: list[str] = []
@@ -229,19 +293,25 @@ def _evaluated(mod: tvm.IRModule, reference: Reference) -> tuple[_Leaves, str | 
             starts.append(f"{ops[name]} ({calls.get(name, name)})")
 
     try:
-        result = Evaluator(mod, watch, promised=False).run(MAIN, list(reference.args))
+        evaluator = Evaluator(mod, watch, promised=False, converts=True)
+        result = evaluator.run(MAIN, list(reference.args))
     except (Unsupported, Mismatch, Undefined) as error:
         return (), None, headline(str(error))
     return _leaves(result), starts[0] if starts else None, None
 
 
 def _built(
-    mod: tvm.IRModule, reference: Reference, journal: Journal, seconds: float
+    mod: tvm.IRModule,
+    reference: FrameworkReference,
+    journal: StepJournal,
+    seconds: float,
+    pipeline: str,
 ) -> tuple[_Leaves, str | None]:
-    """The result of the default build, and why it gives nothing."""
+    """The tensors that the default build gives, and the reason if there are none."""
     made = execute(
         mod,
         [lambda run: run(MAIN, [array.copy() for array in reference.args])],
+        pipeline,
         seconds=seconds,
         beat=lambda: journal("build"),
     )

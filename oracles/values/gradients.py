@@ -1,14 +1,15 @@
-"""Gradients: what `<function>_adjoint` returns is the slope of the function.
+"""Gradients: `<function>_adjoint` returns the slope of the function.
 
 Both are evaluated in float64, on a twin of the module, along one random direction for each
-parameter. A parameter is skipped where two steps do not agree on the slope (at a kink, on a jump).
+parameter. A parameter is skipped if two steps do not agree on the slope (at a kink, on a jump).
 """
 
 from __future__ import annotations
 
 import base64
+import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,38 +18,35 @@ import tvm
 from tvm import relax
 
 from ...compat.serialization import load_json, save_json
-from ..catalogue.common import argument, positional
-from ..composition import contract_of
+from ...generators.ops import table
+from ..catalogue import contract_of
 from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
-from ..grades.grade import Grade
+from ..expected.comparison import finite
+from ..expected.inputs import InputKind, drawn
+from ..graph import Graph
 from ..identity import FailureKind
 from ..inspect import bindings_of, calls_of, nodes, op_name
-from ..metamorphic.graph import Graph
-from ..oracle import Half, Halves, Oracle
+from ..oracle import Breach, Half, Halves, Oracle
+from ..pass_arguments import argument, positional
 from ..pass_runs import PassRuns, attempt
 from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.log import abstain
-from ..text.value_reproducer import built_text, literal
+from ..snippets.value_reproducer import PIPELINE_TEXTS, literal, machine_text
 from ..violation import Case, Violation
 from .blame import alone
-from .comparison import finite
-from .inputs import Kind, drawn
 
 STEP = 2.0**-12
-"""Central differences are off by about its square, 6e-8, and by 1e-16 / STEP for rounding."""
+"""Step of central differences, which are off by about its square, 6e-8, and by 1e-16 / STEP for
+rounding."""
 
 AGREE = 1e-5
-"""Two steps agree on a slope: there is no kink between them."""
+"""Relative difference of two slopes up to which they agree: there is no kink between the steps."""
 
 WRONG = 1e-3
-"""Relative to the slope and the size of its terms."""
-
-UNAVAILABLE = {"relax.nn.nll_loss": 2}
-"""Operands for which an operator has no gradient. Docstring of nll_loss_grad in
-tvm/relax/op/_op_gradient.py: 'The gradient w.r.t. targets and weights are not available.'"""
+"""Difference from which on a gradient is wrong, relative to the slope and the size of its terms."""
 
 COMBINATION = "a combination of operators"
 FUNCTION = "a call of a function"
@@ -56,17 +54,18 @@ FUNCTION = "a call of a function"
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """One parameter's gradient along one direction, and what it must be."""
+    """One parameter's gradient along one direction, and its expected value."""
 
     param: int
     args: list[Any]
     direction: Any
     expected: float
     actual: float
+    """NaN: the adjoint has undefined behaviour."""
 
     @property
     def wrong(self) -> bool:
-        """They differ by more than rounding and the finite step explain."""
+        """True if they differ by more than rounding and the finite step explain."""
         return not abs(self.actual - self.expected) <= WRONG * (1 + abs(self.expected))
 
 
@@ -81,6 +80,9 @@ def gradients(runs: PassRuns) -> Violation | None:
     name, index = _target(runs.call)
     if f"{name}_adjoint" in runs.mod:
         return None
+    if name not in after or f"{name}_adjoint" not in after:
+        abstain(inventory.NOT_CALLED, "the result has lost the function, or has no adjoint of it")
+        return None
     runs.step("evaluate gradients")
     slope = _first_wrong(after, name, index)
     if slope is None:
@@ -89,13 +91,17 @@ def gradients(runs: PassRuns) -> Violation | None:
     what = f"the gradient is not the slope, because of {culprit}"
     detail = (
         f"{name}: along one direction of parameter {slope.param} the gradient of "
-        f"{name}_adjoint gives {slope.actual:.6g}, finite differences {slope.expected:.6g}"
+        f"{name}_adjoint {_text(slope.actual)}, finite differences {slope.expected:.6g}"
     )
     return Violation(what, detail, ("gradient", culprit))
 
 
+def _text(actual: float) -> str:
+    return "is undefined" if math.isnan(actual) else f"gives {actual:.6g}"
+
+
 def _target(call: PassCall) -> tuple[str, int]:
-    return str(positional(call)[0]), int(argument(call, "target_index") or 0)
+    return str(positional(call)[0]), int(argument(call, "target_index", 2) or 0)
 
 
 def _first_wrong(after: tvm.IRModule, name: str, index: int) -> Slope | None:
@@ -106,22 +112,40 @@ def _first_wrong(after: tvm.IRModule, name: str, index: int) -> Slope | None:
 
 
 def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
-    """Slopes and gradients of every parameter, for positive arguments and for others."""
-    for kind in (Kind.POSITIVE, Kind.FRACTION):
+    """Yields slopes and gradients of every parameter, for positive arguments and for others."""
+    for kind in (InputKind.POSITIVE, InputKind.FRACTION):
         rng = np.random.default_rng(7)
         try:
-            # Off the whole numbers, where most kinks are.
+            # Stay off whole numbers, where most kinks are.
             args = [_moved(arg, rng) for arg in drawn(mod[name], kind, 1)]
-            _, found = _evaluated(mod, f"{name}_adjoint", args)
-        except (Unsupported, Mismatch, Undefined):
+            found = _gradients_at(mod, name, args)
+        except (Unsupported, Mismatch):
             continue
-        for param, gradient in enumerate(found):
+        for param, gradient in found.items():
             if _unavailable(mod[name], param):
                 continue
             direction = _random(args[param], rng)
             slope = _slope(mod, name, index, args, param, direction)
-            if slope is not None and finite(gradient):
+            if slope is not None and gradient is None:
+                yield Slope(param, args, direction, slope, math.nan)
+            elif slope is not None and finite(gradient):
                 yield Slope(param, args, direction, slope, along(gradient, direction))
+
+
+def _gradients_at(mod: tvm.IRModule, name: str, args: list[Any]) -> Mapping[int, Any]:
+    """The gradients that the adjoint gives, by parameter.
+
+    None where the adjoint has undefined behaviour, such as an index outside: where the function
+    has a slope, it must have none.
+    """
+    try:
+        return dict(enumerate(_evaluated(mod, f"{name}_adjoint", args)[1]))
+    except Undefined:
+        return dict.fromkeys(param for param, arg in enumerate(args) if _is_float(arg))
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size > 0
 
 
 def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> Any:
@@ -135,7 +159,7 @@ def _evaluated(mod: tvm.IRModule, name: str, args: list[Any]) -> Any:
 def _slope(
     mod: tvm.IRModule, name: str, index: int, args: list[Any], param: int, direction: Any
 ) -> float | None:
-    """None where there is a kink, or the function is not defined."""
+    """The slope along a direction; None at a kink, or if the function is not defined."""
 
     def at(step: float) -> float:
         moved = [*args]
@@ -157,14 +181,15 @@ def _slope(
 
 
 def _unavailable(func: relax.Function, param: int) -> bool:
-    """The parameter reaches an operand for which there is no gradient."""
+    """True if the parameter reaches an operand for which there is no gradient."""
     reached = {func.params[param]}
     for binding in bindings_of(func):
         value = binding.value
         if not reached.isdisjoint(nodes(value, relax.Var)):
             reached.add(binding.var)
-        place = UNAVAILABLE.get(op_name(value) or "")
-        if place is not None and place < len(value.args) and value.args[place] in reached:
+        record = table.get((op_name(value) or "").removeprefix("relax."))
+        places = () if record is None else record.without_gradient
+        if any(value.args[place] in reached for place in places if place < len(value.args)):
             return True
     return False
 
@@ -191,7 +216,11 @@ FLOAT_CODE = 2
 
 
 def _doubled(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module in float64, where rounding does not matter; Unsupported if it is ill-formed."""
+    """The module in float64, in which rounding does not matter.
+
+    Raises:
+        Unsupported: the module is ill-formed in float64.
+    """
     graph = Graph(mod)
     for node in graph.nodes:
         data = node.get("data")
@@ -215,7 +244,10 @@ def _wide(value: Any) -> Any:
 
 
 def _tensor(text: str) -> str:
-    """A tensor as TVM saves it: magic, reserved, device, rank, dtype, shape, size, data."""
+    """A tensor in TVM's saved form, in float64 if it is of narrower floats.
+
+    The form has magic, reserved, device, rank, dtype, shape, size, data.
+    """
     raw = base64.b64decode(text)
     rank, code, bits, lanes = struct.unpack_from("<iBBH", raw, 24)
     if code != FLOAT_CODE or bits not in (16, 32) or lanes != 1:
@@ -231,7 +263,7 @@ def _tensor(text: str) -> str:
 
 
 def _culprit(runs: PassRuns, name: str, slope: Slope) -> str:
-    """The operator whose gradient is wrong in a module of its own, on the values that it had."""
+    """The operator whose gradient is wrong in a module of its own, on its original operands."""
     values: dict[Any, Any] = {}
     try:
         params = runs.mod[name].params
@@ -281,7 +313,7 @@ assert abs(actual - expected) <= 0.05 * (1 + abs(expected)), (
 
 
 def shifted(value: Any, direction: Any, step: float) -> Any:
-    """A value moved by so many steps into a direction."""
+    """The value plus `step` times the direction, in the value's dtype."""
     if isinstance(value, tuple):
         return tuple(shifted(v, d, step) for v, d in zip(value, direction, strict=True))
     return (value + step * direction).astype(value.dtype)
@@ -294,14 +326,14 @@ def along(gradient: Any, direction: Any) -> float:
     return float((np.asarray(gradient).astype("float64") * direction).sum())
 
 
-def _snippet(case: Case) -> str:
-    """The built function and its adjoint, and the slope between two points."""
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    """Python that compares the built adjoint with the slope of the function between two points."""
     (call,) = case.calls
     runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
     name, index = _target(call)
     slope = None if runs.direct.mod is None else _first_wrong(runs.direct.mod, name, index)
     if slope is None:
-        return "apply(mod)"
+        return
     params = case.mod[name].params
     check = _CHECK.format(
         args=literal([_as(arg, param.ty) for arg, param in zip(slope.args, params, strict=True)]),
@@ -311,7 +343,7 @@ def _snippet(case: Case) -> str:
         adjoint=f"{name}_adjoint",
         index=index,
     )
-    return built_text(shifted, along) + check
+    yield machine_text("the_pass(mod)", PIPELINE_TEXTS["default"], shifted, along) + check
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
@@ -330,15 +362,12 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 ORACLE = Oracle(
     name="gradient",
-    failure=FailureKind.VALUES,
+    breach=Breach(FailureKind.VALUES),
     tier=3,
-    grade=Grade.A,
-    cost=0.1,  # 10 where the pass is Gradient
     promise="The adjoint function returns the gradients of the function's target.",
     source="docstring of relax.transform.Gradient: 'The new function computes the gradient of the "
     "differentiation target with respect to the arguments'",
     check=gradients,
-    snippet=_snippet,
+    brief=_brief,
     halves=_halves,
-    thorough=True,
 )

@@ -1,4 +1,4 @@
-"""Executed semantics of whole builds: what the VM computes is what NumPy computes.
+"""Executed semantics of whole builds: the VM computes the same as NumPy.
 
 The operator is blamed, for its legalization, its code or its description, never a pass.
 """
@@ -15,12 +15,17 @@ from typing import Any, TypeAlias
 import tvm
 
 from ...generators.ops import table
+from ...generators.stages import LEGALIZER, Stage, pass_to
 from .. import pipelines
-from ..composition import contract_of
+from ..catalogue import contract_of
 from ..errors import Mismatch, Undefined, Unpromised, Unsupported
 from ..evaluate import Evaluator
-from ..execute import Death, Failure, Run, execute, is_large
-from ..grades.grade import Grade
+from ..execute import Failure, ProcessDeath, VMRunner, execute, is_large, unbuilt
+from ..execute.unbuilt import TOGETHER
+from ..expected.comparison import finite
+from ..expected.expectation import Expectation
+from ..expected.expectations import executes
+from ..expected.inputs import InputKind
 from ..identity import FailureKind
 from ..inspect import (
     bindings_of,
@@ -30,36 +35,30 @@ from ..inspect import (
     prim_funcs,
     public_functions,
 )
-from ..oracle import Half, Halves, Oracle
+from ..oracle import Breach, Half, Halves, Oracle
 from ..pass_runs import PassRuns, given
-from ..passcall import PassCall
+from ..passcall import bare_call, own
 from ..silence import inventory
-from ..silence.log import abstain, excused
+from ..silence.log import abstain, excused, note
+from ..snippets.short_value_checks import against_numpy
+from ..snippets.value_comments import called
 from ..tensorir.sanitizer.runtime import UNINITIALISED, UNWRITTEN
 from ..text.messages import headline
-from ..text.short_value_checks import against_numpy
-from ..text.value_comments import called
-from ..text.value_reproducer import executed_text
-from ..violation import Case, Journal, Violation, silent
-from . import sanitized, unbuilt
+from ..violation import Case, StepJournal, Violation, silent
+from . import evaluated, sanitized
 from .blame import alone
-from .comparison import finite
-from .expectation import Expectation
-from .expectations import executes
-from .inputs import Kind
-from .unbuilt import TOGETHER
 
 COMBINATION = "a combination of operators"
 MOST = 3
-"""Calls in a reproducer."""
+"""Number of calls in a reproducer."""
 
 CODE_GENERATION = "relax.build"
 
 AFTER_OTHERS = "after other calls"
-"""The call is right where it is the first: one before it has left something behind."""
+"""Circumstance of a call that is right if made first: an earlier call has left something behind."""
 
 NO_FUNCTION = "Module has no function"
-"""What the VM says of the name of a function that the build does not export."""
+"""The VM's message for the name of a function that the build does not export."""
 
 REFUSALS = re.compile(
     # An operator without legalization, or on operands of unknown shape.
@@ -70,36 +69,43 @@ REFUSALS = re.compile(
 """Clean refusals: the message names what is missing."""
 
 
-def check(mod: tvm.IRModule, pipeline: str, journal: Journal) -> Violation | None:
-    """What is wrong with the values that a module computes after a whole pipeline, or None."""
+def check(mod: tvm.IRModule, pipeline: str, journal: StepJournal) -> Violation | None:
+    """The error in the values that a module computes after a whole pipeline, or None."""
     unwritten = functools.cache(lambda: _unwritten(mod))
     return _of_values(mod, pipeline, journal, unwritten) or _of_memory(mod, journal, unwritten)
 
 
-_Unwritten: TypeAlias = Callable[[], sanitized.Found | None]
+_Unwritten: TypeAlias = Callable[[], sanitized.FaultWitness | None]
 
 
 def _of_values(
-    mod: tvm.IRModule, pipeline: str, journal: Journal, unwritten: _Unwritten
+    mod: tvm.IRModule, pipeline: str, journal: StepJournal, unwritten: _Unwritten
 ) -> Violation | None:
-    expected, actual = outcomes(mod, pipeline, "bytecode", journal)
-    if isinstance(actual, Death):
+    expected, actual = outcomes(mod, pipeline, journal)
+    if isinstance(actual, Failure) and actual.step == "lower":
+        # A pass has failed; its own checks report that.
+        abstain(inventory.LATER_PASS, headline(actual.text))
+        return None
+    if isinstance(actual, ProcessDeath):
         return _died(mod, expected, actual, pipeline)
     if isinstance(actual, Failure):
         return _not_built(mod, actual, pipeline)
     if actual is None:
-        abstain(inventory.TIMED_OUT)
+        abstain(inventory.NO_TIME, "the build or the VM takes too long")
         return None
     if not any(e.promised for e in expected):
         _abstain(mod)
     for e, value, wrong in _wrong(mod, expected, actual, pipeline):
-        if e.kind is Kind.EMPTY and unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
+        if e.kind is InputKind.EMPTY and unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
             continue
         if _made_private(mod, pipeline, value) and excused(inventory.EXEMPTION, wrong):
             continue
-        culprit = _culprit(mod, e, pipeline)
+        culprit = _culprit(mod, e, _of_operators(pipeline))
         if not (culprit or e.promised) and excused(inventory.OPEN, wrong):
-            continue  # of a value that is not promised more may depend
+            continue  # other values may depend on one that is not promised
+        of_step = None if culprit or pipelines.is_own(pipeline) else _of_step(mod, pipeline)
+        if of_step is not None:
+            return of_step
         if isinstance(value, Failure):
             violation = _raised(e, value)
         elif culprit is None and _is_accident(e, wrong, unwritten):
@@ -111,12 +117,26 @@ def _of_values(
             title = f"a build computes other {kind} than documented"
             title += f" ({circumstance})" if circumstance else ""
             violation = Violation(title, f"{e.function}: {wrong}", key)
-        return violation.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+        return violation.blame(ORACLE.name, culprit or f"{_label(pipeline)} ({COMBINATION})")
+    return None
+
+
+def _of_step(mod: tvm.IRModule, pipeline: str) -> Violation | None:
+    """The violation of the first step that computes something else than its input, as a check of
+    this pass alone reports it: a bug of a pass has no row for each pipeline that runs it."""
+    for call in pipelines.steps(pipeline):
+        runs = PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True)
+        if evaluated.ORACLE.promised(runs):
+            for found in evaluated.ORACLE.violations(runs):
+                return found.blame(ORACLE.name, call.name)
+        if runs.direct.mod is None:
+            return None
+        mod = runs.direct.mod
     return None
 
 
 def _abstain(mod: tvm.IRModule) -> None:
-    """Log why the values of a build are not compared."""
+    """Log the reason why the values of a build are not compared."""
     undefined = given(mod).expectations.undefined
     if undefined is not None:
         abstain(inventory.NO_ARGUMENTS, f"it is built; {undefined}")
@@ -125,11 +145,11 @@ def _abstain(mod: tvm.IRModule) -> None:
 
 
 def _is_accident(e: Expectation, wrong: str, unwritten: _Unwritten) -> bool:
-    """A difference that no operator shows alone, and that the module itself does not rule out."""
+    """True if a difference that no operator shows alone is allowed by the module itself."""
     # A branch may hinge on an output that is left unwritten.
     if unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
         return True
-    # x - x and x * 0 are 0, for NaN and infinity as well.
+    # Code may give 0 for x - x and x * 0, for NaN and infinity as well.
     return not _is_finite(e) and excused(inventory.NONFINITE_DIFFERENCE, wrong)
 
 
@@ -138,9 +158,9 @@ def _is_finite(e: Expectation) -> bool:
 
 
 def outcomes(
-    mod: tvm.IRModule, pipeline: str, mode: str, journal: Journal
+    mod: tvm.IRModule, pipeline: str, journal: StepJournal
 ) -> tuple[list[Expectation], list[Any] | Failure | None]:
-    """What calls must give, and what they give in the VM, found out once; see `execute`."""
+    """Calls with expected results, and their outcomes in the VM, made only once; see `execute`."""
     if any(is_bound_to_threads(func) for _, func in prim_funcs(mod)):
         abstain(
             inventory.NOT_EXECUTED,
@@ -149,22 +169,35 @@ def outcomes(
         return [], None
     known = given(mod)
     expected = _calls(mod, journal)
-    if (pipeline, mode) not in known.executed:
-        journal(f"execute as {mode}")
+    if pipeline not in known.executed:
+        journal("execute")
         plans = [e.plan() for e in expected]
         # A module that is only built must be for the CPU, as one that the VM runs must.
-        made = execute(mod, plans or [_no_call], pipeline, mode)
-        known.executed[pipeline, mode] = made if plans or not isinstance(made, list) else []
-    return expected, known.executed[pipeline, mode]
+        made = execute(mod, plans or [_no_call], pipeline)
+        known.executed[pipeline] = made if plans or not isinstance(made, list) else []
+    return expected, known.executed[pipeline]
 
 
-def _calls(mod: tvm.IRModule, journal: Journal = silent) -> list[Expectation]:
+def _calls(mod: tvm.IRModule, journal: StepJournal = silent) -> list[Expectation]:
     """All calls that a build must carry out, those without a promised result among them."""
-    known = given(mod).expectations
-    return [*known.all(kinds=tuple(Kind), journal=journal), *known.unpromised(journal)]
+    known = given(mod)
+    if known.calls is None:
+        calls = known.expectations.all(kinds=tuple(InputKind), journal=journal)
+        spent = itertools.accumulate(e.seconds for e in calls)
+        few = [e for e, seconds in zip(calls, spent, strict=True) if seconds < SECONDS]
+        few = few or calls[:1]
+        for e in calls[len(few) :]:
+            note(inventory.NO_TIME, f"not built for: {e.kind}")
+        known.calls = [*few, *known.expectations.unpromised(journal)]
+    return known.calls
 
 
-def _no_call(run: Run) -> None:
+SECONDS = 0.5
+"""CPU time in NumPy of the calls that a build carries out, but for the first: loops without a
+schedule take some ten times as long as NumPy's matrix products."""
+
+
+def _no_call(run: VMRunner) -> None:
     """A plan for a build that is not called."""
 
 
@@ -174,8 +207,9 @@ _Wrong: TypeAlias = tuple[Expectation, Any, str]
 def _wrong(
     mod: tvm.IRModule, expected: list[Expectation], actual: list[Any], pipeline: str
 ) -> Iterator[_Wrong]:
-    """The calls that go wrong, with what came and how that differs: of a large module those that go
-    wrong in unoptimised code, too.
+    """Yields the wrong calls, each with its outcome and the difference.
+
+    In a large module, a call must be wrong in unoptimised code, too.
     """
     calls = _differing(expected, actual)
     first = next(calls, None)
@@ -197,32 +231,41 @@ def _differing(expected: list[Expectation], actual: list[Any]) -> Iterator[_Wron
 
 
 def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | None:
-    """What a wrong value needs besides the module: special values, or calls before it."""
-    if e.kind is Kind.SPECIAL:
+    """The circumstance that a wrong value needs: special values, or earlier calls."""
+    if e.kind is InputKind.SPECIAL:
         return str(e.kind)
     single = execute(mod, [e.plan()], pipeline)
     right = isinstance(single, list) and e.differs(single[0]) is None
     return AFTER_OTHERS if right else None
 
 
+def _of_operators(pipeline: str) -> str:
+    """The pipeline by which operators are judged: not one of the user's, which may be to blame."""
+    return pipelines.BUILT if pipelines.is_own(pipeline) else pipeline
+
+
+def _label(pipeline: str) -> str:
+    return own(pipeline)[1] if pipelines.is_own(pipeline) else pipeline
+
+
 def _raised(e: Expectation, failure: Failure) -> Violation:
-    """The VM raises for arguments for which the function is defined."""
+    """The violation that the VM raises for arguments for which the function is defined."""
     found = failure.violation
     return found.under("a build raises in the VM", detail=f"{e.function}: {found.detail}")
 
 
 def _made_private(mod: tvm.IRModule, pipeline: str, value: Any) -> bool:
-    """The build lacks the function, because FuseTIR makes a private PrimFunc of a group."""
+    """True if the build lacks the function because FuseTIR makes a private PrimFunc of a group."""
     if not isinstance(value, Failure) or NO_FUNCTION not in value.text:
         return False
-    fusing = [call for call in pipelines.steps(pipeline) if call.name == "FuseTIR"]
+    fusing = [call for call in pipelines.steps(pipeline) if call.name == pass_to(Stage.TIR_FUSED)]
     return any(contract_of(call).exemption("functions", mod, call) for call in fusing)
 
 
-def _of_memory(mod: tvm.IRModule, journal: Journal, unwritten: _Unwritten) -> Violation | None:
-    """Legalized code that leaves an output unwritten, where there are no elements.
+def _of_memory(mod: tvm.IRModule, journal: StepJournal, unwritten: _Unwritten) -> Violation | None:
+    """The violation of legalized code that leaves an output unwritten if there are no elements.
 
-    The values are left to chance, so that they may be right, and no reproducer could rely on them.
+    The values are left to chance: they may be right, so a reproducer cannot rely on them.
     """
     if not _has_empty_tensors(mod):
         return None
@@ -235,24 +278,24 @@ def _of_memory(mod: tvm.IRModule, journal: Journal, unwritten: _Unwritten) -> Vi
 
 
 def _has_empty_tensors(mod: tvm.IRModule) -> bool:
-    """A call has an argument without elements, or operands for which no value is known."""
+    """True if a call has an argument without elements, or operands without a known value."""
     known = given(mod).expectations
     names = [str(gvar.name_hint) for gvar, _ in entries(mod)]
     empty = any(
-        getattr(arg, "size", 1) == 0 for e in known.all(kinds=tuple(Kind)) for arg in e.args
+        getattr(arg, "size", 1) == 0 for e in known.all(kinds=tuple(InputKind)) for arg in e.args
     )
     return empty or any(known.valueless(name) for name in names)
 
 
-LEGALIZES = PassCall("LegalizeOps()")
+LEGALIZES = bare_call(LEGALIZER)
 
 
 def _legalized(mod: tvm.IRModule) -> PassRuns:
     return PassRuns(mod, (LEGALIZES,), contract_of(LEGALIZES), alone=True, thorough=True)
 
 
-def _unwritten(mod: tvm.IRModule) -> sanitized.Found | None:
-    """Legalized code that leaves an output, or what it is computed from, unwritten."""
+def _unwritten(mod: tvm.IRModule) -> sanitized.FaultWitness | None:
+    """The fault of legalized code that leaves an output, or an operand of it, unwritten."""
     found = sanitized.find(_legalized(mod))
     if found is None or found.fault.kind not in (UNWRITTEN, UNINITIALISED):
         return None
@@ -260,58 +303,47 @@ def _unwritten(mod: tvm.IRModule) -> sanitized.Found | None:
 
 
 def _not_built(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Violation | None:
-    """Code generation fails where every pass of the pipeline succeeds; passes have own checks."""
-    if failure.step == "lower":
-        # A pass fails, which has own checks.
-        abstain(inventory.LATER_PASS, headline(failure.text))
-        return None
+    """The violation if code generation fails after all passes; these have checks of their own."""
     if REFUSALS.search(failure.text) and excused(inventory.BUILD_REFUSAL, headline(failure.text)):
         return None
     if not all(executes(f) for _, f in public_functions(mod)):
+        abstain(inventory.NOT_EXECUTED, headline(failure.text))
         return None
     return _located(mod, failure, pipeline)
 
 
 def _located(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Violation:
-    """The failure of code generation, with the operator that fails alone."""
+    """The violation of code generation, with the operator that fails alone."""
     found = failure.violation
     single = unbuilt.culprit(mod, failure, pipeline)
     if single is not None:
         title = f"{found.title} ({single.op})"
-        detail = f"{single.place}\n{found.detail}"
+        detail = f"{single.place} alone fails in the same way\n{found.detail}"
         found = dataclasses.replace(found, title=title, detail=detail)
     return found.blame(ORACLE.name, CODE_GENERATION)
 
 
-def smaller(mod: tvm.IRModule, pipeline: str, violation: Violation) -> tvm.IRModule | None:
-    """The one call that keeps a module from being built, in a module of its own.
-
-    None where the violation is another one, or no call alone shows it.
-    """
-    if (violation.oracle, violation.pass_name) != (ORACLE.name, CODE_GENERATION):
-        return None
-    failure = outcomes(mod, pipeline, "bytecode", silent)[1]
-    single = unbuilt.culprit(mod, failure, pipeline) if isinstance(failure, Failure) else None
-    return None if single is None else single.mod
+def culprit(mod: tvm.IRModule, pipeline: str) -> unbuilt.Single | None:
+    """The call that alone keeps a module from being built; None: there is none."""
+    failure = outcomes(mod, pipeline, silent)[1]
+    return unbuilt.culprit(mod, failure, pipeline) if isinstance(failure, Failure) else None
 
 
 def _died(
-    mod: tvm.IRModule, expected: list[Expectation], death: Death, pipeline: str
+    mod: tvm.IRModule, expected: list[Expectation], death: ProcessDeath, pipeline: str
 ) -> Violation | None:
-    """The process ends in code generation, or in code that runs on arguments that are defined."""
-    if death.step == "lower":
-        return None
+    """The violation if the process dies in code generation, or in code on defined arguments."""
     if death.step == "build":
         return _located(mod, death, pipeline)
     case = expected[death.plan] if expected else None
-    culprit = None if case is None else _culprit(mod, case, pipeline)
+    culprit = None if case is None else _culprit(mod, case, _of_operators(pipeline))
     if case is not None and not (culprit or case.promised) and excused(inventory.OPEN, death.text):
         return None
-    return death.violation.blame(ORACLE.name, culprit or f"{pipeline} ({COMBINATION})")
+    return death.violation.blame(ORACLE.name, culprit or f"{_label(pipeline)} ({COMBINATION})")
 
 
 def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
-    """The operator that gives another result in a function of its own, on values that it had."""
+    """The operator with a wrong result in a function of its own, on its original operands."""
     singles = list(_operators(mod, case))
     for start in range(0, len(singles), TOGETHER):
         batch = singles[start : start + TOGETHER]
@@ -322,7 +354,7 @@ def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
                 own: Any = results[place : place + 1]
             else:  # one of them ended it, or was refused
                 own = execute(single.mod, [single.plan()], pipeline)
-            if isinstance(own, Death) or (
+            if isinstance(own, ProcessDeath) or (
                 isinstance(own, list) and single.differs(own[0]) is not None
             ):
                 return name
@@ -330,7 +362,7 @@ def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
 
 
 def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expectation]]:
-    """Each operator that ran, with a call of a function of its own, whose name is its place."""
+    """Yields each operator that ran, with a call of its own function, named after its place."""
     values: dict[Any, Any] = {}
     case.evaluate(watch=values.__setitem__)
     for place, binding in enumerate(bindings_of(mod)):
@@ -338,7 +370,7 @@ def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expe
         name = op_name(call)
         if name is None or binding.var not in values or name.removeprefix("relax.") not in table:
             continue
-        # An operand that is known when the code is made is as the same one twice.
+        # An operand that is constant when code is made has the effect of the same operand twice.
         single = alone(call, values, constants=_is_finite(case))
         if single is None:
             continue
@@ -351,7 +383,7 @@ def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expe
 
 
 def _expected(mod: tvm.IRModule, function: str, args: list[Any]) -> Expectation | None:
-    """A call with its result, promised or not; None where the evaluator does not know it."""
+    """A call with its result, promised or not; None if the evaluator does not know it."""
     for promised in (True, False):
         try:
             result = Evaluator(mod, promised=promised).run(function, args)
@@ -365,23 +397,17 @@ def _expected(mod: tvm.IRModule, function: str, args: list[Any]) -> Expectation 
     return None
 
 
-def _snippet(case: Case) -> str:
-    assert case.pipeline is not None
-    expected = [e for e, _ in _shown(case)]
-    if not expected and _unwritten(case.mod) is not None:
-        text = sanitized.snippet(dataclasses.replace(case, calls=(LEGALIZES,), pipeline=None))
-        return text.replace("apply(mod)", "tvm.relax.transform.LegalizeOps()(mod)")
-    texts = [f"actual = run({e.function!r}, args)" for e in expected]
-    return executed_text(expected, texts, pipeline=case.pipeline, after=case.mod)
-
-
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
     assert case.pipeline is not None
     if violation.pass_name == CODE_GENERATION and case.pipeline == "default":
         yield 'relax.build(mod, "llvm")'
-    for e, _ in _shown(case):
-        if e.promised:
-            yield from against_numpy(e, None, case.pipeline)
+    shown = _shown(case)
+    for e, _ in shown:
+        yield from against_numpy(e, None, case.pipeline)
+    if not shown and _unwritten(case.mod) is not None:
+        alone = dataclasses.replace(case, calls=(LEGALIZES,), pipeline=None)
+        text = sanitized.sanitizer_text(alone) or ""
+        yield text.replace("the_pass(mod)", "tvm.relax.transform.LegalizeOps()(mod)")
 
 
 def _halves(case: Case, violation: Violation) -> Halves | None:
@@ -395,7 +421,7 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
 
 
 def _shown(case: Case) -> list[tuple[Expectation, Any]]:
-    """The calls to show, with what came: something else, or nothing where the build fails."""
+    """The calls to show, with their outcomes: a wrong value, or the failure of the build."""
     assert case.pipeline is not None
     expected = _calls(case.mod)
     actual = execute(case.mod, [e.plan() for e in expected], case.pipeline)
@@ -403,22 +429,17 @@ def _shown(case: Case) -> list[tuple[Expectation, Any]]:
         return [(e, actual) for e in expected]
     wrong = [(e, value) for e, value, _ in _differing(expected, actual)]
     if _unwritten(case.mod) is not None:
-        wrong = [(e, value) for e, value in wrong if e.kind is not Kind.EMPTY]
+        wrong = [(e, value) for e, value in wrong if e.kind is not InputKind.EMPTY]
     return wrong[:MOST]
 
 
 ORACLE = Oracle(
     name="executed-by-pipeline",
-    failure=FailureKind.VALUES,
+    breach=Breach(FailureKind.VALUES),
     tier=4,
-    grade=Grade.A,
-    cost=5.0,  # 150 for a pipeline, and few checks are of pipelines
-    worth=10.0,
     promise="A build computes what the documentation of the operators says.",
     source="docstrings of the operators in tvm.relax.op; docs/arch/index.rst: the runtime executes "
     "the compiled program",
-    snippet=_snippet,
     brief=_brief,
     halves=_halves,
-    of_pipelines=True,
 )

@@ -1,4 +1,4 @@
-"""Sanitized semantics: the PrimFuncs that a pass makes touch only memory that is theirs to touch.
+"""Sanitized semantics: the PrimFuncs that a pass makes access only their own memory.
 
 Compiled code reads past a buffer without an error. The new PrimFuncs of a result are run by a
 sanitizer, on the arguments that they get when the module is evaluated.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,89 +19,88 @@ import tvm_ffi
 from tvm import tirx
 
 from ...compat import ir
-from ..composition import contract_of
+from ...generators.stages import Stage, between
+from ..catalogue import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..grades.grade import Grade
+from ..expected.expectation import Expectation, copies
 from ..identity import FailureKind
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
-from ..oracle import Oracle
+from ..oracle import Breach, Oracle
 from ..pass_runs import PassRuns
 from ..silence import inventory
 from ..silence.log import abstain, excused, omit
+from ..snippets.value_reproducer import literal
 from ..tensorir import SMALL, STEPS, Fault, has_callees, linked, sanitize, translate
 from ..tensorir.data import depends_on_data
 from ..tensorir.sanitizer.runtime import (
     ALIASED,
     RACE,
-    READ_OUTSIDE,
     UNINITIALISED,
     UNWRITTEN,
-    WRITE_OUTSIDE,
 )
 from ..tensorir.threads.launch import VIRTUAL, is_synchronised
 from ..text.messages import headline
-from ..text.outside import accesses_outside, aliased_operands
-from ..text.standalone import standalone
-from ..text.value_reproducer import literal
 from ..violation import Case, Violation
-from .expectation import Expectation, copies
 from .sides import sides
 
 REMEMBERED = 4_000
 
-OUTSIDE = (READ_OUTSIDE, WRITE_OUTSIDE)
+WITH_BARRIERS = frozenset(between(Stage.SYNCHRONIZED, Stage.DEVICE_SPLIT))
+"""The stages of modules in which all barriers stand."""
+
+OVER_NOTHING = "output left unwritten by a reduction over nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A fault, the PrimFunc that has it, and the arguments that show it."""
+class FaultWitness:
+    """A fault, its PrimFunc, and the arguments that show it."""
 
     fault: Fault
     name: str
     func: tirx.PrimFunc
     args: list[Any]
     outputs: list[int]
-    """Positions of the arguments to which nobody had written."""
+    """Positions of the arguments that are unwritten before the call."""
     synchronised: bool | str
     """See `sanitize`."""
     split: bool
-    """Its kernels are split from the host, and stand in it again."""
+    """True if its kernels are split from the host, and linked into it again."""
     placed: bool
     """See `sanitize`."""
 
     @property
     def left(self) -> bool:
-        """A race in memory of the scope that the pass puts barriers for."""
+        """True for a race in memory of the scope that the pass inserts barriers for."""
         return isinstance(self.synchronised, str)
 
     @property
     def kind(self) -> str:
-        """What is wrong, in words that are the same for the same bug."""
+        """The fault, in words that are the same for the same bug."""
         if self.fault.kind in (UNWRITTEN, UNINITIALISED) and self._reduces_nothing():
-            return "output left unwritten by a reduction over nothing"
+            return OVER_NOTHING
         return self.fault.kind
 
     def _reduces_nothing(self) -> bool:
-        """Its initial values come with the first element of what it reduces, and there is none."""
+        """True if it sets initial values with the first element to reduce, and there is none."""
         starts = any(block.init is not None for block in nodes(self.func, ir.SBlock))
         return starts and any(getattr(arg, "size", 1) == 0 for arg in self.args)
 
 
 def sanitized(runs: PassRuns) -> Violation | None:
-    """The first fault of a new PrimFunc, if the module before has none in any."""
+    """The first fault of a new PrimFunc, if the module before has no fault at all."""
     found = find(runs)
     return None if found is None else violation_of(found, runs)
 
 
-def violation_of(found: Found, runs: PassRuns) -> Violation:
+def violation_of(found: FaultWitness, runs: PassRuns) -> Violation:
     """The violation by the pass that has made the PrimFunc."""
     fault = found.fault
     what = found.kind
     if found.left:
         what += " for want of a barrier"
     elif what == fault.kind:
-        # A pass that legalizes makes each PrimFunc of one operator, and names it after that:
-        # another operator is another bug. What others put together bears names by accident.
+        # A pass that legalizes makes each PrimFunc from one operator and names it after that:
+        # another operator is another bug. Names of PrimFuncs that others compose are accidents.
         legal = runs.contract.lowers
         what += f" by function {_family(found)}" if legal else " by a new PrimFunc"
     detail = (
@@ -109,12 +108,13 @@ def violation_of(found: Found, runs: PassRuns) -> Violation:
         f"{fault.shape}, in\n  {fault.statement.strip()}\n"
         "Not observable in the VM: compiled code does not check what it touches"
     )
-    return Violation.titled(what, detail)
+    return Violation(what, detail, (what,), reason=what if what == OVER_NOTHING else "")
 
 
-def _family(found: Found) -> str:
-    """The name of the PrimFunc without numbers, and without the kind of target that LegalizeOps
-    appends for a virtual device; "fused" for what FuseOps has put together.
+def _family(found: FaultWitness) -> str:
+    """The name of the PrimFunc without numbers; "fused" for a PrimFunc from FuseOps.
+
+    The kind of target, which LegalizeOps appends for a virtual device, is left out, too.
     """
     if found.name.startswith("fused_"):
         return "fused"
@@ -123,8 +123,8 @@ def _family(found: Found) -> str:
     return name if target is None else name.removesuffix(f"_{target.kind.name}")
 
 
-def find(runs: PassRuns) -> Found | None:
-    """A fault that the pass is to prevent; or one that shows where the module before shows none."""
+def find(runs: PassRuns) -> FaultWitness | None:
+    """A fault that the pass must prevent; or one that the module before does not have."""
     if runs.contract.synchronizes is None:
         return _made(runs)
     return _left(runs, runs.contract.synchronizes(runs.call)) or (
@@ -132,8 +132,8 @@ def find(runs: PassRuns) -> Found | None:
     )
 
 
-def _left(runs: PassRuns, scope: str) -> Found | None:
-    """A race in memory of a scope, between whose accesses the pass puts barriers."""
+def _left(runs: PassRuns, scope: str) -> FaultWitness | None:
+    """A race in memory of a scope for which the pass inserts barriers."""
     after = runs.result()
     if after is None:
         return None
@@ -145,22 +145,23 @@ def _left(runs: PassRuns, scope: str) -> Found | None:
         again = watch.first(side, afresh=True)
         if again is None or again.fault != found.fault:
             continue
-        # What one statement does wrong, no barrier mends.
+        # A barrier cannot fix a fault within one statement.
         if _Watch(_all(runs.mod), synchronised=False, budget=STEPS).first(e, afresh=True) is None:
             return found
     watch.conclude()
     return None
 
 
-def _made(runs: PassRuns) -> Found | None:
-    """A fault that shows twice, where the module before shows none."""
+def _made(runs: PassRuns) -> FaultWitness | None:
+    """A fault that shows twice, if the module before shows none."""
     after = runs.changed_result()
     if after is None:
         return None
     if not (new := _new(runs.mod, after)):
         abstain(inventory.NO_PRIM_FUNC, "the result has no new PrimFunc")
         return None
-    behind = runs.contract.synchronized
+    # Behind all barriers, code that does not race must not race, even where no barrier is left.
+    behind = all(stage in WITH_BARRIERS for stage in runs.contract.stages)
     placed = not runs.exempt("allocations")
     watch = _Watch(
         new, synchronised=behind or None, barriers=_synchronised(runs.mod), placed=placed
@@ -176,8 +177,9 @@ def _made(runs: PassRuns) -> Found | None:
         by_module = found.fault.kind == UNINITIALISED and e.valued and e.arbitrary
         if by_module and excused(inventory.ARBITRARY, found.kind):
             continue
-        # What has barriers, or is split from the host, counts as synchronised, so it does before,
-        # too: whoever splits it, or puts barriers for one kind of memory, need not put the others.
+        # A PrimFunc that has barriers, or is split from the host, counts as synchronised, and so
+        # before the pass, too: a pass that splits it, or inserts barriers for one kind of memory,
+        # need not insert the others.
         alike = behind or (found.fault.kind == RACE and bool(found.synchronised))
         before = _Watch(_all(runs.mod), synchronised=alike or None, budget=STEPS)
         if before.first(e, afresh=True) is not None:
@@ -191,8 +193,9 @@ def _made(runs: PassRuns) -> Found | None:
 
 
 def _launching(mod: tvm.IRModule) -> dict[int, str]:
-    """The PrimFuncs whose threads are launched: loops over threads, and virtual threads, get their
-    barriers later.
+    """The PrimFuncs whose threads are launched, by address.
+
+    Loops over threads, and virtual threads, get their barriers later.
     """
     return {
         hash(func): str(gvar.name_hint)
@@ -208,12 +211,12 @@ def _synchronised(mod: tvm.IRModule) -> set[str]:
 
 
 def _all(mod: tvm.IRModule) -> dict[int, str]:
-    """The PrimFuncs by their addresses, with their names."""
+    """The names of the PrimFuncs, by address."""
     return {hash(func): str(gvar.name_hint) for gvar, func in prim_funcs(mod)}
 
 
 def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
-    """The PrimFuncs of the result that are not in the module before, names aside.
+    """The PrimFuncs of the result that are not in the module before, compared without names.
 
     Kernels belong to the PrimFunc that launches them, even if they are split from it.
     """
@@ -234,25 +237,25 @@ def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
 
 
 def _meaning(func: tirx.PrimFunc) -> int:
-    """The hash of what it does, attributes aside."""
+    """The structural hash without attributes."""
     for name in func.attrs.keys() if func.attrs else ():
         func = func.without_attr(name)
     return int(tvm_ffi.structural_hash(func))
 
 
 _clean: OrderedDict[tuple[Any, ...], None] = OrderedDict()
-"""What has shown no fault: PrimFuncs and all that their faults may depend on."""
+"""Calls that have shown no fault: PrimFuncs and everything that their faults may depend on."""
 
 
 class _Watch:
-    """PrimFuncs whose calls are sanitized.
+    """Sanitizes the calls of some PrimFuncs.
 
     Args:
-        names: those that are watched, by their addresses.
+        names: the names of the watched PrimFuncs, by address.
         synchronised: see `sanitize`.
         placed: see `sanitize`.
-        barriers: names of those that had barriers before: they still count as synchronised when
-            the last one is gone.
+        barriers: names of PrimFuncs that had barriers before: they count as synchronised even
+            without any barrier left.
         budget: see `sanitize`.
     """
 
@@ -271,13 +274,13 @@ class _Watch:
         self._barriers = barriers
         self._budget = budget
         self._known = False
-        """The sanitizer knows one of the calls."""
+        """True if the sanitizer knows one of the calls."""
         self.refusal: str | None = None
-        """What it says of the first call that it does not know."""
+        """The sanitizer's reason for refusing a call, for the first refused one."""
 
-    def first(self, e: Expectation, *, afresh: bool = False) -> Found | None:
-        """The first fault when the call is evaluated."""
-        found: list[Found] = []
+    def first(self, e: Expectation, *, afresh: bool = False) -> FaultWitness | None:
+        """The first fault while the call is evaluated."""
+        found: list[FaultWitness] = []
 
         def prim(whole: tirx.PrimFunc, args: list[Any], outputs: list[int], own: Any) -> Any:
             name = self._names.get(hash(own))
@@ -288,7 +291,9 @@ class _Watch:
                 fault = self._fault(whole, args, outputs, mode, afresh=afresh)
                 if fault is not None:
                     found.append(
-                        Found(fault, name, own, copies(args), outputs, mode, split, self._placed)
+                        FaultWitness(
+                            fault, name, own, copies(args), outputs, mode, split, self._placed
+                        )
                     )
             return translate(whole)(*args)
 
@@ -299,7 +304,7 @@ class _Watch:
         return found[0] if found else None
 
     def conclude(self) -> None:
-        """Abstain where the sanitizer has known none of the calls."""
+        """Abstain if the sanitizer knows none of the calls."""
         if not self._known and self.refusal is not None:
             abstain(inventory.UNKNOWN, self.refusal)
 
@@ -339,7 +344,10 @@ class _Watch:
 
 
 def _unshared(args: list[Any]) -> list[Any]:
-    """A tensor given twice, as dataflow_inplace.cc allows, as two; views stay what they are."""
+    """The arguments, with a tensor that is given twice, as dataflow_inplace.cc allows, as two.
+
+    Views stay as they are.
+    """
     return [
         copies(arg) if any(arg is one for one in args[:i]) else arg for i, arg in enumerate(args)
     ]
@@ -348,7 +356,7 @@ def _unshared(args: list[Any]) -> list[Any]:
 def _key(
     func: tirx.PrimFunc, args: list[Any], outputs: list[int], synchronised: bool | str
 ) -> tuple[Any, ...]:
-    """What the faults depend on: the values of arrays only if an access does."""
+    """Everything that faults depend on; the values of arrays only if an access depends on data."""
     meaning = int(tvm_ffi.structural_hash(func))
     arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
     shared = any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
@@ -366,32 +374,14 @@ def _depends(meaning: int, func: tirx.PrimFunc) -> bool:
     return _dependent[meaning]
 
 
-def snippet(case: Case) -> str:
-    """The accesses of the PrimFunc on arguments of the shapes that it met, with TVM alone.
-
-    What no walk over indices shows (a race, a read of what nobody wrote, an index that is loaded)
-    the sanitizer itself must show.
-    """
+def sanitizer_text(case: Case) -> str | None:
+    """Python that lets the sanitizer run the PrimFunc; None if that shows nothing."""
     (call,) = case.calls
     found = find(PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True))
-    if found is None:
-        return "apply(mod)"
-    if found.fault.kind == ALIASED:
-        return (
-            f"{standalone(aliased_operands)}\n\n\n"
-            "wrong = next(aliased_operands(apply(mod)), None)\n"
-            "assert wrong is None, wrong\n"
-        )
-    # What an output holds does not matter.
+    if found is None or found.fault.kind == ALIASED:  # written out, arguments share no memory
+        return None
+    # The contents of an output do not matter.
     args = [np.zeros_like(x) if i in found.outputs else x for i, x in enumerate(found.args)]
-    if found.fault.kind in OUTSIDE and next(accesses_outside(found.func, args), None):
-        shapes = ", ".join(f'np.zeros({arg.shape}, "{arg.dtype}")' for arg in args)
-        return (
-            f"{standalone(accesses_outside)}\n\n\n"
-            f"args = [{shapes}]\nfunc = apply(mod)[{found.name!r}]\n"
-            "wrong = next(accesses_outside(func, args), None)\n"
-            'assert wrong is None, f"{func}\\n{wrong}"\n'
-        )
     further = ", module=after" if found.split else ""
     if found.left or (found.synchronised and not found.split and not is_synchronised(found.func)):
         further += f", synchronised={found.synchronised!r}"
@@ -400,23 +390,25 @@ def snippet(case: Case) -> str:
     return (
         "# Compiled code does not show this: relaxfuzz runs the PrimFunc element by element.\n"
         f"from relaxfuzz import sanitize\n\nargs = {literal(args)}\n"
-        f"func = {'(after := apply(mod))' if found.split else 'apply(mod)'}[{found.name!r}]\n"
+        f"func = {'(after := the_pass(mod))' if found.split else 'the_pass(mod)'}[{found.name!r}]\n"
         f"fault = sanitize(func, args, outputs={found.outputs}{further})\n"
         'assert fault is None, f"{func}\\n{fault}"\n'
     )
 
 
+def _brief(case: Case, violation: Violation) -> Iterator[str]:
+    if (text := sanitizer_text(case)) is not None:
+        yield text
+
+
 ORACLE = Oracle(
     name="sanitized",
-    failure=FailureKind.VALUES,
+    breach=Breach(FailureKind.VALUES),
     tier=3,
-    grade=Grade.A,
-    cost=2.0,
     promise="The PrimFuncs that a pass makes read and write inside their buffers, read nothing "
     "that nobody wrote, and write no element from two parallel iterations.",
     source="docs/deep_dive/tensor_ir/abstraction.rst: buffers have a shape; "
     "docstring of tirx.Buffer: 'Symbolic data buffer'",
     check=sanitized,
-    snippet=snippet,
-    thorough=True,
+    brief=_brief,
 )

@@ -7,31 +7,36 @@ import functools
 import itertools
 import zlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 
 import tvm
 import tvm_ffi
 
 from ...generators.ops.record import Tolerance
 from ..contract import Relation
+from ..expected import relations
+from ..expected.comparison import finite
+from ..expected.expectation import Expectation
+from ..expected.inputs import EXTREMES, InputKind
+from ..expected.relations import CallRelation
 from ..inspect import entries, is_public
 from ..pass_runs import PassRuns
 from ..silence import inventory
 from ..silence.log import abstain, excused, is_loud
-from . import relations
-from .expectation import Expectation
-from .inputs import EXTREMES, Kind
-from .relations import Rule
+
+KINDS = ContextVar("KINDS", default=frozenset(InputKind))
+"""The kinds of arguments of which calls are made."""
 
 LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
 
 
 def tolerance_of(runs: PassRuns) -> Tolerance | None:
-    """None where the result computes in the same precision."""
+    """The tolerance for the result; None if it computes in the same precision."""
     return LOOSE if runs.contract.relation is Relation.LOOSE else None
 
 
-def rule_of(runs: PassRuns, *, unchanged: bool = False) -> Rule | None:
-    """How the result is called; None where its values cannot be compared.
+def rule_of(runs: PassRuns, *, unchanged: bool = False) -> CallRelation | None:
+    """The rule for calls of the result; None if its values cannot be compared.
 
     Args:
         unchanged: even if the pass has left the module as it is.
@@ -52,14 +57,14 @@ def rule_of(runs: PassRuns, *, unchanged: bool = False) -> Rule | None:
 def sides(
     runs: PassRuns, *, unchanged: bool = False, valueless: bool = False, partial: bool = False
 ) -> Iterator[tuple[Expectation, Expectation]]:
-    """Calls of the functions that the pass has changed, or whose callees it has, on both sides.
+    """Yields calls, on both sides, of functions that the pass has changed or whose callees it has.
 
-    All oracles get the same: what the calls of the result give is evaluated by the first that asks.
+    All oracles get the same objects, so the first one that asks evaluates the calls of the result.
 
     Args:
-        unchanged: of all functions.
-        valueless: calls of which no value is known, too.
-        partial: calls that compute something undefined that their results do not depend on, too.
+        unchanged: yield calls of all functions.
+        valueless: also yield calls without a known value.
+        partial: also yield calls with a value that is not promised; see `Expectations.of`.
     """
     rule = rule_of(runs, unchanged=unchanged)
     if rule is None:
@@ -68,8 +73,11 @@ def sides(
     assert after is not None
     expected = runs.given.expectations
     kept = set() if unchanged else _kept(runs.mod, after)
+    if not unchanged and len(kept) == len(runs.mod.functions):
+        abstain(inventory.UNCHANGED, "the pass leaves the functions as they are")
+        return
     kinds, most = _kinds(runs)
-    # A function that becomes private, as it may, is not called from outside any more.
+    # A function that becomes private, if it may, is no longer called from outside.
     uncalled = _private_functions(after) if runs.exempt("functions") else set()
     why = "no public function of the module computes something that the pass has changed"
     undefined: str | None = None
@@ -98,13 +106,12 @@ def sides(
 
 
 def _private_functions(mod: tvm.IRModule) -> set[str]:
-    """Functions that are not called from outside."""
+    """The names of functions that are not called from outside."""
     return {str(gvar.name_hint) for gvar, func in mod.functions_items() if not is_public(func)}
 
 
 def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectation] | None:
-    """The two sides of the same call with other numbers of the same kind; None where there are
-    none."""
+    """The two sides of the same call with other numbers of the kind; None if there are none."""
     rule, after = rule_of(runs), runs.direct.mod
     if rule is None or after is None:
         return None
@@ -117,25 +124,31 @@ def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectatio
 
 
 def _comparable(runs: PassRuns, e: Expectation) -> bool:
-    """With less precision, NaN and infinities come and go, extremes and small spreads go lost."""
+    """With less precision, NaN and infinities come and go, extremes and small spreads go lost.
+
+    Infinities that a finite result comes of are those of masks, which are the same in float16.
+    """
     if runs.contract.relation is not Relation.LOOSE:
         return True
-    plain = e.kind not in (Kind.SPECIAL, Kind.DISTANT, *EXTREMES) and e.finite
+    plain = e.kind not in (InputKind.SPECIAL, InputKind.DISTANT, *EXTREMES) and finite(e.result)
     return plain or not excused(inventory.LESS_PRECISE, str(e.kind))
 
 
-def _in_result(after: tvm.IRModule, rule: Rule, e: Expectation) -> Expectation:
-    """What the calls of the result give, which must be the same."""
+def _in_result(after: tvm.IRModule, rule: CallRelation, e: Expectation) -> Expectation:
+    """The calls of the result, which must give the same."""
     plan = functools.partial(rule.plan, e.function)
-    return Expectation(after, e.function, e.args, None, e.kind, plan, wraps=True)
+    side = Expectation(after, e.function, e.args, None, e.kind, plan, wraps=True)
+    side.converts, side.foreign = e.converts, set()
+    return side
 
 
-def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
-    """All kinds of arguments; in the many checks of a campaign two of them, chosen by the module.
+def _kinds(runs: PassRuns) -> tuple[list[InputKind], int | None]:
+    """The kinds of arguments in the order to try, and the limit of calls; None: no limit.
 
-    All passes that are checked on a module get the same: its own values are evaluated once.
+    The many checks of a campaign make two calls, and the module determines the order. All passes
+    that are checked on a module get the same kinds, so its own values are evaluated once.
     """
-    kinds = list(Kind)
+    kinds = [each for each in InputKind if each in KINDS.get()]
     if runs.all_kinds:
         return kinds, None
     turn = zlib.crc32(runs.entropy_of_module.encode()) % len(kinds)
@@ -143,7 +156,7 @@ def _kinds(runs: PassRuns) -> tuple[list[Kind], int | None]:
 
 
 def _kept(before: tvm.IRModule, after: tvm.IRModule) -> set[str]:
-    """Names of the functions that are the same in both modules: many passes build equal ones."""
+    """Names of the functions that are equal in both modules: many passes rebuild equal ones."""
     new = {str(gvar.name_hint): func for gvar, func in after.functions.items()}
     return {
         name

@@ -17,7 +17,6 @@ from rich.console import Console
 
 from bench.clock import Clock
 from bench.forks import in_fork, until
-from bench.memory import Memory, slope
 from bench.report import show
 
 pytestmark = pytest.mark.session
@@ -40,19 +39,6 @@ def test_a_clock_gives_each_function_its_own_time() -> None:
     clock.watch("outer", outer)()
     assert clock.calls == {"outer": 1, "inner": 1}
     assert clock.spent["inner"] >= 0.05 > clock.spent["outer"] >= 0.02
-
-
-def test_a_clock_stops_when_the_function_raises() -> None:
-    clock = Clock()
-
-    def fail() -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        clock.watch("fail", fail)()
-    assert clock.calls == {"fail": 1}
-    clock.watch("next", lambda: None)()
-    assert clock.spent["fail"] < 0.05
 
 
 def test_what_a_fork_reported_survives_its_death() -> None:
@@ -78,12 +64,6 @@ def test_work_goes_on_behind_the_module_that_killed_it() -> None:
     figures, cpu = until(work, 0.05)
     assert figures == [0, 2, 3]
     assert cpu >= 0.05
-
-
-def test_the_slope_of_a_curve() -> None:
-    points = [Memory(60.0 * minute, 100, 200 + 3 * minute) for minute in range(5)]
-    assert slope(points) == pytest.approx(3)
-    assert slope(points[:1]) == 0
 
 
 def test_every_figure_is_there() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import subprocess
 from collections.abc import Iterable
 
 import pytest
 
 from bench.checks import Costs
-from bench.find import MEETINGS, Campaign, Met, Times, campaign, yields
+from bench.find import MEETINGS, campaign, yields
 from bench.versus import HERE
 from relaxfuzz.corpus.knowns import Lookup, fields_of, knowns
 from relaxfuzz.oracles.identity import FailureKind, Identity
@@ -59,17 +58,6 @@ def test_a_report_is_named_by_the_records_of_this_checkout_too() -> None:
     assert campaign([json.dumps(line)], lookup).first() == {}
 
 
-def test_what_is_not_found_counts_as_found_later() -> None:
-    one = campaign(lines((2, ["a"], "crash"), (9, ["b"], "crash"), (9, ["x"], "crash")), NOBODY)
-    other = campaign(lines((4, ["a"], "crash")), NOBODY)
-    times = Times.of([one, other], "abcd", "seconds")
-    assert times.each == (2, 4, 9, *[math.inf] * 5)
-    assert (times.until(0.25), times.until(0.5)) == (4, math.inf)
-    assert times.within(5) == 1
-    assert times.found == 1.5
-    assert Times.of([one, other], "abcd", "cpu").until(0.1) == 1
-
-
 def test_what_was_spent_stands_beside_what_it_found() -> None:
     read = campaign(
         lines((2, ["a"], "crash"), (5, ["a", "b"], "evaluated"), (6, ["b"], "evaluated")), NOBODY
@@ -81,11 +69,6 @@ def test_what_was_spent_stands_beside_what_it_found() -> None:
     assert (crash.checks, crash.first, crash.alone) == (10, 1, 0)
     assert (evaluated.checks, evaluated.seconds, evaluated.first, evaluated.alone) == (5, 2.5, 1, 1)
     assert (found["item"]["Pass"].seconds, found["stage"]["raw"].first) == (4.0, 2)
-
-
-def test_a_campaign_that_was_cut_off_lasted_until_its_last_report() -> None:
-    met = Met(3.0, 2.0, frozenset("a"), "crash", "Pass", "raw")
-    assert Campaign(frozenset("a"), (met,), 60).lasted("cpu") == 2.0
 
 
 @pytest.mark.session

@@ -126,11 +126,3 @@ def test_only_what_the_table_names_is_excused(
     found = table.excused(Judged(Imported(node_test(name=name), ""), evaluator, build))
     assert (found.evaluator, found.build) == excused
     assert sum(table.needed.values()) == ((found.evaluator, found.build) != (evaluator, build))
-
-
-def test_each_exclusion_is_of_a_test() -> None:
-    labels = [test.label for test in node_tests()]
-    for each in Table().exclusions:
-        assert any(map(each.tests.fullmatch, labels)), each.tests.pattern
-        assert each.reason
-        assert each.source

@@ -10,6 +10,7 @@ import pytest
 
 from relaxfuzz.compat import availability, build
 from relaxfuzz.compat.availability import Availability
+from relaxfuzz.compat.release import TVMUnsupported
 
 SOME = Availability(ops={"abs": "this TVM has no abs"}, stages={"fused": "FuseOps: gone"})
 
@@ -44,11 +45,6 @@ def test_one_line_names_what_is_off() -> None:
     assert "op19" not in many.sentence()
 
 
-def test_a_step_is_named_by_its_stage() -> None:
-    off = Availability(steps={"FuseOps": "gone"}, stages={"fused": "FuseOps: gone"})
-    assert off.lines() == ["stage fused: FuseOps: gone"]
-
-
 def test_what_was_found_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     availability.keep(SOME)
     monkeypatch.setattr(availability, "find_out", lambda: pytest.fail("found out again"))
@@ -76,6 +72,26 @@ def test_the_process_that_started_this_one_decides(monkeypatch: pytest.MonkeyPat
     assert availability.current() == SOME
 
 
+def test_a_build_that_is_not_tried_is_assumed_to_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(availability, "find_out", lambda: pytest.fail("found out"))
+    availability.assume()
+    assert availability.current() == Availability()
+    monkeypatch.setattr(availability, "_current", None)
+    availability.keep(SOME)
+    availability.assume()
+    assert availability.current() == SOME
+
+
+@pytest.mark.parametrize("text", ["/cache/builds/0123.json", '{"ops": ', "[]", '{"ops": 3}'])
+def test_another_text_from_outside_is_refused_in_a_sentence(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(availability, "_current", None)
+    monkeypatch.setenv(availability.VARIABLE, text)
+    with pytest.raises(TVMUnsupported, match=f"^expected {availability.VARIABLE} to be the JSON"):
+        availability.current()
+
+
 def test_old_builds_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(build.KEPT + 5):
         monkeypatch.setattr(availability.build, "stamp", lambda number=number: f"build{number}")
@@ -83,15 +99,6 @@ def test_old_builds_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [path.name for path in availability.cache().parent.iterdir()]
     assert len(kept) == build.KEPT
     assert f"build{build.KEPT + 4}.json" in kept
-
-
-def test_a_cache_that_cannot_be_written_is_no_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "relaxfuzz").write_text("a file")
-    availability.keep(SOME)
-    monkeypatch.setattr(availability, "find_out", lambda: SOME)
-    assert availability.current() == SOME
 
 
 def test_what_another_process_finds_out_is_waited_for(
@@ -110,12 +117,3 @@ def test_what_another_process_finds_out_is_waited_for(
     assert capsys.readouterr().err == (
         "another process tries what works on this TVM: waiting for it\n"
     )
-
-
-def test_without_a_place_for_the_lock_nobody_waits(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "relaxfuzz").write_text("a file")
-    monkeypatch.setattr(availability, "find_out", lambda: SOME)
-    with build.alone("waits"):
-        assert availability.current() == SOME

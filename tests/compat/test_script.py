@@ -57,15 +57,3 @@ def test_frames_are_those_of_the_stack() -> None:
         assert frame is sys._getframe() or found.lineno == line
     assert frames[0].code_context == ["    frames = outer_frames(sys._getframe())\n"]
     assert outer_frames(sys._getframe(), 0)[0].code_context is None
-
-
-def test_decorators_see_the_variables_around_them() -> None:
-    shape = (4, 5)
-
-    @I.ir_module
-    class Inner:
-        @R.function
-        def main(x: R.Tensor(shape)) -> R.Tensor(shape):
-            return x
-
-    assert list(Inner["main"].params[0].ty.shape) == list(shape)

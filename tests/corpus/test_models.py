@@ -12,12 +12,12 @@ from tvm import relax
 
 from relaxfuzz.compat import availability
 from relaxfuzz.corpus.models import MODELS
-from relaxfuzz.fuzz.probe.trials import PIECE
+from relaxfuzz.fuzz.jobs.trials import PIECE
 from relaxfuzz.generators.rewrite.dims import sizes_of
 from relaxfuzz.generators.seeds import Piece, pieces_of
 from relaxfuzz.generators.seeds.slimming import ELEMENTS, largest
+from relaxfuzz.oracles.checkers import flaw
 from relaxfuzz.oracles.inspect import ops_used
-from relaxfuzz.oracles.structural.checkers import flaw
 
 AVAILABLE = [name for name in MODELS if name not in availability.current().models]
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tvm
-import tvm_ffi
 from tvm import relax
 
 
@@ -47,6 +46,21 @@ def hang() -> tvm.transform.Pass:
             time.sleep(0.01)
 
     return _pass("hang", forever)
+
+
+def storm() -> tvm.transform.Pass:
+    """Starts more processes than any pass needs, each of which outlives it."""
+    return _pass("storm", lambda: _shell("for i in $(seq 400); do sleep 20 & done; sleep 5"))
+
+
+def storm_apart() -> tvm.transform.Pass:
+    """The same, in sessions of their own whose parents have ended."""
+    return _pass("storm_apart", lambda: _shell("for i in $(seq 400); do setsid -f sleep 20; done"))
+
+
+def _shell(script: str) -> None:
+    """Run it without a fork of this process, which is large: each takes 10 ms."""
+    os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", script], os.environ), 0)
 
 
 def dawdle() -> tvm.transform.Pass:
@@ -92,10 +106,6 @@ def nibble() -> tvm.transform.Pass:
 
 def leave() -> tvm.transform.Pass:
     return _pass("leave", lambda: os._exit(0))
-
-
-def say_goodbye() -> tvm.transform.Pass:
-    return _pass("say_goodbye", lambda: sys.exit(0))
 
 
 def recurse() -> tvm.transform.Pass:
@@ -196,20 +206,6 @@ def speak() -> tvm.transform.Pass:
 
 def move() -> tvm.transform.Pass:
     return _pass("move", lambda: os.chdir("/"))
-
-
-def patch() -> tvm.transform.Pass:
-    """From now on all modules have the same hash."""
-    return _pass("patch", lambda: setattr(tvm_ffi, "structural_hash", lambda *a, **b: 1))
-
-
-def override() -> tvm.transform.Pass:
-    """From now on C++ builds nothing."""
-
-    def deed() -> None:
-        tvm_ffi.register_global_func("tirx.build", lambda *args: None, override=True)
-
-    return _pass("override", deed)
 
 
 def swear() -> tvm.transform.Pass:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
+import ctypes
+import sys
+import time
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 
 
 def _pass(name, transform):  # type: ignore[no-untyped-def]
@@ -42,12 +44,6 @@ def raises_always() -> tvm.transform.Pass:
         raise ValueError("nothing to do")
 
     return _pass("raises_always", transform)
-
-
-def counts_runs() -> tvm.transform.Pass:
-    """Its own result changes each time."""
-    counter = itertools.count()
-    return _pass("counts_runs", lambda mod: mod.with_attr("runs", next(counter)))
 
 
 def marks() -> tvm.transform.Pass:
@@ -136,18 +132,6 @@ def approximates() -> tvm.transform.Pass:
     return _pass("approximates", transform)
 
 
-def defines_twice() -> tvm.transform.Pass:
-    """Adds a PrimFunc with a loop that stands in it twice."""
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        loop = tirx.For(tirx.Var("i", "int32"), 0, 4, tirx.ForKind.SERIAL, tirx.Evaluate(0))
-        mod = mod.clone()
-        mod["loops"] = tirx.PrimFunc([], tirx.SeqStmt([loop, loop]))
-        return mod
-
-    return _pass("defines_twice", transform)
-
-
 def forgets_type() -> tvm.transform.Pass:
     """Makes one function, whose parameter and result are on no device."""
 
@@ -159,3 +143,40 @@ def forgets_type() -> tvm.transform.Pass:
         return builder.get()
 
     return _pass("forgets_type", transform)
+
+
+def tells_context() -> tvm.transform.Pass:
+    """Raises with what it runs under, unless that is the default."""
+
+    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        depth = context.config.get("relax.FuseOps.max_depth")
+        kind = tvm.target.Target.current().kind.name
+        if (depth, kind) != (None, "llvm"):
+            raise ValueError(f"runs under depth {depth} for {kind}")
+        return mod
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="tells_context")
+
+
+def takes_its_time() -> tvm.transform.Pass:
+    """Takes two seconds of CPU time."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        end = time.process_time() + 2
+        while time.process_time() < end:
+            pass
+        return mod
+
+    return _pass("takes_its_time", transform)
+
+
+def prints() -> tvm.transform.Pass:
+    """Prints with Python and with C."""
+
+    def transform(mod: tvm.IRModule) -> tvm.IRModule:
+        print("printed by Python")
+        print("printed to stderr", file=sys.stderr)
+        ctypes.CDLL(None).puts(b"printed by C")
+        return mod
+
+    return _pass("prints", transform)

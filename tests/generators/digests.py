@@ -9,7 +9,7 @@ import hashlib
 import sys
 
 from relaxfuzz.compat.serialization import save_json
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.modules import ir_modules
 
 SEED = 7

@@ -62,13 +62,6 @@ def test_whatever_is_accepted_is_made() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("op", HARMLESS, ids=lambda op: op.name)
-def test_whatever_is_accepted_is_made_from_many_calls(op: Op) -> None:
-    wrong = complaints(op, range(12))
-    assert not wrong, "\n".join(wrong)
-
-
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

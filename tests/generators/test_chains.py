@@ -7,7 +7,7 @@ import tvm
 from hypothesis.errors import InvalidArgument
 from tvm import relax
 
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.traits import Trait
 

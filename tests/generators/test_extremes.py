@@ -20,15 +20,15 @@ from tvm import relax
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions import finish
 from relaxfuzz.generators.module_scope import ModuleScope
-from relaxfuzz.generators.ops import FAMILIES, table
+from relaxfuzz.generators.ops import OP_FAMILIES, table
 from relaxfuzz.generators.ops.record import Op, Tolerance
 from relaxfuzz.generators.ops.undefined import INDEXED, Behaviour, accumulation
 from relaxfuzz.generators.ops.variation import DTYPES, accepted, dtypes
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.execute import Failure, fork
-from relaxfuzz.oracles.values.comparison import difference
-from relaxfuzz.oracles.values.inputs import TRIES, Kind, drawn
+from relaxfuzz.oracles.expected.comparison import difference
+from relaxfuzz.oracles.expected.inputs import TRIES, InputKind, drawn
 from tests.faulty_kernels import FAULTY_KERNELS
 from tests.generators.test_ops import (
     BATCH,
@@ -47,7 +47,12 @@ from tests.generators.test_ops import (
     unloadable,
 )
 
-DRAWS = ((Kind.ENDS, TRIES), (Kind.PRECISION, 3), (Kind.SPECIAL, 1), (Kind.BOUNDARY, 1))
+DRAWS = (
+    (InputKind.ENDS, TRIES),
+    (InputKind.PRECISION, 3),
+    (InputKind.SPECIAL, 1),
+    (InputKind.BOUNDARY, 1),
+)
 """Kinds of arguments, and how many sets of each."""
 
 TRAPS = (Behaviour.DIVISION, Behaviour.INDEX)
@@ -121,7 +126,7 @@ def add_call(op: Op, number: int, module: ModuleScope) -> relax.GlobalVar:
     result = s.bind(call)
     s.pure = op.pure
     s.close()
-    func = finish(Choices(b""), s, result)
+    func = finish(s, result)
     name = f"{op.name.replace('.', '_')}_{number}"
     module.add(name, func.with_attr("global_symbol", name))
     return list(module.functions)[-1]
@@ -140,7 +145,7 @@ def _outcomes(
     for gvar, func in functions.items():
         for kind, count in draws:
             for seed in range(count):
-                args = drawn(func, kind, seed * len(Kind))
+                args = drawn(func, kind, seed * len(InputKind))
                 found = judged(mod, ops[gvar], gvar, args)
                 if found is not None:
                     cases.append((gvar, args, *found))
@@ -227,20 +232,10 @@ LEFT_OPEN = {
 
 QUICK = ("binary",)
 
-FREE_OF_CHECKS = [name for name in FAMILIES if name not in ("runtime", "vision", "host", "image")]
-"""Families of which any operands are in order: others check sizes or conditions, or want boxes or
-coordinates within an image."""
-
 
 @pytest.mark.parametrize("family", QUICK)
 def test_extremes(family: str) -> None:
-    _compare(FAMILIES[family], range(6))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FREE_OF_CHECKS)
-def test_extremes_of_every_dtype(family: str) -> None:
-    _compare(FAMILIES[family], range(len(DTYPES)))
+    _compare(OP_FAMILIES[family], range(6))
 
 
 def _compare(ops: Sequence[Op], numbers: Sequence[int]) -> None:

@@ -7,24 +7,20 @@ from collections.abc import Iterator
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import PrimType
 from tvm.relax.analysis import tir_vars_in_type
 from tvm.relax.transform import MergeCompositeFunctions
 
 from relaxfuzz.compat.ir import GenericConst, constant_data
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.functions.attributed import BOUNDS, bounded
 from relaxfuzz.generators.functions.called import LAST
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.catalogue.memory import STORAGE, WORKSPACE
 from relaxfuzz.oracles.catalogue.training import _targets
-from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.inspect import attr, bindings_of, blocks_of, calls_of, relax_functions
+from relaxfuzz.oracles.inspect import attr, bindings_of, calls_of, relax_functions
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case
 
 MODULES = 40
 
@@ -34,12 +30,6 @@ def made(
 ) -> Iterator[tvm.IRModule]:
     strategy = ir_modules(force=traits, only=[], ops=ops)
     return (example(strategy, 3, index) for index in range(count))
-
-
-def test_modules_may_have_no_dataflow_block() -> None:
-    for mod in made("no-dataflow", "idioms", "composite", "closures"):
-        for _, func in relax_functions(mod):
-            assert not any(isinstance(b, relax.DataflowBlock) for b in blocks_of(func))
 
 
 def test_losses_are_differentiable_and_of_many_forms() -> None:
@@ -134,14 +124,6 @@ def test_most_recursion_with_constants_recurs() -> None:
     assert sum(count > LAST for count in counts) > 0.6 * len(counts) > 0
 
 
-def test_local_functions_call_themselves() -> None:
-    strategy = ir_modules(force=("closures", "if"), only=[])
-    mods = (example(strategy, 3, index) for index in range(MODULES))
-    found = [b for mod in mods for _, func in relax_functions(mod) for b in bindings_of(func)]
-    local = [b for b in found if isinstance(b.value, relax.Function)]
-    assert sum(b.var in relax.analysis.free_vars(b.value) for b in local) >= 3
-
-
 def test_functions_of_backends_may_need_a_workspace() -> None:
     modules = list(made("codegen", "function-calls"))
     asking = [
@@ -168,44 +150,6 @@ def called(modules: list[tvm.IRModule]) -> Iterator[tvm.IRModule]:
         except tvm.error.InternalError:
             continue
         yield mod
-
-
-def test_layout_rewrites_are_split_off() -> None:
-    name = "SplitLayoutRewritePreproc"
-    sought = catalogue[name].looks_for
-    assert sought is not None
-    found = [mod for mod in made("call-tir", ops=("add",), count=5 * MODULES) if sought.has(mod)]
-    split = [PassCall(f"{name}()").run(mod) for mod in found]
-    made_of_two = [
-        any(gvar.name_hint.endswith("_weight_prepack") for gvar in mod.functions) for mod in split
-    ]
-    assert any(made_of_two)  # the calls of others have no use
-    for mod in found[:4]:
-        assert not check(Case(mod, (PassCall(f"{name}()"),)), oracles=["evaluated", "crash"])
-
-
-def test_layers_end_with_any_operator() -> None:
-    ends: dict[str, int] = {}
-    for mod in made("helpers", ops=("astype", "nn.softmax")):
-        for gvar, func in relax_functions(mod):
-            if gvar.name_hint.startswith("layer"):
-                last = str(bindings_of(func)[-1].value.op.name).removeprefix("relax.")
-                ends[last] = ends.get(last, 0) + 1
-                assert func.body.body.same_as(bindings_of(func)[-1].var)
-    assert min(ends["astype"], ends["nn.softmax"]) >= 5
-    assert ends["add"] >= 5
-
-
-def test_functions_return_values_of_all_types() -> None:
-    """A tuple inside of a tuple, a shape and a number, also where all tensors are returned."""
-    for traits in ([], ["all-returned"]):
-        found: set[tuple[type, ...]] = set()
-        for mod in made("tuples", "shape-values", "numbers", *traits, count=4 * MODULES):
-            for _, func in relax_functions(mod):
-                ty = func.ret_ty
-                fields = ty.fields if isinstance(ty, relax.TupleType) else (ty,)
-                found.update((type(field),) for field in fields)
-        assert {(relax.TupleType,), (relax.ShapeType,), (PrimType,)} <= found
 
 
 def test_casts_are_often_to_dtypes_that_a_pass_names() -> None:

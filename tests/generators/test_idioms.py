@@ -15,7 +15,7 @@ from relaxfuzz.generators import functions, idioms
 from relaxfuzz.generators.bindings.table import LINKS, links_between
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.idioms.building import OWN, Builder, Link
-from relaxfuzz.generators.idioms.pattern import Leaf, Node, Pattern, Tree, calls, parse, row
+from relaxfuzz.generators.idioms.pattern import Leaf, Pattern, PatternNode, Tree, calls, parse, row
 from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.traits import Trait
@@ -44,7 +44,7 @@ def built(
     builder.emit(pattern)
     scope.close()
     result = scope.values[-1] if scope.values else scope.tensor(Choices(b""))
-    func = functions.finish(Choices(b""), scope, result.expr)
+    func = functions.finish(scope, result.expr)
     whole = tvm.IRModule(
         module.functions | {relax.GlobalVar("main"): func},
         global_infos={"vdevice": module.vdevices},
@@ -101,12 +101,6 @@ def test_every_pattern_comes_out_whole() -> None:
     assert not never
 
 
-def test_most_patterns_come_out_whole_at_once() -> None:
-    some = PATTERNS[::4]
-    whole = sum(built(idiom.pattern, f"at once {idiom.name}")[0].whole for idiom in some)
-    assert whole > 0.7 * len(some)
-
-
 def test_everything_stands_between_calls_at_some_time() -> None:
     pattern = parse("unary(add(unary(matmul(X, W)), unary(Y)))", idioms.GROUPS)
     seen: set[str] = set()
@@ -157,15 +151,11 @@ def test_the_simplest_decisions_give_the_bare_pattern() -> None:
         assert not builder.linked
 
 
-def test_a_row_is_a_pattern() -> None:
-    assert row(["matmul", "add"]) == parse("add(matmul())", {})
-
-
 def test_reading() -> None:
     (first, second) = parse("Y = split(X)[1]; add|multiply(Y, both(W))", {"both": ("exp", "erf")})
     assert (first.name, first.tree.ops, first.tree.field) == ("Y", ("split",), 1)
     assert second.tree.ops == ("add", "multiply")
-    assert second.tree.operands == (Leaf("Y"), Node(("exp", "erf"), (Leaf("W"),), number=2))
+    assert second.tree.operands == (Leaf("Y"), PatternNode(("exp", "erf"), (Leaf("W"),), number=2))
     assert [call.number for call in calls((first, second))] == [0, 1, 2]
 
 
@@ -173,11 +163,6 @@ def test_reading() -> None:
 def test_what_is_no_pattern(text: str) -> None:
     with pytest.raises(ValueError, match="Expected"):
         parse(text, {})
-
-
-def test_no_pattern_stands_twice() -> None:
-    texts = [text for texts in idioms.PATTERNS.values() for text in texts]
-    assert len(texts) == len(set(texts))
 
 
 def test_two_of_a_kind_sometimes_agree_in_all_but_their_first_operand() -> None:

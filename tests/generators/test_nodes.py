@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from tvm import relax, tirx
 
-from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.rewrite.nodes import defined_symbolic_vars, free_symbolic_vars
-from relaxfuzz.generators.scope import Scope
 
 
 def test_symbolic_variables_come_in_the_order_of_their_uses() -> None:
@@ -19,12 +17,3 @@ def test_symbolic_variables_come_in_the_order_of_their_uses() -> None:
         assert defined_symbolic_vars(func) == dims[::-1]
         assert free_symbolic_vars(values) == dims
         assert len(others) == attempt
-
-
-def test_a_branch_may_speak_of_any_number() -> None:
-    scope = Scope(ModuleScope(frozenset()), (2,), ("float32",))
-    cond = scope.param(relax.TensorType((), "bool"))
-    numbers = [tirx.Var("n", "float32"), tirx.Var("m", "int64")]
-    parts = relax.Tuple([*map(relax.prim_value, numbers)])
-    branches = [relax.SeqExpr([], parts) for _ in range(2)]
-    assert scope.bind(relax.If(cond, *branches)).ty.fields[1] == numbers[1].ty

@@ -6,7 +6,7 @@ import pytest
 from tvm import relax
 from tvm.ir import PrimType
 
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.traits import Trait
 from tests.generators import values

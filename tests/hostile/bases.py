@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relaxfuzz import corpus
 from relaxfuzz.compat.serialization import save_json
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.generators.stages import Stage, advance

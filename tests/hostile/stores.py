@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import resource
 import shutil
 import sqlite3
 import tempfile
-import time
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +21,25 @@ from tvm import relax
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
-from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
-from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.cli.report import run as write_reports
-from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.replay import items
-from relaxfuzz.fuzz.findings.runs import Run, Sample
+from relaxfuzz.fuzz.findings.listed import Filter
+from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import DATABASE, Store
+from relaxfuzz.fuzz.jobs.evidence import evidence_of
 from relaxfuzz.fuzz.output.readable import message
-from relaxfuzz.fuzz.process.block import ModuleDone
-from relaxfuzz.fuzz.process.serialize import plain
-from relaxfuzz.fuzz.process.targets import PassStats, Recipe
-from relaxfuzz.fuzz.report.listing import Filter, list_rows
+from relaxfuzz.fuzz.process.targets import PassStats
+from relaxfuzz.fuzz.report.rows import list_rows
 from relaxfuzz.fuzz.reproducer import source_of
-from relaxfuzz.fuzz.user_input.errors import UserError
-from relaxfuzz.generators.seeds import Piece
+from relaxfuzz.fuzz.reproducer.replay import items
+from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.exhibit import exhibit
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.text.exhibit import exhibit
-from relaxfuzz.oracles.violation import Case, mark_of, silent
+from relaxfuzz.oracles.violation import Case, silent
 from tests.fuzz.changed import changed
 
-from .mutations import ODD, damaged_bytes
+from .mutations import ODD, damaged_bytes, damaged_text
 
 LONGEST = 3_000
 """Characters of a refusal, paths included."""
@@ -79,20 +72,6 @@ def made_finding(name: str, **changes: Any) -> Finding:
     return changed(made, exhibit=exhibit(case, violation), evidence=evidence, **changes)
 
 
-def campaign_state(finding: Finding) -> State:
-    """Of a campaign of a few blocks."""
-    state = State()
-    for block in range(9):
-        state.is_new(mark_of(finding.violation), "LegalizeOps")
-        state.count(2, {"LegalizeOps": PassStats(9, 1, 1, 0.5, 0, 4, {"reference": 1})})
-        done = ModuleDone(block, ("add", "exp"), {"LegalizeOps": block % 2 == 0})
-        state.commit(
-            [done, done], 1.5 * block, Recipe(pieces=(Piece("a model", "", digest=f"{block % 2}"),))
-        )
-    state.is_new_fault("a fault")
-    return state
-
-
 def make_store(folder: Path) -> Path:
     """A store with findings that are one row, others, an unfinished run, and what is pending."""
     first = made_finding("exp")
@@ -100,7 +79,6 @@ def make_store(folder: Path) -> Path:
         made_finding("sin", reason="unknown rank"),
         made_finding("cos", key=("a", "b"), reason="unknown dtype"),
     ]
-    state = campaign_state(first)
     run = Run(
         command="run",
         started=1.7e9,
@@ -108,9 +86,8 @@ def make_store(folder: Path) -> Path:
         workers=2,
         versions=versions(),
         passes=("LegalizeOps",),
-        stats=dict(state.stats),
+        stats={"LegalizeOps": PassStats(9, 1, 1, 0.5, 4, {"reference": 1})},
         found=(first.id,),
-        samples=(Sample(1.0, 2, 3, 1),),
         checks=3,
         modules=2,
         seconds=4.0,
@@ -125,9 +102,7 @@ def make_store(folder: Path) -> Path:
         store.rows.enter(others[1].id, others[1].identity)
         store.rows.merge(first.id, [others[0].id])
         store.rows.judge(first.id, verdict="true", note="seen\ntwice")
-        number = store.runs.begin(run)
-        asked = _Checkpoint({"command": "run"}, frozenset({"k"}), state)
-        store.runs.checkpoint(number, run, asked.text())
+        store.runs.begin(run)
         store.pend(changed(first, key=("pending",), confirmed=False))
     return folder
 
@@ -142,46 +117,6 @@ def without(folder: Path, *tables: str) -> None:
 # Damage
 
 
-def change(draw: DrawFn, tree: Any) -> Any:
-    """A JSON tree with something else in one place; the tree itself is left alone."""
-    if not isinstance(tree, dict | list) or not tree or draw(st.integers(0, 5)) == 0:
-        return draw(
-            st.sampled_from((*ODD, "x" * 5_000, _deep(2_000), "../../etc/passwd", "/etc/x.py"))
-        )
-    copy: Any = dict(tree) if isinstance(tree, dict) else list(tree)
-    key = draw(st.sampled_from(list(copy) if isinstance(copy, dict) else range(len(copy))))
-    match draw(st.integers(0, 7)):
-        case 0:
-            del copy[key]
-        case 1 if isinstance(copy, dict):
-            copy[draw(st.sampled_from(("extra", "format", "kind")))] = copy[key]
-        case 1:
-            copy.insert(key, copy[key])
-        case _:
-            copy[key] = change(draw, copy[key])
-    return copy
-
-
-def _deep(levels: int) -> Any:
-    found: Any = []
-    for _ in range(levels // 4):  # what `json.dumps` can write
-        found = [found]
-    return found
-
-
-@st.composite
-def damaged_text(draw: DrawFn, original: str) -> str:
-    """JSON with its tree or its characters changed."""
-    if draw(st.integers(0, 3)):
-        tree = json.loads(original)
-        for _ in range(draw(st.integers(1, 2))):
-            tree = change(draw, tree)
-        return json.dumps(tree)
-    if draw(st.integers(0, 9)) == 0:
-        return "[" * 100_000 + "]" * 100_000
-    return draw(damaged_bytes(original.encode())).decode("utf-8", "replace").replace("\0", "?")
-
-
 TEXTS = (
     ("findings", "finding"),
     ("findings", "finding"),
@@ -189,7 +124,6 @@ TEXTS = (
     ("findings", "title"),
     ("runs", "run"),
     ("runs", "run"),
-    ("runs", "state"),
     ("pending", "finding"),
     ("members", "row"),
     ("members", "why"),
@@ -260,20 +194,11 @@ def _values(folder: Path, table: str, column: str) -> list[tuple[int, str]]:
 class Tally:
     """What became of the inputs."""
 
-    inputs: int = 0
     read: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    longest: float = 0.0
-
-    def __str__(self) -> str:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        head = f"{self.inputs} inputs: {self.read} answers read, {self.refused.total()} refused"
-        lines = [f"{count:6} {kind}" for kind, count in self.refused.most_common()]
-        return "\n".join([f"{head}, longest {self.longest:.1f} s, peak {peak:.0f} MB", *lines])
+    refused: int = 0
 
     def attempt(self, work: Callable[[], object], *refusals: type[Exception]) -> Any:
         """Do it: it ends well, or is refused in one sentence that can be shown."""
-        began = time.monotonic()
         shown = io.StringIO()
         result = None
         try:
@@ -282,41 +207,11 @@ class Tally:
         except (UserError, *refusals) as error:
             text = message(str(error))
             assert len(text) < LONGEST, text
-            self.refused[kind(text)] += 1
+            self.refused += 1
         else:
             self.read += 1
         shows(shown.getvalue())
-        self.longest = max(self.longest, time.monotonic() - began)
         return result
-
-
-KINDS = (
-    "is not a file of relaxfuzz",
-    "which no version of relaxfuzz creates",
-    "is damaged",
-    "malformed",
-    "has format",
-    "in format",
-    "no finding",
-    "no findings",
-    "cannot use",
-    "cannot be read",
-    "another request",
-    "is not the state",
-    "the state of a campaign",
-    "what was written of it",
-    "expected",
-    "Expected",
-    "no setting",
-    "cannot read",
-    "nested",
-    "no message",
-)
-
-
-def kind(shown: str) -> str:
-    """The same for inputs that are refused for the same reason."""
-    return next((each for each in KINDS if each in shown), shown[:60])
 
 
 def shows(shown: str) -> None:
@@ -328,7 +223,6 @@ def shows(shown: str) -> None:
 
 def read_all(folder: Path, tally: Tally) -> None:
     """What commands do with a store that they only read; it is as it was then."""
-    tally.inputs += 1
     before = _state_of(folder)
     everything = Filter()
     unconfirmed = Filter(unconfirmed=True)
@@ -336,40 +230,26 @@ def read_all(folder: Path, tally: Tally) -> None:
     tally.attempt(lambda: list_rows(folder, unconfirmed, json=True))
     tally.attempt(lambda: list(items(folder)))
     with tempfile.TemporaryDirectory(prefix="hostile-report-") as out:
-        files = {name: Path(out) / name for name in ("jsonl", "markdown", "junit")}
+        files = {name: Path(out) / name for name in ("jsonl", "markdown")}
         tally.attempt(lambda: write_reports(folder, files))
     after = _state_of(folder)
     assert [name for name in {**before, **after} if before.get(name) != after.get(name)] == []
 
 
 def write_all(folder: Path, tally: Tally) -> None:
-    """The state that a campaign in the folder begins with, and verdicts on rows."""
+    """A campaign that begins in a store that is there, and verdicts on rows."""
     tally.attempt(lambda: _begin(folder))
 
 
 def _begin(folder: Path) -> None:
     with Store(folder) as store:
-        unfinished = store.runs.unfinished("run")
-        if unfinished is not None:
-            with contextlib.suppress(ValueError):
-                go_on(_Checkpoint.of(unfinished[2]).state)
+        store.runs.all()
         store.pending()
         for row in store.rows.all()[:3]:
             store.rows.judge(row.id, note="n")
         for finding in store.findings():
             store.put(finding)
             store.reproducer(finding)
-
-
-def go_on(state: State) -> None:
-    """A few more blocks, and then all of it once more."""
-    for _ in range(3):
-        state.guide(state.blocks)
-        state.guide(min(2 * state.blocks, state.blocks + 1))
-        state.count(1, {"LegalizeOps": PassStats(1)})
-        done = ModuleDone(0, ("add",), {"LegalizeOps": True})
-        state.commit([done], state.seconds + 1)
-    assert plain(State.from_json(state.to_json()).stats)
 
 
 def _state_of(folder: Path) -> dict[str, bytes]:

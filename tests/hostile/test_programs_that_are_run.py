@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.fuzz.system.script_runner import STDERR_KEPT, Runners
-from relaxfuzz.fuzz.user_input.errors import UserError
 from relaxfuzz.fuzz.user_input.probe import probe
 
 
@@ -68,5 +68,5 @@ def test_a_pass_that_floods_and_forks_while_it_is_built(tmp_path: Path) -> None:
         "raise ValueError('\\x1b[2J')\n"
     )
     with pytest.raises(UserError, match="ValueError"):
-        probe([f"{path}:factory"])
+        probe({f"{path}:factory": None})
     assert not psutil.pid_exists(int(started.read_text()))

@@ -11,7 +11,6 @@ import re
 import shutil
 import sqlite3
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,37 +22,29 @@ from hypothesis import strategies as st
 
 from relaxfuzz import corpus
 from relaxfuzz.corpus.knowns import SHIPPED, known, knowns
-from relaxfuzz.fuzz.bisect.environments import _about
-from relaxfuzz.fuzz.campaign.recorder import _Checkpoint
-from relaxfuzz.fuzz.campaign.state import State
 from relaxfuzz.fuzz.findings import executable_text
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.replay import Item, Status, replay
 from relaxfuzz.fuzz.findings.script import is_reproducer
 from relaxfuzz.fuzz.findings.store import DATABASE, SCHEMA_VERSION, BadStore, Store
-from relaxfuzz.fuzz.minimize import checkpoint
-from relaxfuzz.fuzz.minimize.checkpoint import Checkpoint
-from relaxfuzz.fuzz.minimize.parallel import State as Search
-from relaxfuzz.fuzz.nightly.config import EXAMPLE, load, plan
+from relaxfuzz.fuzz.jobs.jobs import Check
+from relaxfuzz.fuzz.nightly.config import plan
 from relaxfuzz.fuzz.nightly.state import FILE, Night, load_night
-from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import ProtocolError, Submit, decode_request, encode
-from relaxfuzz.fuzz.process.worker import HANDLERS
+from relaxfuzz.fuzz.reproducer.replay import ReplayItem, ReplayStatus, replay
+from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.fuzz.system.lock import LOCK, alone
-from relaxfuzz.fuzz.user_input.errors import UserError
+from relaxfuzz.fuzz.user_input.settings import NIGHTLY
+from relaxfuzz.fuzz.user_input.settings_file import load
+from relaxfuzz.fuzz.zygote import HANDLERS
 from relaxfuzz.oracles.passcall import PassCall
 from tests.fuzz.changed import changed
 
 from ..commands import relaxfuzz
-from .mutations import ODD, damaged_bytes
+from .mutations import ODD, damaged_bytes, damaged_text
 from .stores import (
-    LONGEST,
     Tally,
-    campaign_state,
     damaged_stores,
-    damaged_text,
-    go_on,
     made_finding,
     make_store,
     nothing_outside,
@@ -135,29 +126,17 @@ def fuzz_stores(original: Path, count: int) -> Tally:
     return tally
 
 
-def test_damaged_stores(original: Path) -> None:
-    tally = fuzz_stores(original, 12)
+@pytest.mark.parametrize("count", [12, pytest.param(500, marks=pytest.mark.slow)])
+def test_damaged_stores(original: Path, count: int) -> None:
+    tally = fuzz_stores(original, count)
     assert tally.read
     assert tally.refused
-
-
-@pytest.mark.slow
-def test_many_damaged_stores(original: Path, tmp_path: Path) -> None:
-    campaign = tmp_path / "campaign"
-    arguments = ("LegalizeOps", "--modules", "8", "--workers", "1", "--no-known", "--seed", "3")
-    assert relaxfuzz("run", *arguments, "--out", campaign).returncode in (0, 1)
-    for each in (original, campaign):
-        print(f"{each.name}: {fuzz_stores(each, 500)}")
 
 
 ROWS = ("members", "identities", "apart", "judgements")
 
 
-@pytest.mark.parametrize(
-    "tables",
-    [("pending",), ("pending", "runs"), (*ROWS, "runs")],
-    ids=lambda names: "+".join(names),
-)
+@pytest.mark.parametrize("tables", [("pending",), (*ROWS, "runs")], ids="+".join)
 def test_a_store_that_lacks_tables_is_read_as_it_is(store: Path, tables: tuple[str, ...]) -> None:
     with Store(store, create=False) as opened:
         expected = list(opened.findings())
@@ -173,41 +152,17 @@ def test_a_store_that_lacks_tables_is_read_as_it_is(store: Path, tables: tuple[s
         assert len(opened.runs.all()) == ("runs" not in tables)
 
 
-@pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
-@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.parametrize(
+    ("version", "create"), [(SCHEMA_VERSION - 1, True), (SCHEMA_VERSION + 1, False)]
+)
 def test_a_store_of_another_format_is_left_as_it_is(
     store: Path, version: int, create: bool
 ) -> None:
     execute(store, f"PRAGMA user_version = {version}")
     before = (store / DATABASE).read_bytes()
-    with pytest.raises(BadStore, match=f"has format {version}") as refused:
+    with pytest.raises(BadStore, match=f"has format {version}"):
         Store(store, create=create)
-    assert ("known --renew" in str(refused.value)) == (version < SCHEMA_VERSION)
     assert (store / DATABASE).read_bytes() == before
-
-
-def test_a_broken_finding_keeps_no_other_from_being_renewed(store: Path) -> None:
-    broken = "UPDATE findings SET finding = '{\"format\": 1}' WHERE rowid = 2"
-    execute(store, broken, f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
-    done = relaxfuzz("known", "--renew", store)
-    assert done.returncode == 1, done.stderr
-    with Store(store, create=False) as opened:
-        assert len(list(opened.findings())) == 2
-
-
-def test_a_store_that_is_a_link_is_not_renewed(store: Path, tmp_path: Path) -> None:
-    execute(store, f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
-    victim = (store / DATABASE).rename(tmp_path / "victim")
-    (store / DATABASE).symlink_to(victim)
-    done = relaxfuzz("known", "--renew", store)
-    assert done.returncode == 2, done.stderr
-    assert (store / DATABASE).is_symlink()
-
-
-def test_reading_leaves_nothing_behind(store: Path) -> None:
-    before = sorted(path.name for path in store.iterdir())
-    read_all(store, Tally())
-    assert sorted(path.name for path in store.iterdir()) == before
 
 
 def test_a_store_that_cannot_be_written_to(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,20 +180,16 @@ def test_a_store_that_cannot_be_written_to(store: Path, monkeypatch: pytest.Monk
 HOSTILE = {
     "trigger": "CREATE TRIGGER t AFTER INSERT ON findings BEGIN DELETE FROM members; END",
     "view": "CREATE VIEW v AS SELECT * FROM findings",
-    "table": "CREATE TABLE other (x)",
-    "index": "CREATE INDEX i ON findings (upper(title))",
-    "virtual": "CREATE VIRTUAL TABLE f USING fts5(x)",
     "column": "ALTER TABLE findings ADD COLUMN x TEXT DEFAULT 'x'",
-    "renamed": "ALTER TABLE identities RENAME TO other",
 }
 
 
 @pytest.mark.parametrize("statement", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("create", [False, True])
-def test_a_schema_that_is_not_ours_is_refused(store: Path, statement: str, create: bool) -> None:
+def test_a_schema_that_is_not_ours_is_refused(store: Path, statement: str) -> None:
     execute(store, statement)
-    with pytest.raises(BadStore, match="which no version of relaxfuzz creates"):
-        Store(store, create=create)
+    for create in (False, True):
+        with pytest.raises(BadStore, match="which no version of relaxfuzz creates"):
+            Store(store, create=create)
 
 
 def test_what_is_beside_the_file_leads_nowhere(store: Path, tmp_path: Path) -> None:
@@ -276,7 +227,7 @@ def test_nothing_is_written_through_a_link(store: Path, tmp_path: Path, name: st
     assert list(elsewhere.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a/b.py", "..", "x\0.py", ""])
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "x\0.py"])
 def test_a_reproducer_lies_in_the_store(store: Path, finding: Finding, name: str) -> None:
     text = json.loads(finding.to_json()) | {"reproducer": name}
     with pytest.raises(UserError, match="reproducer="):
@@ -307,9 +258,9 @@ def test_one_broken_finding_hides_no_other(store: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "kind"),
     [
-        *(("findings", kind) for kind in ("folder", "pipe", "empty", "noise", "foreign")),
+        *(("findings", kind) for kind in ("pipe", "empty", "foreign")),
         ("report", "noise"),
-        ("replay", "noise"),
+        ("replay", "folder"),
     ],
 )
 def test_what_is_no_database(store: Path, kind: str, command: str) -> None:
@@ -346,20 +297,9 @@ def test_a_value_of_gigabytes_is_not_read(store: Path) -> None:
 
 
 def test_a_text_of_many_pieces_is_not_parsed(finding: Finding) -> None:
-    text = finding.to_json().replace('"ops": []', f'"ops": [{"[]," * 4_000_000}[]]')
+    text = finding.to_json().replace('"exempt": []', f'"exempt": [{"[]," * 4_000_000}[]]')
     with pytest.raises(UserError, match="too many pieces"):
         Finding.from_json(text)
-
-
-@pytest.mark.slow
-def test_long_texts_are_read(finding: Finding, store: Path) -> None:
-    long = {"detail": '\\"<b>\x1b[2J' * 4_000_000, "title": "t" * 1_000_000}
-    data = json.loads(finding.to_json())
-    made = Finding.from_json(json.dumps(data | {"violation": data["violation"] | long}))
-    assert made.detail == long["detail"]
-    with Store(store) as opened:
-        opened.put(made)
-    read_all(store, Tally())
 
 
 # Findings
@@ -370,7 +310,6 @@ def fuzz_findings(finding: Finding, count: int) -> Tally:
 
     def work(text: object) -> None:
         assert isinstance(text, str)
-        tally.inputs += 1
         made = tally.attempt(lambda: Finding.from_json(text))
         if made is not None:
             assert Finding.from_json(made.to_json()) == made
@@ -381,15 +320,11 @@ def fuzz_findings(finding: Finding, count: int) -> Tally:
     return tally
 
 
-def test_damaged_findings(finding: Finding) -> None:
-    tally = fuzz_findings(finding, 100)
+@pytest.mark.parametrize("count", [100, pytest.param(3_000, marks=pytest.mark.slow)])
+def test_damaged_findings(finding: Finding, count: int) -> None:
+    tally = fuzz_findings(finding, count)
     assert tally.read
     assert tally.refused
-
-
-@pytest.mark.slow
-def test_many_damaged_findings(finding: Finding) -> None:
-    print(fuzz_findings(finding, 3_000))
 
 
 PLAIN = (
@@ -462,14 +397,9 @@ ODD_FINDINGS: dict[str, tuple[dict[str, object], str]] = {
     "nothing to run": ({"calls": (), "exempt": ("idempotent",)}, "cannot be checked"),
     "option": (call(config={"no.such.option": 1}), ""),
     "no JSON": ({"module": "{"}, "does not load"),
-    "deep": ({"module": "[" * 50_000 + "]" * 50_000}, "does not load"),
-    "other JSON": ({"module": '{"root_index": 7, "nodes": []}'}, "does not load"),
     "source": ({"versions": {"tvm": "0.1"}, "source": "import os; os._exit(0)"}, "does not load"),
-    "no syntax": (call(expr="(" * 1_000), ""),
     "ends": (call(expr="__import__('os')._exit(3)"), ""),
     "raises": (call(expr="1 / 0"), ""),
-    "no pass": (call(expr="LegalizeOps"), ""),
-    "import": (call(imports=("import no_such_module",)), ""),
     "factory": (call(factory="/no/such/file.py:make"), ""),
 }
 
@@ -479,89 +409,38 @@ def test_odd_findings_are_replayed(
     pool: LocalPool, finding: Finding, changes: dict[str, object], message: str
 ) -> None:
     odd = changed(finding, **changes)
-    outcome = replay(Item(Path("store"), Finding.from_json(odd.to_json())), pool)
-    assert outcome.status in ((Status.BROKEN,) if message else (Status.BROKEN, Status.GONE))
+    outcome = replay(ReplayItem(Path("store"), Finding.from_json(odd.to_json())), pool)
+    assert outcome.status in (
+        (ReplayStatus.BROKEN,) if message else (ReplayStatus.BROKEN, ReplayStatus.GONE)
+    )
     assert re.search(message, outcome.message), outcome.message
     assert len(outcome.message) < 1_000
     shows(outcome.message)
 
 
-@pytest.mark.slow
-def test_many_damaged_findings_are_replayed(pool: LocalPool, finding: Finding) -> None:
+# Nights
+
+
+def fuzz_nights(count: int) -> Tally:
     tally = Tally()
-
-    def work(text: object) -> None:
-        assert isinstance(text, str)
-        made = tally.attempt(lambda: Finding.from_json(text))
-        if made is not None:
-            tally.inputs += 1
-            began = time.monotonic()
-            outcome = replay(Item(Path("store"), made), pool)
-            tally.refused[outcome.status] += 1
-            tally.longest = max(tally.longest, time.monotonic() - began)
-            assert len(outcome.message) < LONGEST
-
-    fuzz(500, damaged_text(finding.to_json()), work)
-    print(tally)
-
-
-# States
-
-
-def fuzz_states(finding: Finding, count: int) -> Tally:
-    tally = Tally()
-    state = campaign_state(finding)
-    go_on(state)
     night = Night(settings="0f", seed=3, after=2, replayed={"a": "fixed"}, back=("c",))
-    search = Checkpoint(request={"TVM": "1"}, state=Search(module=finding.module), finding=finding)
-    kept = _Checkpoint({"a": 1}, frozenset({"k"}), state)
-    texts: list[tuple[str, str]] = [
-        ("state", state.to_json()),
-        ("kept", kept.text().split("\n")[0]),
-    ]
     with tempfile.TemporaryDirectory(prefix="hostile-state-") as name:
         folder = Path(name)
         night.save(folder)
-        search.write(folder / "search")
-        texts += [("night", (folder / FILE).read_text())]
-        texts += [("search", (folder / "search").read_text())]
+        text = (folder / FILE).read_text()
 
         def work(drawn: object) -> None:
-            assert isinstance(drawn, tuple)
-            kind, text = drawn
-            data = text.encode("utf-8", "replace")
-            tally.inputs += 1
-            match kind:
-                case "state":
-                    made = tally.attempt(lambda: State.from_json(text), ValueError)
-                    if made is not None:
-                        go_on(made)
-                case "kept":
-                    whole = f"{text}\n{state.to_json()}"
-                    tally.attempt(lambda: _Checkpoint.of(whole), ValueError)
-                case "night":
-                    (folder / FILE).write_bytes(data)
-                    tally.attempt(lambda: load_night(folder))
-                case "search":
-                    (folder / "search").write_bytes(data)
-                    asked = {"TVM": "1"}
-                    refusal = checkpoint.BadCheckpoint
-                    tally.attempt(lambda: checkpoint.read(folder / "search", asked), refusal)
+            assert isinstance(drawn, str)
+            (folder / FILE).write_bytes(drawn.encode("utf-8", "replace"))
+            tally.attempt(lambda: load_night(folder))
 
-        one = st.sampled_from(texts)
-        fuzz(count, one.flatmap(lambda o: damaged_text(o[1]).map(lambda t: (o[0], t))), work)
+        fuzz(count, damaged_text(text), work)
     return tally
 
 
-def test_damaged_states(finding: Finding) -> None:
-    tally = fuzz_states(finding, 100)
-    assert tally.read
-    assert tally.refused
-
-
-@pytest.mark.slow
-def test_many_damaged_states(finding: Finding) -> None:
-    print(fuzz_states(finding, 2_000))
+@pytest.mark.parametrize("count", [40, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_damaged_nights(count: int) -> None:
+    assert fuzz_nights(count).read
 
 
 # Messages
@@ -574,7 +453,6 @@ def fuzz_messages(finding: Finding, count: int) -> Tally:
 
     def work(text: object) -> None:
         assert isinstance(text, str)
-        tally.inputs += 1
         made = tally.attempt(lambda: decode_request(text, HANDLERS), ProtocolError)
         if made is not None:
             assert decode_request(encode(made), HANDLERS) == made
@@ -583,13 +461,9 @@ def fuzz_messages(finding: Finding, count: int) -> Tally:
     return tally
 
 
-def test_damaged_messages(finding: Finding) -> None:
-    assert fuzz_messages(finding, 60).refused
-
-
-@pytest.mark.slow
-def test_many_damaged_messages(finding: Finding) -> None:
-    print(fuzz_messages(finding, 1_000))
+@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_damaged_messages(finding: Finding, count: int) -> None:
+    assert fuzz_messages(finding, count).refused
 
 
 # Settings, knowns, headers
@@ -598,30 +472,20 @@ RECORD = 'what = "a"\nformat = 4\nreports = [["a", "b"]]\ntvm = "fails on 1"'
 
 TOML = (
     'budget = "9e9h"',
-    f'budget = "{"9" * 4_000}h"',
-    f'max-disk = "{"9" * 4_000}TB"',
     "modules = -1",
     "seed = 99999999999999999999999999999999999999",
     'out = "a\\u0000b"',
-    "seed = 1979-05-27T07:32:00Z",
-    "passes = [1, 2]",
     "seed = nan",
     "x = " + "[" * 5_000 + "]" * 5_000,
-    "[a." + "b." * 5_000 + "c]",
     "report = 7",
-    "[report]\nhtml = {a = 1}",
     'corpus = ["/dev/zero", "/nowhere"]',
-    'passes = ["\\u001b[2J"]',
     "x" * 100_000 + " = 1",
     'what = ["a"]\nformat = 4\nreports = [[]]\ntvm = 1\nidentity = 7',
     'what = "a"\nkey_format = 3\nkeys = [["a", "b"]]\ntvm = "fails on 1"',
     f'{RECORD}\nreproducer = "{"a" * 5_000}"',
-    f"{RECORD}\nidentity = {{a = 1}}",
     f'{RECORD}\n[[identity]]\nfailure = "boredom"\nblamed = ["a"]',
-    f'{RECORD}\n[[identity]]\nfailure = "dies"\nblamed = [["a"]]',
     f'{RECORD}\n[[identity]]\nfailure = "dies"\nblamed = ["a"]\ningredients = {{a = 1}}',
     f'{RECORD}\n[[also]]\nfailure = 1e400\nblamed = [""]\nsite = "a"',
-    "format = 1e400",
     f'what = "a"\nformat = 4\nreports = [["a", "b"]]\ntvm = "fails on {"9" * 5_000}"',
 )
 
@@ -630,7 +494,7 @@ def fuzz_files(count: int) -> Tally:
     tally = Tally()
     texts = [
         *(path.read_text() for path in sorted(SHIPPED.glob("*.toml"))[:4]),
-        EXAMPLE.read_text(),
+        'passes = ["FuseOps"]\nbudget = "8h"\n[report]\nhtml = "a.html"\n',
         *TOML,
         *(path.read_text() for path in corpus.found()[:3]),
         "# pass: a\n# oracle: b\n# tvm: fails on " + "1, " * 5_000 + "\n"
@@ -644,13 +508,10 @@ def fuzz_files(count: int) -> Tally:
         def work(data: object) -> None:
             assert isinstance(data, bytes)
             path.write_bytes(data)
-            tally.inputs += 1
-            tally.attempt(lambda: plan(load(path), {}, "file"))
+            tally.attempt(lambda: plan(load(path, NIGHTLY), {}))
             tally.attempt(lambda: known(path), ValueError)
             tally.attempt(lambda: corpus.entry(path), ValueError, OSError)
             assert is_reproducer(path) in (True, False)
-            (path.parent / "environment.json").write_bytes(data)
-            _about(path.parent / "environment.json")
 
         for text in texts:
             work(text.encode())
@@ -658,21 +519,21 @@ def fuzz_files(count: int) -> Tally:
         fuzz(count, bytes_, work)
         path.unlink()
         os.mkfifo(path)
-        for refused in (lambda: load(path), lambda: known(path), lambda: corpus.entry(path)):
+        for refused in (
+            lambda: load(path, NIGHTLY),
+            lambda: known(path),
+            lambda: corpus.entry(path),
+        ):
             with pytest.raises((UserError, ValueError, OSError), match="not a regular file"):
                 refused()
     return tally
 
 
-def test_damaged_files() -> None:
-    tally = fuzz_files(40)
+@pytest.mark.parametrize("count", [40, pytest.param(1_500, marks=pytest.mark.slow)])
+def test_damaged_files(count: int) -> None:
+    tally = fuzz_files(count)
     assert tally.read
     assert tally.refused
-
-
-@pytest.mark.slow
-def test_many_damaged_files() -> None:
-    print(fuzz_files(1_500))
 
 
 def test_the_holder_of_a_folder_is_named_as_far_as_possible(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz.compat import ir
-from relaxfuzz.oracles.arithmetic.passes import in_each, on_expressions
+from relaxfuzz.oracles.arithmetic_passes import in_each, on_expressions
 
 Pass = tvm.transform.Pass
 

@@ -1,51 +1,53 @@
-"""Snippets run as reproducers run them."""
+"""Checks of reproducers, run as reproducers run them."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import tvm
+import tvm_ffi
 from tvm import relax
 
-from relaxfuzz.oracles.check import ORACLES
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.compat.serialization import load_json, save_json
+from relaxfuzz.oracles.check import ORACLES, check
+from relaxfuzz.oracles.violation import Case, Violation
 
 
-def run_snippet(oracle: str, case: Case, *, ours: bool = False) -> None:
-    """Execute the snippet of an oracle for a case of one pass (or of a pipeline).
+def run_snippet(
+    oracle: str, case: Case, violation: Violation | None = None, *, ours: bool = False
+) -> None:
+    """Execute the checks that show a violation until one raises.
 
     Args:
-        ours: it needs relaxfuzz; only what compiled code does not show may.
+        violation: None: the first one that the oracle finds in the case.
+        ours: they need relaxfuzz; only what compiled code does not show may.
 
-    Raises whatever the snippet raises.
+    Raises whatever the first of them raises.
     """
-    snippet = ORACLES[oracle].snippet
-    text = snippet if isinstance(snippet, str) else snippet(case)
-    assert "relaxfuzz." not in text
-    assert "import relaxfuzz" not in text
-    assert ("from relaxfuzz import " in text) == ours
-    passes = [call.build() for call in case.calls]
-
-    def apply(mod: tvm.IRModule, p: Any = None) -> tvm.IRModule:
+    if violation is None:
+        again = dataclasses.replace(case, mod=load_json(save_json(case.mod)))
+        violation = next(v for v in check(again, oracles=[oracle]) if v.oracle == oracle)
+    the_pass = tvm.transform.Sequential([call.build() for call in case.calls])
+    for text in ORACLES[oracle].checks(case, violation, brief=True):
+        assert "import relaxfuzz" not in text
+        assert ("from relaxfuzz import " in text) == ours
+        names = {
+            "__name__": "reproducer",
+            "mod": case.mod,
+            "the_pass": case.calls[0].build() if len(case.calls) == 1 else the_pass,
+            "tvm": tvm,
+            "tvm_ffi": tvm_ffi,
+            "relax": relax,
+            "np": np,
+        }
         with tvm.transform.PassContext(), tvm.target.Target("llvm"):
-            return (passes[0] if p is None else p)(mod)
-
-    names = {
-        "__name__": "reproducer",
-        "mod": case.mod,
-        "passes": passes,
-        "apply": apply,
-        "tvm": tvm,
-        "relax": relax,
-        "np": np,
-    }
-    exec(compile(text, f"<snippet of {oracle}>", "exec", dont_inherit=True), names)
+            exec(compile(text, f"<check of {oracle}>", "exec", dont_inherit=True), names)
 
 
 @functools.cache  # TVM registers a global function once

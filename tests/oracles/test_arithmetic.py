@@ -11,12 +11,12 @@ from tvm import tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.arithmetic import passes as arithmetic
-from relaxfuzz.oracles.arithmetic.parts import smallest_wrong
+from relaxfuzz.oracles import arithmetic_passes as arithmetic
 from relaxfuzz.oracles.catalogue import of_family
 from relaxfuzz.oracles.check import ORACLES, check
+from relaxfuzz.oracles.expected.expectations import Expectations
 from relaxfuzz.oracles.passcall import PassCall, constructor, parse
-from relaxfuzz.oracles.values.expectations import Expectations
+from relaxfuzz.oracles.values.arithmetic_parts import smallest_wrong
 from relaxfuzz.oracles.violation import Case
 from tests.oracles import arithmetic_faults
 from tests.oracles.arithmetic_faults import FAULTS, Module

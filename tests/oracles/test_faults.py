@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import tvm
-from tvm import relax
 
 from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.contract import PassContract
@@ -98,50 +95,9 @@ def test_a_violation_recurs_with_its_oracle_alone(oracle: str, factory: str) -> 
     assert key(alone) == key(everything)
 
 
-def snippet_of(oracle: Oracle, call: PassCall) -> str:
-    if isinstance(oracle.snippet, str):
-        return oracle.snippet
-    return oracle.snippet(Case(faults.module(), (call,)))
-
-
-def run_snippet(oracle: Oracle, factory: str) -> None:
-    """Run the snippet as a reproducer does."""
-    the_pass = getattr(faults, factory)()
-
-    def apply(mod: tvm.IRModule, p: Any = None) -> tvm.IRModule:
-        with tvm.transform.PassContext(), tvm.target.Target("llvm"):
-            return (the_pass if p is None else p)(mod)
-
-    names = {
-        "__name__": "reproducer",
-        "mod": faults.module(),
-        "passes": [the_pass],
-        "the_pass": the_pass,
-        "apply": apply,
-        "tvm": tvm,
-        "relax": relax,
-        "np": np,
-    }
-    exec(compile(snippet_of(oracle, call_of(factory)), oracle.name, "exec"), names)
-
-
-@pytest.mark.parametrize(("oracle", "factory"), FAULTY)
-def test_the_snippet_fails_on_the_fault(oracle: str, factory: str) -> None:
-    with pytest.raises(Exception) as info:  # noqa: PT011  the kind depends on the oracle
-        run_snippet(ORACLES[oracle], factory)
-    assert not isinstance(info.value, NameError | SyntaxError)
-
-
-@pytest.mark.parametrize("oracle", [o for o in faults.FAULTS if o not in OF_CONTRACTS])
-@pytest.mark.parametrize("factory", [factory.__name__ for factory in faults.CORRECT])
-def test_the_snippet_passes_on_a_correct_pass(oracle: str, factory: str) -> None:
-    run_snippet(ORACLES[oracle], factory)
-
-
 @pytest.mark.parametrize("oracle", STRUCTURAL, ids=lambda oracle: oracle.name)
 def test_every_oracle_states_what_it_checks_and_who_promises_it(oracle: Oracle) -> None:
     assert oracle.tier == 1
     assert re.fullmatch(r"[a-z-]+", oracle.name)
     assert oracle.promise.endswith(".")
     assert oracle.source
-    compile(snippet_of(oracle, PassCall("ToNonDataflow()")), oracle.name, "exec")

@@ -12,7 +12,7 @@ from tvm.script import relax as R
 
 from relaxfuzz.oracles import identity
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.identify import Circumstances, identity_of
+from relaxfuzz.oracles.identify import DEVICE, Circumstances, identity_of
 from relaxfuzz.oracles.identity import (
     FailureKind,
     Identity,
@@ -25,6 +25,7 @@ from relaxfuzz.oracles.identity import (
 from relaxfuzz.oracles.ingredients import ingredients, of_family
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.frames import LEGALIZATION, Trace
+from relaxfuzz.oracles.text.messages import MISTYPED
 from relaxfuzz.oracles.violation import Case, Raised, Violation
 
 HERE = "relax/op/nn/nn.cc:404 (0.27.0.post1)"
@@ -92,6 +93,26 @@ def test_places_of_two_versions_are_compared_by_their_files() -> None:
 def test_an_operator_stands_for_its_family(operators: tuple[str, ...]) -> None:
     assert len({of_family(f"relax.nn.{name}") for name in operators}) == 1
     assert of_family("relax.nn.conv2d_transpose") != of_family("relax.nn.conv2d")
+
+
+def test_a_pass_without_a_case_for_a_kind_of_node_is_one_bug() -> None:
+    one = with_site("ExprFunctor::VisitExprDefault_")
+    assert compare(needing(one, "If"), needing(one, "ExternFunc")) is Sameness.SAME
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("InferBinaryBroadcastShape", Sameness.SAME),
+        ("NormalizeAxes", Sameness.SIMILAR),  # it infers no type
+    ],
+)
+def test_which_check_of_type_inference_refuses_a_call_is_an_accident(
+    function: str, expected: Sameness
+) -> None:
+    one = with_site("RewriteCall", "InferTypeMatmul", condition="relax/op/a.cc:140 (0.27.0)")
+    other = with_site("RewriteCall", function, condition="relax/op/b.cc:162 (0.27.0)")
+    assert compare(one, other) is expected
 
 
 @pytest.mark.parametrize(
@@ -162,14 +183,6 @@ def test_wrong_values(other: Identity, expected: Sameness) -> None:
     assert min(compare(VALUES, other), compare(other, VALUES)) is expected
 
 
-def test_an_ill_formed_module_that_is_accepted_is_told_by_the_rule() -> None:
-    one = Identity(
-        failure=FailureKind.ACCEPTED, blamed=("type inference",), site=("accepted", "a rule")
-    )
-    assert compare(one, needing(one, "If")) is Sameness.SAME
-    assert compare(one, dataclasses.replace(one, site=("accepted", "another"))) is Sameness.OTHER
-
-
 def test_the_distinction_names_what_differs() -> None:
     said = distinction(CRASH, blaming(needing(CRASH, "If", "MatchCast"), "MergeComposite"))
     assert "MergeComposite is blamed" in said
@@ -238,6 +251,16 @@ def test_the_lowering_of_an_operator_is_wrong_whichever_oracle_sees_it() -> None
     assert one.blamed == ("relax.take",)
 
 
+def test_an_operator_that_gives_another_type_is_blamed_whichever_pass_shows_it() -> None:
+    what = "the result refuses arguments that the module takes"
+    mistyped = f"{what}, since relax.topk {MISTYPED}"
+    identities = [
+        identity_of(Violation.titled(text).blame("evaluated", "FuseOpsByPattern"), ())
+        for text in (mistyped, what)
+    ]
+    assert [each.blamed for each in identities] == [("relax.topk",), ("FuseOpsByPattern",)]
+
+
 def test_the_operator_that_differs_first_is_no_part_of_other_passes_identities() -> None:
     mine = Violation("", "", ("values", "relax.add"), oracle="evaluated", pass_name="FuseTIR")
     its = Violation("", "", ("values", "relax.exp"), oracle="executed", pass_name="FuseTIR")
@@ -250,7 +273,7 @@ def test_what_depends_on_addresses_is_one_bug_whichever_oracle_sees_it() -> None
         identity_of(
             Violation("", "", ("another result",), oracle=oracle, pass_name="FuseOps"), known=known
         )
-        for oracle in ("deterministic", "sharing", "json", "history", "fresh-process")
+        for oracle in ("deterministic", "json", "history", "fresh-process")
     ]
     assert all(compare(every[0], each) is Sameness.SAME for each in every)
 
@@ -267,6 +290,25 @@ def test_operators_that_infer_their_types_by_one_code_are_one() -> None:
     assert blamed("relax.add") == blamed("relax.floor_mod") == ("elementwise operators", set())
     assert blamed("relax.nn.conv1d")[0] == blamed("relax.nn.conv3d")[0] != "elementwise operators"
     assert blamed("relax.matmul") == ("relax.matmul", {"relax.matmul out_dtype"})
+
+
+def test_a_device_that_legalizations_lose_is_one_bug_of_theirs() -> None:
+    lost = Violation("", "", ("lost",), oracle="devices", pass_name="LegalizeOps")
+    identities = [
+        identity_of(lost, known=Circumstances(ingredients=frozenset({op}), retyped=(op, DEVICE)))
+        for op in ("relax.nn.conv2d", "relax.image.grid_sample")
+    ]
+    assert compare(*identities) is Sameness.SAME
+    assert identities[0].blamed == (LEGALIZATION,)
+
+
+def test_another_type_than_inferred_is_one_bug_whether_it_is_read_or_run() -> None:
+    known = Circumstances(ingredients=frozenset(), retyped=("relax.meshgrid", "shape"))
+    text = f"the result refuses arguments, since relax.meshgrid {MISTYPED}"
+    run = Violation.titled(text).blame("evaluated", "FuseOpsByPattern")
+    read = Violation("", "", ("shape",), oracle="signature", pass_name="LegalizeOps")
+    one, other = (identity_of(each, known=known) for each in (run, read))
+    assert compare(one, other) is Sameness.SAME
 
 
 def test_a_users_pass_is_its_file_and_its_name() -> None:
@@ -340,6 +382,20 @@ def test_what_the_minimizer_puts_anywhere_is_no_ingredient() -> None:
     assert identity_of(wrong, (own,), known).ingredients == found
 
 
+def test_ways_to_a_device_and_functions_outside_are_ingredients() -> None:
+    x = relax.Var("x", R.Tensor((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        placed = builder.emit(relax.op.hint_on_device(x, tvm.cpu(0), "global"))
+        builder.emit_func_output(builder.emit(relax.op.argsort(placed, dtype="int64")))
+    builder.add_func(relax.ExternFunc("f"), "f")
+    found = ingredients(builder.get())
+    assert found == {"relax.hint_on_device", "tensor on a device", "relax.argsort", "ExternFunc"}
+    outside = relax.BlockBuilder()
+    outside.add_func(relax.ExternFunc("f"), "f")
+    assert ingredients(outside.get()) == {"ExternFunc"}
+
+
 def test_statements_are_ingredients_of_modules_of_prim_funcs_alone() -> None:
     from tvm.script import tirx as T
 
@@ -353,7 +409,7 @@ def test_statements_are_ingredients_of_modules_of_prim_funcs_alone() -> None:
 
     found = ingredients(Kernel)
     assert {"loop unrolled", "IfThenElse", "LT", "Add"} <= found
-    assert "Var" not in found
+    assert found.isdisjoint({"Var", "BufferLoad", "TensorLoad"})
     assert isinstance(Kernel, tvm.IRModule)
 
 
@@ -382,3 +438,19 @@ def test_another_dtype_is_one_bug_whether_it_is_computed_or_inferred() -> None:
     one, other = identity_of(inferred, known=known), identity_of(computed)
     assert one == other
     assert one.failure is FailureKind.ILL_FORMED
+
+
+def test_operators_that_a_pass_tells_apart_by_one_attribute_stand_for_each_other() -> None:
+    raised = Violation("fails", "", ("InternalError", "(tensor)"), raised=Raised("InternalError"))
+    raised = raised.blame("crash", "ToMixedPrecision")
+
+    def of(*needed: str, violation: Violation = raised) -> Identity:
+        return identity_of(violation, (), Circumstances(ingredients=frozenset(needed)))
+
+    always_then_never = of("relax.matmul", "relax.tril")
+    assert compare(of("relax.nn.conv2d", "relax.clip"), always_then_never) is Sameness.SAME
+    assert compare(of("relax.nn.conv2d", "relax.concat"), always_then_never) is not Sameness.SAME
+    # Each operator has code of its own that computes its values.
+    other = Violation("values differ", "", ("values",)).blame("evaluated", "ToMixedPrecision")
+    values = [of(name, violation=other) for name in ("relax.matmul", "relax.nn.conv2d")]
+    assert compare(*values) is not Sameness.SAME

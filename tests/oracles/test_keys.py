@@ -11,8 +11,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.corpus.knowns import SHIPPED
-from relaxfuzz.oracles import keys
-from relaxfuzz.oracles.structural import checkers, interface
+from relaxfuzz.oracles import checkers, keys
+from relaxfuzz.oracles.structural import interface
 from relaxfuzz.oracles.text import messages
 from relaxfuzz.oracles.text.frames import LEGALIZATION
 from relaxfuzz.oracles.violation import Raised

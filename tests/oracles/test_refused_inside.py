@@ -11,7 +11,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.contract import PassContract, Reference
+from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
 
@@ -143,7 +143,7 @@ def test_several_oracles_ask_once() -> None:
     contract = PassContract(
         name=factory,
         variants=lambda choices, mod: call,
-        reference=Reference(make=PassCall.build, unique=False),
+        reference=PassCall.build,
     )
     steps: list[str] = []
     assert check(Case(grouped(), (call,)), contract=contract, journal=steps.append) == []

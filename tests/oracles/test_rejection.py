@@ -14,9 +14,9 @@ from tvm.script import relax as R
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles import passcall
+from relaxfuzz.oracles.catalogue import contract_of
 from relaxfuzz.oracles.catalogue.uncovered import missing_arguments, without_contract
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.passcall import PassCall, cpu
 from relaxfuzz.oracles.rejection import is_clean, lacks_function

@@ -12,13 +12,16 @@ from tvm.ir import Op
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.catalogue import contract_of
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.values.evaluated import evaluated
 from relaxfuzz.oracles.violation import Violation
 from relaxfuzz.oracles.vote import is_run_by_builds
+from tests.specimens.table import SPECIMENS
+from tests.specimens.witnesses.tensorir import wide_sum
 
 
 @I.ir_module
@@ -84,6 +87,18 @@ def test_a_wrong_legalization_is_no_evidence_for_itself(swapped: None) -> None:
 def test_a_right_legalization_is_left_alone() -> None:
     assert evaluated(_runs(PassCall("LegalizeOps()"))) is None
     assert evaluated(_own("tidies")) is None
+
+
+def _module(func: tvm.tirx.PrimFunc) -> tvm.IRModule:
+    return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+
+
+def test_a_result_that_overflows_in_a_narrower_type_has_no_vote() -> None:
+    """LLVM widens before it adds, as the narrow sum must not overflow. Code for CUDA does not."""
+    call = SPECIMENS["computes_in_narrow_types"].call
+    mod = advance(_module(wide_sum), Stage.FLATTENED)
+    runs = PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True, all_kinds=True)
+    assert evaluated(runs) is not None
 
 
 def test_builds_run_what_their_pipelines_run() -> None:

@@ -96,11 +96,10 @@
     });
     form.hidden = false;
     apply();
-    for (const button of all(".matrix [data-pass]")) {
+    for (const button of all("#passes [data-pass]")) {
       button.addEventListener("click", () => {
         form.reset();
         $("pass").value = button.dataset.pass;
-        $("oracle").value = button.dataset.oracle;
         apply();
         $("findings").scrollIntoView();
         $("search").focus({ preventScroll: true });

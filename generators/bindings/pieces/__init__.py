@@ -1,9 +1,9 @@
-"""Pieces of real modules among the bindings, with one thing or other changed.
+"""Pieces of real modules among the bindings, with some details changed.
 
-- `splice`: a piece on its way into a scope.
-- `operands`: what its parameters become.
-- `edits`: changes of one call.
-- `holders`: a branch or a function around some of its bindings.
+- `splice`: inserts a piece into a scope.
+- `operands`: replaces its parameters by values in scope.
+- `edits`: changes single calls.
+- `functions`: adds a piece that stays a function.
 """
 
 from .splice import piece

@@ -15,10 +15,10 @@ from ....compat import availability
 from ... import idioms
 from ...choices import Choices
 from ...module_scope import ModuleScope
-from ...ops import FAMILIES, table
+from ...ops import OP_FAMILIES, table
 from ...ops.variation import BYTES, Variation, Variations, accepted, varied
 from ...scope import Scope
-from ...seeds.edit import Edit
+from ...seeds.edit import PieceEdit
 from ..repeats import other_operands, swapped_operands
 
 EXCHANGED = 0.06
@@ -26,29 +26,29 @@ EXCHANGED = 0.06
 REWIRED = 0.06
 """The share of calls that get other values of the same type as operands."""
 OTHER_KERNEL = 0.3
-"""The share of calls of PrimFuncs that call another one, where there is one that fits."""
+"""The share of calls of PrimFuncs that call another PrimFunc instead, if one fits."""
 
 
 def changed(c: Choices, s: Scope, call: relax.Call) -> tuple[relax.Expr, list[str]]:
-    """The call, now and then with another operator, other operands, or varied; and the edits."""
+    """The call, sometimes with another operator, other operands, or varied; and the edits."""
     edits = []
     own = c.part(BYTES)
     name = _name(call)
     kinds = s.module.edits
-    exchanged = c.flag(EXCHANGED) and Edit.OPERATOR in kinds
+    exchanged = c.flag(EXCHANGED) and PieceEdit.OPERATOR in kinds
     if exchanged and (others := _other_operators(s, call)):
         other = relax.Call(c.pick(others), call.args, call.attrs, call.ty_args)
         found = accepted(s, other, Variation())
         if found is not None:
             call = found[0]
             edits.append(f"{name} becomes {_name(call)}")
-    if c.flag(REWIRED) and Edit.OPERANDS in kinds:
+    if c.flag(REWIRED) and PieceEdit.OPERANDS in kinds:
         rewire = other_operands if c.flag() else swapped_operands
         rewired = _with(s, call, rewire, c.below(256))
         if rewired is not None:
             call = rewired
             edits.append(f"{_name(call)} has other operands")
-    vary = Edit.VARIATION in kinds
+    vary = PieceEdit.VARIATION in kinds
     made = varied(own, s, call, table[_name(call)].deadly) if vary else call
     if not made.same_as(call):
         edits.append(f"{_name(call)} varies")
@@ -60,7 +60,7 @@ def _name(call: relax.Call) -> str:
 
 
 def _other_operators(s: Scope, call: relax.Call) -> list[Op]:
-    """Those of its family that take as many operands and the same kind of attributes."""
+    """Operators of its family with as many operands and the same kind of attributes."""
     name = _name(call)
     group = next((group for group in _groups().values() if name in group), ())
     return [
@@ -74,14 +74,14 @@ def _other_operators(s: Scope, call: relax.Call) -> list[Op]:
 def _groups() -> dict[tuple[Any, ...], list[str]]:
     """Pure operators by family, class of attributes and number of operands, as records build them.
 
-    TVM does not ask whether attributes are of the class that an operator needs.
+    TVM does not check that attributes are of the class that an operator needs.
     """
     groups: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     off = availability.current().ops
-    for family, records in FAMILIES.items():
+    for family, records in OP_FAMILIES.items():
         for record in records:
             if record.pure and record.name not in off:
-                with contextlib.suppress(Exception):  # some need what only whole modules have
+                with contextlib.suppress(Exception):  # some need parts that only whole modules have
                     call = record.build(
                         Choices(b""), Scope(ModuleScope(frozenset()), (2,), ("float32",))
                     )
@@ -101,12 +101,12 @@ def _with(s: Scope, call: relax.Call, kind: Variations, first: int) -> relax.Cal
 
 
 def is_tabulated(call: relax.Call) -> bool:
-    """Type inference knows all about its operands: not so where it calls a PrimFunc."""
+    """True if type inference checks all operands, which it cannot for calls of PrimFuncs."""
     return isinstance(call.op, Op) and _name(call) in table
 
 
 def is_deadly(value: relax.Expr) -> bool:
-    """Type inference of the operator kills the process on some operands."""
+    """True if type inference of the operator kills the process on some operands."""
     called = isinstance(value, relax.Call) and is_tabulated(value)
     return called and bool(table[_name(value)].deadly)
 
@@ -122,9 +122,9 @@ def kernel_of(call: Any) -> tuple[GlobalVar, int] | None:
 
 
 def with_other_kernel(c: Choices, module: ModuleScope, call: relax.Call) -> relax.Call | None:
-    """The call of another PrimFunc of the same type, which pieces call with as many operands.
+    """A call of another PrimFunc of the same type, which pieces call with as many operands.
 
-    Where an operand is written to, and where a result is read, would be undefined otherwise.
+    With another number, it might write to an operand or read a result, which is undefined.
     """
     called = kernel_of(call)
     if called is None or any(isinstance(ty, relax.AnyType) for ty in called[0].ty.params):

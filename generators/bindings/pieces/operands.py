@@ -1,4 +1,4 @@
-"""Values in scope for the parameters of a piece, those that nearly fit too."""
+"""Values in scope for the parameters of a piece, including values that nearly fit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...scope import DTYPES, Scope
 from ...values import Dim, Value, broadcasts, dims_of, same_shape, static_size
 
 NEARLY = 8
-"""The latest values that nearly fit, of which one is chosen."""
+"""The number of latest nearly fitting values to choose from."""
 
 
 def glued(c: Choices, s: Scope, ty: relax.TensorType) -> relax.Expr | None:
-    """A value in scope through a reshape or a broadcast, and a cast, whatever it needs to have the
-    type; None where nothing does.
+    """A value in scope, reshaped or broadcast and cast as needed to have the type; None if no value
+    can have it.
     """
     if ty.vdevice is not None or not isinstance(ty.shape, relax.ShapeExpr):
         return None
@@ -38,7 +38,7 @@ def glued(c: Choices, s: Scope, ty: relax.TensorType) -> relax.Expr | None:
 
 
 def _becomes(old: tuple[Dim, ...] | None, new: tuple[Dim, ...]) -> bool:
-    """A tensor of the one shape can be made one of the other."""
+    """True if a tensor of the old shape can be converted to the new shape."""
     if old is None:
         return False
     size = static_size(old)
@@ -46,7 +46,7 @@ def _becomes(old: tuple[Dim, ...] | None, new: tuple[Dim, ...]) -> bool:
 
 
 def _spreads(old: tuple[Dim, ...] | None, new: tuple[Dim, ...]) -> bool:
-    """By a broadcast, in which no dimension of the old shape is larger than the new one."""
+    """True if the old shape broadcasts to the new one."""
     if old is None or len(old) > len(new) or not broadcasts(old, new):
         return False
     last = new[len(new) - len(old) :]

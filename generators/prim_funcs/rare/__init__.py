@@ -1,1 +1,1 @@
-"""What few PrimFuncs have, and single passes of TVM look for."""
+"""Rare features of PrimFuncs that single passes of TVM look for."""

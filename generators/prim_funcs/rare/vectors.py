@@ -15,7 +15,7 @@ from ..expressions import (
     SHARED,
     Axis,
     Expr,
-    Expressions,
+    ExpressionGenerator,
     Operation,
     const,
     lanes_of,
@@ -23,8 +23,8 @@ from ..expressions import (
 )
 
 
-class Vectors(Expressions):
-    """What a statement may compute of vectors and scalars; indices and conditions are scalars."""
+class VectorGenerator(ExpressionGenerator):
+    """Expressions of vectors and scalars for a statement; indices and conditions are scalars."""
 
     def __init__(
         self,
@@ -60,26 +60,26 @@ class Vectors(Expressions):
         return ir.Broadcast(super().cast(expr, scalar_of(dtype)), lanes)
 
 
-def _selected(e: Expressions, dtype: str, depth: int) -> Expr:
+def _selected(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
     """One of two values in each lane."""
     condition = e.choices.pick(COMPARED)(e.leaf(dtype), e.leaf(dtype))
     return ir.Select(condition, e.value(dtype, depth), e.leaf(dtype))
 
 
-def _converted(e: Expressions, dtype: str, depth: int) -> Expr:
-    """By way of vectors of another dtype."""
+def _converted(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A conversion to vectors of another dtype and back."""
     other = e.choices.pick((*INTEGERS[:3], *FLOATS[:3]))
     return e.cast(e.value(f"{other}x{lanes_of(dtype)}", depth), dtype)
 
 
-def _numbered(e: Expressions, dtype: str, depth: int) -> Expr:
-    """Numbers that grow from lane to lane."""
+def _numbered(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """Numbers that increase from lane to lane."""
     first, step = (tirx.IntImm("int32", number) for number in e.choices.pick(((0, 1), (3, -1))))
     return e.cast(ir.Ramp(first, step, lanes_of(dtype)), dtype)
 
 
-def _rooted(e: Expressions, dtype: str, depth: int) -> Expr:
-    """Of floats a square root, of integers a remainder."""
+def _rooted(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
+    """A square root of floats, or a remainder of integers."""
     value = e.value(dtype, depth)
     if scalar_of(dtype) in INTEGERS:
         return tirx.floormod(value, const(3, dtype))

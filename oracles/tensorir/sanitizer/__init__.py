@@ -1,7 +1,7 @@
-"""What a PrimFunc does that it may not: accesses outside of buffers, races, values nobody wrote.
+"""A sanitizer for PrimFuncs: accesses out of bounds, races, reads of unwritten memory.
 
-- `run`: a PrimFunc is executed and watched.
+- `run`: executes a PrimFunc and checks what it does.
 - `text`: the Python code that does both.
-- `runtime`: what that code calls.
-- `races`: which accesses of different iterations meet.
+- `runtime`: the functions that this code calls.
+- `races`: accesses of different iterations that may conflict.
 """

@@ -1,7 +1,7 @@
-"""Where iterations that must not depend on each other could access one element.
+"""Accesses to one element by iterations that must not depend on each other.
 
-Two kinds of iterations must not: those of loops that are declared parallel or vectorised or are
-bound to blocks of threads, and the instances of a block that differ in its spatial variables
+Two kinds of iterations must not: iterations of loops that are declared parallel or vectorised or
+are bound to blocks of threads, and instances of a block that differ in its spatial variables
 ("all iterations are independent", "we can confidently parallelize or reorder loops associated with"
 them: docs/deep_dive/tensor_ir/abstraction.rst). Loops over the threads of one block are left out:
 threads may work together, as on a reduction, and wait for each other.
@@ -25,7 +25,7 @@ _UNORDERED = (ir.ForKind.PARALLEL, ir.ForKind.VECTORIZED)
 
 
 def unordered(loop: ir.For) -> bool:
-    """Whether a loop declares that its iterations need no order."""
+    """True if a loop declares that its iterations need no order."""
     if loop.kind == ir.ForKind.THREAD_BINDING:
         return str(loop.thread_binding.thread_tag).startswith("blockIdx")
     return loop.kind in _UNORDERED
@@ -49,15 +49,15 @@ def variables(expr: Any) -> set[int]:
 
 
 def conflicts(body: Any, keys: Sequence[Any], private: Collection[int] = ()) -> frozenset[int]:
-    """Buffers of which two iterations may access one element, unless the indices rule it out.
+    """Buffers in which two iterations may access one element, unless the indices rule it out.
 
-    They do where each variable that distinguishes iterations is, as it is, an index of all
+    The indices do so if each variable that distinguishes iterations is itself an index of all
     accesses of the buffer, in the same dimension.
 
     Args:
-        body: what an iteration does.
-        keys: the variables that distinguish iterations; none where nothing is to be proven.
-        private: buffers of which each iteration has its own.
+        body: the code of an iteration.
+        keys: the variables that distinguish iterations; none if nothing is to be proven.
+        private: buffers that each iteration has for itself.
     """
     stores: dict[int, list[Sequence[Any]]] = {}
     accesses: dict[int, list[Sequence[Any]]] = {}

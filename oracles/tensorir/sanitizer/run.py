@@ -1,22 +1,22 @@
 """PrimFuncs run one element at a time, with every check that compiled code does not make.
 
-What counts as a fault, and by which rule:
+The faults, and the rules for them:
 
 - An access whose index is outside the buffer's shape in any dimension. The branch that
   `if_then_else`, `Select`, `And`, `Or` or a block's predicate does not take makes no access
   (`Select` is rewritten for that before code is generated: `s_tir.transform.RewriteUnsafeSelect`).
 - A read of unwritten memory: of buffers that the PrimFunc allocates, and of the
-  parameters that the caller names as outputs, which `call_tir` allocates. All of an output must be
-  written.
+  parameters that the caller names as outputs, which `call_tir` allocates. Every element of an
+  output must be written.
 - A race: see `races`.
-- Parameters that share memory, where one of them is written and the attribute `tirx.noalias`
+- Parameters that share memory, if one of them is written and the attribute `tirx.noalias`
   promises that they do not.
 - Arithmetic that LLVM has no result for: integers divided by zero, a shift by the width or more,
   a float converted to an integer type that cannot hold it, signed overflow inside an index.
 
 The regions that blocks declare (`T.reads`, `T.writes`) are not compared with the accesses: the
-documentation says that they "declare buffer access regions" (docs/arch/tvmscript.rst), nothing on
-what else a block may access, and the blocks of external operators declare none at all.
+documentation says that they "declare buffer access regions" (docs/arch/tvmscript.rst), but not
+whether a block may access others, and the blocks of external operators declare none at all.
 """
 
 from __future__ import annotations
@@ -31,23 +31,22 @@ import tvm_ffi
 from tvm import tirx
 
 from ...errors import Mismatch, TooLarge, Undefined, Unsupported
-from ..dependence import Plan
-from ..packed_api import is_packed
+from ..dependence import LoopPlan
 from ..program import STEPS
 from ..threads.checked import CheckedThreads
 from ..threads.checks import NAMES as CHECKS
 from ..threads.grid import NAMES as GRID
 from ..threads.launch import is_device_code, is_synchronised
 from ..threads.linked import linked
-from .runtime import ALIASED, NAMES, UNWRITTEN, Fault, Found
+from .runtime import ALIASED, NAMES, UNWRITTEN, Fault, Trap
 from .sites import Overflow, Sited
-from .text import Checked
+from .text import CheckedStatements
 
 CACHE = 4096
-"""Checked programs that are kept."""
+"""Number of checked programs that are kept."""
 
 SMALL = 20_000
-"""Steps for one call in a check: all of the loops over small tensors, in about 50 ms."""
+"""Steps for one call in a check: enough for all loops over small tensors, in about 50 ms."""
 
 
 def sanitize(
@@ -61,23 +60,24 @@ def sanitize(
     synchronised: bool | str | None = None,
     placed: bool = True,
 ) -> Fault | None:
-    """The first fault of a PrimFunc on these arguments, which are left as they are.
+    """The first fault of a PrimFunc on these arguments, which are not changed.
 
     Args:
         budget: loads, stores and iterations that may be made.
         outputs: positions of the parameters that hold no values at first.
-        overflow: an overflow of an int32 or int64 counts as a fault in values, too.
-        module: has the kernels that the PrimFunc launches.
-        synchronised: ThreadSync has put barriers between the statements of kernels, so that threads
-            may race; a storage scope: only where they access memory of it. By default that is so
+        overflow: overflow of an int32 or int64 is also a fault in values, not only in indices.
+        module: the module with the kernels that the PrimFunc launches.
+        synchronised: True if ThreadSync has put barriers between the statements of kernels, so that
+            threads may race; a storage scope: only for memory of that scope. By default it is True
             if there is a barrier, or if the kernels are split from the host.
-        placed: allocations are where they stay. Otherwise parallel iterations do not race for what
-            the PrimFunc allocates: PlanAndUpdateBufferAllocationLocation gives each its own.
+        placed: True if allocations are at their final places. Otherwise parallel iterations do not
+            race for memory that the PrimFunc allocates, since each gets its own from
+            PlanAndUpdateBufferAllocationLocation.
 
     Raises:
-        Mismatch: arguments that do not meet the parameters.
+        Mismatch: the arguments do not match the parameters.
         TooLarge: the budget does not suffice.
-        Undefined: a view or an allocation that no memory can have.
+        Undefined: no memory can hold a view or an allocation.
         Unsupported: something in the PrimFunc is not known.
     """
     whole = func if module is None else linked(func, module)
@@ -93,11 +93,11 @@ def sanitize(
 
 
 def in_whole_numbers(func: tirx.PrimFunc, args: Sequence[Any], budget: int = STEPS) -> list[Any]:
-    """The arguments as the PrimFunc leaves them if no int32 and no int64 overflows on the way.
+    """The arguments as the PrimFunc leaves them if no int32 or int64 ever overflows.
 
     Raises:
         Mismatch, TooLarge, Unsupported: see `sanitize`.
-        Undefined: there is a fault, or a result that its dtype cannot hold.
+        Undefined: there is a fault, or a dtype cannot hold its result.
     """
     fault, own = checked_run(func, args, budget, overflow=Overflow.NONE)
     if fault is not None:
@@ -128,9 +128,7 @@ def checked_run(
     synchronised: bool | str = False,
     placed: bool = True,
 ) -> tuple[Fault | None, list[Any]]:
-    """`sanitize`, and the arguments as the PrimFunc leaves them."""
-    if is_packed(func):
-        raise Unsupported("accesses behind the packed API")
+    """The result of `sanitize`, and the arguments as the PrimFunc leaves them."""
     if len(args) != len(func.params):
         raise Mismatch(f"Expected {len(func.params)} arguments but got {len(args)}")
     mode = Mode(frozenset(outputs), overflow, synchronised, placed)
@@ -143,7 +141,7 @@ def checked_run(
     with np.errstate(all="ignore"):
         try:
             program.run(budget, *own)
-        except Found as found:
+        except Trap as found:
             return _fault(func, mode, found), own
         except OverflowError as error:
             raise Undefined(f"an integer that its dtype cannot hold: {error}") from error
@@ -153,7 +151,7 @@ def checked_run(
 
 
 class Mode(NamedTuple):
-    """What is checked, as the arguments of `sanitize` say."""
+    """The choice of checks; the fields are arguments of `sanitize`."""
 
     outputs: frozenset[int]
     overflow: Overflow
@@ -161,12 +159,14 @@ class Mode(NamedTuple):
     placed: bool
 
     def writer(self, func: tirx.PrimFunc) -> Sited:
-        """What writes the checked text of a PrimFunc."""
+        """The writer of the checked text of a PrimFunc."""
         if is_device_code(func):
             return CheckedThreads(
                 self.outputs, synchronised=self.synchronised, overflow=self.overflow
             )
-        return Checked(Plan(func), self.outputs, overflow=self.overflow, placed=self.placed)
+        return CheckedStatements(
+            LoopPlan(func), self.outputs, overflow=self.overflow, placed=self.placed
+        )
 
 
 class _Program:
@@ -177,7 +177,7 @@ class _Program:
         self.text = writer.function(func)
         self.writes = [i for i, p in enumerate(func.params) if p.__chandle__() in writer.writes]
         self.marks: dict[int, np.ndarray[Any, Any]] = {}
-        """Which elements of the outputs the last run has written."""
+        """Marks of the elements of the outputs that the last run has written, by position."""
         space = {**NAMES, **GRID, **CHECKS, "marks": self.marks}
         exec(compile(self.text, "<checked TensorIR>", "exec"), space)
         self.run: Callable[..., Any] = space["program"]
@@ -189,7 +189,11 @@ def _program(key: tvm_ffi.StructuralKey, mode: Mode) -> _Program:
 
 
 def _aliased(func: tirx.PrimFunc, args: Sequence[Any], writes: Sequence[int]) -> Fault | None:
-    """A parameter written in memory of another; Unsupported if the PrimFunc does not exclude it."""
+    """The fault of a parameter that is written and shares memory with another.
+
+    Raises:
+        Unsupported: the PrimFunc does not rule it out.
+    """
     for i in writes:
         for j, other in enumerate(args):
             if i == j or not isinstance(other, np.ndarray):
@@ -205,11 +209,11 @@ def _aliased(func: tirx.PrimFunc, args: Sequence[Any], writes: Sequence[int]) ->
 
 
 def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fault | None:
-    """An output of which an element was never written."""
+    """The fault of an output with an element that was never written."""
     for position, written in marks.items():
         if not written.all():
             param = func.params[position]
-            # Behind the index there are the scalars of a vector, which are written together.
+            # The index is followed by the scalar in a vector, whose scalars are written together.
             left = np.unique(np.argwhere(~written)[:, : len(param.ty.shape)], axis=0)
             index, name = tuple(map(int, left[0])), str(param.name)
             text = f"{name} has {len(left)} elements that are never written"
@@ -217,8 +221,8 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
     return None
 
 
-def _fault(func: tirx.PrimFunc, mode: Mode, found: Found) -> Fault:
-    """The fault in the words of this very PrimFunc: equal ones may have other names."""
+def _fault(func: tirx.PrimFunc, mode: Mode, found: Trap) -> Fault:
+    """The fault with the names of this very PrimFunc: equal ones may have other names."""
     writer = mode.writer(func)
     writer.function(func)
     site = writer.sites[found.site]
@@ -226,5 +230,5 @@ def _fault(func: tirx.PrimFunc, mode: Mode, found: Found) -> Fault:
 
 
 def _printed(node: Any) -> str:
-    """A statement in one line, without what its text first declares."""
+    """A statement in one line, without the declarations that its text begins with."""
     return str(node).strip().splitlines()[-1].strip()

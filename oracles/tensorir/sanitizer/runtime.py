@@ -1,4 +1,4 @@
-"""Faults, and the checks that sanitized programs call because they are too long for their text."""
+"""Faults, and the checks of sanitized programs that are too long for their text."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ KINDS = (
 )
 """All kinds of faults."""
 
+MEMORY = (READ_OUTSIDE, WRITE_OUTSIDE, UNINITIALISED, UNWRITTEN, RACE, ALIASED)
+"""Faults of accesses to memory; the others are undefined arithmetic and control flow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that a PrimFunc does and must not do.
+    """A thing that a PrimFunc does and must not do.
 
-    `buffer`, `index` and `shape` are empty where no buffer is at fault (as in a division).
+    `buffer`, `index` and `shape` are empty if no buffer is at fault (as in a division).
     """
 
     kind: str
@@ -41,15 +44,15 @@ class Fault:
     index: tuple[int, ...]
     shape: tuple[int, ...]
     statement: str
-    """The store that the fault is in, printed; the expression, where no store is around it."""
+    """The store with the fault, printed; the expression if it is not inside of a store."""
 
     def __str__(self) -> str:
         where = f" at {self.buffer}{list(self.index)} of shape {self.shape}" if self.buffer else ""
         return f"{self.kind}{where}: {self.statement}"
 
 
-class Found(Exception):
-    """A fault at a site: a number for what the text was written from."""
+class Trap(Exception):
+    """A fault at a site, which is the number of a statement or expression."""
 
     def __init__(
         self, kind: str, site: int, index: tuple[int, ...] = (), shape: tuple[int, ...] = ()
@@ -62,7 +65,7 @@ class Found(Exception):
 
 
 class Race:
-    """Who has read and written which element, in one run of what must not depend on an order."""
+    """The readers and writers of elements, in one run of code that must not depend on an order."""
 
     def __init__(self) -> None:
         self._writers: dict[Any, Any] = {}
@@ -72,11 +75,11 @@ class Race:
     def _place(self, array: np.ndarray[Any, Any], index: tuple[int, ...]) -> int:
         known = self._places.get(id(array))
         if known is None:
-            # The array is kept, so that no other one gets its memory.
+            # The array is kept alive, so that no other one gets its memory.
             known = (array, _address(array), array.strides)
             self._places[id(array)] = known
         _, begin, strides = known
-        # The last axis of an array of vectors has their scalars.
+        # The last axis of an array of vectors has the scalars.
         return begin + sum(i * stride for i, stride in zip(index, strides, strict=False))
 
     def read(self, key: Any, order: Any, array: Any, index: tuple[int, ...]) -> bool:
@@ -84,7 +87,7 @@ class Race:
 
         Args:
             key: the iteration.
-            order: only iterations for which this agrees are without an order.
+            order: iterations are unordered only if they agree in this.
         """
         where = (order, self._place(array, index))
         if self._writers.get(where, key) != key:
@@ -109,17 +112,17 @@ def outside(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 def bad_read(site: int, array: Any, marks: Any, index: tuple[int, ...]) -> NoReturn:
-    """Why a read failed its checks."""
+    """Raise the fault of a read that failed its checks."""
     if outside(index, array.shape):
-        raise Found(READ_OUTSIDE, site, index, array.shape)
+        raise Trap(READ_OUTSIDE, site, index, array.shape)
     if marks is not None and not marks[index]:
-        raise Found(UNINITIALISED, site, index, array.shape)
-    raise Found(RACE, site, index, array.shape)
+        raise Trap(UNINITIALISED, site, index, array.shape)
+    raise Trap(RACE, site, index, array.shape)
 
 
 def bad_write(site: int, array: Any, index: tuple[int, ...]) -> NoReturn:
-    """Why a write failed its checks."""
-    raise Found(WRITE_OUTSIDE if outside(index, array.shape) else RACE, site, index, array.shape)
+    """Raise the fault of a write that failed its checks."""
+    raise Trap(WRITE_OUTSIDE if outside(index, array.shape) else RACE, site, index, array.shape)
 
 
 def _places(index: Sequence[Any]) -> list[tuple[int, ...]]:
@@ -136,10 +139,10 @@ def read_lanes(
     watches: Sequence[tuple[Race, Any, Any]],
     chosen: Any,
 ) -> Any:
-    """A vector: of the elements at the indices of its lanes, or one of an array of vectors.
+    """Read a vector: the elements at the indices of its lanes, or one element of vectors.
 
     Args:
-        chosen: the lanes of which the values are used; None for all. The others are read, too.
+        chosen: the lanes whose values are used; None for all. The others are read, too.
     """
     places = _places(index)
     shape = array.shape[: len(index)]
@@ -148,13 +151,13 @@ def read_lanes(
         used = np.broadcast_to(chosen, len(places))
     for place, needed in zip(places, used, strict=True):
         if outside(place, shape):
-            raise Found(READ_OUTSIDE, site, place, shape)
+            raise Trap(READ_OUTSIDE, site, place, shape)
         if not needed:
             continue
         if marks is not None and not np.all(marks[place]):
-            raise Found(UNINITIALISED, site, place, shape)
+            raise Trap(UNINITIALISED, site, place, shape)
         if not all(race.read(key, order, array, place) for race, key, order in watches):
-            raise Found(RACE, site, place, shape)
+            raise Trap(RACE, site, place, shape)
     values = [array[place] for place in places]
     return np.array(values, array.dtype) if array.ndim == len(index) else values[0].copy()
 
@@ -167,14 +170,14 @@ def write_lanes(
     watches: Sequence[tuple[Race, Any, Any]],
     value: Any,
 ) -> None:
-    """A store of a vector to the elements at the indices of its lanes, the last one last."""
+    """Store a vector to the elements at the indices of its lanes, in the order of the lanes."""
     places = _places(index)
     shape = array.shape[: len(index)]
     for place in places:
         if outside(place, shape):
-            raise Found(WRITE_OUTSIDE, site, place, shape)
+            raise Trap(WRITE_OUTSIDE, site, place, shape)
         if not all(race.write(key, order, array, place) for race, key, order in watches):
-            raise Found(RACE, site, place, shape)
+            raise Trap(RACE, site, place, shape)
     values = [value] if array.ndim > len(index) else np.broadcast_to(value, len(places))
     for place, each in zip(places, values, strict=True):
         array[place] = each
@@ -183,13 +186,13 @@ def write_lanes(
 
 
 def all_read(site: int, marks: np.ndarray[Any, Any]) -> None:
-    """A read of all elements of an array."""
+    """Check a read of all elements of an array."""
     if not marks.all():
-        raise Found(UNINITIALISED, site, tuple(np.argwhere(~marks)[0]), marks.shape)
+        raise Trap(UNINITIALISED, site, tuple(np.argwhere(~marks)[0]), marks.shape)
 
 
 def unwritten(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Marks for the elements of an array: none is written."""
+    """Marks for the elements of an array, none of which is written."""
     return np.zeros(array.shape, np.bool_)
 
 
@@ -211,39 +214,39 @@ def _address(array: np.ndarray[Any, Any]) -> int:
 
 def divisor_at(x: Any, site: int) -> Any:
     if x == 0:
-        raise Found(DIVISION, site)
+        raise Trap(DIVISION, site)
     return x
 
 
 def shift_at(x: Any, bits: int, site: int) -> Any:
     if not 0 <= x < bits:
-        raise Found(SHIFT, site)
+        raise Trap(SHIFT, site)
     return x
 
 
 def fits(x: int, bits: int, site: int) -> int:
-    """A signed integer of so many bits."""
+    """Check that a signed integer fits into `bits` bits."""
     if not -(1 << bits - 1) <= x < 1 << bits - 1:
-        raise Found(OVERFLOW, site)
+        raise Trap(OVERFLOW, site)
     return x
 
 
 def fit(x: Any, bits: int, site: int) -> Any:
-    """Signed integers of so many bits."""
+    """Check that signed integers fit into `bits` bits."""
     for each in np.ravel(x):
         fits(int(each), bits, site)
     return x
 
 
 def integers(x: Any) -> Any:
-    """A vector of Python's integers, which do not wrap around."""
+    """The vector as Python's integers, which do not wrap around."""
     return np.asarray(x).astype(object)
 
 
 def whole_at(x: Any, low: int, high: int, site: int) -> Any:
-    """A float that is in the range of an integer type once its fraction is cut off."""
-    if not low - 1 < float(x) < high + 1:  # bfloat16 compares with no integer that large
-        raise Found(CONVERSION, site)
+    """Check that a float without its fraction is in the range of an integer type."""
+    if not low - 1 < float(x) < high + 1:  # bfloat16 cannot be compared with an integer that large
+        raise Trap(CONVERSION, site)
     return x
 
 
@@ -269,4 +272,4 @@ NAMES: Mapping[str, Any] = {
         )
     },
 }
-"""What checked programs see."""
+"""Names that checked programs use."""

@@ -1,4 +1,4 @@
-"""Checks of PrimFuncs and what they are written for: sites, and the arithmetic of integers."""
+"""Checks of PrimFuncs, the sites that they are written for, and the arithmetic of integers."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from typing import Any, NamedTuple
 from ....compat import ir
 from ..expressions import Operation
 from ..statements import Statements
-from ..values import INDEX, Value, bits_of, fits, is_float
+from ..values import INDEX, PyExpr, bits_of, fits, is_float
 
 _SIMPLE = (ir.BufferStore, ir.Bind, ir.AssertStmt, ir.Evaluate, ir.Return)
-"""Statements that faults are shown in; of others the expression is shown."""
+"""Statements that are shown whole for a fault inside; for others the expression is shown."""
 
 
-class Site(NamedTuple):
-    """What a check was written for: the buffer's name, a statement or expression."""
+class CheckSite(NamedTuple):
+    """The subject of a check: the buffer's name, and a statement or expression."""
 
     buffer: str
     node: Any
 
 
 class Overflow(enum.Enum):
-    """What becomes of int32 and int64, the types of `INDEX`, where they overflow."""
+    """The meaning of overflow of int32 and int64, the types of `INDEX`."""
 
     OF_INDICES = enum.auto()
-    """It is a fault inside of an index. Elsewhere they wrap around."""
+    """Overflow is a fault inside of an index. Elsewhere integers wrap around."""
     OF_VALUES = enum.auto()
-    """It is a fault everywhere."""
+    """Overflow is a fault everywhere."""
     NONE = enum.auto()
-    """They do not: they are whole numbers."""
+    """Integers are unbounded, so they do not overflow."""
     WRAPS = enum.auto()
-    """They wrap around everywhere, as compiled code lets them."""
+    """Integers wrap around everywhere, as in compiled code."""
 
 
 class Sited(Statements):
-    """Numbers what checks are written for.
+    """Numbers the sites that checks are written for.
 
     Args:
-        overflow: of which arithmetic of integers.
+        overflow: the meaning of overflow of integers.
     """
 
     def __init__(self, overflow: Overflow = Overflow.OF_INDICES) -> None:
         super().__init__()
-        self.sites: list[Site] = []
+        self.sites: list[CheckSite] = []
         self._statement: Any = None
         self._operation: Any = None
         self._overflow = overflow
         self._wide = overflow in (Overflow.OF_VALUES, Overflow.NONE)
-        """Elements are read as Python's integers, which do not wrap around."""
+        """True if elements are read as Python's integers, which do not wrap around."""
 
     def site(self, buffer: str = "", expr: Any = None) -> int:
-        """A number for the statement that is being written; for an expression outside of one."""
-        self.sites.append(Site(buffer, expr if self._statement is None else self._statement))
+        """A number for the statement that is being written, or for an expression outside of one."""
+        self.sites.append(CheckSite(buffer, expr if self._statement is None else self._statement))
         return len(self.sites) - 1
 
     def statement(self, stmt: Any) -> None:
@@ -65,31 +65,31 @@ class Sited(Statements):
 
     @contextmanager
     def within(self, expr: Any) -> Iterator[None]:
-        """The checks that are written here are of this operation."""
+        """Attribute the checks written meanwhile to this operation."""
         outer, self._operation = self._operation, expr
         yield
         self._operation = outer
 
-    def cast(self, expr: Any) -> Value:
+    def cast(self, expr: Any) -> PyExpr:
         with self.within(expr):
             return super().cast(expr)
 
-    def division(self, expr: Any, *, floor: bool, rest: bool) -> Value:
+    def division(self, expr: Any, *, floor: bool, rest: bool) -> PyExpr:
         with self.within(expr):
             return super().division(expr, floor=floor, rest=rest)
 
-    def shifted(self, expr: Any, symbol: str) -> Value:
+    def shifted(self, expr: Any, symbol: str) -> PyExpr:
         with self.within(expr):
             return super().shifted(expr, symbol)
 
-    def _wrapping(self, value: Value) -> Value:
-        """The integer as its dtype holds it."""
+    def _wrapping(self, value: PyExpr) -> PyExpr:
+        """The integer, wrapped around to the range of its dtype."""
         text = self.held(value)
         if text == value.text:
             return value
         return dataclasses.replace(value, text=text, low=None, high=None)
 
-    def converted(self, value: Value, dtype: str) -> Value:
+    def converted(self, value: PyExpr, dtype: str) -> PyExpr:
         if is_float(value.dtype) and dtype.startswith(("int", "uint")):
             signed = dtype.startswith("int")
             bits = int(dtype.removeprefix("u").removeprefix("int"))
@@ -97,16 +97,16 @@ class Sited(Statements):
             text = self._guarded(
                 "whole", self._operation.ty, self.exact(value), str(low), str(high)
             )
-            value = Value(text, value.dtype, lanes=value.lanes)
+            value = PyExpr(text, value.dtype, lanes=value.lanes)
         return super().converted(value, dtype)
 
-    def pair(self, a: Value, b: Value) -> tuple[str, str, bool, bool]:
-        """Where overflow is looked for, both are Python integers, which never overflow."""
+    def pair(self, a: PyExpr, b: PyExpr) -> tuple[str, str, bool, bool]:
+        """Both operands; if overflow matters, as Python integers, which never overflow."""
         if self._wide and a.dtype in INDEX:
             a, b = map(_integers, (a, b))
         return super().pair(a, b)
 
-    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> Value:
+    def arithmetic(self, expr: Any, symbol: str, operation: Operation) -> PyExpr:
         value = super().arithmetic(expr, symbol, operation)
         if self._overflow is Overflow.WRAPS:
             return self._wrapping(value)
@@ -117,28 +117,28 @@ class Sited(Statements):
         text = self.fitting(value, self.site(expr=expr))
         return dataclasses.replace(value, text=text, low=None, high=None)
 
-    def shifted_out(self, expr: Any, value: Value) -> Value:
-        """For the simplifier a shift is a product, and so it overflows where that does."""
+    def shifted_out(self, expr: Any, value: PyExpr) -> PyExpr:
+        """The result of a shift; the simplifier takes it for a product, which may overflow."""
         if self._overflow is not Overflow.OF_VALUES:
             return super().shifted_out(expr, value)
         return dataclasses.replace(value, text=self.fitting(value, self.site(expr=expr)))
 
-    def fitting(self, value: Value, site: int) -> str:
-        """Text of an integer that its dtype must hold."""
+    def fitting(self, value: PyExpr, site: int) -> str:
+        """Text of an integer with a check that its dtype holds it."""
         function = "fit" if value.lanes else "fits"
         return f"{function}({value.text}, {bits_of(value.dtype)}, {site})"
 
-    def held(self, value: Value) -> str:
+    def held(self, value: PyExpr) -> str:
         return value.text if self._overflow is Overflow.NONE else super().held(value)
 
-    def exact(self, value: Value) -> str:
+    def exact(self, value: PyExpr) -> str:
         if self._wide and value.lanes and value.dtype in INDEX:
             return f"cast({value.text}, {value.dtype})"
         return super().exact(value)
 
 
-def _integers(value: Value) -> Value:
-    """A value of Python's integers."""
+def _integers(value: PyExpr) -> PyExpr:
+    """The value as Python's integers."""
     if value.weak:
         return value
     if value.lanes:

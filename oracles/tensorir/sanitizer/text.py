@@ -14,43 +14,43 @@ from tvm import tirx
 
 from ....compat import ir
 from ...errors import Unsupported
-from ..dependence import Plan
+from ..dependence import LoopPlan
 from ..statements import REDUCE, kept, targets
-from ..values import INDEX, Storage, Value, dtype_of, width_of
+from ..values import INDEX, BufferArray, PyExpr, dtype_of, width_of
 from .races import SPATIAL, conflicts, spatial, unordered, variables
 from .sites import Overflow, Sited
 
 PER_STEP = 64
-"""Elements of an allocation that count as one step."""
+"""Number of elements of an allocation that count as one step."""
 
 _ROOT = "    race = None"
-"""The line of the program where races of the outermost scope begin."""
+"""The line of the program for the race detectors of the outermost scope."""
 
 
-class Watch(NamedTuple):
-    """Iterations that must not conflict, while their inside is written."""
+class RaceGroup(NamedTuple):
+    """A group of iterations that must not conflict, kept while their inside is written."""
 
     name: str
     keys: tuple[int, ...]
     """Handles of the variables that distinguish iterations."""
     order: tuple[int, ...]
-    """Handles of variables that put them into an order: only where these agree it matters."""
+    """Handles of variables that order iterations; only iterations that agree in them conflict."""
     buffers: frozenset[int]
 
 
-class Checked(Sited):
+class CheckedStatements(Sited):
     """Writes the text of one PrimFunc with checks.
 
     Args:
         plan: the loops that provably have independent iterations.
         outputs: positions of the parameters that hold nothing at first.
-        overflow: of which arithmetic of integers.
-        placed: parallel iterations share what is allocated outside of them.
+        overflow: the meaning of overflow of integers.
+        placed: parallel iterations share memory that is allocated outside of them.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        plan: LoopPlan,
         outputs: Collection[int] = (),
         *,
         overflow: Overflow = Overflow.OF_INDICES,
@@ -66,13 +66,13 @@ class Checked(Sited):
         """Names of the arrays that record which elements of a buffer are written."""
         self._charge = ""
         self._weight = 0
-        self._watches: list[Watch] = []
+        self._watches: list[RaceGroup] = []
         self._scopes: list[list[str]] = [[]]
         self._loops: list[int] = []
-        """Handles of the variables of the loops around, up to the next block."""
+        """Handles of the variables of the enclosing loops, up to the next block."""
         self._in_while = False
         self._chosen: str | None = None
-        """Name of a vector: which lanes of the expression are used; None: all of them."""
+        """Text of the mask of lanes of the expression that are used; None for all of them."""
 
     def function(self, func: tirx.PrimFunc) -> str:
         self._given = frozenset(param.__chandle__() for param in func.params)
@@ -92,15 +92,15 @@ class Checked(Sited):
         self._charge = self.fresh("w")
         super().count(f"{iterations} * {self._charge}")
 
-    def charge(self, value: Value) -> None:
-        """Its accesses are charged."""
+    def charge(self, value: PyExpr) -> None:
+        """Charge nothing for an expression: its accesses are charged."""
 
     @contextmanager
     def _weighed(self) -> Iterator[None]:
-        """Steps of one iteration: itself and the accesses that are not in an inner loop."""
+        """Weigh an iteration: itself and the accesses that are not in an inner loop."""
         begin, outer, self._weight = len(self.lines), self._weight, 1
         yield
-        # The charge of this loop is the first one of those without a weight.
+        # The charge of this loop is the first one without a weight.
         for number in range(begin, len(self.lines)):
             head, times, charge = self.lines[number].rpartition(" * ")
             if times and charge.startswith("w") and head.lstrip().startswith("left -= "):
@@ -124,7 +124,7 @@ class Checked(Sited):
     # Iterations that must not conflict
 
     @contextmanager
-    def _watched(self, watch: Watch | None) -> Iterator[None]:
+    def _watched(self, watch: RaceGroup | None) -> Iterator[None]:
         if watch is None:
             yield
             return
@@ -132,8 +132,8 @@ class Checked(Sited):
         yield
         self._watches.pop()
 
-    def _iterations(self, stmt: Any) -> Watch | None:
-        """What to watch in a loop; None where it may have an order or has been proven."""
+    def _iterations(self, stmt: Any) -> RaceGroup | None:
+        """The watch for a loop; None if it may have an order or is proven independent."""
         if not unordered(stmt):
             return None
         if self._plan.sound and self._plan.loops[stmt.__chandle__()].kind in ("lanes", "unit"):
@@ -145,10 +145,10 @@ class Checked(Sited):
             return None
         name = self.fresh("q")
         self.emit(f"{name} = Race()")
-        return Watch(name, (stmt.loop_var.__chandle__(),), (), buffers)
+        return RaceGroup(name, (stmt.loop_var.__chandle__(),), (), buffers)
 
     def _private(self) -> Collection[int]:
-        """The buffers that are allocated, where each iteration gets them for itself later."""
+        """The allocated buffers, if a later pass gives each iteration its own."""
         if self._placed:
             return ()
         return [buffer for buffer in self.buffers if self.root(buffer) not in self._given]
@@ -157,11 +157,12 @@ class Checked(Sited):
         storage = self.buffers.get(buffer)
         return storage is not None and str(storage.node.ty.storage_scope) in ("", "global")
 
-    def _instances(self, stmt: Any) -> Watch | None:
-        """What to watch in a block.
+    def _instances(self, stmt: Any) -> RaceGroup | None:
+        """The watch for a block, or None.
 
         Loops around it that its variables do not depend on, and its ordered variables, give its
-        instances an order. How often a `while` runs is not known, so nothing is watched there.
+        instances an order. Nothing is watched inside a `while`, whose number of iterations is not
+        known.
         """
         keys = spatial(stmt.block)
         if not keys or self._in_while:
@@ -179,7 +180,7 @@ class Checked(Sited):
         order.extend(var for var in self._loops if var not in bound)
         name = self.fresh("q")
         self._scopes[-1].append(name)
-        return Watch(name, tuple(key.__chandle__() for key in keys), tuple(order), buffers)
+        return RaceGroup(name, tuple(key.__chandle__() for key in keys), tuple(order), buffers)
 
     def instance(self, stmt: Any) -> None:
         with self._watched(self._instances(stmt)):
@@ -196,8 +197,8 @@ class Checked(Sited):
         texts = [self.vars[handle].text for handle in handles]
         return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
-    def _iteration(self, storage: Storage) -> list[tuple[str, str]]:
-        """What watches accesses of a buffer here, and the arguments that say which iteration."""
+    def _iteration(self, storage: BufferArray) -> list[tuple[str, str]]:
+        """The watches for accesses of a buffer here, with arguments that identify the iteration."""
         handle = storage.node.__chandle__()
         return [
             (watch.name, f"{self._tuple(watch.keys)}, {self._tuple(watch.order)}")
@@ -205,8 +206,8 @@ class Checked(Sited):
             if handle in watch.buffers
         ]
 
-    def _disjoint(self, method: str, storage: Storage, index: str) -> list[str]:
-        """Conditions that no iteration conflicts with another one here."""
+    def _disjoint(self, method: str, storage: BufferArray, index: str) -> list[str]:
+        """Conditions under which no iteration conflicts with another one here."""
         return [
             f"{name}.{method}({iteration}, {storage.name}, {index})"
             for name, iteration in self._iteration(storage)
@@ -232,19 +233,19 @@ class Checked(Sited):
         self._see(stmt.buffer, self.pointed(stmt.data).node)
 
     def _see(self, buffer: Any, source: Any) -> None:
-        """The marks of a view are those of the elements that it shows."""
+        """Give a view the marks of the elements that it shows."""
         marks = self._marks.get(source.__chandle__())
         if marks is None:
             return
         old, new = self.storage(source), self.storage(buffer)
         if old.dtype != new.dtype:
-            # Elements of another size: the memory is not checked any further.
+            # The elements have another size: the memory is not checked any further.
             self.emit(f"{marks}[...] = True")
             return
         self.emit(f"{new.name}u = marks_of({new.name}, {old.name}, {marks})")
         self._marks[buffer.__chandle__()] = f"{new.name}u"
 
-    def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
+    def indices(self, storage: BufferArray, exprs: Sequence[Any]) -> list[PyExpr]:
         if len(exprs) != len(storage.shape):
             raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
         outer, self._wide = self._wide, True
@@ -253,9 +254,9 @@ class Checked(Sited):
         return values
 
     def _access(
-        self, storage: Storage, indices: Sequence[Value]
+        self, storage: BufferArray, indices: Sequence[PyExpr]
     ) -> tuple[list[str], list[str], str]:
-        """Conditions that indices lie inside, their texts once these hold, and at any time."""
+        """Conditions for indices in bounds, the indices as text once they hold, and at any time."""
         inside, names = [], []
         for index, size in zip(indices, storage.shape, strict=True):
             if self._checked(index, size, None) is index:
@@ -269,7 +270,7 @@ class Checked(Sited):
         self._weight += 1
         return inside, names, _index(index.text for index in indices)
 
-    def load(self, expr: Any) -> Value:
+    def load(self, expr: Any) -> PyExpr:
         storage = self.storage(ir.tensor_of(expr))
         indices = self.indices(storage, list(expr.indices))
         if _is_vector(storage, indices):
@@ -289,7 +290,7 @@ class Checked(Sited):
                 f"({text} if {' and '.join(checks)} "
                 f"else bad_read({site}, {storage.name}, {marks}, {again}))"
             )
-        return Value(text, storage.dtype, weak=self._wide and storage.dtype in INDEX)
+        return PyExpr(text, storage.dtype, weak=self._wide and storage.dtype in INDEX)
 
     def store(self, stmt: Any) -> None:
         storage = self.storage(stmt.buffer)
@@ -306,7 +307,7 @@ class Checked(Sited):
         index = _index(names)
         checks.extend(self._disjoint("write", storage, index))
         if checks:
-            # A read of the value that fails comes before the write that would.
+            # Evaluate the value first: a failing read is reported before a failing write.
             text = self.fresh("x")
             self.emit(f"{text} = {self.held(value)}")
             site = self.site(str(stmt.buffer.name))
@@ -321,9 +322,9 @@ class Checked(Sited):
     # Vectors
 
     def _lanes(
-        self, storage: Storage, indices: Sequence[Value], vector: Any, expr: Any = None
+        self, storage: BufferArray, indices: Sequence[PyExpr], vector: Any, expr: Any = None
     ) -> str:
-        """Arguments that say which elements the lanes of a vector access, and in what iteration."""
+        """Arguments that identify the elements that lanes of a vector access, and the iteration."""
         self._weight += width_of(vector.ty)
         marks = self._marks.get(storage.node.__chandle__())
         watches = "".join(f"({name}, {it}), " for name, it in self._iteration(storage))
@@ -331,14 +332,14 @@ class Checked(Sited):
         index = _index(index.text for index in indices)
         return f"{site}, {storage.name}, {marks}, {index}, [{watches}]"
 
-    def _load_lanes(self, expr: Any, storage: Storage, indices: Sequence[Value]) -> Value:
+    def _load_lanes(self, expr: Any, storage: BufferArray, indices: Sequence[PyExpr]) -> PyExpr:
         text = f"read_lanes({self._lanes(storage, indices, expr, expr)}, {self._chosen})"
         if self._wide and storage.dtype in INDEX:
             text = f"integers({text})"
-        return Value(text, storage.dtype, lanes=True)
+        return PyExpr(text, storage.dtype, lanes=True)
 
-    def choice(self, condition: Any, first: Any, second: Any) -> Value:
-        """Of a vector, all lanes of either value are computed: each address has to be one."""
+    def choice(self, condition: Any, first: Any, second: Any) -> PyExpr:
+        """One of two values. For vectors, all lanes of both are computed and must be in bounds."""
         if width_of(condition.ty) == 1:
             return super().choice(condition, first, second)
         cond, name, outer = self.value(condition), self.fresh("m"), self._chosen
@@ -349,13 +350,13 @@ class Checked(Sited):
         b = self.value(second)
         self._chosen = outer
         left, right, *_ = self.both_exact(a, b)
-        return Value(f"where(({name} := {cond.text}), {left}, {right})", a.dtype, lanes=True)
+        return PyExpr(f"where(({name} := {cond.text}), {left}, {right})", a.dtype, lanes=True)
 
     def numbers(self, width: int, dtype: str) -> str:
         return super().numbers(width, "object" if self._wide and dtype in INDEX else dtype)
 
     def array(self, args: Sequence[Any], *, written: bool) -> str:
-        """A function of the runtime reads all elements of an array, or writes all of them."""
+        """An array for a function of the runtime, which reads or writes all its elements."""
         text = super().array(args, written=written)
         data, shape, _, _, element, offset = args
         storage = self.pointed(data)
@@ -373,7 +374,7 @@ class Checked(Sited):
             self.emit(f"all_read({self.site(str(storage.node.name))}, {part})")
         return text
 
-    # Arithmetic without a meaning
+    # Undefined arithmetic
 
     def _guarded(self, function: str, ty: Any, *args: str) -> str:
         site = self.site(expr=self._operation)
@@ -382,8 +383,8 @@ class Checked(Sited):
         return f"{function}_at({', '.join(args)}, {site})"
 
 
-def _is_vector(storage: Storage, indices: Sequence[Value]) -> bool:
-    """An access at these indices is one of several scalars."""
+def _is_vector(storage: BufferArray, indices: Sequence[PyExpr]) -> bool:
+    """True if an access at these indices is of several scalars."""
     return storage.width > 1 or any(index.lanes for index in indices)
 
 

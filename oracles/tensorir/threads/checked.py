@@ -13,11 +13,11 @@ from ....compat import ir
 from ...errors import Unsupported
 from ...inspect import attr
 from ..sanitizer.sites import Overflow, Sited
-from ..values import Storage, Value, bits_of, width_of
+from ..values import BufferArray, PyExpr, bits_of, width_of
 from .lockstep import Lockstep, shared
 
 WARP = 32
-"""Threads of a warp where the target does not say."""
+"""Number of threads of a warp if the target does not say."""
 
 
 class CheckedThreads(Sited, Lockstep):
@@ -25,9 +25,9 @@ class CheckedThreads(Sited, Lockstep):
 
     Args:
         outputs: positions of the parameters that hold nothing at first.
-        synchronised: barriers are where they have to be; a storage scope: between accesses to
-            memory of it.
-        overflow: of which arithmetic of integers; that of indices is not checked.
+        synchronised: True if barriers are where they have to be; a storage scope: only those
+            between accesses to memory of that scope.
+        overflow: the meaning of overflow of integers; indices are not checked for it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class CheckedThreads(Sited, Lockstep):
         self._synchronised = synchronised
         self._warp = WARP
         self._shadows: dict[int, str] = {}
-        """Names of what is known of the memory of a buffer, by its handle."""
+        """Names of the shadows of buffers, by the handle of the buffer."""
 
     def function(self, func: tirx.PrimFunc) -> str:
         target = attr(func, "target")
@@ -82,27 +82,29 @@ class CheckedThreads(Sited, Lockstep):
             self.emit(f"{self.kernel.grid}.begin()")
         super().statement(stmt)
 
-    # Values that depend on memory that nobody has written
+    # Values that depend on unwritten memory
 
-    def decision(self, condition: Value) -> Value:
+    def decision(self, condition: PyExpr) -> PyExpr:
         if self.kernel is None or not _may_be_poison(condition.text):
             return condition
         text = f"{self.kernel.grid}.decide({condition.text}, {self._active})"
-        return Value(text, condition.dtype, condition.weak, condition.lanes)
+        return PyExpr(text, condition.dtype, condition.weak, condition.lanes)
 
-    def bind(self, var: Any, value: Value) -> Value:
+    def bind(self, var: Any, value: PyExpr) -> PyExpr:
         bound = super().bind(var, value)
         if self.kernel is None or not _may_be_poison(value.text):
             return bound
         self.emit(f"{self.kernel.grid}.bind({bound.text!r})")
         text = f"{self.kernel.grid}.use({bound.text!r}, {bound.text})"
-        used = Value(text, bound.dtype, bound.weak, bound.lanes, bound.low, bound.high, bound.below)
+        used = PyExpr(
+            text, bound.dtype, bound.weak, bound.lanes, bound.low, bound.high, bound.below
+        )
         self.vars[var.__chandle__()] = used
         return used
 
     # Accesses
 
-    def indices(self, storage: Storage, exprs: Sequence[Any]) -> list[Value]:
+    def indices(self, storage: BufferArray, exprs: Sequence[Any]) -> list[PyExpr]:
         if len(exprs) != len(storage.shape):
             raise Unsupported(f"{len(exprs)} indices of {storage.node.name}")
         with self._as_they_are():
@@ -111,7 +113,7 @@ class CheckedThreads(Sited, Lockstep):
 
     @contextlib.contextmanager
     def _as_they_are(self) -> Iterator[None]:
-        """Integers have their dtypes: NumPy takes no others for an index."""
+        """Give integers their dtypes meanwhile: NumPy takes no others for an index."""
         outer, self._wide = self._wide, False
         yield
         self._wide = outer
@@ -129,33 +131,33 @@ class CheckedThreads(Sited, Lockstep):
         source = self.pointed(stmt.data).node.__chandle__()
         self._shadows[stmt.buffer.__chandle__()] = self._shadows[source]
 
-    def _access(self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value]) -> str:
+    def _access(self, storage: BufferArray, exprs: Sequence[Any], indices: Sequence[PyExpr]) -> str:
         handle = storage.node.__chandle__()
         shadow, copy = self._shadows[handle], self.copies.get(handle)
         texts = "".join(f"{self._index(*each)}, " for each in zip(exprs, indices, strict=True))
         site = self.site(str(storage.node.name))
         return f"{site}, {shadow}, {storage.name}, {copy}, ({texts}), {self._active}"
 
-    def _index(self, expr: Any, index: Value) -> str:
-        """A vector has the axis of the lanes even where it is the same in all of them."""
+    def _index(self, expr: Any, index: PyExpr) -> str:
+        """Text of an index; a vector has the axis of the lanes even if it is the same in all."""
         return f"atleast_2d({index.text})" if width_of(expr.ty) > 1 else index.text
 
-    def load(self, expr: Any) -> Value:
+    def load(self, expr: Any) -> PyExpr:
         storage = self.storage(ir.tensor_of(expr))
         indices = self.indices(storage, expr.indices)
         part = self.part(storage, expr.indices, indices)
         text = f"{self._grid}.read({self._access(storage, expr.indices, indices)})"
-        return Value(text, storage.dtype, lanes=part.lanes or part.vector)
+        return PyExpr(text, storage.dtype, lanes=part.lanes or part.vector)
 
-    def save(self, storage: Storage, exprs: Sequence[Any], value: Value) -> None:
+    def save(self, storage: BufferArray, exprs: Sequence[Any], value: PyExpr) -> None:
         access = self._access(storage, exprs, self.indices(storage, exprs))
         self.emit(f"{self._grid}.write({access}, {self.exact(value)})")
 
     def packed(self, name: str, args: Sequence[Any]) -> None:
-        """What it reads and writes is not noted: of memory, threads alone are followed."""
+        """Refuse the call: its accesses to memory are not tracked, only those of threads."""
         raise Unsupported(f"function {name} next to kernels")
 
-    # What threads do together
+    # Operations of several threads
 
     def barrier(self, scope: str) -> None:
         super().barrier(scope)
@@ -165,22 +167,22 @@ class CheckedThreads(Sited, Lockstep):
         self.emit(f"{self._grid}.together({self.site()}, {self._active})")
         super().allreduce(args)
 
-    def shuffle(self, kind: str, args: Sequence[Any]) -> Value:
+    def shuffle(self, kind: str, args: Sequence[Any]) -> PyExpr:
         value, *rest = map(self.value, args)
         texts = ", ".join(each.text for each in rest)
         text = (
             f"{self._grid}.exchanged({self._grid}.apart(), {kind!r}, {self.exact(value)}, "
             f"{texts}, {self._active})"
         )
-        return Value(text, value.dtype, lanes=True)
+        return PyExpr(text, value.dtype, lanes=True)
 
     def _combiner(self, reducer: Any) -> str:
         with self._as_they_are():
             return super()._combiner(reducer)
 
-    # Arithmetic without a meaning
+    # Undefined arithmetic
 
-    def fitting(self, value: Value, site: int) -> str:
+    def fitting(self, value: PyExpr, site: int) -> str:
         if self.kernel is None or not value.lanes:
             return super().fitting(value, site)
         bits = bits_of(value.dtype)

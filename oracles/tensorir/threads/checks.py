@@ -20,31 +20,31 @@ from ..sanitizer.runtime import (
     SHIFT,
     UNINITIALISED,
     WRITE_OUTSIDE,
-    Found,
+    Trap,
 )
 from .grid import Grid
 from .shadow import TURN, Shadow, Who
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Elements of an array: one for each lane, or for each scalar of a vector in each lane."""
+class LaneElements:
+    """Elements of an array: one for each lane, or one for each scalar of each lane's vector."""
 
     array: Any
     copied: bool
-    """The first index is that of a copy."""
+    """True if the first index is that of a copy."""
     index: tuple[Any, ...]
     shape: tuple[int, ...]
     active: Any
-    """Which of them are accessed: an array, or True."""
+    """The mask of the elements that are accessed, or True for all."""
 
     @property
     def width(self) -> int:
-        """Scalars of an element."""
+        """The number of scalars of an element."""
         return int(self.array.shape[-1]) if self.array.ndim > len(self.index) else 1
 
     def chosen(self, values: Any) -> Any:
-        """The values of those that are accessed, one after the other."""
+        """The values for the accessed elements, one after the other."""
         values = np.asarray(values)
         shape = (*self.shape, *values.shape[len(self.shape) :])
         if values.shape != shape:
@@ -54,25 +54,25 @@ class Place:
         return values[np.broadcast_to(self.active, self.shape)]
 
     def where(self, shadow: Shadow) -> Any:
-        """Their numbers in a shadow: a row for each."""
+        """The numbers of the accessed elements in a shadow, a row for each."""
         rows = self.chosen(shadow.places(self.array, self.index))[:, None]
         count = shadow.count(self.array, self.width)
         return rows if count == 1 else rows + np.arange(count)
 
     def values(self) -> Any:
-        """What they hold: a row for each where it is a vector."""
+        """The values of the accessed elements; if they are vectors, a row for each."""
         elements = self.array[tuple(map(self.chosen, self.index))] if self.index else self.array
         return elements if self.index else self.chosen(elements)
 
     def store(self, values: Any) -> None:
-        """Store a value in each."""
+        """Store a value in each accessed element."""
         if self.index:
             self.array[tuple(map(self.chosen, self.index))] = values
         elif len(values):
             self.array[()] = values[-1]
 
     def first(self, rows: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The index of the first one whose row says so, and the shape of the buffer."""
+        """The index of the first element whose row has a True, and the shape of the buffer."""
         number = int(np.argmax(rows.reshape(len(rows), -1).any(axis=1)))
         index = self.index[1:] if self.copied else self.index
         first = tuple(int(self.chosen(i)[number]) for i in index)
@@ -83,22 +83,21 @@ class Place:
 class CheckedGrid(Grid):
     """A kernel whose accesses are checked.
 
-    A register that nobody has written may be read: its value is *poison*, and so is what is
-    computed of it. Only what others see of poison is a fault: a store to memory that threads have
-    in common, an address, a condition. TVM's own reductions read such registers, in threads whose
-    results nobody uses.
+    An unwritten register may be read: its value is *poison*, and so is everything computed from it.
+    Only poison that others see is a fault: a store to shared memory, an address, a condition. TVM's
+    own reductions read such registers, in threads whose results are not used.
 
     Args:
-        warp: threads of a warp.
+        warp: the number of threads of a warp.
     """
 
-    calls = 1  # its budget is one of accesses
+    calls = 1  # its budget counts accesses
 
     def __init__(self, extents: Mapping[str, int], held: int, warp: int) -> None:
         super().__init__(extents, held)
         self._warp = warp
         self._poison: Any = False
-        """The lanes in which the statement, up to here, depends on poison."""
+        """The lanes in which the current statement so far depends on poison."""
         self._source: tuple[int, tuple[int, ...], tuple[int, ...]] = (0, (), ())
         """The first read of poison: its site, index and shape."""
         self._variables: dict[str, Any] = {}
@@ -112,26 +111,26 @@ class CheckedGrid(Grid):
     # Poison
 
     def begin(self) -> None:
-        """A statement begins."""
+        """Begin a statement."""
         self._poison = False
 
     def decide(self, value: Any, active: Any = True) -> Any:
-        """A value that decides what is executed, or where."""
+        """Check a value that decides what is executed, or an address."""
         if np.any(self._poison & np.asarray(active)):
-            raise Found(UNINITIALISED, *self._source)
+            raise Trap(UNINITIALISED, *self._source)
         return value
 
     def bind(self, name: str) -> None:
-        """A variable gets the value of the statement."""
+        """Note that a variable gets the value of the current statement."""
         self._variables[name] = self._poison
 
     def use(self, name: str, value: Any) -> Any:
-        """The value of a variable."""
+        """Note a use of a variable, whose value is returned."""
         self._poison = self._poison | self._variables.get(name, False)
         return value
 
     def apart(self) -> Any:
-        """What the statement depends on before the operand of a shuffle is computed."""
+        """The poison of the statement so far, which is reset for the operand of a shuffle."""
         before, self._poison = self._poison, False
         return before
 
@@ -147,12 +146,12 @@ class CheckedGrid(Grid):
         return self.shuffled(kind, value, offset, width, warp, active)
 
     def fitting(self, value: Any, bits: int, site: int, active: Any) -> Any:
-        """Signed integers of so many bits; what depends on poison is none that anyone sees."""
+        """Check that signed integers fit into `bits` bits, except those that depend on poison."""
         value, half = np.asarray(value), 1 << bits - 1
         outside = np.less(value, -half) | np.greater_equal(value, half)
         seen = np.asarray(active) & np.logical_not(self._poison)
         if np.any(outside & _wide(seen, max(value.ndim, seen.ndim))):
-            raise Found(OVERFLOW, site)
+            raise Trap(OVERFLOW, site)
         return np.where(outside, 0, value).astype(f"int{bits}")
 
     # Accesses
@@ -160,13 +159,13 @@ class CheckedGrid(Grid):
     def read(
         self, site: int, shadow: Shadow, array: Any, copy: Any, index: Sequence[Any], active: Any
     ) -> Any:
-        """The elements that the lanes read."""
+        """Read the elements of the lanes."""
         place = self._place(READ_OUTSIDE, site, array, copy, index, active)
         where = place.where(shadow)
         unknown = ~shadow.known[where]
         if unknown.any():
             if shadow.common:
-                raise Found(UNINITIALISED, site, *place.first(unknown))
+                raise Trap(UNINITIALISED, site, *place.first(unknown))
             self._source = (site, *place.first(unknown))
             poison = np.zeros(self.size, np.bool_)
             poison[self._lanes(place)[unknown.any(axis=1)]] = True
@@ -187,7 +186,7 @@ class CheckedGrid(Grid):
         active: Any,
         value: Any,
     ) -> None:
-        """Store what the lanes write."""
+        """Store the values that the lanes write."""
         place = self._place(WRITE_OUTSIDE, site, array, copy, index, active)
         where = place.where(shadow)
         vector = (place.width,) if place.width > 1 else ()
@@ -206,15 +205,15 @@ class CheckedGrid(Grid):
             self._refuse(site, place, wrong.reshape(where.shape))
         place.store(new)
         if shadow.races or self.virtual == 1:
-            # Of threads that store to one element in one statement, one has the last word, and no
+            # If threads store to one element in one statement, one has the last word, and no
             # barrier helps. Virtual threads follow each other until they are loops.
             self._refuse(site, place, _differ(place.values(), new))
         shadow.known[where] = True
 
     def _place(
         self, kind: str, site: int, array: Any, copy: Any, index: Sequence[Any], active: Any
-    ) -> Place:
-        """What the lanes access, all of it inside."""
+    ) -> LaneElements:
+        """The elements that the lanes access, all of them checked to be in bounds."""
         rank = max(1, *(np.ndim(i) for i in index)) if index else 1
         wide = [_wide(i, rank) for i in index]
         shape = np.broadcast_shapes((self.size, *(1,) * (rank - 1)), *map(np.shape, wide))
@@ -228,34 +227,34 @@ class CheckedGrid(Grid):
             if outside.any():
                 outside = np.broadcast_to(outside, shape)
                 first = [int(np.broadcast_to(j, shape)[outside][0]) for j in wide]
-                raise Found(kind, site, tuple(first), sizes[: len(index)])
+                raise Trap(kind, site, tuple(first), sizes[: len(index)])
             wide[axis] = np.clip(i, 0, size - 1)
         if copy is not None:
             wide.insert(0, _wide(copy, rank))
-        return Place(array, copy is not None, tuple(wide), shape, active)
+        return LaneElements(array, copy is not None, tuple(wide), shape, active)
 
-    def _lanes(self, place: Place) -> Any:
+    def _lanes(self, place: LaneElements) -> Any:
         """The lane of each element that is accessed."""
         return place.chosen(_wide(self.lane, len(place.shape)))
 
-    def _who_at(self, place: Place, where: Any) -> Who:
+    def _who_at(self, place: LaneElements, where: Any) -> Who:
         if place.active is True and where.size == self.size:
             return self._who
         return self._who.at(np.repeat(self._lanes(place), where.shape[1]))
 
-    def _refuse(self, site: int, place: Place, wrong: Any) -> None:
-        """Raise a fault where one of the accesses is wrong."""
+    def _refuse(self, site: int, place: LaneElements, wrong: Any) -> None:
+        """Raise a fault if one of the accesses is wrong."""
         if wrong.any():
-            raise Found(RACE, site, *place.first(wrong))
+            raise Trap(RACE, site, *place.first(wrong))
 
     def together(self, site: int, active: Any = True) -> None:
-        """Threads that compute something together: all of a block or none."""
+        """Check that all threads of a block take part, or none."""
         blocks = np.broadcast_to(active, self.size).reshape(self.blocks, -1)
         if (blocks.any(axis=1) & ~blocks.all(axis=1)).any():
-            raise Found(DIVERGENT, site)
+            raise Trap(DIVERGENT, site)
 
     def barrier(self, site: int, scope: str, active: Any = True) -> None:
-        """Threads wait for each other: all of a block or none."""
+        """Make threads wait for each other: all of a block or none."""
         count = 1
         if scope != "warp":
             self.together(site, active)
@@ -264,39 +263,39 @@ class CheckedGrid(Grid):
 
 
 def _wide(values: Any, rank: int) -> Any:
-    """Values of lanes, with axes for the scalars of vectors behind."""
+    """Values of lanes, with trailing axes for the scalars of vectors."""
     if np.ndim(values) in (0, rank):
         return values
     return values.reshape(*values.shape, *(1,) * (rank - values.ndim))
 
 
 def _differ(old: Any, new: Any) -> Any:
-    """Where values are not the same, a row for each."""
+    """A mask of the values that differ, with a row for each."""
     rows = np.not_equal(old, new) & ~(np.not_equal(old, old) & np.not_equal(new, new))
     return rows.reshape(len(rows), -1)
 
 
 def divisor_where(x: Any, active: Any, site: int) -> Any:
-    """`intrinsics.divisor`, whose fault is one of the site."""
+    """`intrinsics.divisor`, with a fault at the site."""
     try:
         return divisor(x, active)
     except Undefined as error:
-        raise Found(DIVISION, site) from error
+        raise Trap(DIVISION, site) from error
 
 
 def shift_where(x: Any, bits: int, active: Any, site: int) -> Any:
-    """`intrinsics.shift`, whose fault is one of the site."""
+    """`intrinsics.shift`, with a fault at the site."""
     try:
         return shift(x, bits, active)
     except Undefined as error:
-        raise Found(SHIFT, site) from error
+        raise Trap(SHIFT, site) from error
 
 
 def whole_where(x: Any, low: int, high: int, active: Any, site: int) -> Any:
-    """Floats that are in the range of an integer type once their fractions are cut off."""
+    """Check that floats without their fractions are in the range of an integer type."""
     wide = np.asarray(x).astype("float64")
     if np.any(~((wide > low - 1) & (wide < high + 1)) & active):
-        raise Found(CONVERSION, site)
+        raise Trap(CONVERSION, site)
     return x
 
 
@@ -306,4 +305,4 @@ NAMES: Mapping[str, Any] = {
     "atleast_2d": np.atleast_2d,
     **{function.__name__: function for function in (divisor_where, shift_where, whole_where)},
 }
-"""What checked programs see of kernels."""
+"""Names for kernels that checked programs use."""

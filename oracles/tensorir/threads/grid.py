@@ -1,7 +1,8 @@
-"""The threads of a launched kernel as lanes of NumPy, and what they do together.
+"""The threads of a launched kernel as lanes of NumPy, and the operations of several threads.
 
-A lane is a thread: those of one block follow each other, `threadIdx.x` fastest, as the warps of
-CUDA are cut. Virtual threads are threads of their block, outside of all warps but their own.
+A lane is a thread. The threads of one block follow each other, `threadIdx.x` fastest, which is the
+order in which CUDA forms warps. Virtual threads belong to their block, but only to warps of their
+own.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ from ...errors import Undefined
 from ..runtime import CHUNK, MEMORY, poison
 
 PER_STEP = 100
-"""Lanes that count as one iteration."""
+"""Number of lanes that count as one iteration."""
 
 CALLS = 8
-"""What an iteration of all lanes counts for besides: each operation in it is a call of NumPy's."""
+"""The extra steps of an iteration of all lanes: each operation in it is a call of NumPy."""
 
 AXES = ("z", "y", "x")
 """The axes of blocks and threads, the slowest first."""
 
 
 class Grid:
-    """A kernel that is launched.
+    """A launched kernel.
 
     Attributes:
         lane: the numbers of the lanes that run now.
-        group: the block of each, counted from the first block that runs now.
-        copy: the same, with virtual threads apart.
-        size: how many lanes there are.
-        blocks: how many blocks run now.
-        virtual: virtual threads in a block.
-        weight: steps that one iteration of all lanes takes.
+        group: the block of each lane, counted from the first block that runs now.
+        copy: the same, with virtual threads counted separately.
+        size: the number of lanes.
+        blocks: the number of blocks that run now.
+        virtual: the number of virtual threads in a block.
+        weight: the number of steps of one iteration of all lanes.
     """
 
     calls = CALLS
 
     def __init__(self, extents: Mapping[str, int], held: int) -> None:
-        """Args: the extents by tag, and how many scalars each thread holds in memory, about."""
+        """Args: the extents by tag, and about how many scalars each thread holds in memory."""
         self._extents = extents
         if any(size < 0 for size in extents.values()):
             raise Undefined(f"a launch of {extents}")
@@ -64,7 +65,7 @@ class Grid:
         return max(1, self.virtual * self.threads)
 
     def chunks(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Let so many blocks run at once that memory suffices: their `lane`, `group` and `copy`."""
+        """Run as many blocks at once as memory allows; yield their `lane`, `group` and `copy`."""
         if not self.virtual * self.threads:
             return
         for first in range(0, self._all, self._at_once):
@@ -90,7 +91,7 @@ class Grid:
         raise AssertionError(tag)
 
     def first_of_row(self) -> Any:
-        """For each lane the first one that differs from it in `threadIdx.x` alone."""
+        """For each lane, the first lane that differs from it in `threadIdx.x` only."""
         return self.lane - self.lane % self._extents.get("threadIdx.x", 1)
 
     def allreduce(
@@ -101,11 +102,11 @@ class Grid:
         condition: Any,
         tags: Sequence[str],
     ) -> list[Any]:
-        """What the threads along some axes have in common, in each of them.
+        """The values of the threads along some axes, combined, in each of these threads.
 
         Args:
-            combine: of two operands for each result, all left ones first.
-            identity: what stands for threads without the condition.
+            combine: combines two operands for each result, all left ones first.
+            identity: the values for threads without the condition.
         """
         rows = [self._rows(v, e, condition, tags) for v, e in zip(values, identity, strict=True)]
         while rows[0].shape[-1] > 1:
@@ -121,7 +122,7 @@ class Grid:
         return [self._repeated(row, tags) for row in rows]
 
     def _dims(self, tags: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
-        """The axes of lanes, and which of them these tags are, and which not."""
+        """The extents of the axes of lanes, the axes with these tags, and the other axes."""
         names = [*self._virtual, *self._inner]
         dims = [self.blocks, *(self._extents[name] for name in names)]
         along = [1 + names.index(tag) for tag in tags if tag in names]
@@ -155,7 +156,8 @@ class Grid:
     def sources(
         self, kind: str, offset: Any, width: Any, warp: int, active: Any = True
     ) -> tuple[Any, Any]:
-        """The lane that each lane reads, and whether that one takes part."""
+        """The lane that each lane reads, and whether that lane takes part."""
+        offset, width = (np.asarray(each).astype("int64") for each in (offset, width))
         thread = self.lane % self.threads
         part = thread % warp % width
         wanted = {"": offset % width, "_up": part - offset, "_down": part + offset}[kind]
@@ -224,4 +226,4 @@ NAMES: Mapping[str, Any] = {
     "copyto": np.copyto,
     **{function.__name__: function for function in (views, lowest, highest)},
 }
-"""What generated programs see of kernels."""
+"""Names for kernels that generated programs use."""

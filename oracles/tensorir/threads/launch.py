@@ -1,4 +1,4 @@
-"""Which threads a kernel has, and whether a PrimFunc is read as kernels at all.
+"""The threads of a kernel, and the test whether a PrimFunc is read as kernels at all.
 
 TensorIR binds threads in two forms: loops of kind THREAD_BINDING, and, once blocks are lowered,
 the attribute `thread_extent`.
@@ -27,7 +27,7 @@ ALLREDUCE = "tirx.tvm_thread_allreduce"
 BARRIER = "tirx.tvm_storage_sync"
 
 DEVICE_KERNEL = 2
-"""The calling convention of what SplitHostDevice takes out of a PrimFunc."""
+"""The calling convention of kernels that SplitHostDevice takes out of a PrimFunc."""
 
 
 def tag(stmt: Any) -> str | None:
@@ -41,12 +41,12 @@ def tag(stmt: Any) -> str | None:
 
 
 def variable(stmt: Any) -> tirx.Var:
-    """What a statement binds to threads."""
+    """The variable that a statement binds to threads."""
     return stmt.loop_var if type(stmt) is ir.For else stmt.node.var
 
 
 def extent(stmt: Any) -> Any:
-    """How many threads a statement binds its variable to."""
+    """The number of threads that a statement binds its variable to."""
     return stmt.extent if type(stmt) is ir.For else stmt.value
 
 
@@ -93,10 +93,10 @@ def _number(expr: Any) -> int | None:
 
 
 def is_device_code(func: tirx.PrimFunc) -> bool:
-    """Its threads run at once.
+    """True if the threads of a PrimFunc run at once.
 
-    Loops over threads are loops as long as a block reduces over one of them: what that means is
-    defined by the order of its iterations. LowerCrossThreadReduction makes an allreduce of it.
+    Loops over threads remain loops as long as a block reduces over one of them, since the order of
+    its iterations defines its meaning. LowerCrossThreadReduction makes an allreduce of it.
     """
     binding = [stmt for stmt in nodes(func, ir.For, ir.AttrStmt) if tag(stmt) is not None]
     threads = {variable(stmt).__chandle__() for stmt in binding}
@@ -110,12 +110,12 @@ def is_device_code(func: tirx.PrimFunc) -> bool:
 
 
 def calls(root: Any, name: str) -> bool:
-    """Whether an operator is called."""
+    """True if an operator is called."""
     return any(getattr(call.op, "name", "") == name for call in nodes(root, tvm.ir.Call))
 
 
 def is_synchronised(func: tirx.PrimFunc) -> bool:
-    """ThreadSync has run on it, as far as it shows: it has a barrier, or is split from the host.
+    """True if ThreadSync has run, as far as it shows: by a barrier, or the split from the host.
 
     ThreadSync puts barriers only where they are needed, and leaves no other trace.
     """

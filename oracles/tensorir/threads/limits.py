@@ -1,4 +1,4 @@
-"""What a kernel asks of a device, against what its target has."""
+"""The limits of targets, and the amounts that kernels take."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from .lockstep import shared
 
 
 def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) -> str | None:
-    """The first thing that a kernel of a PrimFunc asks for and its target does not have.
+    """The first limit of its target that a kernel of a PrimFunc exceeds, or None.
 
-    Only what the target has an attribute for is limited, and what `GRID` has for its kind. Only
-    what is known when the code is generated is counted: extents and sizes that are no numbers are
-    not. Shared memory counts once blocks are lowered; before, buffers still have the shapes of
-    whole tensors.
+    The limits are attributes of the target, and those in `GRID` for its kind. Only amounts that are
+    known when the code is generated count, not extents and sizes that are not numbers. Shared
+    memory counts once blocks are lowered; before, buffers still have the shapes of whole tensors.
 
     Args:
-        target: in place of the one that the PrimFunc is bound to.
+        target: replaces the one that the PrimFunc is bound to.
     """
     target = attr(func, "target") if target is None else target
     if target is None:
@@ -43,7 +42,7 @@ def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) ->
 
 
 def shared_memory(func: tirx.PrimFunc) -> int:
-    """The bytes of shared memory in a block, of the kernel that takes most.
+    """The bytes of shared memory in a block, for the kernel that takes most.
 
     Buffers that blocks of TensorIR allocate count as they are declared.
     """
@@ -51,7 +50,7 @@ def shared_memory(func: tirx.PrimFunc) -> int:
 
 
 def shared_buffers(root: Any) -> list[Any]:
-    """The buffers in shared memory that are allocated inside."""
+    """The buffers in shared memory that a node allocates inside."""
     buffers = [alloc.buffer for alloc in nodes(root, ir.AllocBuffer)]
     buffers += [each for block in nodes(root, ir.SBlock) for each in block.alloc_buffers]
     return list(filter(shared, buffers))
@@ -109,7 +108,7 @@ LIMITS: Mapping[str, tuple[str, Callable[[Any], int | None]]] = {
     "max_block_size_z": ("threads along z", _along("z")),
     "max_shared_memory_per_block": ("bytes of shared memory in a block", _shared),
 }
-"""By the target's attribute: what it limits, in words, and how much of that a kernel takes.
+"""Limits by attribute of the target: the limited thing in words, and the amount a kernel takes.
 
 Virtual threads have no limit: InjectVirtualThread makes loops or copies of statements of them.
 """

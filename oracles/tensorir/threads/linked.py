@@ -1,7 +1,7 @@
-"""Kernels put back where the host launches them, which SplitHostDevice has taken them from.
+"""Kernels put back into the host code that launches them, from which SplitHostDevice took them.
 
-What a PrimFunc computes is then in one PrimFunc at every stage. The threads are those that the
-launch asks for, which a device would run.
+One PrimFunc then has the whole computation at every stage. Its threads are those that the launch
+asks for, which a device would run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...inspect import attr, is_public, nodes, prim_funcs, relax_functions
 from .launch import extent, tag
 
 CALLS = ("tirx.call_ffi_kernel", "tirx.tvm_call_packed")
-"""How the host calls what it names: a kernel, or a function of the runtime."""
+"""The calls by which the host calls a function by name: a kernel, or one of the runtime."""
 
 
 def has_callees(mod: tvm.IRModule) -> bool:
-    """SplitHostDevice may have taken kernels out of PrimFuncs, or these call private ones.
+    """True if SplitHostDevice may have taken kernels out of PrimFuncs, or these call private ones.
 
-    Private ones that are there for functions of Relax do not count.
+    Private ones do not count in a module with functions of Relax, which call them.
     """
     found = [func for _, func in prim_funcs(mod)]
     if any(attr(func, "calling_conv") for func in found):
@@ -33,9 +33,9 @@ def has_callees(mod: tvm.IRModule) -> bool:
 
 
 def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:
-    """A PrimFunc whose kernels stand where it launches them, and others where it calls them.
+    """The PrimFunc with kernels in place of their launches, and PrimFuncs in place of their calls.
 
-    It is itself where it has none.
+    Without any, it is the PrimFunc itself.
     """
 
     def launched(stmt: Any) -> Any:
@@ -52,7 +52,7 @@ def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:
 
 
 def kernels_of(func: tirx.PrimFunc, mod: tvm.IRModule) -> list[tvm.ir.GlobalVar]:
-    """What a PrimFunc calls by its name, as the host does with kernels."""
+    """The PrimFuncs that a PrimFunc calls by name, as the host calls kernels."""
     found = (_called(call, mod) for call in nodes(func.body, tvm.ir.Call))
     return [gvar for gvar in found if gvar is not None]
 
@@ -72,7 +72,7 @@ def _called(call: tvm.ir.Call, mod: tvm.IRModule) -> tvm.ir.GlobalVar | None:
 
 
 def _body(kernel: tirx.PrimFunc, args: Sequence[Any]) -> Any:
-    """The body of a kernel on these arguments, after which come the extents of its threads."""
+    """The body of a kernel on these arguments, which are followed by the extents of its threads."""
     args, sizes = args[: len(kernel.params)], args[len(kernel.params) :]
     tags = [str(name) for name in attr(kernel, "tirx.kernel_launch_params") or ()]
     threads = dict(zip(tags, sizes, strict=False))

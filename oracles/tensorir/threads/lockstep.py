@@ -1,7 +1,8 @@
 """Statements of kernels as Python text: each is executed by all threads before the next one.
 
-That is what a PrimFunc means until ThreadSync puts barriers into it: a statement has the results of
-all the statements before it. With the right barriers no order of the threads gives anything else.
+This is the meaning of a PrimFunc until ThreadSync puts barriers into it: a statement sees the
+results of all the statements before it. With the right barriers every order of the threads gives
+the same.
 
 A value that differs between threads is an array over the lanes of `grid.Grid`. A condition that
 differs is a mask; a loop whose extent differs runs as long as one thread needs it. Memory of scope
@@ -24,43 +25,43 @@ from ....compat import ir
 from ...errors import Unsupported
 from ...inspect import nodes
 from ..lanes import Masked
-from ..values import Storage, Value, added, constant, dtype_of, sizes_of, type_name, width_of
+from ..values import BufferArray, PyExpr, added, constant, dtype_of, sizes_of, type_name, width_of
 from .launch import launch, tag, variable
 
 SHUFFLES = {f"tvm_warp_shuffle{kind}": kind for kind in ("", "_up", "_down")}
 
 UNKNOWN = 64
-"""The size of a dimension that is not known, to estimate memory."""
+"""The assumed size of an unknown dimension, to estimate memory."""
 
 
 @dataclass(slots=True)
-class Kernel:
-    """The kernel whose statements are written: names of its grid and of that one's lanes."""
+class LockstepKernel:
+    """The kernel whose statements are written: names of its grid and of the grid's lanes."""
 
     grid: str
     lane: str
     group: str
     copy: str
-    extents: dict[str, Value]
+    extents: dict[str, PyExpr]
     bound: dict[int, str] = field(default_factory=dict)
-    """Tags by the handles of the variables that are bound to them."""
+    """Tags by the handles of the variables bound to them."""
 
 
-class Part(NamedTuple):
-    """The part of an array that the lanes access, as its indices say."""
+class LaneSlice(NamedTuple):
+    """The part of an array that the lanes access, as index texts."""
 
     texts: Sequence[str]
     lanes: bool = False
-    """It has an element, or a vector, for each lane."""
+    """True if the part has an element, or a vector, for each lane."""
     vector: bool = False
-    """Its last axis has the scalars of vectors."""
+    """True if its last axis has the scalars of vectors."""
 
     def __str__(self) -> str:
         return ", ".join(self.texts) or "()"
 
     @property
     def own(self) -> bool:
-        """Each lane has the same element of a copy of its own."""
+        """True if each lane accesses the same element, of its own copy."""
         return self.texts[:1] == [":"]
 
 
@@ -69,11 +70,11 @@ class Lockstep(Masked):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kernel: Kernel | None = None
+        self.kernel: LockstepKernel | None = None
         self.copies: dict[int, str] = {}
-        """Names of what numbers the copies of a buffer, by its handle."""
+        """Names of the arrays that number the copies of a buffer, by its handle."""
         self.waiting: dict[int, Any] = {}
-        """Memory of kernels that is allocated outside of them."""
+        """Buffers in memory of kernels that are allocated outside of them."""
         self._reducers: list[Any] = []
 
     # Threads
@@ -94,13 +95,13 @@ class Lockstep(Masked):
         active = "" if self.mask is None else f", {self.mask}"
         with self.block(f"for {name} in range(lowest({first}{active}), highest({end}{active})):"):
             self.count("1")
-            self.vars[stmt.loop_var.__chandle__()] = Value(name, begin.dtype, weak=True)
+            self.vars[stmt.loop_var.__chandle__()] = PyExpr(name, begin.dtype, weak=True)
             inside = f"({first} <= {name}) & ({name} < {end})"
-            with self.guarded(Value(inside, "bool", lanes=True)):
+            with self.guarded(PyExpr(inside, "bool", lanes=True)):
                 self.statement(stmt.body)
 
     def _bound(self, stmt: Any) -> None:
-        """A statement that binds a variable to threads; the outermost one launches the kernel."""
+        """Write a statement that binds a variable to threads; the outermost launches the kernel."""
         if self.kernel is None:
             with self._launched(stmt):
                 self._bound(stmt)
@@ -112,7 +113,7 @@ class Lockstep(Masked):
         value = constant(0, dtype)
         if size.literal != 1:
             high = None if size.literal is None else size.literal - 1
-            value = Value(self.fresh("t"), dtype, False, True, 0, high, size.text)
+            value = PyExpr(self.fresh("t"), dtype, False, True, 0, high, size.text)
             axis = f"{self.kernel.grid}.axis({name!r}, {dtype})"
             self.emit(f"{value.text} = {axis}")
         self.vars[var.__chandle__()] = value
@@ -120,9 +121,10 @@ class Lockstep(Masked):
         self.statement(stmt.body)
 
     def sequence(self, stmt: Any) -> None:
-        """Loops over threads of one block, one after the other, are in one kernel, as
-        LiftThreadBinding makes one of them; what stands before the first or behind the last of them
-        is not.
+        """Write a sequence, with all its loops over threads of one block in one kernel.
+
+        LiftThreadBinding also makes one kernel of them. Statements before the first loop or after
+        the last one are outside of it.
         """
         items = list(stmt.seq)
         loops = [i for i, item in enumerate(items) if self.kernel is None and _in_a_block(item)]
@@ -145,7 +147,7 @@ class Lockstep(Masked):
         inside = self._memory(stmt)
         self.emit(f"{grid} = {self.grid(sizes, inside)}")
         with self.block(f"for {lane}, {group}, {copy} in {grid}.chunks():"):
-            self.kernel = Kernel(grid, lane, group, copy, extents)
+            self.kernel = LockstepKernel(grid, lane, group, copy, extents)
             for buffer in self._used(stmt):
                 self.allocate(buffer)
             yield
@@ -156,7 +158,7 @@ class Lockstep(Masked):
         return f"Grid({{{sizes}}}, {held})"
 
     def _memory(self, stmt: Any) -> int:
-        """How many scalars each thread holds in memory of its own, about."""
+        """The approximate number of scalars that each thread holds in memory of its own."""
         own = [alloc.buffer for alloc in nodes(stmt, ir.AllocBuffer)]
         for block in nodes(stmt, ir.SBlock):
             own.extend(block.alloc_buffers)
@@ -170,7 +172,7 @@ class Lockstep(Masked):
         return total
 
     def _used(self, stmt: Any) -> list[Any]:
-        """The buffers that are allocated outside of kernels, and used in this one."""
+        """The buffers that are allocated outside of kernels and used in this one."""
         used = {ir.tensor_of(load).__chandle__() for load in nodes(stmt, ir.TensorLoad)}
         used |= {store.buffer.__chandle__() for store in nodes(stmt, ir.BufferStore)}
         return [buffer for handle, buffer in self.waiting.items() if handle in used]
@@ -193,7 +195,7 @@ class Lockstep(Masked):
     # Masks
 
     @contextlib.contextmanager
-    def guarded(self, condition: Value) -> Iterator[None]:
+    def guarded(self, condition: PyExpr) -> Iterator[None]:
         with super().guarded(condition):
             if not condition.lanes:
                 yield
@@ -250,7 +252,7 @@ class Lockstep(Masked):
         self.emit(f"{name} = alloc(({copies}, {sizes}), {type_name(storage.dtype)})")
 
     def _first_of_warp(self) -> str:
-        """The first lane of the threads along `threadIdx.x` that each thread is one of.
+        """Name of the first lane of each thread's row along `threadIdx.x`.
 
         src/tirx/transform/lower_warp_memory.cc: "width equals to the extent of threadIdx.x, which
         should be no larger than the warp size".
@@ -284,7 +286,7 @@ class Lockstep(Masked):
         self.copies[buffer.__chandle__()] = copy
         self._sources[buffer.__chandle__()] = source.node.__chandle__()
 
-    def _widened(self, view: Storage, source: Storage) -> Storage:
+    def _widened(self, view: BufferArray, source: BufferArray) -> BufferArray:
         """A flat view of shared memory, as far as the memory reaches.
 
         MergeSharedMemoryAllocations leaves the shapes of the buffers that it puts into one memory,
@@ -300,29 +302,31 @@ class Lockstep(Masked):
         self.buffers[view.node.__chandle__()] = wide
         return wide
 
-    def load(self, expr: Any) -> Value:
+    def load(self, expr: Any) -> PyExpr:
         storage = self.storage(ir.tensor_of(expr))
         part = self.part(storage, expr.indices, self.indices(storage, expr.indices))
         array = part.lanes or part.vector
-        return Value(f"{storage.name}[{part}]", storage.dtype, lanes=array)
+        return PyExpr(f"{storage.name}[{part}]", storage.dtype, lanes=array)
 
-    def part(self, storage: Storage, exprs: Sequence[Any], indices: Sequence[Value]) -> Part:
+    def part(
+        self, storage: BufferArray, exprs: Sequence[Any], indices: Sequence[PyExpr]
+    ) -> LaneSlice:
         """The part of an array that the lanes access."""
         copy = self.copies.get(storage.node.__chandle__())
         texts, wide = [index.text for index in indices], storage.width > 1
         if copy is None and not any(index.lanes for index in indices):
-            return Part(texts, vector=wide)
+            return LaneSlice(texts, vector=wide)
         if copy is not None and copy == self._lane and not any(index.lanes for index in indices):
-            return Part([":", *texts], True, wide)
+            return LaneSlice([":", *texts], True, wide)
         vectors = [width_of(expr.ty) > 1 for expr in exprs]
         if not any(vectors):
-            return Part(texts if copy is None else [copy, *texts], True, wide)
+            return LaneSlice(texts if copy is None else [copy, *texts], True, wide)
         if wide:
             raise Unsupported(f"vector of the vectors of {storage.node.name}")
         for axis, (index, vector) in enumerate(zip(indices, vectors, strict=True)):
             if index.lanes and not vector:
                 texts[axis] = f"{index.text}[..., None]"
-        return Part(
+        return LaneSlice(
             texts if copy is None else [f"{copy}[..., None]", *texts], copy is not None, True
         )
 
@@ -336,7 +340,7 @@ class Lockstep(Masked):
         self.stored(stmt.buffer, storage, value)
         self.save(storage, stmt.indices, value)
 
-    def save(self, storage: Storage, exprs: Sequence[Any], value: Value) -> None:
+    def save(self, storage: BufferArray, exprs: Sequence[Any], value: PyExpr) -> None:
         """Store a value into an element for each lane."""
         part = self.part(storage, exprs, self.indices(storage, exprs))
         target = f"{storage.name}[{part}]"
@@ -354,7 +358,7 @@ class Lockstep(Masked):
             texts = "".join(f"{text}, " for text in part.texts)
             self.emit(f"put({storage.name}, ({texts}), {self.held(value)}, {mask})")
 
-    # What threads do together
+    # Operations of several threads
 
     def evaluate(self, stmt: Any) -> None:
         expr = stmt.value
@@ -369,12 +373,12 @@ class Lockstep(Masked):
             super().evaluate(stmt)
 
     def barrier(self, scope: str) -> None:
-        """Threads wait for each other, which they always do here."""
+        """Write nothing for a barrier: threads always wait for each other here."""
         if scope not in ("shared", "shared.dyn", "warp"):
             raise Unsupported(f"barrier of scope {scope}")
 
     def allreduce(self, args: Sequence[Any]) -> None:
-        """The number of values, the values, a condition, where the results go, threads."""
+        """Write an allreduce of these arguments: count, values, condition, targets, threads."""
         if self.kernel is None or not self._reducers:
             raise Unsupported("allreduce without threads or a reducer")
         reducer, count = self._reducers[-1], int(args[0].value)
@@ -397,20 +401,20 @@ class Lockstep(Masked):
         for target, result, value in zip(targets, results, values, strict=True):
             storage = self.storage(ir.tensor_of(target))
             self.written(storage.node.__chandle__())
-            self.save(storage, target.indices, Value(result, value.dtype, lanes=True))
+            self.save(storage, target.indices, PyExpr(result, value.dtype, lanes=True))
 
     def _combiner(self, reducer: Any) -> str:
         """A function of two operands for each result."""
         names = []
         for var in (*reducer.lhs, *reducer.rhs):
             names.append(self.fresh("u"))
-            self.vars[var.__chandle__()] = Value(names[-1], dtype_of(var.ty), lanes=True)
+            self.vars[var.__chandle__()] = PyExpr(names[-1], dtype_of(var.ty), lanes=True)
         before, self.mask = self.mask, None
         results = "".join(f"{self.value(result).text}, " for result in reducer.result)
         self.mask = before
         return f"lambda {', '.join(names)}: ({results})"
 
-    def call(self, expr: Any) -> Value:
+    def call(self, expr: Any) -> PyExpr:
         name = str(getattr(expr.op, "name", "")).rpartition(".")[2]
         if self.kernel is None or name not in (*SHUFFLES, "tvm_warp_activemask"):
             return super().call(expr)
@@ -418,16 +422,16 @@ class Lockstep(Masked):
         dtype = dtype_of(expr.ty)
         if name == "tvm_warp_activemask":
             text = f"{self.kernel.grid}.ballot({WARP}{active})"
-            return Value(text, dtype, lanes=True)
+            return PyExpr(text, dtype, lanes=True)
         return self.shuffle(SHUFFLES[name], list(expr.args)[1:])
 
-    def shuffle(self, kind: str, args: Sequence[Any]) -> Value:
-        """The value of another thread: the value, which thread, sizes of its part and its warp."""
+    def shuffle(self, kind: str, args: Sequence[Any]) -> PyExpr:
+        """The value of another thread; `args` are value, thread, and sizes of its part and warp."""
         value, *rest = map(self.value, args)
         active = "" if self.mask is None else f", {self.mask}"
         texts = ", ".join(each.text for each in rest)
         text = f"{self._grid}.shuffled({kind!r}, {self.exact(value)}, {texts}{active})"
-        return Value(text, value.dtype, lanes=True)
+        return PyExpr(text, value.dtype, lanes=True)
 
     @property
     def _grid(self) -> str:
@@ -437,17 +441,17 @@ class Lockstep(Masked):
 
 
 WARP = 32
-"""Threads of a warp of CUDA, which alone asks for the mask of those that are active."""
+"""Threads of a warp in CUDA, the only target that asks for the mask of active threads."""
 
 
 def _in_a_block(stmt: Any) -> bool:
-    """It has loops over threads, and none over blocks."""
+    """True if the statement has loops over threads, and none over blocks."""
     tags = [str(tag(loop)) for loop in nodes(stmt, ir.For) if tag(loop) is not None]
     return bool(tags) and not any(name.startswith("blockIdx") for name in tags)
 
 
 def shared(buffer: Any) -> bool:
-    """The threads of a block have the memory in common."""
+    """True if the threads of a block share the memory of the buffer."""
     return str(buffer.ty.storage_scope).startswith("shared")
 
 

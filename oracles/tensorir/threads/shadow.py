@@ -1,15 +1,15 @@
-"""What the sanitizer knows of memory that threads share: who wrote what, who read it, and when.
+"""Shadow of memory that threads share: the writer and reader of each element, and the times.
 
-Two threads race for an element if both access it, one of them changes it, and nothing puts the
-accesses into an order: within a block a barrier does (or, between threads of one warp, a barrier of
-the warp), between blocks nothing.
+Two threads race for an element if both access it, one of them changes it, and nothing orders the
+accesses. Within a block a barrier orders them (or, between threads of one warp, a barrier of the
+warp); between blocks nothing does.
 
 A write that leaves an element as it is changes nothing, whoever writes. So several threads may
 write one value to one place, which TVM's schedules do on purpose: a statement that is not bound to
 `threadIdx.x` is executed by all threads. CUDA defines that ("if a non-atomic instruction executed
 by a warp writes to the same location [...] which thread performs the final write is undefined",
 programming guide, SIMT architecture), and ThreadSync counts on it ("Same index value means no
-conflicts", thread_storage_sync.cc). Which of two different values remains is defined nowhere.
+conflicts", thread_storage_sync.cc). No document defines which of two different values remains.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TURN = 32
 
 
 class Who(NamedTuple):
-    """The threads that make accesses, one for each, and when they do it."""
+    """The thread of each access, and its time."""
 
     thread: Any
     time: Any
     threads: int
-    """Threads of a block."""
+    """Number of threads of a block."""
     warp: int
-    """Threads of a warp."""
+    """Number of threads of a warp."""
 
     def at(self, chosen: Any) -> Who:
         return self._replace(thread=self.thread[chosen], time=self.time[chosen])
@@ -45,15 +45,15 @@ class Accesses:
         self._thread = np.full(size, NOBODY, "int64")
         self._time = np.zeros(size, "int64")
         self._several = np.zeros(size, np.bool_)
-        """Other threads did the same at that time."""
+        """Marks of elements for which other threads did the same at that time."""
         self._blocks = np.zeros(size, np.bool_)
-        """Other blocks have done the same at any time."""
+        """Marks of elements for which other blocks did the same at any time."""
 
     def others(self, where: Any, who: Who, *, same: bool = False) -> Any:
-        """Where another thread has had access, without an order.
+        """A mask of elements that another thread has accessed, without an order.
 
         Args:
-            same: several threads have agreed on a value, which this one may be one of.
+            same: several threads have agreed on a value, and this one may be among them.
         """
         last, time = self._thread[where], self._time[where]
         here = last // who.threads == who.thread // who.threads
@@ -69,14 +69,14 @@ class Accesses:
         return wrong
 
     def agree(self, where: Any, who: Who) -> None:
-        """Accesses that are made now, to the same effect as the latest ones."""
+        """Note accesses made now, to the same effect as the latest ones."""
         again = where[self.others(where, who)]
         if again.size:
             self._several[again] = True
             self._blocks[again] = True
 
     def note(self, where: Any, who: Who) -> None:
-        """Accesses that are made now."""
+        """Note accesses made now."""
         last = self._thread[where]
         others = (last != who.thread) | self._several[where]
         if others.any():
@@ -85,7 +85,7 @@ class Accesses:
             several = now & others
             blocks = ~here & (last != NOBODY)
             self._thread[where] = who.thread
-            # Of several threads that access an element at once, the last one is noted.
+            # If several threads access an element at once, the last one is noted.
             final = self._thread[where]
             self._several[where] = False
             self._several[where[several | (final != who.thread)]] = True
@@ -94,13 +94,13 @@ class Accesses:
 
 
 class Shadow:
-    """What is known of the elements of one array, by their places in its memory.
+    """The state of the elements of one array, by their places in its memory.
 
     Args:
-        array: what other arrays may be views of.
-        written: its elements have values from the beginning.
-        common: threads have it in common.
-        races: barriers are where they have to be. Without them, statements follow each other.
+        array: the array, of which other arrays may be views.
+        written: True if its elements have values from the beginning.
+        common: True if threads share it.
+        races: True if barriers are where they have to be. Without them, statements run one by one.
     """
 
     def __init__(
@@ -117,17 +117,17 @@ class Shadow:
         self._views: dict[int, tuple[Any, int]] = {}
 
     def marks(self) -> np.ndarray[Any, Any]:
-        """Which elements have values."""
+        """A mask of the elements that have values."""
         return self.known.reshape(self._shape)
 
     def places(self, array: np.ndarray[Any, Any], index: tuple[Any, ...]) -> Any:
-        """The numbers that elements of an array have here, the first of each.
+        """The numbers of elements of an array here; for each element the first number.
 
         Args:
-            array: this one, or a view of it.
+            array: this array, or a view of it.
         """
         if id(array) not in self._views:
-            # The array is kept, so that no other one gets its number.
+            # The array is kept alive, so that no other one gets its id.
             self._views[id(array)] = array, _address(array) - self._begin
         byte: Any = self._views[id(array)][1]
         for i, step in zip(index, array.strides, strict=False):
@@ -135,23 +135,23 @@ class Shadow:
         return byte // self._grain
 
     def count(self, array: np.ndarray[Any, Any], width: int) -> int:
-        """How many numbers an element of so many scalars has here."""
+        """The count of numbers that an element of `width` scalars has here."""
         return max(1, array.itemsize * width // self._grain)
 
     def launched(self, kernel: Any) -> None:
-        """Kernels run one after the other: what one has done races with nothing in the next."""
+        """Note the kernel: kernels run one after the other, so accesses of two never race."""
         if self._kernel is not kernel:
             self._kernel = kernel
             self._reads, self._writes = (Accesses(self.known.size) for _ in range(2))
 
     def read(self, where: Any, who: Who) -> Any:
-        """Note reads; where they race."""
+        """Note reads, and return a mask of those that race."""
         wrong = self._writes.others(where, who, same=True)
         self._reads.note(where, who)
         return wrong
 
     def write(self, where: Any, who: Who, changes: Any) -> Any:
-        """Note writes; where they race."""
+        """Note writes, and return a mask of those that race."""
         if changes.all():
             wrong = self._writes.others(where, who) | self._reads.others(where, who)
             self._writes.note(where, who)

@@ -1,13 +1,13 @@
-"""What differs between versions of TVM: the ground floor, which everything else stands on.
+"""The differences between versions of TVM: the ground floor, on which everything else stands.
 
-Nothing outside asks for a version, or names what moves from one version to the next. What this TVM
-has is found out by looking for it, once, never by comparing version numbers.
+No code outside asks for a version, or uses names that move between versions. The features of the
+installed TVM are found by looking for them, once, never by comparing version numbers.
 
-- `release`: which TVM is installed, and whether it can be used at all.
+- `release`: the installed TVM, and the check that it can be used at all.
 - `ir`: the classes of IR nodes, and the fields that have changed their names.
 - `ops`: the functions of `relax.op` that are needed before anything is built.
 - `serialization`: modules as JSON, and structural equality.
-- `build`: which build of TVM it is.
-- `availability`: what of relaxfuzz works on it.
-- `drift`: what an exception says of a name, field or parameter that this TVM lacks.
+- `build`: the identity of the build of TVM.
+- `availability`: the parts of relaxfuzz that work on it.
+- `drift`: the name, field or parameter that this TVM lacks according to an exception.
 """

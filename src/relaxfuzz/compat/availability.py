@@ -1,8 +1,8 @@
-"""What of relaxfuzz works on the installed TVM, and what does not, by name with the reason.
+"""The parts of relaxfuzz that do not work on the installed TVM, by name with the reason.
 
-TVM's main renames operators, passes, fields and parameters. What relaxfuzz asks of a build, and
-does not get, is switched off for this build, and all the rest is used. It is found out once for
-each build, by `fuzz.probe` in processes of its own, and kept in the user's cache folder.
+TVM's main renames operators, passes, fields and parameters. Anything that relaxfuzz needs from a
+build, and does not get, is switched off for this build, and all the rest is used. `fuzz.probe`
+determines this once for each build in separate processes, and keeps it in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,21 +23,21 @@ from . import build
 from .release import TVMUnsupported
 
 VARIABLE = "RELAXFUZZ_AVAILABILITY"
-"""The environment variable in which a process gives its availability to those that it starts."""
+"""The environment variable in which a process gives its availability to its child processes."""
 
 NAMED = 12
-"""Names of one kind in a line."""
+"""The most names of one kind in a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """What is off on one build of TVM: names, each with the reason in one sentence."""
+    """The parts that are off on one build of TVM: names, each with the reason in one sentence."""
 
     ops: Mapping[str, str] = field(default_factory=dict)
     """Operators of the table."""
     idioms: Mapping[str, str] = field(default_factory=dict)
     traits: Mapping[str, str] = field(default_factory=dict)
-    """Of generated modules."""
+    """Traits of generated modules."""
     steps: Mapping[str, str] = field(default_factory=dict)
     """Passes that take a module from one stage to the next."""
     stages: Mapping[str, str] = field(default_factory=dict)
@@ -47,21 +48,21 @@ class Availability:
     nodes: Mapping[str, str] = field(default_factory=dict)
     """Classes of IR nodes, which no oracle understands."""
     models: Mapping[str, str] = field(default_factory=dict)
-    """Those that modules are partly made of, see `corpus.models`."""
+    """Models that modules are partly made of, see `corpus.models`."""
     build: str = ""
-    """The identity of the build."""
+    """The identity of the build; empty if it was not tried, see `assume`."""
 
     def off(self) -> Mapping[str, Mapping[str, str]]:
-        """By kind ("op", "pass", ...): what is off, with the reason; no kind without any."""
+        """The names that are off, with the reason, by kind ("op", "pass", ...); no empty kinds."""
         return {kind: names for kind in _PLURAL if (names := self.of(kind))}
 
     def of(self, kind: str) -> Mapping[str, str]:
-        """What is off of one kind ("op", "pass", ...)."""
+        """The names of one kind ("op", "pass", ...) that are off, with the reason."""
         found: Mapping[str, str] = getattr(self, _PLURAL[kind])
         return found
 
     def lines(self) -> list[str]:
-        """What is off and why, each in one line."""
+        """One line for each name that is off, with the reason."""
         return [
             f"{kind} {name}: {reason}"
             for kind, names in self.off().items()
@@ -69,7 +70,7 @@ class Availability:
         ]
 
     def sentence(self) -> str:
-        """What is off, in one line; empty where everything works."""
+        """All names that are off, in one line; empty if everything works."""
         off = self.off()
         if not off:
             return ""
@@ -78,17 +79,21 @@ class Availability:
         return f"{what} {are} not available on this TVM: relaxfuzz doctor"
 
     def to_json(self) -> str:
-        """As text, for `from_json`."""
+        """The availability as text, for `from_json`."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Availability:
-        """Read what `to_json` gave.
+        """Read the text of `to_json`.
 
         Raises:
-            ValueError, TypeError: it is something else.
+            ValueError, TypeError: the text is something else.
         """
-        return cls(**json.loads(text))
+        made = cls(**json.loads(text))
+        for name in _PLURAL.values():
+            if not isinstance(names := getattr(made, name), dict):
+                raise TypeError(f"expected names with reasons but got {name}={names!r:.40}")
+        return made
 
 
 _PLURAL = {
@@ -102,7 +107,7 @@ _PLURAL = {
     "node": "nodes",
     "model": "models",
 }
-"""The kinds of what may be off, and the fields for them. A stage stands for its steps."""
+"""The kinds of names that may be off, and the fields for them. A stage stands for its steps."""
 
 
 def _counted(kind: str, names: Sequence[str]) -> str:
@@ -114,16 +119,37 @@ _current: Availability | None = None
 
 
 def current() -> Availability:
-    """The availability on the installed TVM; on the first use of a build it is found out.
+    """The availability on the installed TVM; the first use of a build determines it.
 
     Raises:
-        TVMUnsupported: something is missing that relaxfuzz cannot do without.
+        TVMUnsupported: something is missing that relaxfuzz needs in any case, or `VARIABLE` has
+            another text.
     """
     global _current
     if _current is None:
         given = os.environ.get(VARIABLE)
-        _current = Availability.from_json(given) if given else _cached() or _found_once()
+        _current = _given(given) if given else _cached() or _found_once()
     return _current
+
+
+def _given(text: str) -> Availability:
+    try:
+        return Availability.from_json(text)
+    except (ValueError, TypeError) as error:
+        raise TVMUnsupported(
+            f"expected {VARIABLE} to be the JSON that relaxfuzz gives to its own processes but got "
+            f"{text[:60]!r} ({error}); unset it"
+        ) from None
+
+
+def assume() -> None:
+    """Assume that everything works on a build that was not tried before.
+
+    A campaign leaves out what does not (`campaign.events.Lacks`).
+    """
+    global _current
+    if _current is None and not os.environ.get(VARIABLE):
+        _current = _cached() or Availability()
 
 
 def use(availability: Availability) -> None:
@@ -132,17 +158,33 @@ def use(availability: Availability) -> None:
     _current = availability
 
 
+_waited: list[tuple[float, float]] = []
+"""The times, by `time.monotonic()`, from and until which this process waited."""
+
+
+def seconds_to_find_out(since: float) -> float:
+    """The seconds that this process has waited until the availability was determined.
+
+    Args:
+        since: `time.monotonic()` from which on they count.
+    """
+    return sum(end - max(begin, since) for begin, end in _waited if end > since)
+
+
 def _found_once() -> Availability:
-    """`find_out`, or what another process finds out at this time."""
+    """The result of `find_out`, here or in another process that is running it."""
+    began = time.monotonic()
     with build.alone("another process tries what works on this TVM: waiting for it"):
-        return _cached() or find_out()
+        found = _cached() or find_out()
+    _waited.append((began, time.monotonic()))
+    return found
 
 
 def find_out() -> Availability:
-    """Try everything on the installed TVM, in processes of its own, and keep what was found.
+    """Try everything on the installed TVM, in separate processes, and keep the result.
 
     Raises:
-        TVMUnsupported: something is missing that relaxfuzz cannot do without.
+        TVMUnsupported: something is missing that relaxfuzz needs in any case.
     """
     done = subprocess.run(
         [sys.executable, "-m", "relaxfuzz.fuzz.probe"],
@@ -163,7 +205,7 @@ def find_out() -> Availability:
 
 def keep(availability: Availability) -> None:
     """Write it to the cache folder, for the next start on this build."""
-    with contextlib.suppress(OSError):  # without the file, it is found out again
+    with contextlib.suppress(OSError):  # without the file, the next start finds it out again
         build.write(cache(), availability.to_json())
 
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import functools
 import hashlib
+import importlib.util
 import os
 import struct
 import sys
@@ -16,22 +17,22 @@ from types import ModuleType
 import platformdirs
 
 _ELF, _LITTLE, _NOTE_SEGMENT, _BUILD_ID = b"\x7fELF\x02", 1, 4, 3
-"""Of 64 bits; the linker writes the build id, a digest of what it has linked."""
+"""Constants of 64-bit ELF files; the linker writes the build id, a digest of its output."""
 
 KEPT = 40
-"""Files for former builds and this one."""
+"""The most files to keep, for former builds and this one."""
 
 _OURS = ("compat", "generators", "oracles", "corpus/models", "corpus/found", "fuzz/probe")
-"""What relaxfuzz asks of TVM stands in these folders."""
+"""The folders with relaxfuzz's uses of TVM."""
 
 
 def folder() -> Path:
-    """Where something is kept for each build, under its `stamp`."""
+    """The folder with files for each build, under its `stamp`."""
     return _cache() / "builds"
 
 
 def kernels() -> Path:
-    """Where compiled PrimFuncs of all builds are kept."""
+    """The folder with compiled PrimFuncs of all builds."""
     return _cache() / "kernels"
 
 
@@ -41,10 +42,10 @@ def _cache() -> Path:
 
 @contextlib.contextmanager
 def alone(waiting: str) -> Iterator[None]:
-    """Hold the lock of `folder`, as far as there can be one.
+    """Hold the lock of `folder`, if a lock is possible.
 
     Args:
-        waiting: a line for stderr, where another process holds it.
+        waiting: a line for stderr if another process holds the lock.
     """
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
@@ -60,7 +61,7 @@ def alone(waiting: str) -> Iterator[None]:
 
 @functools.cache
 def identity() -> str:
-    """A digest of what the build consists of: the same on every machine that has a copy of it."""
+    """A digest of the contents of the build: the same on every machine that has a copy of it."""
     file = folder() / stamp()
     with contextlib.suppress(OSError):
         return file.read_text(encoding="ascii")
@@ -82,7 +83,7 @@ def write(file: Path, text: str) -> None:
 
 
 def content() -> str:
-    """The digest of `identity`; all files are read, where the libraries have no build id."""
+    """The digest of `identity`; it reads all files if the libraries have no build id."""
     whole = hashlib.sha256()
     for library in libraries():
         whole.update(library.name.encode())
@@ -98,7 +99,7 @@ def content() -> str:
 def stamp() -> str:
     """A digest of the sizes and times of all files: of TVM, its ffi and relaxfuzz.
 
-    It takes milliseconds. After each change of TVM's or relaxfuzz's code it is another one.
+    It takes milliseconds. It changes with each change of TVM's or relaxfuzz's code.
     """
     whole = hashlib.sha256(sys.version.encode())
     for library in libraries():
@@ -106,6 +107,22 @@ def stamp() -> str:
         whole.update(build_id(library) or b"")
     here = Path(__file__).resolve().parents[1]
     for folder in (*_packages(), *(here / name for name in _OURS)):
+        for entry in _sources(str(folder)):
+            whole.update(_about(entry.stat(), entry.path))
+    return whole.hexdigest()[:16]
+
+
+def source_stamp() -> str:
+    """A digest of the sizes and times of the Python sources of TVM and relaxfuzz.
+
+    It needs no TVM, and takes milliseconds.
+    """
+    whole = hashlib.sha256(sys.version.encode())
+    spec = importlib.util.find_spec("tvm")
+    origin = None if spec is None else spec.origin
+    here = Path(__file__).resolve().parents[1]
+    folders = [here / name for name in _OURS]
+    for folder in folders if origin is None else [Path(origin).parent, *folders]:
         for entry in _sources(str(folder)):
             whole.update(_about(entry.stat(), entry.path))
     return whole.hexdigest()[:16]
@@ -123,7 +140,7 @@ def libraries() -> list[Path]:
 
 
 def build_id(library: Path) -> bytes | None:
-    """The build id in an ELF file (section .note.gnu.build-id); None where there is none."""
+    """The build id in an ELF file (section .note.gnu.build-id); None if it has none."""
     with library.open("rb") as file:
         header = file.read(64)
         if header[:5] != _ELF or header[5] != _LITTLE:

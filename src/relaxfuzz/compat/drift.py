@@ -1,4 +1,4 @@
-"""What this TVM lacks: the exception for it, and which other exceptions mean the same."""
+"""Features that this TVM lacks: an exception, and the recognition of others with that meaning."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ ROOTS = ("tvm", "tvm_ffi")
 PACKAGE = __name__.partition(".")[0]
 
 _NOT_BOUND = re.compile(r"([\w.]+)\(\) (?:got|takes|missing) ")
-"""What Python says of a call whose arguments do not fit the parameters."""
+"""Python's message for a call whose arguments do not fit the parameters."""
 
 _NOT_IN_MODULE = re.compile(r"cannot import name '(\w+)' from ")
 
 
 class Drift(LookupError):
-    """The installed TVM has no such name; the message is one sentence that names it."""
+    """The installed TVM lacks a name; the message is one sentence with the name."""
 
 
 def drift_of(error: BaseException) -> str | None:
-    """What the installed TVM lacks, in one sentence; None if the exception is about something else.
+    """The missing feature of TVM, in one sentence; None if the exception is about something else.
 
-    It means a lack if relaxfuzz's own code asked TVM for a name, a field or a parameter. The same
-    exception from within TVM is a bug of TVM.
+    A feature is missing if relaxfuzz's own code asked TVM for a name, a field or a parameter. The
+    same exception from within TVM is a bug of TVM.
     """
     if isinstance(error, Drift):
         return str(error)
@@ -51,7 +51,7 @@ def drift_of(error: BaseException) -> str | None:
 
 
 def cannot_work(error: BaseException) -> str | None:
-    """`drift_of` for what nothing works without."""
+    """`drift_of` for features without which nothing works."""
     lacking = drift_of(error)
     return None if lacking is None else f"relaxfuzz cannot work with this TVM: {lacking}"
 
@@ -65,7 +65,7 @@ def _innermost(error: BaseException) -> types.TracebackType | None:
 
 
 def _called(trace: types.TracebackType) -> object:
-    """What a line calls by name or attribute; None where that cannot be seen."""
+    """The object that a line calls by name or attribute; None if that cannot be determined."""
     at = traceback.extract_tb(trace)[-1]
     if at.lineno is None or at.end_lineno is None or at.colno is None:
         return None
@@ -88,8 +88,8 @@ _CHAIN = (ast.Name, ast.Attribute, ast.expr_context)
 
 
 def _is_ours(module: str) -> bool:
-    """Passes of the zoo are tested: what they ask of TVM is not what we ask."""
-    return module.startswith(PACKAGE) and not module.startswith(f"{PACKAGE}.corpus.zoo")
+    """True for a module of relaxfuzz, except the faulty passes that its self-test tests."""
+    return module.startswith(PACKAGE) and module != f"{PACKAGE}.fuzz.doctor.faults"
 
 
 def _is_of_tvm(module: object) -> bool:

@@ -1,6 +1,6 @@
 """The classes of IR nodes that move between versions of TVM, and their renamed fields.
 
-A class is named here as the newest TVM names it. One that this TVM lacks under every known name is
+Classes have the names of the newest TVM here. A class that this TVM lacks under every known name is
 a stand-in without instances: `isinstance` is false for it, and calling it raises `Drift`.
 """
 
@@ -31,7 +31,7 @@ MISSING: dict[str, str] = {}
 
 
 class _Missing(type(tvm_ffi.Object)):  # type: ignore[misc]
-    """The class of stand-ins: whatever is asked of one is a `Drift`."""
+    """The class of stand-ins: any use of one raises `Drift`."""
 
     def __getattr__(cls, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -107,7 +107,7 @@ BITWISE = {
 """The node for each intrinsic by which some versions of TVM express a bitwise operation."""
 
 _N = tvm.tirx.Var("n", "int32")
-if isinstance(tvm.tirx.shift_left(_N, _N), tvm.ir.Call):  # these versions lack nothing
+if isinstance(tvm.tirx.shift_left(_N, _N), tvm.ir.Call):  # with intrinsics, nothing is missing
     for _node in BITWISE.values():
         MISSING.pop(_node.__name__, None)
 
@@ -150,7 +150,7 @@ def with_fields(node: Any, /, **changes: Any) -> Any:
 
 
 def _fields(info: Any) -> Iterator[str]:
-    """The names of the fields of a class, those of its base classes among them."""
+    """The names of the fields of a class, including those of its base classes."""
     while info is not None:
         yield from (field.name for field in info.fields)
         info = info.parent_type_info
@@ -191,6 +191,6 @@ def tensor_ir_complaint(mod: tvm.IRModule) -> Exception | None:
 
 
 def spelling(cls: type) -> str:
-    """How a text that imports only `tvm` and `relax` names a class of this TVM."""
+    """The name of a class of this TVM in a text that imports only `tvm` and `relax`."""
     name = cls.__name__
     return f"relax.{name}" if getattr(tvm.relax, name, None) is cls else f"tvm.ir.{name}"

@@ -16,8 +16,8 @@ from .drift import Drift
 class _Functions:
     """The functions of a module of TVM by attribute.
 
-    Where there is none, a function that raises `Drift` when it is called: what needs the operator
-    is off, everything else works.
+    A missing function is replaced by one that raises `Drift` when it is called: everything that
+    needs the operator is off, and everything else works.
     """
 
     def __init__(self, module: types.ModuleType) -> None:
@@ -45,19 +45,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def existing(*functions: F) -> tuple[F, ...]:
-    """Those of these functions that this TVM has: of several alternatives, one may be missing."""
+    """The functions among these that this TVM has: some of several alternatives may be missing."""
     return tuple(each for each in functions if not isinstance(each, _Missing))
 
 
 relax_op = _Functions(relax.op)
-"""`relax.op`, in which every operator is found; one that this TVM lacks fails when it is called."""
+"""`relax.op` with every operator; an operator that this TVM lacks fails when it is called."""
 
 
 def registered(name: str) -> Any:
     """The operator that is registered under this name, e.g. "relax.add".
 
     Raises:
-        Drift: there is none.
+        Drift: no operator has this name.
     """
     try:
         return tvm.ir.Op.get(name)
@@ -66,13 +66,13 @@ def registered(name: str) -> Any:
 
 
 def accepted(function: Callable[..., Any], **options: object) -> dict[str, object]:
-    """Those of the options that the function has parameters for in this TVM."""
+    """The options for which the function has parameters in this TVM."""
     known = inspect.signature(function).parameters
     return {name: value for name, value in options.items() if name in known}
 
 
 def attribute(name: str, key: str) -> object | None:
-    """What the operator of this name is registered with under the key; None: nothing, or none."""
+    """The registered attribute of an operator; None if the attribute or the operator is missing."""
     try:
         found: object | None = tvm.ir.Op.get(name).get_attr(key)
     except AttributeError:

@@ -1,7 +1,7 @@
-"""Which TVM is installed, and whether it can be used at all.
+"""The installed TVM, and the check that it can be used at all.
 
-It imports without TVM, so that a missing or unsuitable TVM is refused with a sentence, not with a
-traceback from inside an extension module.
+This module imports without TVM, so that a missing or unsuitable TVM is refused with a sentence, not
+with a traceback from inside an extension module.
 """
 
 import importlib
@@ -25,7 +25,7 @@ NEWEST_TESTED = (0, 27)
 TESTED_FFI = "0.1.14.post1"
 """The release of apache-tvm-ffi with which all tested releases of TVM work."""
 
-# 0.1.13 has not both names, and 0.1.15 dies in the last line.
+# 0.1.13 lacks one of the two names, and 0.1.15 dies in the last line.
 _TRIAL = """\
 import tvm
 from tvm_ffi import serialization, structural_map, structural_walk
@@ -68,9 +68,9 @@ def require_tvm() -> dict[str, str]:
 
 
 def refuse_bad_ffi() -> None:
-    """Refuse an ffi that crashes TVM or lacks what relaxfuzz needs, before it is loaded here.
+    """Refuse an ffi that crashes TVM or lacks features that relaxfuzz needs, before it is loaded.
 
-    Any ffi but the tested release is tried in a process of its own, once for all child processes.
+    Any ffi but the tested release is tried in a separate process, once for all child processes.
 
     Raises TVMUnsupported with the remedy.
     """
@@ -103,7 +103,7 @@ def refuse_bad_ffi() -> None:
 
 
 def _ffi(file: Path) -> tuple[str, str | None]:
-    """What to call the ffi, and its release, if it is that of the installed distribution."""
+    """The name of the ffi for messages, and its release if it is the installed distribution's."""
     try:
         installed = importlib.metadata.distribution("apache-tvm-ffi")
     except importlib.metadata.PackageNotFoundError:
@@ -114,7 +114,7 @@ def _ffi(file: Path) -> tuple[str, str | None]:
 
 
 def versions() -> dict[str, str]:
-    """The versions that a finding depends on; "unknown" for what cannot be found out."""
+    """The versions that a finding depends on; "unknown" for those that cannot be determined."""
     import numpy
     import tvm
     import tvm_ffi
@@ -135,7 +135,7 @@ BUILD = ("tvm", "tvm_git", "tvm_build")
 
 
 def same_build(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether both are `versions` with one build of TVM."""
+    """True if both are `versions` with one build of TVM."""
     return all(one.get(key) == other.get(key) for key in BUILD)
 
 
@@ -172,7 +172,7 @@ def tvm_version() -> str:
 
 
 def is_installed(version: str) -> bool:
-    """Whether this is the release of the installed TVM."""
+    """True if this is the release of the installed TVM."""
     return version == tvm_version()
 
 

@@ -23,7 +23,7 @@ CURRENT_KEYS: Mapping[str, str] = {
     "tirx.SBlockRealize": "s_tir.SBlockRealize",
     **{f"tirx.{name}": f"prim.{name}" for name in _PRIMITIVE},
 }
-"""What the newest TVM calls the nodes that older ones keep under other type keys."""
+"""The newest type keys of nodes that have other type keys in older versions."""
 
 _CURRENT_FIELDS: Mapping[str, Mapping[str, str]] = {
     "relax.expr.Constant": {"data": "value"},

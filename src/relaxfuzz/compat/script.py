@@ -15,7 +15,7 @@ def read_script(text: str, *, check_well_formed: bool = True) -> tvm.IRModule:
     """`tvm.script.from_source` for a whole module; not to be used in several threads at a time.
 
     Raises:
-        Exception: whatever the parser raises on what it does not read.
+        Exception: any exception of the parser for a text that it refuses.
     """
     with quick_frames():
         made = tvm.script.from_source(text, check_well_formed=check_well_formed)
@@ -25,7 +25,7 @@ def read_script(text: str, *, check_well_formed: bool = True) -> tvm.IRModule:
 
 @contextlib.contextmanager
 def quick_frames() -> Iterator[None]:
-    """Where TVMScript is read or executed, `outer_frames` stands for `inspect.getouterframes`."""
+    """Replace `inspect.getouterframes` by `outer_frames`, to read or execute TVMScript faster."""
     before = inspect.getouterframes
     inspect.getouterframes = outer_frames
     try:
@@ -35,10 +35,10 @@ def quick_frames() -> Iterator[None]:
 
 
 def outer_frames(frame: FrameType | None, context: int = 1) -> list[inspect.FrameInfo]:
-    """`inspect.getouterframes`, at most one line of each frame, and looking for no module.
+    """`inspect.getouterframes` with at most one line of each frame, and without module lookup.
 
-    TVMScript's decorators ask for all frames. For each, inspect looks through all loaded modules:
-    a quarter of the parser's time, and more where more modules are loaded.
+    TVMScript's decorators request all frames. For each, inspect searches all loaded modules: this
+    takes a quarter of the parser's time, and more if more modules are loaded.
     """
     found = []
     while frame is not None:

@@ -20,8 +20,8 @@ def save_json(mod: tvm.IRModule) -> str:
 def load_json(text: str) -> tvm.IRModule:
     """The module that `save_json` of this very TVM version wrote.
 
-    `tvm.ir.load_json` first translates what older versions wrote, by way of a Python dictionary
-    printed with indentation; that costs 20 times what the rest does.
+    `tvm.ir.load_json` first translates texts of older versions, through a Python dictionary printed
+    with indentation; that costs 20 times as much as the rest.
     """
     from tvm_ffi import serialization
 
@@ -29,7 +29,7 @@ def load_json(text: str) -> tvm.IRModule:
 
 
 def upgraded_json(text: str) -> str:
-    """What `tvm.ir.load_json` makes of a text that an older version may have written."""
+    """The text, perhaps of an older version, after the upgrade that `tvm.ir.load_json` makes."""
     from tvm.ir import json_compact
 
     return str(json_compact.upgrade_json(text))

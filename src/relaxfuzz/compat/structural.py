@@ -11,27 +11,30 @@ from tvm import relax
 
 from . import ir
 
-Entry = tuple[Any, Callable[[Any], Any]]
-"""A class, or a tuple of classes, and what takes the place of each node of it."""
+NodeRewrite = tuple[Any, Callable[[Any], Any]]
+"""A class, or a tuple of classes, and a function that gives the replacement of each node of it."""
 
 
 def structural_equal(a: object, b: object, *, map_free_vars: bool = False) -> bool:
-    """Equality up to the renaming of bound variables; with `map_free_vars`, of free ones too."""
+    """Equality up to renaming of bound variables and, with `map_free_vars`, of free ones too."""
     return bool(tvm_ffi.structural_equal(a, b, map_free_vars=map_free_vars))
 
 
 def structural_map(
-    root: Any, entries: Entry | Sequence[Entry], *, order: Literal["pre", "post"] = "post"
+    root: Any,
+    entries: NodeRewrite | Sequence[NodeRewrite],
+    *,
+    order: Literal["pre", "post"] = "post",
 ) -> Any:
     """The node with each node of the entries' classes replaced.
 
     Args:
-        order: "post": operands before what uses them; "pre": the other way round.
+        order: "post": operands before their users; "pre": the reverse.
     """
     if _copies_constants():
         return tvm_ffi.structural_map(root, entries, order=order)
 
-    def descending(entry: Entry) -> tuple[Any, Callable[[Any, Any], Any]]:
+    def descending(entry: NodeRewrite) -> tuple[Any, Callable[[Any, Any], Any]]:
         types, replaced = entry
         if order == "pre":
             return types, lambda node, mutator: inside(replaced(node), mutator)
@@ -51,7 +54,7 @@ def structural_map(
 
 @functools.cache
 def _copies_constants() -> bool:
-    """Whether this TVM has registered how to copy a constant, as `tvm_ffi.structural_map` does."""
+    """True if this TVM can copy a constant, as `tvm_ffi.structural_map` needs to."""
     try:
         tvm_ffi.structural_map(relax.const(0), [])
     except TypeError:

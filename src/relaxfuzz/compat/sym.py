@@ -6,7 +6,7 @@ try:
 except ImportError:  # before TVM 0.27
     from tvm import arith as sym
 """
-"""A statement for files of their own."""
+"""A statement for standalone files."""
 
 try:
     from tvm import sym

@@ -1,6 +1,6 @@
-"""TVM's importer of programs that PyTorch exported, and the variable that it makes of a node.
+"""TVM's importer of programs that PyTorch exported, and the expressions that it makes of nodes.
 
-Only a caller that holds an object of PyTorch uses it, so that PyTorch is there.
+Only callers that hold an object of PyTorch use this module, so PyTorch is installed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ NAME = "relax.frontend.torch.from_exported_program"
 
 
 def import_program(program: Any) -> tuple[tvm.IRModule, Mapping[str, Any]]:
-    """The module that TVM makes of an ExportedProgram; the Relax expression of each of its nodes.
+    """The module that TVM makes of an ExportedProgram, and the Relax expression of each node.
 
     Args:
-        program: in the operators that the importer takes, after `run_decompositions`.
+        program: a program in the operators that the importer accepts, after `run_decompositions`.
 
     Returns:
-        The expressions by the names of the nodes; none where this TVM's importer does not keep
-        them.
+        The module, and the expressions by the names of the nodes; empty if this TVM's importer does
+        not keep them.
     """
     from tvm.relax.frontend import torch as frontend
 

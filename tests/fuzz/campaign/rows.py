@@ -10,7 +10,7 @@ import dataclasses
 import sys
 
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
-from relaxfuzz.fuzz.campaign.events import Fault, Finished
+from relaxfuzz.fuzz.campaign.events import Finished, HarnessFault
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.generators.families import DEFAULT
@@ -25,7 +25,7 @@ def main(modules: int, seed: int) -> None:
     try:
         for event in run(config, pool):
             match event:
-                case Fault():
+                case HarnessFault():
                     print(event.describe(seed).splitlines()[-1])
                 case Finished():
                     show(event)

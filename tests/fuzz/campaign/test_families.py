@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 import tvm
-from tvm import relax, tirx
+from tvm import relax, s_tir, tirx
+from tvm.s_tir import dlight
 
+from relaxfuzz.fuzz.campaign.block import regenerated
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
-from relaxfuzz.fuzz.campaign.events import Fault, Finished
-from relaxfuzz.fuzz.process.block import regenerated
+from relaxfuzz.fuzz.campaign.events import Finished, HarnessFault
+from relaxfuzz.fuzz.loading.targets import by_spelling, family_named, targets
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Origin, Recipe, Target
 from relaxfuzz.fuzz.session.unchanged import own_families
-from relaxfuzz.fuzz.user_input.errors import UserError
-from relaxfuzz.fuzz.user_input.options import Relaxations
+from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.fuzz.user_input.pass_type import family_by_type
-from relaxfuzz.fuzz.user_input.targets import by_spelling, family_named, targets
+from relaxfuzz.fuzz.user_input.settings import Relaxations
 from relaxfuzz.generators.families import FAMILIES
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.inspect import prim_funcs, relax_functions
@@ -33,7 +34,7 @@ def test_both_families_are_checked(pool: LocalPool) -> None:
         seed=1, modules=12, targets=chosen, modules_in_block=2, compositions=False
     )
     events = list(run(config, pool))
-    assert [event for event in events if isinstance(event, Fault)] == []
+    assert [event for event in events if isinstance(event, HarnessFault)] == []
     finished = events[-1]
     assert isinstance(finished, Finished)
     assert all(finished.stats[target.label].checks > 2 for target in chosen)
@@ -45,7 +46,7 @@ def test_a_sample_is_executed_on_a_device(pool: LocalPool) -> None:
         seed=1, modules=12, targets=chosen, modules_in_block=6, device="llvm", compositions=False
     )
     events = list(run(config, pool))
-    assert [event for event in events if isinstance(event, Fault)] == []
+    assert [event for event in events if isinstance(event, HarnessFault)] == []
     finished = events[-1]
     assert isinstance(finished, Finished)
     sampled = [finished.stats[target.label].sampled for target in chosen]
@@ -113,3 +114,9 @@ def test_parts_of_a_sequential_choose_its_family() -> None:
     assert family_by_type(sequential([on_prim_funcs, on_relax])) is None
     assert family_by_type(sequential([])) is None
     assert family_by_type(relax.transform.LegalizeOps()) is None
+
+
+def test_a_schedule_of_ones_own_rules_gets_kernels() -> None:
+    schedule = dlight.ApplyDefaultSchedule(dlight.gpu.Reduction(), dlight.gpu.Fallback())
+    assert family_by_type(schedule) == "dlight"
+    assert family_by_type(s_tir.transform.ThreadSync("shared")) == "dlight"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+from relaxfuzz.fuzz.campaign.block import CUTTING, Block, ModuleDone, StageDone, Violated
 from relaxfuzz.fuzz.campaign.in_flight import InFlight
-from relaxfuzz.fuzz.process.block import Block, ModuleDone, StageDone, Violated
 from relaxfuzz.fuzz.process.protocol import Death, Died, Position, Result
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
 from relaxfuzz.generators.stages import Stage
@@ -20,7 +22,7 @@ def block() -> InFlight:
 def hear(block: InFlight, index: int) -> None:
     """A module with three checks, one of which found something."""
     violation = Violation("it fell", "", ("a",)).blame("crash", "Foo")
-    stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1, avoided=1)}
+    stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1)}
     block.add(Result(0, Violated(violation, Origin(1, index), (), None, "{}")))
     block.add(Result(0, StageDone(index, Stage.RAW, stats)))
     block.add(Result(0, ModuleDone(index)))
@@ -61,10 +63,22 @@ def test_the_rest_of_a_block_begins_after_the_check_that_died() -> None:
     flying.settle(died)
     rest = flying.rest(died)
     assert rest is not None
-    assert rest.resume is not None
-    assert (rest.start, rest.count, rest.resume.ordinal) == (3, 3, 2)
-    assert rest.checked == {"Foo": 2, "sequence": 1}
-    assert rest.visited == {"Foo": 2, "sequence": 2}
+    assert rest.rest.resume is not None
+    assert (rest.start, rest.count, rest.rest.resume.ordinal) == (3, 3, 2)
+    assert rest.rest.checked == {"Foo": 2, "sequence": 1}
+    assert rest.rest.visited == {"Foo": 2, "sequence": 1}
+
+
+def test_a_death_in_the_search_for_a_part_is_met_once_more() -> None:
+    flying = block()
+    died = Died(0, Death.SEGFAULT, -11, dataclasses.replace(POSITION, step=CUTTING))
+    for careful, ordinal in ((True, 1), (False, 2)):
+        flying.settle(died)
+        rest = flying.rest(died)
+        assert rest is not None
+        assert rest.rest.resume is not None
+        assert (rest.rest.careful, rest.rest.resume.ordinal) == (careful, ordinal)
+        flying.part = rest
 
 
 def test_what_kills_repeatedly_is_left_out() -> None:
@@ -73,8 +87,8 @@ def test_what_kills_repeatedly_is_left_out() -> None:
         died = Died(0, Death.SEGFAULT, -11, POSITION)
         rest = flying.rest(died)
         assert rest is not None
-        assert rest.banned == ()
+        assert rest.rest.banned == ()
         flying.settle(died)
     rest = flying.rest(died)
     assert rest is not None
-    assert rest.banned == ("Foo",)
+    assert rest.rest.banned == ("Foo",)

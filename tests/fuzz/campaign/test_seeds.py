@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from pathlib import Path
 
 import pytest
 import tvm
 from tvm import relax
 
+from relaxfuzz.fuzz.campaign.block import Block
 from relaxfuzz.fuzz.campaign.campaign import SMALL, TURN, CampaignConfig, _blocks, run
-from relaxfuzz.fuzz.campaign.events import BlockDone, Finished, Found
+from relaxfuzz.fuzz.campaign.events import BlockDone, Finished
 from relaxfuzz.fuzz.campaign.seeds import (
-    LEAST,
-    MOST,
     PIECES,
     Seeds,
-    Worth,
-    changed_sources,
-    digests,
-    weights,
     with_pieces,
 )
-from relaxfuzz.fuzz.campaign.state import State
-from relaxfuzz.fuzz.process.block import Block
+from relaxfuzz.fuzz.findings.finding import UnconfirmedFinding
+from relaxfuzz.fuzz.loading.targets import targets
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.targets import Recipe, Target
-from relaxfuzz.fuzz.user_input.options import Relaxations
-from relaxfuzz.fuzz.user_input.targets import targets
-from relaxfuzz.generators.seeds import Edit, Piece, Whole, pieces_of, whole_of
+from relaxfuzz.fuzz.user_input.settings import Relaxations
+from relaxfuzz.generators.seeds import Piece, Whole, pieces_of, whole_of
 from relaxfuzz.oracles.pipelines import PIPELINES
 
 NAMES = tuple(Piece(f"piece {number}", "", digest=str(number)) for number in range(20))
@@ -69,13 +62,6 @@ def test_all_pieces_come_in_turn() -> None:
     assert made != [seeded(1.0, 2, number) for number in range(10)]
 
 
-def test_few_pieces() -> None:
-    few = with_pieces(Recipe(), [Seeds(NAMES[:2], 1.0)], 1, 0)
-    assert few.pieces in (NAMES[:2], NAMES[1::-1])
-    assert with_pieces(Recipe(), [Seeds((), 1.0)], 1, 0) == Recipe()
-    assert with_pieces(Recipe(), [], 1, 0) == Recipe()
-
-
 def test_a_block_has_pieces_of_one_kind() -> None:
     first, second = Seeds(NAMES[:10], 0.5), Seeds(NAMES[10:], 0.3)
     made = [with_pieces(Recipe(), [first, second], 1, number).pieces for number in range(400)]
@@ -83,41 +69,6 @@ def test_a_block_has_pieces_of_one_kind() -> None:
     assert abs(shares[0] - 0.5) < 0.1
     assert abs(shares[1] - 0.3) < 0.1
     assert not any(set(p) & set(NAMES[:10]) and set(p) & set(NAMES[10:]) for p in made)
-
-
-def test_what_is_worth_more_comes_more_often() -> None:
-    worth = {str(n): Worth(checks=5000, changed=500, new=10 * (n == 3)) for n in range(20)}
-    learned = weights(worth)
-    assert learned["3"] > 1 > learned["0"]
-    assert all(LEAST <= each <= MOST for each in learned.values())
-    found: Counter[str] = Counter()
-    for number in range(400):
-        chosen = with_pieces(Recipe(), [Seeds(NAMES, 1.0)], 1, number, learned).pieces
-        assert len(set(chosen)) == PIECES
-        found.update(piece.digest for piece in chosen)
-    assert found.most_common(1)[0][0] == "3"
-    assert found["3"] > 1.3 * found["0"]
-    assert min(found.values()) > 400 * PIECES / 20 / 2, "all others still come"
-
-
-def test_edits_that_are_worth_more_are_left_out_less() -> None:
-    worth = {edit.value: Worth(5000, 500, 10 * (edit is Edit.HELD)) for edit in Edit}
-    learned = weights(worth)
-    for edits, factor in (({}, 1.0), (learned, 1.3)):
-        kept: Counter[str] = Counter()
-        for number in range(400):
-            made = with_pieces(Recipe(), [Seeds(NAMES, 1.0)], 1, number, edits=edits)
-            kept.update(made.edits)
-        others = [count for edit, count in kept.items() if edit != Edit.HELD]
-        assert kept[Edit.HELD] >= factor * max(others) * 0.9
-        assert 0 < min(others) < max(others) < 400
-    assert seeded(0.0, 1, 0).edits == (), "nothing real"
-
-
-def test_nothing_is_learned_of_nothing() -> None:
-    assert weights({}) == {}
-    assert weights({"a": Worth(checks=100)}) == {}
-    assert weights({"a": Worth(0, 0, 1)}) == {}, "deaths before the first check"
 
 
 @pytest.fixture
@@ -148,11 +99,13 @@ def test_a_campaign_finds_what_only_the_seeds_have(
         )
         events = list(run(config, pool))
         assert isinstance(events[-1], Finished)
-        found[given] = [event for event in events if isinstance(event, Found)]
+        found[given] = [event for event in events if isinstance(event, UnconfirmedFinding)]
     assert found[()] == []
     (only,) = found[seeds]
     assert "a softmax and a cumsum" in only.violation.detail
-    stored = only.finding({"tvm": "1"}, ()).recipe
+    origin = only.finding({"tvm": "1"}, ()).origin
+    assert origin is not None
+    stored = origin.recipe
     assert stored.pieces
     assert all(p.name.startswith("model, main, bindings 0 to 1") for p in stored.pieces)
     assert not any(piece.text for piece in stored.pieces), "stored without the user's module"
@@ -174,42 +127,25 @@ def test_wholes_are_checked_once(own: tuple[Target, ...], pool: LocalPool) -> No
     config = CampaignConfig(
         seed=1, targets=own, modules=2, oracles=("crash",), seeds=(Seeds((), 1.0, (made,)),)
     )
-    found: list[Found] = []
+    found: list[UnconfirmedFinding] = []
+    done: list[BlockDone] = []
     for event in run(config, pool):
-        if isinstance(event, Found):
+        if isinstance(event, UnconfirmedFinding):
             found.append(event)
-        if isinstance(event, BlockDone) and event.number == 0:
-            state = State.from_json(event.state.to_json())
-            first = event
-    resumed = [each for each in run(config, pool, state=state) if isinstance(each, BlockDone)]
+        if isinstance(event, BlockDone):
+            done.append(event)
+    first, *others = done
     (label,) = set(first.stats) - set(PIPELINES)
     assert label == own[0].label, "no sequence"
     assert all(each.checks == 1 for each in first.stats.values())
     assert found[0].pipeline in PIPELINES
     assert "512" in found[0].module, "as it is"
-    stored = found[0].finding({"tvm": "1"}, ()).recipe
+    origin = found[0].finding({"tvm": "1"}, ()).origin
+    assert origin is not None
+    stored = origin.recipe
     assert [piece.name for piece in stored.pieces] == ["model"]
     assert stored.whole is None, "stored without the user's module"
-    assert [each.number for each in resumed] == [1], "not again"
-
-
-def test_without_pipelines_only_passes_are_checked_on_wholes(
-    own: tuple[Target, ...], pool: LocalPool
-) -> None:
-    made = whole_of(endless(), "model")
-    assert made is not None
-    config = CampaignConfig(
-        seed=1,
-        targets=own,
-        modules=1,
-        oracles=("crash",),
-        compositions=False,
-        seeds=(Seeds((), 1.0, (made,)),),
-    )
-    last = list(run(config, pool))[-1]
-    assert isinstance(last, Finished)
-    assert last.modules == 2, "one real, one generated"
-    assert not set(PIPELINES) & set(last.stats)
+    assert [each.number for each in others] == [1], "not again"
 
 
 def test_wholes_are_checked_in_turn_with_generated_modules(own: tuple[Target, ...]) -> None:
@@ -232,11 +168,3 @@ def test_a_whole_is_found_again_after_a_death() -> None:
     rest = dataclasses.replace(block, start=12, count=2)
     for index, name in zip(range(10, 14), "abcd", strict=True):
         assert block.made_of(index).whole == rest.made_of(index).whole == Whole(name, "", name)
-
-
-def test_another_whole_is_another_campaign() -> None:
-    made = whole_of(endless(), "model")
-    assert made is not None
-    before = digests([Seeds(NAMES, 1.0, (made,))])
-    now = digests([Seeds(NAMES, 1.0, (dataclasses.replace(made, digest="1"),))])
-    assert [*changed_sources(before, now)] == ["model has changed since"]

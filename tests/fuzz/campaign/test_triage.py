@@ -20,11 +20,11 @@ from relaxfuzz.fuzz.campaign.triage import Triage
 from relaxfuzz.fuzz.findings import confirm
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.process.executor import ExecutorError, check
-from relaxfuzz.fuzz.process.jobs import Check
+from relaxfuzz.fuzz.jobs.asking import check
+from relaxfuzz.fuzz.jobs.jobs import Check
+from relaxfuzz.fuzz.process.executor import ExecutorError
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Limits
-from relaxfuzz.fuzz.reproducer import checks
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.sequential import NONDETERMINISTIC
@@ -116,16 +116,6 @@ def test_a_finding_is_confirmed_reduced_and_reproduced(
     assert "R.exp" in published.exhibit.module
     assert "R.sin" not in published.exhibit.module
     assert list(store.findings()) == [published]
-
-
-def test_a_finding_without_an_exhibit_is_reported(
-    work: Work, finding: Finding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(triage, "exhibit", None)
-    worker, (published,) = work(finding)
-    assert published.exhibit is None
-    assert published.reproducer is not None
-    assert "'NoneType' object is not callable" in worker.faults[0]
 
 
 def test_what_does_not_recur_is_only_counted(work: Work, store: Store, finding: Finding) -> None:
@@ -230,7 +220,6 @@ def test_known_bugs_are_not_triaged(
     work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, (first,) = work(finding)
-    monkeypatch.setattr(triage, "again", None)
     monkeypatch.setattr(triage, "minimized", None)
     worker, (second,) = work(finding)
     assert worker.faults == []
@@ -252,13 +241,9 @@ def test_a_file_that_does_not_fail_is_not_shown(
 @pytest.mark.parametrize(
     ("owner", "name", "step"),
     [
-        (triage, "fewer_passes", "drop passes"),
-        (triage.reproducer, "source_of", "write the module"),
         (triage, "minimized", "minimize"),
         (triage.reproducer, "failing", "reproduce with a brief check"),
         (Store, "publish", "write the reproducer"),
-        (triage, "take_evidence", "take evidence"),
-        (triage, "exhibit", "explain"),
         (triage, "place", "find the row"),
     ],
 )
@@ -280,39 +265,20 @@ def test_a_fault_after_the_confirmation_loses_no_finding(
     assert worker.unchecked == []
     assert store.pending() == []
     assert [kept.id for kept in store.findings()] == [finding.id]
-    failed = {each.step: each for each in store.failed_steps(finding.id)}
-    assert step in failed
-    assert "ZeroDivisionError" in failed[step].traceback
-    path = store.module_of(published, failed[step])
-    assert "relax.exp" in path.read_text()
+    (failed,) = (each for each in published.faults if each.startswith(f"{step}:"))
+    assert "ZeroDivisionError" in failed
+    (kept,) = store.findings()
+    assert kept.faults == published.faults
     # All that does not need the step is done.
     reproducible = name not in ("failing", "publish")
     assert (published.reproducer is not None) == reproducible
-    assert (published.evidence is not None) == (name != "take_evidence")
+    assert published.evidence is not None
     assert published.reduced == (name != "minimized")
+    assert published.source
     monkeypatch.undo()
     _, (mended,) = work(finding)
     assert mended.reproducer is not None
-    assert store.failed_steps(finding.id) == ()
-
-
-def test_where_a_brief_check_cannot_be_written_the_whole_one_is(
-    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = checks._checks
-
-    def written(*arguments: Any, brief: bool) -> Any:
-        if brief:
-            raise ZeroDivisionError
-        return write(*arguments, brief=brief)
-
-    monkeypatch.setattr(checks, "_checks", written)
-    _, (published,) = work(finding)
-    path = store.reproducer(published)
-    assert path is not None
-    assert "passes = [" in path.read_text()
-    (failed,) = store.failed_steps(finding.id)
-    assert failed.step == "reproduce with a brief check"
+    assert mended.faults == ()
 
 
 def test_a_fault_of_a_publisher_keeps_no_other_from_it(
@@ -327,52 +293,7 @@ def test_a_fault_of_a_publisher_keeps_no_other_from_it(
     worker.add(finding)
     worker.drain(60, lambda: None)
     assert [each.id for each in reported] == [finding.id]
-    assert [failed.step for _, failed in worker.failed_steps] == ["report"]
-
-
-def test_what_cannot_be_confirmed_is_a_check_that_was_not_made(
-    work: Work, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*arguments: object, **options: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(triage, "again", broken)
-    worker, reported = work(finding)
-    assert reported == []
-    assert worker.failed_steps == []
-    assert "ZeroDivisionError" in worker.unchecked[0]
-    assert [each.id for each in store.findings(confirmed=False)] == [finding.id]
-    (failed,) = store.failed_steps(finding.id)
-    assert failed.step == "confirm"
-
-
-def test_what_an_earlier_process_reported_is_not_reported(
-    pool: LocalPool, store: Store, finding: Finding
-) -> None:
-    reported: list[Finding] = []
-    worker = Triage(store, pool, reported.append)
-    worker.restore(finding, published=True, done=True)
-    worker.add(finding)
-    worker.drain(60, lambda: None)
-    assert reported == []
-    assert worker.published == [finding]
-    assert store.pending() == []
-
-
-def test_a_finding_reported_before_its_process_died_is_reported_once(
-    pool: LocalPool, store: Store, finding: Finding
-) -> None:
-    """It is still pending: the process had no time to note that it is done with."""
-    reported: list[Finding] = []
-    store.put(dataclasses.replace(finding, confirmed=True))
-    worker = Triage(store, pool, reported.append)
-    worker.restore(finding, published=True, done=False)
-    worker.add(finding)
-    worker.drain(60, lambda: None)
-    assert reported == []
-    assert [each.id for each in worker.published] == [finding.id]
-    assert store.pending() == []
-    assert store.reproducer(worker.published[0]) is not None
+    assert [text.partition(":")[0] for _, text in worker.failed_steps] == ["report"]
 
 
 def test_a_full_disk_ends_it_and_leaves_what_is_pending(
@@ -438,28 +359,53 @@ def test_what_a_campaign_has_no_time_for_is_reduced_afterwards(
     assert [published.reduced for published in reported] == [True]
 
 
-def test_what_a_former_run_had_no_time_for_is_reduced_now(
-    work: Work, store: Store, finding: Finding
+def test_a_finding_that_ends_the_campaign_is_reduced_at_once(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.put(dataclasses.replace(finding, confirmed=True))
-    worker, (published,) = work(finding)
-    assert worker.faults == []
-    assert published.reduced
-    assert "sin" not in published.source
+    monkeypatch.setattr(triage, "REDUCE_SECONDS", 0.01)
+    reported: list[Finding] = []
+    worker = Triage(store, pool, reported.append)
+    worker.at_once = True
+    worker.add(finding)
+    end = time.monotonic() + 60
+    while not reported and time.monotonic() < end:
+        time.sleep(0.01)
+    assert [published.reduced for published in reported] == [True]
+    worker.drain(60, lambda: None)
 
 
-def test_what_is_met_on_the_way_is_kept_and_not_reported(
-    pool: LocalPool, work: Work, store: Store, finding: Finding
+OWN = """\
+import tvm
+
+@tvm.transform.module_pass(opt_level=0)
+def own(mod, context):
+    if all(op in mod.script() for op in {ops}):
+        raise KeyError("exp")
+    return mod
+"""
+"""A pass that does not take a module with all of these operators."""
+
+
+def test_a_finding_that_the_changed_pass_no_longer_shows_gives_way(
+    pool: LocalPool,
+    work: Work,
+    store: Store,
+    finding: Finding,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    call = PassCall("raises_always()", factory=f"{USER}:raises_always")
-    (violation,) = check(pool, Check(module=finding.module, calls=(call,)))
-    versions = {"tvm": tvm.__version__}
-    one = Finding(violation=violation, module=finding.module, calls=(call,), versions=versions)
-    worker, (reported,) = work(one)
+    path = tmp_path_factory.mktemp("own") / "own.py"
+    path.write_text(OWN.format(ops=("R.exp(",)))
+    call = PassCall("own()", factory=f"{path}:own")
+    (violation, *_) = check(pool, Check(module=finding.module, calls=(call,)))
+    own = dataclasses.replace(finding, violation=violation, calls=(call,))
+    _, (first,) = work(own)
+    assert "sin" not in first.source
+    path.write_text(OWN.format(ops=("R.exp(", "R.sin(")))
+    worker, (second,) = work(own)
     assert worker.faults == []
-    assert reported.reduced
-    (other,) = store.findings(confirmed=False)
-    assert {reported.key[0], other.key[0]} == {"KeyError", "ValueError"}
+    assert (second.id, second.reduced) == (first.id, True)
+    assert "sin" in second.source
+    assert list(store.findings()) == [second]
 
 
 def test_what_is_stuck_stays_pending(
@@ -484,3 +430,28 @@ def test_what_is_stuck_stays_pending(
     assert [each.id for each in store.pending()] == [finding.id]
     stuck.set()
     assert "sin" not in kept.source
+
+
+def test_what_is_confirmed_when_the_time_is_up_has_the_ingredients_of_its_module(
+    pool: LocalPool, store: Store, finding: Finding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is compared with known bugs, though it is not reduced."""
+    monkeypatch.setattr(triage, "STUCK_SECONDS", 1.0)
+    stuck = threading.Event()
+
+    def minimized(*args: Any, **options: Any) -> None:
+        stuck.wait(60)
+
+    monkeypatch.setattr(triage, "minimized", minimized)
+    worker = Triage(store, pool)
+    worker.until = time.monotonic()
+    worker.add(finding)
+    while not (kept := store.get(finding.id)) or not kept.confirmed:
+        time.sleep(0.05)
+    worker.drain(0.5, lambda: None)
+    (published,) = worker.published
+    assert not published.reduced
+    assert "relax.exp" in (published.made_of or ())
+    assert worker.pending
+    assert worker.unsettled() == [], "it is published, though its reduction goes on"
+    stuck.set()

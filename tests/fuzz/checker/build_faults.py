@@ -71,6 +71,37 @@ class AddsParameter:
         return result
 
 
+def _renamed(mod: tvm.IRModule) -> tvm.IRModule:
+    gvar, func = main_of(mod)
+    functions = {g: f for g, f in mod.functions_items() if not g.same_as(gvar)}
+    functions[GlobalVar("other")] = func.with_attr("global_symbol", "other")
+    return copied(mod, functions)
+
+
+@tvm.transform.module_pass(opt_level=0, name="vendor.ByClass")
+class RenamesByClass:
+    """Another name than that of its class."""
+
+    def transform_module(self, mod: tvm.IRModule, context: PassContext) -> tvm.IRModule:
+        return _renamed(mod)
+
+
+@tvm.transform.module_pass(opt_level=0, name="vendor.ByObject")
+def renames_by_object(mod: tvm.IRModule, context: PassContext) -> tvm.IRModule:
+    """Another name than that of its variable."""
+    return _renamed(mod)
+
+
+def renames_by_function() -> tvm.transform.Pass:
+    """Another name than that of the function that makes it."""
+
+    @tvm.transform.module_pass(opt_level=0, name="vendor.ByFunction")
+    def renames(mod: tvm.IRModule, context: PassContext) -> tvm.IRModule:
+        return _renamed(mod)
+
+    return renames
+
+
 @mutator
 class _Subtracts(PyExprMutator):
     def visit_call_(self, call: relax.Call) -> relax.Expr:
@@ -154,17 +185,6 @@ class KeepsKernels:
         self, func: tirx.PrimFunc, mod: tvm.IRModule, context: PassContext
     ) -> tirx.PrimFunc:
         return func.with_attr("seen", 1)
-
-
-@tvm.tirx.transform.prim_func_pass(opt_level=0)
-class CountsCalls:
-    """PrimFuncs are called in another way."""
-
-    def transform_function(
-        self, func: tirx.PrimFunc, mod: tvm.IRModule, context: PassContext
-    ) -> tirx.PrimFunc:
-        params = [*func.params, tirx.Var("calls", "int32")]
-        return tirx.PrimFunc(params, func.body, func.ret_type, func.attrs)
 
 
 @contextlib.contextmanager

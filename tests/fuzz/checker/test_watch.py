@@ -13,6 +13,9 @@ import pytest
 
 from relaxfuzz.fuzz.checker import log
 from relaxfuzz.fuzz.checker.watch import run
+from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.session.silences import NOTHING_COMPARED
+from relaxfuzz.fuzz.user_input.settings import Settings
 from relaxfuzz.fuzz.user_input.unnamed_pass import UnnamedPass
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -30,7 +33,7 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
     def watched(text: str, *args: str, as_module: bool = False) -> int:
         (tmp_path / "program.py").write_text(textwrap.dedent(text))
         name = "program" if as_module else "program.py"
-        return run(name, args, as_module=as_module, semantics=False, out=tmp_path / "out")
+        return run(name, args, Settings(out=tmp_path / "out"), as_module=as_module)
 
     return watched
 
@@ -60,6 +63,10 @@ def test_a_program_is_run_as_python_runs_it(
     assert plain.returncode == 7
     assert json.loads(out) == json.loads(plain.stdout)
     assert "no pass ran; the program ended with exit code 7" in err
+
+
+def test_a_program_in_which_no_pass_runs_has_a_code_of_its_own(watch: Watch) -> None:
+    assert watch("print('no build')") == NOTHING_COMPARED
 
 
 def test_a_module_is_run_as_python_runs_it(
@@ -126,6 +133,34 @@ def test_every_context_of_every_thread_is_watched(
     assert "the program ended with exit code 0" in err
 
 
+def test_a_pass_that_no_other_process_can_import_is_in_the_store(
+    watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = watch("""
+        import tvm
+        from build_faults import AddsParameter, model
+
+        def main():
+            @tvm.transform.module_pass(opt_level=0)
+            def own(mod, context):
+                return AddsParameter().transform_module(mod, context)
+
+            own(model())
+
+        main()
+        """)
+    _, err = capfd.readouterr()
+    assert code == 1
+    assert "placeholder for the pass" in err
+    assert "\\n" not in err
+    with Store(tmp_path / "out") as store:
+        (finding,) = store.findings()
+        assert (finding.pass_name, finding.oracle) == ("own", "signature")
+        file = store.reproducer(finding)
+    assert file is not None
+    assert "put your pass 'own' here" in file.read_text()
+
+
 @pytest.mark.session
 def test_a_death_is_put_down_to_the_pass_that_ran(
     watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -143,6 +178,49 @@ def test_a_death_is_put_down_to_the_pass_that_ran(
     (file,) = (tmp_path / "out" / "reproducers").iterdir()
     died = subprocess.run([sys.executable, file], capture_output=True)
     assert died.returncode == -11
+
+
+CATCHES = """
+import contextlib
+from build_faults import Raises, SubtractsForAdds, model
+
+with contextlib.suppress(KeyError):
+    Raises()(model())
+"""
+
+
+def test_an_exception_that_the_program_catches_is_listed_apart(
+    watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert watch(CATCHES) == 0
+    err = capfd.readouterr().err
+    assert "caught by the program:\n  Raises: KeyError" in err
+    assert watch(f"{CATCHES}\nSubtractsForAdds()(model())\nRaises()(model())") == 1
+    err = capfd.readouterr().err
+    assert "caught by the program" not in err, "the second one was not caught"
+    with Store(tmp_path / "out") as store:
+        found = {(each.pass_name, each.oracle) for each in store.findings()}
+    assert found == {("Raises", "crash"), ("SubtractsForAdds", "evaluated")}, "values by default"
+
+
+def test_a_program_that_is_stopped_dies_of_no_pass(
+    watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = watch("""
+        import os, signal
+        import tvm
+        from build_faults import model
+
+        @tvm.transform.module_pass(opt_level=0)
+        def stopped(mod, context):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return mod
+
+        stopped(model())
+        """)
+    assert code == 128 + 15
+    assert "the program died of SIGTERM" in capfd.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_death_outside_of_passes_is_the_programs_own(

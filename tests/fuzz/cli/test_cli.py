@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import signal
@@ -13,10 +14,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import relaxfuzz as relaxfuzz_package
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.user_input.errors import UserError, parse_budget
-from relaxfuzz.oracles.execute.device import CPU, KINDS, missing
+from relaxfuzz.fuzz.system.errors import UserError, parse_budget
+from relaxfuzz.oracles.execute.device import KINDS, missing
 
 from ...commands import relaxfuzz
 
@@ -63,27 +65,14 @@ def module(tmp_path: Path) -> Path:
         (["run", "FuseOp", "--modules", "1"], "'FuseOps'"),
         (["run", "FuseOps(fuse_opt_levl=1)", "--modules", "1"], "fuse_opt_level"),
         (["run", "--budget", "soon"], "60s, 5m or 1h but got --budget 'soon'"),
-        (["run", "--budget", "0s"], "--budget '0s'"),
         (["run", f"{USER}:factory_raises"], "RuntimeError: no pass today"),
         (["run", f"{USER}:gives_none"], "None"),
-        (["run", f"{USER}:corect"], "correct"),
-        (["run", "nowhere.py:factory"], "nowhere.py"),
         (["run", "FuseOps", "--oracle", "idempotency"], "idempotent"),
         (["run", "FuseOps", "--device", "cuba"], "no device 'cuba'. Did you mean 'cuda'?"),
-        (["run", "FuseOps", "--device", "llvm"], "add --family tensorir"),
         (["run", f"{USER}:correct", "--stage", "legalised"], "legalized"),
-        (["run", "--not-idempotent"], "--not-idempotent is now --exempt idempotent"),
-        (["check", "m.py", "--changes-values"], "--changes-values is now --exempt values"),
-        (["run", "--known-prune"], "--known-prune is now `relaxfuzz known --prune`"),
-        (["known", "--known-prune"], "--known-prune is now `relaxfuzz known --prune`"),
         (["run", "--exempt", "idempotent"], "path/to/file.py:factory"),
-        (["run", f"{USER}:correct", "--exempt", "idempotence"], "'idempotent'"),
-        (["check", "m.py", "--exempt", "idempotence"], "'idempotent'"),
-        (["run", "--like", "FuseOps"], "path/to/file.py:factory"),
         (["run", f"{USER}:correct", "--like", "FuseOp"], "'FuseOps'"),
         (["check", "gone.json"], "gone.json"),
-        (["check", str(USER)], "no IRModule"),
-        (["check", str(USER), "--pipeline", "defualt"], "default"),
         (["replay", "nowhere"], "nowhere"),
     ],
 )
@@ -99,10 +88,10 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != CPU])
 def test_a_device_that_is_not_there_is_one_line_and_exit_2(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kind = "metal"
     if missing(kind) is None:
         pytest.skip(f"there is a {KINDS[kind]} device")
     monkeypatch.chdir(tmp_path)
@@ -125,16 +114,24 @@ def test_an_unrelated_out_is_refused_and_left_alone(tmp_path: Path, name: str) -
 
 
 def test_help_teaches_with_examples() -> None:
-    for command in ("run", "check", "replay", "zoo", "minimize"):
+    for command in ("run", "check", "replay", "minimize"):
         result = CliRunner().invoke(app, [command, "--help"])
         assert result.exit_code == 0
         assert f"relaxfuzz {command}" in result.output
 
 
+def test_the_version_and_the_short_help() -> None:
+    version = importlib.metadata.version("relaxfuzz")
+    assert CliRunner().invoke(app, ["--version"]).output == f"relaxfuzz {version}\n"
+    assert relaxfuzz_package.__version__ == version
+    for command in (["-h"], ["run", "-h"], ["findings", "-h"]):
+        assert "Usage: " in CliRunner().invoke(app, command).output
+
+
 def test_a_missing_tvm_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "tvm.py").write_text("raise ImportError('no libtvm here')")
     done = subprocess.run(
-        [*COMMAND, "ops"],
+        [*COMMAND, "list", "ops"],
         capture_output=True,
         text=True,
         env={**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}"},
@@ -178,13 +175,15 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     *found, summary = events(done.stdout)
     assert summary["event"] == "summary"
     assert set(summary) == {
-        "event", "modules", "checks", "seconds", "findings", "similar_to_known",
-        "of_tvm_on_the_way", "reports", "unconfirmed", "knowns", "known_reports", "lost", "workers",
+        "schema", "event", "modules", "checks", "seconds", "findings", "similar_to_known",
+        "of_tvm_on_the_way", "reports", "unconfirmed", "knowns", "known_reports", "lost",
     }  # fmt: skip
     (finding,) = [event for event in found if event["event"] not in OF_CHECKS]
     assert set(finding) == {
-        "event", "id", "row", "identity", "identity_format", "place", "pass", "oracle", "title",
-        "reproducer", "module", "confirmed", "similar", "tvm", "contract", "grade", "hint", "rare",
+        "schema", "event", "id", "row", "identity", "identity_format", "place", "pass", "oracle",
+        "title",
+        "reproducer", "module", "confirmed", "similar", "tvm", "contract", "grade", "hint",
+        "consequence",
     }  # fmt: skip
     assert finding["pass"] == "raises_on_exp"
     assert finding["confirmed"] is True
@@ -218,35 +217,6 @@ def test_a_generated_module_shows_a_bug_in_a_users_pass(tmp_path: Path) -> None:
     assert "idempotent" in done.stdout
     (path,) = (tmp_path / "out" / "reproducers").glob("grows-idempotent-*.py")
     assert str(path) in done.stdout.replace("\n", "")
-    asked = relaxfuzz(*run, "--oracle", "idempotent")
-    assert asked.returncode == 1, "the user has asked for one"
-    again = relaxfuzz(*run, "--oracle", "idempotent", "--fail-on", "B")
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert "1 finding" in again.stdout, "it is of grade C"
-
-
-def test_a_relaxed_contract_and_a_correct_pass_find_nothing(tmp_path: Path) -> None:
-    done = relaxfuzz(
-        "run", f"{USER}:correct", "--stage", "legalized", "--modules", 3, "--seed", 1,
-        "--out", tmp_path / "out", "--json",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    emitted = events(done.stdout)
-    assert "finding" not in [event["event"] for event in emitted]
-    summary = emitted[-1]
-    assert summary["findings"] == 0
-    assert summary["modules"] == 3
-
-
-@pytest.mark.session
-def test_a_pass_may_keep_the_contract_of_another_one(tmp_path: Path) -> None:
-    run = ("run", f"{USER}:attaches", "--modules", 4, "--seed", 1, "--json", "--out")
-    strict = relaxfuzz(*run, tmp_path / "strict")
-    assert strict.returncode == 1, strict.stderr
-    assert "functions" in {event.get("oracle") for event in events(strict.stdout)}
-    like = relaxfuzz(*run, tmp_path / "like", "--like", "AttachGlobalSymbol")
-    assert "functions" not in {event.get("oracle") for event in events(like.stdout)}
-    assert events(like.stdout)[-1]["modules"] == 4
 
 
 def wait_for_workers(process: subprocess.Popen[str]) -> None:
@@ -271,7 +241,7 @@ def test_ctrl_c_ends_with_the_summary(tmp_path: Path) -> None:
         wait_for_workers(process)
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=120)
-    assert process.returncode in (0, 1), stderr
+    assert process.returncode in (0, 1, 4), stderr
     assert events(stdout)[-1]["event"] == "summary"
 
 
@@ -290,8 +260,34 @@ def test_kill_9_leaves_a_readable_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("command", "field"), [("passes", "pass"), ("ops", "op")])
 def test_the_catalogue_is_listed(command: str, field: str) -> None:
-    plain, machine = relaxfuzz(command), relaxfuzz(command, "--json")
+    plain, machine = relaxfuzz("list", command), relaxfuzz("list", command, "--json")
     assert plain.returncode == machine.returncode == 0, plain.stderr + machine.stderr
     names = [str(event[field]) for event in events(machine.stdout)]
     assert len(names) == len(set(names)) >= 60
     assert all(name in plain.stdout for name in names)
+
+
+def test_one_item_of_the_catalogue() -> None:
+    one = relaxfuzz("list", "ops", "matmul", "--json")
+    assert [event["op"] for event in events(one.stdout)] == ["matmul"]
+    wrong = relaxfuzz("list", "passes", "FuseTR")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: no pass 'FuseTR'. Did you mean 'FuseTIR'")
+
+
+def test_a_known_bug_is_a_report_to_file(tmp_path: Path) -> None:
+    whole = relaxfuzz("list", "known", "scan-flattened-rank")
+    assert whole.stdout.startswith("scan-flattened-rank: cumsum and cumprod without an axis")
+    assert "where: src/relax/op/tensor/statistical.cc" in whole.stdout
+    issue = relaxfuzz("list", "known", "scan-flattened-rank", "--format", "issue").stdout
+    assert issue.startswith("# [Bug] VMShapeLower, relax.cumprod, relax.cumsum: cumsum and cumprod")
+    code = issue.split("```python\n")[1].split("```")[0]
+    assert "relaxfuzz" not in code
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ValueError" in done.stderr
+    without = relaxfuzz("list", "known", "--format", "issue")
+    assert without.returncode == 2
+    assert "name it" in without.stderr

@@ -18,21 +18,21 @@ from typer.testing import CliRunner
 import relaxfuzz
 from bench.dask_processes import Processes
 from relaxfuzz.fuzz.campaign import campaign
+from relaxfuzz.fuzz.campaign.block import Block
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig
-from relaxfuzz.fuzz.campaign.events import BlockDone, Event, Fault, Finished, Found, Progress
-from relaxfuzz.fuzz.campaign.state import State
+from relaxfuzz.fuzz.campaign.events import BlockDone, Event, Finished, HarnessFault, Progress
+from relaxfuzz.fuzz.campaign.state import CampaignState
 from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cluster import executor as cluster_executor
 from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
 from relaxfuzz.fuzz.cluster.fitness import about, differences
-from relaxfuzz.fuzz.cluster.where import Where
-from relaxfuzz.fuzz.process.block import Block, StageDone
+from relaxfuzz.fuzz.findings.finding import UnconfirmedFinding
 from relaxfuzz.fuzz.process.executor import Executor, ExecutorError
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Ended, Reply, Result
+from relaxfuzz.fuzz.process.protocol import Ended, Reply
 from relaxfuzz.fuzz.process.targets import Target
-from relaxfuzz.fuzz.user_input.errors import UserError
+from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.oracles.passcall import PassCall
 
 CONFIG = CampaignConfig(
@@ -59,12 +59,12 @@ def found(events: list[Event]) -> list[Event]:
     """In order. Which of several undefined variables TVM names first depends on addresses."""
 
     def plain(event: Event) -> Event:
-        if not isinstance(event, Found):
+        if not isinstance(event, UnconfirmedFinding):
             return event
         violation = dataclasses.replace(event.violation, title="", detail="")
         return dataclasses.replace(event, violation=violation)
 
-    return [plain(each) for each in events if isinstance(each, Found | Fault)]
+    return [plain(each) for each in events if isinstance(each, UnconfirmedFinding | HarnessFault)]
 
 
 def counts(finished: Finished) -> tuple[object, ...]:
@@ -83,31 +83,22 @@ def expected() -> tuple[list[Event], Finished]:
 def executor(processes: Processes) -> Iterator[tuple[ClusterExecutor, list[str]]]:
     lines: list[str] = []
     with (
-        connect(Where(scheduler=processes.address), 1) as connection,
+        connect(processes.address) as connection,
         ClusterExecutor(connection, report=lambda news: lines.append(news.text)) as made,
     ):
         yield made, lines
 
 
-def test_what_differs_is_named_once() -> None:
+def test_what_differs_is_named() -> None:
     here = about()
     assert differences(here, here) == []
-    there = {**here, "tvm": "0.26.0", "tvm_git": "abc", "tvm_build": "def"}
+    there = {**here, "tvm": "0.26.0"}
     assert differences(here, there) == [f"tvm 0.26.0 instead of {here['tvm']}"]
-    there = {**here, "tvm": "0.26.0", "tvm_build": "def"}
-    assert differences(here, there) == [f"tvm 0.26.0 instead of {here['tvm']}"]
-    assert differences(here, {**here, "tvm_build": "def"}) == [
-        f"the build of TVM def instead of {here['tvm_build']}"
-    ]
-    other = {**here, "relaxfuzz_sources": "0"}
-    assert differences(here, other) == [
-        f"the sources of relaxfuzz 0 instead of {here['relaxfuzz_sources']}"
-    ]
-    assert len(differences(here, {})) == len(here) - 3  # TVM and relaxfuzz are one thing each
+    assert len(differences(here, {})) == len(here)
 
 
 @pytest.mark.session
-def test_a_cluster_reports_what_the_local_pool_does_although_workers_and_the_scheduler_die(
+def test_a_cluster_reports_what_the_local_pool_does_although_workers_die(
     cluster: Processes, expected: tuple[list[Event], Finished], eventually: Eventually
 ) -> None:
     victim = cluster.add()
@@ -121,10 +112,6 @@ def test_a_cluster_reports_what_the_local_pool_does_although_workers_and_the_sch
                 case BlockDone(number=1):
                     victim.kill()
                     cluster.add()
-                case BlockDone(number=5):
-                    cluster.restart()
-                    cluster.add()
-                    cluster.add()
                 case Finished():
                     finished = event
             if not isinstance(event, Progress):
@@ -133,7 +120,6 @@ def test_a_cluster_reports_what_the_local_pool_does_although_workers_and_the_sch
     assert found(events) == found(expected[0])
     assert counts(finished) == counts(expected[1])
     assert sum("has left" in line for line in lines) >= 1
-    assert sum("is back" in line for line in lines) == 1
 
 
 @pytest.mark.session
@@ -151,7 +137,7 @@ def test_without_workers_or_scheduler_it_is_reported(
     assert not out.exists()
     with (
         pytest.raises(UserError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "),
-        connect(Where(scheduler="tcp://127.0.0.1:1"), 1),
+        connect("tcp://127.0.0.1:1"),
     ):
         pass
 
@@ -163,18 +149,18 @@ def test_a_worker_with_other_sources_is_left_out(
     package = Path(relaxfuzz.__file__).parent
     other = tmp_path / "other" / "relaxfuzz"
     shutil.copytree(package, other, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = other / "fuzz" / "campaign" / "draw.py"
+    changed = other / "fuzz" / "jobs" / "draw.py"
     changed.write_text(f"{changed.read_text()}# another way to draw\n")
     cluster.add({"PYTHONPATH": str(other.parent)})
     monkeypatch.setattr(cluster_executor, "WORKERS", 1800.0)  # nobody waits for that
     with (
-        pytest.raises(UserError, match=r"the sources of relaxfuzz .* instead of"),
+        pytest.raises(UserError, match=r"relaxfuzz_sources .* instead of"),
         executor(cluster),
     ):
         pass
     cluster.add()
     with executor(cluster) as (made, lines):
-        eventually(lambda: any("left out: the sources" in line for line in lines))
+        eventually(lambda: any("left out: relaxfuzz_sources" in line for line in lines))
         assert made.workers == 1
         _, finished = campaign_events(
             made, CampaignConfig(seed=5, targets=CONFIG.targets, modules=4)
@@ -183,12 +169,12 @@ def test_a_worker_with_other_sources_is_left_out(
 
 
 @pytest.mark.session
-def test_a_scheduler_that_does_not_come_back_ends_the_campaign_behind_whole_blocks(
-    cluster: Processes, monkeypatch: pytest.MonkeyPatch, expected: tuple[list[Event], Finished]
+def test_a_scheduler_that_dies_ends_the_campaign_behind_whole_blocks(
+    cluster: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_executor, "RETURN", 1.0)
     cluster.add()
-    states: list[State] = []
+    states: list[CampaignState] = []
 
     def until_it_is_lost(executor: ClusterExecutor) -> None:
         for event in campaign.run(CONFIG, executor):
@@ -204,10 +190,6 @@ def test_a_scheduler_that_does_not_come_back_ends_the_campaign_behind_whole_bloc
     state = states[-1]
     assert 0 < state.blocks < 10
     assert state.modules == 4 * state.blocks
-    with LocalPool(2) as pool:
-        *_, finished = campaign.run(CONFIG, pool, state=state)
-    assert isinstance(finished, Finished)
-    assert counts(finished) == counts(expected[1])
 
 
 @pytest.mark.session
@@ -219,15 +201,12 @@ def test_a_job_under_way_can_be_cancelled_and_leaves_nothing_behind(
         heard: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
         call = faulty("innocent")
         id = made.submit(_block(call.name, call, modules=10**6), heard.put)
-        eventually(lambda: any(member.checks for member in made.members()))
-        assert psutil.Process(worker.pid).children()  # the zygote
+        eventually(lambda: made._entries[id].worker is not None)
+        eventually(lambda: psutil.Process(worker.pid).children())  # the zygote
         made.cancel(id)
         replies = []
         while not replies or not isinstance(replies[-1], Ended):
             replies.append(heard.get(timeout=60))
-        assert any(
-            isinstance(reply, Result) and isinstance(reply.value, StageDone) for reply in replies
-        )
         done = threading.Event()
         waiting = made.submit(_block(call.name, call), lambda r: done.set())
         made.cancel(waiting)

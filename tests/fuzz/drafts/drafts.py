@@ -127,21 +127,6 @@ def look_at_nodes() -> tvm.transform.Pass:
     return tvm.transform.module_pass(transform, opt_level=0, name="look_at_nodes")
 
 
-def keep_dims() -> tvm.transform.Pass:
-    """Names an attribute, and no operator."""
-
-    def transform(mod: tvm.IRModule, context: object) -> tvm.IRModule:
-        for _, func in mod.functions_items():
-            for block in getattr(func.body, "blocks", ()):
-                for binding in block.bindings:
-                    attrs = getattr(binding.value, "attrs", None) or binding.value.attrs
-                    if attrs.keepdims:
-                        return mod
-        return mod
-
-    return tvm.transform.module_pass(transform, opt_level=0, name="keep_dims")
-
-
 def misspell() -> tvm.transform.Pass:
     """Looks for an operator that TVM does not have, and one that no generated module has."""
 

@@ -12,14 +12,15 @@ from tvm import relax
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.fuzz.campaign.triage import Triage
-from relaxfuzz.fuzz.findings.dedup import by_row, place
-from relaxfuzz.fuzz.findings.evidence import Evidence, evidence_of
+from relaxfuzz.fuzz.findings.dedup import by_row
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.jobs.evidence import Evidence, evidence_of
 from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.oracles.check import VALUES, check
+from relaxfuzz.oracles.grades.consequence import Consequence, Effect, Where
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case, silent
 
@@ -65,19 +66,6 @@ def test_a_bug_is_reported_once(pool: LocalPool, tmp_path: Path) -> None:
         assert [len(row.members) for row in store.rows.all()] == [3]
 
 
-def test_a_row_is_shown_by_its_smallest_finding(tmp_path: Path) -> None:
-    large = passed_over(relax.op.exp, relax.op.sin, relax.op.cos)
-    small = passed_over(relax.op.tan)
-    with Store(tmp_path) as store:
-        for finding in (large, small):
-            store.put(finding)
-            place(store, finding)
-        assert by_row(store, [large, small]) == {large.id: [small, large]}
-        # One that has a reproducer shows more than a smaller one that has none.
-        shown = store.publish(large, "raise AssertionError\n")
-        assert by_row(store, [small, shown]) == {large.id: [shown, small]}
-
-
 def test_what_no_evidence_can_be_taken_of_is_reported_all_the_same(
     pool: LocalPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +83,7 @@ def test_what_no_evidence_can_be_taken_of_is_reported_all_the_same(
     assert "not this one" in worker.faults[0]
 
 
-def test_a_wrong_value_is_shown_before_the_post_condition_that_is_missed_with_it(
+def test_a_missed_post_condition_is_as_grave_as_the_wrong_values_that_come_with_it(
     pool: LocalPool, tmp_path: Path
 ) -> None:
     builder = relax.BlockBuilder()
@@ -125,6 +113,7 @@ def test_a_wrong_value_is_shown_before_the_post_condition_that_is_missed_with_it
             worker.add(finding)
         worker.drain(60, lambda: None)
         assert worker.faults == []
-        assert [each.oracle for each in reported] == ["postcondition", "evaluated"]
+        assert [each.oracle for each in reported] == ["postcondition"]
+        assert reported[0].consequence == Consequence(Effect.VALUES, Where.BUILD)
         (row,) = by_row(store, worker.published).values()
         assert [each.oracle for each in row] == ["evaluated", "postcondition"]

@@ -12,8 +12,8 @@ from relaxfuzz.compat.release import versions
 from relaxfuzz.fuzz.findings.confirm import exhibit
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.oracles.exhibit import Exhibit
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.text.exhibit import Exhibit
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
 

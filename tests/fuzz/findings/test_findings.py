@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,21 +15,23 @@ import pytest
 from tvm import relax
 from typer.testing import CliRunner, Result
 
+from bench.formats import BEGIN, END, PAGE, table
+from bench.pages import part
 from relaxfuzz.compat.release import build_name, versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.corpus.knowns import knowns
 from relaxfuzz.fuzz.cli import app
-from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rows import BY_HAND, SAME
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.jobs.evidence import evidence_of
 from relaxfuzz.fuzz.reproducer import source_of
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.exhibit import Exhibit
+from relaxfuzz.oracles.grades.consequence import Consequence, Effect, Where
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.text.exhibit import Exhibit
-from relaxfuzz.oracles.text.frames import Trace
-from relaxfuzz.oracles.violation import Case, Violation, silent
+from relaxfuzz.oracles.violation import Case, silent
 from tests.fuzz.changed import changed
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -93,37 +98,48 @@ def listed(out: Path, *options: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_one_bug_is_one_row(out: Path, findings: list[Finding]) -> None:
-    rows = {tuple(row["passes"]): row for row in listed(out)}  # type: ignore[arg-type]
-    legalize, own = rows[("LegalizeOps",)], rows[("raises_on_exp",)]
-    assert [len(row["findings"]) for row in (legalize, own)] == [2, 1]  # type: ignore[arg-type]
-    assert (legalize["status"], legalize["known"]) == (
-        "known",
-        "legalize-passes-over-unknown-shape",
-    )
-    assert (own["status"], own["bindings"]) == ("new", "1")
-    table = relaxfuzz("list", out)
-    assert table.exit_code == 0
-    assert "2 of 2 rows, 3 reports." in table.output
-    assert f"{findings[2].title}"[:30] in table.output
+def test_the_page_of_formats_has_the_fields_of_rows(out: Path) -> None:
+    assert part(PAGE, BEGIN, END).strip() == table(), "make settings"
+    fields = re.findall(r"^\| `(\w+)`", table(), re.M)
+    for row in listed(out):
+        assert [*row] == ["event", "schema", *fields]
 
 
-def test_what_is_similar_to_a_known_bug_is_told_behind_what_is_new(
-    tmp_path: Path, findings: list[Finding]
-) -> None:
-    new = findings[2]
-    fused = (PassCall("FuseOps()"),)
-    other = Violation("other", "", ("other",), oracle="crash", pass_name="FuseOps")
-    text = "some-bug (with relax.take)"
-    similar = dataclasses.replace(new, violation=other, calls=fused, similar=text)
-    folder = tmp_path / "similar"
-    with Store(folder) as store:
-        store.put(similar)
-        store.put(new)
-    states = [row["status"] for row in listed(folder)]
-    assert states == ["new", "similar to some-bug"]
-    assert [row["status"] for row in listed(folder, "--new")] == ["new"]
-    assert f"similar to the known bug {text}" in relaxfuzz("show", similar.id, *of(folder)).stderr
+WITHOUT_TVM = """
+import sys
+from pathlib import Path
+from relaxfuzz.fuzz.findings.listed import Filter
+from relaxfuzz.fuzz.report.listing import list_kept, show_kept
+folder = Path(sys.argv[1])
+assert list_kept(folder, Filter(), json=True) == 0
+if len(sys.argv) > 2:
+    assert show_kept(folder, sys.argv[2], "diff") == 0
+assert not {"tvm", "numpy"} & sys.modules.keys()
+"""
+
+
+def test_rows_are_listed_and_shown_without_tvm(out: Path, findings: list[Finding]) -> None:
+    text = Exhibit("the module", "before", "a", "after", "b")
+    with Store(out) as store:
+        store.put(dataclasses.replace(findings[2], exhibit=text))
+    relaxfuzz("note", findings[2].id, "seen", "--out", out)
+
+    def alone(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", WITHOUT_TVM, str(out), *options]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    kept = alone(findings[2].id[:4])
+    assert kept.returncode == 0, kept.stderr
+    assert f"{text.story}\n" in kept.stdout
+    assert "note: seen" in kept.stderr
+    rows = [json.loads(line) for line in kept.stdout.splitlines() if line.startswith("{")]
+    (out / "rows.json").unlink()
+    assert rows == listed(out), "as from the findings themselves"
+    relaxfuzz("note", findings[2].id, "seen again", "--out", out)
+    assert alone().returncode == 0
+    with Store(out) as store:
+        store.put(changed(findings[2], oracle="idempotent", key=("x",)))
+    assert alone().returncode, "the store has changed since"
 
 
 def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
@@ -139,18 +155,22 @@ def test_rows_are_filtered(out: Path, findings: list[Finding]) -> None:
         assert len(listed(out, *options)) == number, options
 
 
-def test_the_gravest_come_first(out: Path) -> None:
-    """An exception on a plain module, and what is left because a shape is not known."""
-    rows = [(row["passes"], row["grade"], row["rare"]) for row in listed(out, "--grade", "C")]
+def test_the_gravest_come_first(out: Path, findings: list[Finding]) -> None:
+    """An exception that was not measured, and what is left because a shape is not known."""
+    with Store(out) as store:
+        for each in findings[:2]:
+            store.put(changed(each, consequence=Consequence(Effect.UNBUILT, Where.CONTRIVED)))
+    names = ("passes", "grade", "consequence")
+    rows = [tuple(row[name] for name in names) for row in listed(out, "--grade", "C")]
     assert rows == [
-        (["raises_on_exp"], "B", []),
-        (["LegalizeOps"], "B", ["incomplete-types"]),
+        (["raises_on_exp"], "B", "not measured"),
+        (["LegalizeOps"], "C", "does not build (contrived)"),
     ]
     assert listed(out, "--grade", "A") == []
     with Store(out) as store:
         (kept,) = (each for each in store.findings() if each.pass_name == "raises_on_exp")
-        store.put(changed(kept, oracle="idempotent", key=("x",)))
-        store.put(changed(kept, oracle="evaluated", key=("x",)))
+        for oracle in ("idempotent", "evaluated"):
+            store.put(changed(kept, oracle=oracle, key=("x",), raised=None))
     grades = [row["grade"] for row in listed(out, "--pass", "raises_on_exp")]
     assert grades == sorted(map(str, grades))
     assert grades[0] == "A", "of a row, the grade of its gravest finding"
@@ -198,31 +218,6 @@ def test_when_and_where_a_row_was_seen(out: Path, findings: list[Finding]) -> No
     assert "back: it was gone in between" in shown
 
 
-def test_unconfirmed_findings_are_listed_separately(out: Path, findings: list[Finding]) -> None:
-    met = changed(findings[0], key=("met on the way",), confirmed=False)
-    with Store(out) as store:
-        store.put(met)
-    assert met.id not in relaxfuzz(out, "--json").stdout
-    (row,) = map(json.loads, relaxfuzz(out, "--unconfirmed", "--json").stdout.splitlines())
-    assert row["id"] == met.id
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--pass", "LegalizeOp"), "Did you mean 'LegalizeOps'?"),
-        (("--oracle", "crsh"), "Did you mean 'crash'?"),
-        (("--verdict", "wontfx"), "Did you mean 'wontfix'?"),
-    ],
-)
-def test_a_filter_that_nothing_can_pass_is_a_mistake(
-    out: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    done = relaxfuzz(out, *arguments)
-    assert done.exit_code == 2
-    assert message in done.output
-
-
 def test_no_store_is_a_mistake(tmp_path: Path) -> None:
     done = relaxfuzz(tmp_path)
     assert done.exit_code == 2
@@ -260,32 +255,12 @@ def test_names_do_not_reach_the_terminal_as_commands(out: Path, findings: list[F
     assert done.stdout.endswith("-x = 1\n+x\\x1b[31m\\ud800 = 1\n")
 
 
-def test_what_another_tvm_found_is_not_looked_into(out: Path, findings: list[Finding]) -> None:
-    with Store(out) as store:
-        store.put(dataclasses.replace(findings[0], versions={"tvm": "0.1"}))
-    done = relaxfuzz("show", findings[0].id, "--out", out, "--format", "diff")
-    assert done.exit_code == 2
-    assert "was found with TVM 0.1" in done.output
-
-
 @pytest.mark.session
 def test_show_gives_the_reason_why_findings_are_one_row(out: Path, findings: list[Finding]) -> None:
     done = relaxfuzz("show", findings[1].id, "--out", out, "--format", "issue")
     assert done.exit_code == 0, done.output
     assert f"as {findings[0].id}: {SAME}" in done.stderr
     assert "```python" in done.stdout
-
-
-@pytest.mark.session
-def test_show_survives_a_pass_that_ends_its_process(
-    out: Path, findings: list[Finding], faulty: Callable[[str], PassCall], sums: str
-) -> None:
-    calls = (faulty("segfault"),)
-    dying = changed(findings[2], oracle="idempotent", calls=calls, module=sums, source="")
-    with Store(out) as store:
-        store.put(dying)
-    done = relaxfuzz("show", dying.id, "--out", out)
-    assert (done.exit_code, done.stdout) == (1, "")
 
 
 @pytest.mark.session
@@ -296,15 +271,6 @@ def test_what_does_not_fail_is_not_shown(out: Path, findings: list[Finding]) -> 
     done = relaxfuzz("show", gone.id, "--out", out)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "no file reproduces it" in done.stderr
-
-
-def test_what_another_tvm_wrote_is_listed(out: Path, findings: list[Finding]) -> None:
-    elsewhere = Trace(("user_passes.py:elsewhere",), "raise KeyError")
-    old = changed(findings[2], trace=elsewhere, module="{}", versions={"tvm": "0.1"})
-    with Store(out) as store:
-        store.put(old)
-    (row,) = (row for row in listed(out) if row["id"] == old.id)
-    assert row["bindings"] == "?"
 
 
 def test_people_merge_and_split(out: Path, findings: list[Finding]) -> None:

@@ -16,11 +16,12 @@ import tvm
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.corpus.knowns import knowns
+from relaxfuzz.fuzz.campaign.sequences import call_of
 from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.process.executor import Executor, check
-from relaxfuzz.fuzz.process.jobs import Check
-from relaxfuzz.fuzz.process.sequences import call_of
+from relaxfuzz.fuzz.jobs.asking import check
+from relaxfuzz.fuzz.jobs.jobs import Check
+from relaxfuzz.fuzz.process.executor import Executor
 from relaxfuzz.oracles import catalogue
 from relaxfuzz.oracles.identity import Sameness
 from relaxfuzz.oracles.violation import Violation
@@ -49,7 +50,7 @@ def checks_of(case: ModuleType, mod: tvm.IRModule) -> Iterator[Check]:
     if words[0] == "--pipeline":
         yield Check(module=module, pipeline=words[1])
         return
-    contract = catalogue.contract_of(words[0])
+    contract = catalogue.promised_by(words[0])
     assert contract is not None
     for seed in range(DRAWS):
         call = call_of(contract, mod, Random(seed))

@@ -12,29 +12,16 @@ import tomlkit
 import tvm
 
 from relaxfuzz import corpus
-from relaxfuzz.corpus.knowns import SHIPPED, Known, fields_of, known, knowns
-from relaxfuzz.fuzz.campaign.events import Finished
-from relaxfuzz.fuzz.findings.evidence import Evidence
+from relaxfuzz.corpus.knowns import Known, fields_of, known, knowns
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.known import (
-    Choice,
-    Expected,
-    add,
-    extend,
-    is_certain,
-    prune,
-    tables,
-    verify,
-)
-from relaxfuzz.fuzz.findings.replay import Status
-from relaxfuzz.fuzz.process.targets import PassStats
-from relaxfuzz.fuzz.session.shares import Share, shares
-from relaxfuzz.fuzz.user_input.errors import UserError
+from relaxfuzz.fuzz.findings.known import Choice, Expected, add, extend, is_certain, prune, tables
+from relaxfuzz.fuzz.jobs.evidence import Evidence
+from relaxfuzz.fuzz.reproducer.replay import ReplayStatus
+from relaxfuzz.fuzz.reproducer.verify import verify
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.identity import Identity
 from relaxfuzz.oracles.passcall import PassCall, public_passes
-from relaxfuzz.oracles.structural.idempotence import BROKEN
-from relaxfuzz.oracles.text.frames import ARITHMETIC, LEGALIZATION, Trace
+from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Raised, Violation
 from tests.fuzz.changed import changed
 
@@ -133,13 +120,6 @@ def test_a_report_of_a_known_is_counted_and_taken(tmp_path: Path) -> None:
     ):
         assert not expected.take(finding(trace=elsewhere))
     assert (expected.total, expected.reports[one]) == (2, 2)
-    assert expected.unseen(None) == []
-
-
-def test_only_what_a_pass_is_blamed_for_is_unseen(tmp_path: Path) -> None:
-    expected = Expected([made(tmp_path)], [], HERE)
-    assert len(expected.unseen(None)) == len(expected.unseen(["FuseOps"])) == 1
-    assert expected.unseen(["FuseTIR"]) == []
 
 
 @pytest.mark.parametrize(
@@ -181,6 +161,18 @@ def test_what_differs_from_a_known_in_one_respect_is_said_to_be_similar(tmp_path
         assert expected.similar(minimized(found, "If")) == ""
 
 
+def test_a_report_that_is_not_minimized_is_similar_to_the_only_bug_that_fails_alike(
+    tmp_path: Path,
+) -> None:
+    one = written(tmp_path, least_wrong("If").identity)
+    other = written(tmp_path, least_wrong("MatchCast").identity, "y")
+    found = wrong_values()
+    assert Expected([one], [], HERE).of(found) == ()
+    assert Expected([one], [], HERE).similar(found) == "x (the module is not minimized)"
+    assert Expected([one, other], [], HERE).similar(found) == ""
+    assert Expected([one], [], HERE).similar(least_wrong()) == ""
+
+
 def test_no_shipped_known_excuses_a_users_pass(tmp_path: Path) -> None:
     one = made(tmp_path)
     call = PassCall("FuseOps()", factory="my_passes.py:FuseOps")
@@ -201,62 +193,7 @@ def test_with_a_users_pass_the_faults_of_tvm_are_as_known(tmp_path: Path, blamed
     assert Expected([one], [], HERE).take(own)
 
 
-@pytest.mark.parametrize("within", [LEGALIZATION, ARITHMETIC])
-def test_what_shared_code_raises_is_known_whatever_pass_calls_it(
-    tmp_path: Path, within: str
-) -> None:
-    one = written(tmp_path, finding("LegalizeOps", within=within).identity)
-    assert one.identities[0].blamed == (within,)
-    expected = Expected([one], [], HERE)
-    call = PassCall("FoldConstant()")
-    assert expected.take(finding("FoldConstant", call=call, within=within))
-    assert not expected.take(finding("FoldConstant", call=call))
-    own = PassCall("FoldConstant()", factory="my_passes.py:FoldConstant")
-    assert not expected.take(finding("FoldConstant", call=own, within=within))
-
-
-def test_what_a_second_run_raises_is_known_of_the_first(tmp_path: Path) -> None:
-    expected = Expected([made(tmp_path)], [], HERE)
-    first = finding()
-    second = first.violation.under("a second run raises")
-    again = changed(dataclasses.replace(first, violation=second), oracle="idempotent")
-    assert again.id != first.id
-    assert expected.take(again)
-    other = changed(again, key=("a second run changes the result",), trace=Trace(), raised=None)
-    assert not expected.take(other)
-
-
-def test_an_ill_formed_result_of_a_second_run_is_known_of_the_first(tmp_path: Path) -> None:
-    first = changed(
-        finding(),
-        oracle="well-formed",
-        key=("ill-formed", "a type does not fit"),
-        trace=Trace(),
-        raised=None,
-    )
-    first = minimized(first, "MatchCast")
-    one = written(tmp_path, first.identity)
-    second = changed(first, oracle="idempotent", key=(BROKEN, *first.key))
-    assert Expected([one], [], HERE).take(second)
-    other = changed(second, key=(BROKEN, "ill-formed", "an undefined variable"))
-    assert not Expected([one], [], HERE).take(other)
-
-
 BEFORE = ("evaluated", "LegalizeOps", "values", "relax.topk")
-AFTER = ("executed-by-pipeline", "relax.topk", "values")
-
-
-@pytest.mark.parametrize(("recorded", "found"), [(BEFORE, AFTER), (AFTER, BEFORE)])
-def test_a_wrong_result_of_an_operator_is_known_whichever_oracle_sees_it(
-    tmp_path: Path, recorded: tuple[str, ...], found: tuple[str, ...]
-) -> None:
-    def reported(oracle: str, blamed: str, *key: str) -> Finding:
-        return changed(least_wrong("relax.topk"), oracle=oracle, pass_name=blamed, key=key)
-
-    one = written(tmp_path, reported(*recorded).identity)
-    assert Expected([one], [], HERE).take(reported(*found))
-    another = [part.replace("topk", "sort") for part in found]
-    assert not Expected([one], [], HERE).take(reported(*another))
 
 
 def test_every_pass_of_the_catalogue_is_one_of_tvms(tmp_path: Path) -> None:
@@ -284,20 +221,14 @@ def test_verify_and_prune(tmp_path: Path) -> None:
     gone = made(tmp_path, "gone", "0.26.0", reproducer=PASSES)
     outcomes = dict(verify([still, gone, made(tmp_path, "unseen")], 1, threading.Event()))
     assert {each.name: outcome.status for each, outcome in outcomes.items()} == {
-        "still": Status.FAILS,
-        "gone": Status.GONE,
+        "still": ReplayStatus.FAILS,
+        "gone": ReplayStatus.GONE,
     }
     assert "fixed in" in prune(gone, HERE)
     text = gone.path.read_text()
     assert text.startswith("# by hand\n"), "what people wrote stays"
     assert not known(gone.path).tvm.expects_failure(HERE)
     assert known(gone.path).tvm.expects_failure("0.26.0")
-
-
-def test_what_failed_nowhere_else_is_removed(tmp_path: Path) -> None:
-    one = made(tmp_path, fails_on="0.28.dev0", reproducer=PASSES)
-    assert "removed" in prune(one, "0.28.dev0")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_found_is_known_from_then_on(tmp_path: Path) -> None:
@@ -315,13 +246,6 @@ def test_what_is_found_is_known_from_then_on(tmp_path: Path) -> None:
     assert (one.what, one.reports) == (found.title, (("evaluated", "FuseOps"),))
     assert one.identities == (found.identity,)
     assert one.tvm.fails_on == (HERE,)
-    assert Expected([], [one], HERE).take(found)
-
-
-def test_what_could_not_be_minimized_in_time_is_known_from_then_on_too(tmp_path: Path) -> None:
-    evidence = Evidence(ingredients=("If", "MatchCast"))
-    found = dataclasses.replace(wrong_values("If", "MatchCast"), evidence=evidence)
-    one = known(add(tmp_path, found, None))
     assert Expected([], [one], HERE).take(found)
 
 
@@ -348,15 +272,6 @@ def test_a_record_is_extended_by_what_people_have_judged_to_be_its_bug(tmp_path:
     assert all(map(expected.take, (finding(), first, second)))
 
 
-def test_folders_of_another_format_name_the_command_that_renews_them(tmp_path: Path) -> None:
-    (tmp_path / "x.toml").write_text(
-        f'what = "x"\ntvm = "fails on {HERE}"\nkey_format = 3\nkeys = [["crash", "FuseOps"]]\n'
-    )
-    with pytest.raises(UserError, match="Expected format = 4 but got 3") as refused:
-        Choice(folders=(tmp_path,)).load(HERE)
-    assert f"`relaxfuzz known --renew '{tmp_path}'` makes them anew" in str(refused.value)
-
-
 def test_the_users_folder_is_taken_if_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,34 +283,6 @@ def test_the_users_folder_is_taken_if_it_is_there(
     assert len(Choice().load(HERE).knowns) == shipped + 1
     assert Choice(shipped=False).load(HERE).knowns == ()
     assert len(Choice(shipped=False, folders=(Path("relaxfuzz-known"),)).load(HERE).own) == 1
-
-
-def test_bad_folders_are_the_users_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nowhere"):
-        Choice(folders=(tmp_path / "nowhere",)).load(HERE)
-    (tmp_path / "x.toml").write_text("[")
-    with pytest.raises(UserError, match=r"x\.toml"):
-        Choice(folders=(tmp_path,)).load(HERE)
-
-
-def test_shares() -> None:
-    finished = Finished(
-        seconds=1,
-        modules=10,
-        checks=10,
-        stats={
-            "FuseOps": PassStats(checks=8, avoided=2, changed=5),
-            "FuseTIR": PassStats(checks=2, inapplicable=1),
-        },
-        occurrences={},
-        ended={},
-        stopped=False,
-        known={"FuseOps": 3},
-    )
-    assert shares(finished) == {
-        "FuseOps": Share(8, 3, 2, changed=5),
-        "FuseTIR": Share(2, 0, 0, inapplicable=1),
-    }
 
 
 # The command line
@@ -430,51 +317,21 @@ def test_what_a_user_found_is_reported_once(tmp_path: Path) -> None:
     assert relaxfuzz(*command, cwd=tmp_path).returncode == 0
 
 
-@pytest.mark.session
-def test_a_run_reports_what_no_longer_fails(tmp_path: Path) -> None:
-    """Of the pass under test, and only what was not seen to fail on exactly this TVM."""
-    for name, fails_on in (("gone", "0.26.0"), ("certain", tvm.__version__)):
-        path = made(tmp_path, name, fails_on, reproducer=PASSES).path
-        path.write_text(path.read_text().replace("FuseOps", "ToNonDataflow"))
-    made(tmp_path, "another", "0.26.0", reproducer=PASSES)
-    command = (
-        "run",
-        "ToNonDataflow",
-        "--modules",
-        1,
-        "--workers",
-        1,
-        "--oracle",
-        "crash",
-        "--json",
-    )
-    folder = ("--no-known", "--known", tmp_path)
-    run = relaxfuzz(*command, *folder, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    events = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [each["name"] for each in events if each["event"] == "known-fixed"] == ["gone"]
-    relaxfuzz("known", "ToNonDataflow", *folder, "--prune", cwd=tmp_path)
-    assert not known(tmp_path / "gone.toml").tvm.expects_failure(tvm.__version__)
-    assert not (tmp_path / "certain.toml").exists(), "asked for, it is verified as well"
-    assert known(tmp_path / "another.toml").tvm.expects_failure(tvm.__version__)
-
-
 def test_knowns_are_listed_and_verified(tmp_path: Path) -> None:
     made(tmp_path, "still", reproducer=FAILS)
     made(tmp_path, "gone", "0.26.0", reproducer=PASSES)
-    listed = relaxfuzz("known", "AdjustMatmulOrder", cwd=tmp_path)
+    listed = relaxfuzz("list", "known", "AdjustMatmulOrder", cwd=tmp_path)
     assert listed.returncode == 0
     assert "adjust-matmul-order-1d-operand" in listed.stdout
-    wrong = relaxfuzz("known", "AdjustMatmulOrdr", cwd=tmp_path)
+    wrong = relaxfuzz("list", "known", "AdjustMatmulOrdr", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "'AdjustMatmulOrder'" in wrong.stderr
-    own = ("known", "--no-known", "--known", tmp_path, "--prune", "--workers", 1)
-    assert relaxfuzz(*own, cwd=tmp_path).returncode == 1
+    of_own = ("--no-known", "--known", tmp_path, "--workers", 1)
+    assert relaxfuzz("list", "known", *of_own, "--verify", cwd=tmp_path).returncode == 1
+    prune = ("known", "--known", tmp_path, "--prune", "--workers", 1)
+    first = relaxfuzz(*prune, cwd=tmp_path)
+    assert "1 of 2 known bugs no longer fail" in first.stdout
     assert "fixed in" in (tmp_path / "gone.toml").read_text()
-    second = relaxfuzz(*own, cwd=tmp_path)
-    assert second.returncode == 0, second.stdout
-    assert "1 known" in second.stdout
-
-
-def test_the_shipped_folder_is_the_one_of_the_corpus() -> None:
-    assert SHIPPED.resolve() == (corpus.HERE / "found").resolve()
+    second = relaxfuzz(*prune, cwd=tmp_path)
+    assert "0 of 1 known bugs no longer fail" in second.stdout
+    assert relaxfuzz("list", "known", *of_own, "--verify", cwd=tmp_path).returncode == 0

@@ -10,25 +10,13 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.rows import BY_HAND, SAME, Rows
-from relaxfuzz.fuzz.findings.store import DATABASE, SCHEMA, SCHEMA_VERSION, BadStore, Store
+from relaxfuzz.fuzz.findings.store import DATABASE, SCHEMA_VERSION, BadStore, Store
 from relaxfuzz.oracles.identity import FailureKind, Identity
-from relaxfuzz.oracles.violation import Violation
-from tests.fuzz.changed import changed
-
-FINDING = Finding(
-    violation=Violation("InternalError: no", "", ("no",), oracle="crash", pass_name="FuseOps"),
-    module="{}",
-    source="mod = None\n",
-    versions={"tvm": "0.27.0"},
-    confirmed=True,
-)
 
 
 def needs(*ingredients: str) -> Identity:
@@ -141,12 +129,6 @@ def test_the_first_of_a_row_can_be_split_off(rows: Rows) -> None:
     assert together(rows) == ["a", "bc"]
 
 
-def test_alone_is_no_row_to_split(rows: Rows) -> None:
-    rows.enter("a", ALONE)
-    assert rows.split("a") == "a"
-    assert together(rows) == ["a"]
-
-
 def test_merged_by_hand_stays_together(rows: Rows) -> None:
     rows.enter("a", SHAPE)
     rows.enter("b", DTYPE)
@@ -159,36 +141,11 @@ def test_merged_by_hand_stays_together(rows: Rows) -> None:
     assert together(rows) == ["abc"]
 
 
-def test_people_may_change_their_mind(rows: Rows) -> None:
-    rows.enter("a", SHAPE)
-    rows.enter("b", SHAPE)
-    rows.split("b")
-    rows.merge("a", ["b"])
-    assert together(rows) == ["ab"]
-    assert rows.enter("c", SHAPE) == "a"
-    rows.judge("a", verdict="true", note="seen")
-    rows.judge("a", verdict="")
-    assert (rows.get("a").verdict, rows.get("a").note) == (None, "seen")
-
-
-def test_it_is_all_there_when_the_store_is_reopened(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        for name in "abc":
-            store.rows.enter(name, SHAPE)
-        store.rows.split("b")
-        store.rows.judge("a", verdict="true", note="n")
-        before = store.rows.all()
-    with Store(tmp_path, create=False) as store:
-        assert store.rows.all() == before
-    with Store(tmp_path, create=False, write=True) as store:
-        assert store.rows.enter("b", SHAPE) == "b"
-
-
 @pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
 @pytest.mark.parametrize(
     "options", [{"create": False}, {"create": False, "write": True}, {"create": True}], ids=str
 )
-def test_a_store_of_older_tables_is_refused_with_the_command_that_renews_it(
+def test_a_store_of_older_tables_is_refused(
     tmp_path: Path, version: int, options: dict[str, bool]
 ) -> None:
     Store(tmp_path).close()
@@ -199,48 +156,9 @@ def test_a_store_of_older_tables_is_refused_with_the_command_that_renews_it(
         Store(tmp_path, **options)
     assert str(refused.value) == (
         f"'{tmp_path / DATABASE}' has format {version}, this relaxfuzz reads {SCHEMA_VERSION}; "
-        f"`relaxfuzz known --renew '{tmp_path}'` makes it anew"
+        "choose another --out"
     )
     assert (tmp_path / DATABASE).read_bytes() == before
-
-
-def test_a_store_without_rows_gets_them(tmp_path: Path) -> None:
-    """Whoever only reads it keeps them in memory."""
-    with Store(tmp_path) as store:
-        application = store._db.execute("PRAGMA application_id").fetchone()[0]
-    (tmp_path / DATABASE).unlink()
-    old = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
-    old.executescript(SCHEMA)
-    old.execute(f"PRAGMA application_id = {application}")
-    old.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    values = (FINDING.id, "FuseOps", "crash", FINDING.title, 1, FINDING.to_json())
-    old.execute("INSERT INTO findings VALUES (?, ?, ?, ?, ?, ?)", values)
-    old.close()
-    before = (tmp_path / DATABASE).read_bytes()
-    with Store(tmp_path, create=False) as store:
-        assert list(store.findings()) == [FINDING]
-        assert store.rows.all() == []
-        store.set_aside()
-        assert store.rows.enter(FINDING.id, SHAPE) == FINDING.id
-        assert store.rows.enter("other", SHAPE) == FINDING.id
-    assert (tmp_path / DATABASE).read_bytes() == before
-    with Store(tmp_path, create=False, write=True) as store:
-        assert store.rows.all() == []
-        assert store.rows.enter(FINDING.id, SHAPE) == FINDING.id
-    with Store(tmp_path) as store:
-        assert store.rows.of(FINDING.id) == FINDING.id
-
-
-def test_who_only_reads_may_join_rows_that_are_written(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        store.rows.enter("a", SHAPE)
-        store.rows.judge("a", verdict="true")
-    with Store(tmp_path, create=False) as store:
-        store.set_aside()
-        assert store.rows.enter("b", SHAPE) == "a"
-        assert (together(store.rows), store.rows.get("a").verdict) == (["ab"], "true")
-    with Store(tmp_path) as store:
-        assert together(store.rows) == ["a"]
 
 
 KILLED = """
@@ -270,16 +188,3 @@ def test_killed_at_any_moment_no_row_is_half(tmp_path: Path) -> None:
         rows = store.rows.all()
         assert all(store.rows.of(name) is not None for name in printed)
         assert all(len(row.members) == 2 for row in rows[:-1])
-
-
-def test_findings_of_several_threads_do_not_mix(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-
-        def enter(number: int) -> None:
-            store.put(changed(FINDING, key=(str(number),)))
-            store.rows.enter(str(number), needs(f"attribute {number % 3}"))
-
-        with ThreadPoolExecutor(4) as threads:
-            list(threads.map(enter, range(30)))
-        assert sorted(len(row.members) for row in store.rows.all()) == [10, 10, 10]
-        assert len(list(store.findings())) == 30

@@ -21,12 +21,12 @@ from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.corpus.knowns import SHIPPED
 from relaxfuzz.fuzz.findings.confirm import take_evidence
 from relaxfuzz.fuzz.findings.dedup import by_row, place
-from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.jobs.evidence import evidence_of
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.module_file import execute
+from relaxfuzz.oracles.catalogue.common import MUTATOR
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case, silent
@@ -149,6 +149,33 @@ class Guarded:
             A[0] = T.uint32(0)
 
 
+@I.ir_module
+class Let:
+    """The value of a variable that an expression binds is left as it is."""
+
+    @T.prim_func
+    def main(B: T.Buffer((1,), "float32")):
+        A = T.alloc_buffer((1,), "bfloat16", layout=None)
+        t = T.float32()
+        B[0] = T.Let(t, where={t: T.Cast("float32", A[0])})
+
+
+@I.ir_module
+class Bind:
+    """The same of a statement; a sum is an accident."""
+
+    @T.prim_func
+    def main(B: T.Buffer((1,), "float32")):
+        A = T.alloc_buffer((1,), "bfloat16", layout=None)
+        t: T.let[T.float32] = T.Cast("float32", A[0] + A[0])
+        B[0] = t
+
+
+def without_elements(reduced: Callable[..., relax.Expr]) -> Finding:
+    open_shape = relax.TensorType([tvm.tirx.Var("n", "int64")], "float32")
+    return finding(of_call(reduced, open_shape), "LegalizeOps()", "sanitized")
+
+
 PART = "CanonicalizeBindings"
 """A pass that others run, too."""
 
@@ -175,6 +202,16 @@ SAME: dict[str, Callable[[], Pair]] = {
     "another type, and who refuses it": lambda: (
         typed_otherwise(eye()),
         refused(relax.op.bitwise_and),
+    ),
+    "a reduction over nothing, of any operator": lambda: (
+        without_elements(relax.op.sum),
+        dataclasses.replace(without_elements(relax.op.argmin), first_id="other"),
+    ),
+    "the value of a variable, however it is bound": lambda: (
+        finding(Let, "tirx.transform.BF16ComputeLegalize()", "well-formed"),
+        dataclasses.replace(
+            finding(Bind, "tirx.transform.BF16ComputeLegalize()", "well-formed"), first_id="other"
+        ),
     ),
     "whoever refuses another type": lambda: (
         refused(relax.op.bitwise_and),
@@ -240,17 +277,6 @@ def test_two_bugs_are_two_rows(pair: Callable[[], Pair], tmp_path: Path) -> None
     assert rows(tmp_path, *pair()) == [1, 1]
 
 
-def test_what_arithmetic_raises_is_known_whatever_pass_calls_it() -> None:
-    expected = Choice().load(versions()["tvm"])
-    for mod in (Compared, Guarded):
-        found = finding(mod, "s_tir.transform.StmtSimplify()", "crash")
-        names = [known.name for known in expected.of(found)]
-        assert "arith-fold-unsigned-difference" in names
-        assert found.violation.raised is not None
-        plain = dataclasses.replace(found.violation.raised, within="")
-        assert not expected.of(changed(found, raised=plain))
-
-
 def test_the_line_that_raises_is_an_accident() -> None:
     one = refused(relax.op.bitwise_and)
     moved = changed(one, place="tirx/op/op.cc:1")
@@ -264,6 +290,16 @@ def test_what_a_pass_inside_does_alone_is_its_own(pool: LocalPool, tmp_path: Pat
     assert [each.pass_name for each in found] == ["KillAfterLastUse", PART]
     found = [dataclasses.replace(each, evidence=take_evidence(pool, each)) for each in found]
     assert [each.identity.blamed for each in found] == [(PART,), (PART,)]
+    assert rows(tmp_path, *found) == [2]
+
+
+def test_a_mutator_that_changes_nothing_shows_what_all_of_them_do(
+    pool: LocalPool, tmp_path: Path
+) -> None:
+    mod = kept("if-of-number-parameter-shape")
+    found = [finding(mod, f"{each}()", "crash") for each in ("FastMathTransform", "LambdaLift")]
+    found = [dataclasses.replace(each, evidence=take_evidence(pool, each)) for each in found]
+    assert [each.identity.blamed for each in found] == [(MUTATOR,), (MUTATOR,)]
     assert rows(tmp_path, *found) == [2]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import shutil
 import signal
@@ -15,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.findings.finding import FORMAT, Finding, UnknownFormat
-from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store, file_name
-from relaxfuzz.fuzz.process.targets import Recipe
+from relaxfuzz.fuzz.findings.store import DATABASE, BadStore, Store
+from relaxfuzz.fuzz.jobs.evidence import Evidence
+from relaxfuzz.fuzz.process.targets import Origin, Recipe
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
+from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
+from relaxfuzz.oracles.grades.consequence import Consequence, Effect, Where
 from relaxfuzz.oracles.identity import FORMAT as IDENTITY_FORMAT
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.text.frames import Trace
@@ -41,10 +42,7 @@ FINDING = Finding(
     module="{}",
     source="mod = None\n",
     calls=(PassCall("FuseOps(fuse_opt_level=2)", {"relax.FuseOps.max_depth": 4}, ("import re",)),),
-    seed=7,
-    index=3,
-    stage="annotated",
-    recipe=Recipe(disabled=(Trait.IF,)),
+    origin=Origin(7, 3, Stage.ANNOTATED, Recipe(disabled=(Trait.IF,))),
     versions={"tvm": "0.27.0"},
     confirmed=True,
     evidence=Evidence(
@@ -52,8 +50,8 @@ FINDING = Finding(
         unknowns=("unknown shape",),
         retyped=("relax.take", "dtype"),
         inside="CanonicalizeBindings",
-        rare=("incomplete-types",),
     ),
+    consequence=Consequence(Effect.VALUES, Where.BUILD),
     made_of=("If", "relax.sort", "relax.take"),
     similar="the-bug (with relax.sort)",
 )
@@ -74,15 +72,8 @@ def test_unknown_format_is_refused(name: str, number: int) -> None:
         Finding.from_json(text)
 
 
-def test_a_finding_with_a_key_in_place_of_an_identity_is_refused() -> None:
-    fields = json.loads(FINDING.to_json())
-    del fields["identity_format"]
-    with pytest.raises(UnknownFormat, match="identity_format=None; read it with"):
-        Finding.from_json(json.dumps({**fields, "key_format": 3}))
-
-
 def test_id_depends_on_the_report_alone() -> None:
-    same = changed(FINDING, title="t", module="[]", seed=None, versions={}, place="fuse_ops.cc:2")
+    same = changed(FINDING, title="t", module="[]", origin=None, versions={}, place="fuse_ops.cc:2")
     assert dataclasses.replace(same, evidence=None, made_of=(), similar="").id == FINDING.id
     trace = FINDING.violation.trace
     for fields in (
@@ -98,34 +89,6 @@ def test_id_depends_on_the_report_alone() -> None:
 def test_a_finding_keeps_the_id_that_it_was_found_with() -> None:
     named = dataclasses.replace(FINDING, first_id="0123456789")
     assert changed(named, key=("x",)).id == named.id == "0123456789"
-
-
-def test_second_run_adds_and_does_not_double(tmp_path: Path) -> None:
-    other = changed(FINDING, key=("other",))
-    for findings in ([FINDING], [FINDING, other]):
-        with Store(tmp_path) as store:
-            for finding in findings:
-                store.put(finding)
-    with Store(tmp_path, create=False) as store:
-        assert {finding.id for finding in store.findings()} == {FINDING.id, other.id}
-
-
-def test_confirmed_stays_confirmed(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        store.put(FINDING)
-        store.put(dataclasses.replace(FINDING, confirmed=False))
-        assert store.get(FINDING.id) == FINDING
-        assert list(store.findings(confirmed=False)) == []
-
-
-def test_publish_writes_files_and_row(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
-        published = store.publish(FINDING, "raise AssertionError\n")
-        path = store.reproducer(published)
-        assert path == tmp_path / "reproducers" / file_name(FINDING)
-        assert path.read_text() == "raise AssertionError\n"
-        assert store.module(published).read_text() == FINDING.source
-        assert store.get(FINDING.id) == published
 
 
 def test_what_one_process_is_done_with_another_does_not_undo(tmp_path: Path) -> None:
@@ -153,24 +116,11 @@ def test_what_is_pending_stays_so_until_it_is_settled(tmp_path: Path) -> None:
         assert list(store.findings()) == []
 
 
-def test_file_name_is_safe() -> None:
-    odd = changed(FINDING, pass_name="../a b/é", oracle="x:y")
-    assert file_name(odd) == f".._a_b_-x_y-{odd.id}.py"
-
-
 def test_an_unrelated_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(BadStore, match="not empty"):
         Store(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
-
-
-def test_an_unrelated_database_is_refused(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / DATABASE) as db:
-        db.execute("CREATE TABLE mine (x)")
-    db.close()
-    with pytest.raises(BadStore, match="not a file of relaxfuzz"):
-        Store(tmp_path)
 
 
 def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
@@ -186,17 +136,6 @@ def test_store_of_another_format_is_refused(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(BadStore, match="format 99"):
         Store(tmp_path)
-
-
-def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BadStore, match="cannot write"):
-        Store(tmp_path / "file" / "out")
-
-
-def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadStore, match="no findings"):
-        Store(tmp_path, create=False)
 
 
 def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
@@ -246,3 +185,16 @@ def test_a_store_that_is_taken_away_is_not_written_to(
 def replaced(folder: Path) -> None:
     folder.rename(folder.with_name("elsewhere"))
     Store(folder).close()
+
+
+def test_the_newest_unconfirmed_findings_stay(tmp_path: Path) -> None:
+    """And all that are confirmed."""
+    with Store(tmp_path) as store:
+        store.put(FINDING)
+        for number in range(5):
+            store.put(changed(FINDING, oracle=f"oracle {number}", confirmed=False))
+        assert store.forget_unconfirmed(2) == 3
+        assert store.forget_unconfirmed(2) == 0
+        kept = [each.oracle for each in store.findings(confirmed=False)]
+        assert sorted(kept) == ["oracle 3", "oracle 4"]
+        assert len(list(store.findings())) == 1

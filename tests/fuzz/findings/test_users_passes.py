@@ -1,6 +1,6 @@
 """Findings of a user's pass: one fault is one row, in whatever form it shows; two are two rows.
 
-All findings are real: what the oracles report of passes of the zoo and of first drafts.
+All findings are real: what the oracles report of specimens and of a few passes more.
 """
 
 from __future__ import annotations
@@ -18,28 +18,22 @@ from tvm.script import relax as R
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import save_json
 from relaxfuzz.corpus.knowns import SHIPPED
-from relaxfuzz.corpus.zoo import ZOO
 from relaxfuzz.fuzz.findings.dedup import place
-from relaxfuzz.fuzz.findings.evidence import evidence_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice
 from relaxfuzz.fuzz.findings.store import Store
+from relaxfuzz.fuzz.jobs.evidence import evidence_of
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.violation import Case, Violation, silent
-from tests.first_drafts import SPECIMENS
-
-DRAFTS = {specimen.name: specimen for specimen in SPECIMENS}
+from relaxfuzz.oracles.violation import Case, silent
+from tests.specimens.table import SPECIMENS
 
 
 def finding(name: str, mod: tvm.IRModule, oracle: str) -> Finding:
     """The first violation of this oracle by the pass on this module, which is the smallest."""
-    if name in ZOO:
-        call = ZOO[name].call
-    else:
-        file = DRAFTS[name].target if name in DRAFTS else f"{PASSES}:{name}"
-        call = PassCall(f"{name}()", factory=file)
+    own = PassCall(f"{name}()", factory=f"{PASSES}:{name}")
+    call = SPECIMENS[name].call if name in SPECIMENS else own
     return Finding(
         violation=check(Case(mod, (call,)), oracles=(oracle,))[0],
         module=save_json(mod),
@@ -86,34 +80,6 @@ def of_calls(
                 result = builder.emit(call(*params))
         builder.emit_func_output(result)
     return builder.get()
-
-
-@I.ir_module
-class Prints:
-    @R.function(pure=False)
-    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        R.print(x, format="{}")
-        unused = (x,)  # noqa: F841  # what the pass drops
-        return x
-
-
-@I.ir_module
-class CallsPacked:
-    @R.function(pure=False)
-    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        y: R.Tensor((2,), "float32") = R.call_packed(
-            "vm.builtin.copy", x, ty_args=R.Tensor((2,), "float32")
-        )
-        unused = (x,)  # noqa: F841  # what the pass drops
-        return y
-
-
-def test_which_call_a_message_prints_is_an_accident() -> None:
-    printed, packed = (
-        finding("drops_trivial_bindings", mod, "well-formed") for mod in (Prints, CallsPacked)
-    )
-    assert printed.title != packed.title
-    assert printed.id == packed.id
 
 
 def normed(axes: list[int]) -> tvm.IRModule:
@@ -179,14 +145,6 @@ def test_a_module_that_holds_the_smallest_one_of_a_fault_shows_it(tmp_path: Path
     assert rows(tmp_path / "larger", ill_formed, larger) == 1
 
 
-def test_several_faults_of_a_pass_are_several_rows(tmp_path: Path) -> None:
-    exp, cos = (
-        finding("approximates", of_calls(op), "evaluated") for op in (relax.op.exp, relax.op.cos)
-    )
-    mean = finding("approximates", of_calls(relax.op.mean), "crash")
-    assert rows(tmp_path, exp, cos, mean) == 3
-
-
 def test_what_tvms_rewriter_does_in_a_users_pass_is_its_known_bug() -> None:
     branch = execute(SHIPPED / "rewrite-call-if-symbolic-shape.py")
     raised = finding("GlobalPoolAsMean", branch, "crash")
@@ -224,21 +182,6 @@ def test_what_shows_a_wrong_value_is_an_accident(tmp_path: Path) -> None:
     assert rows(tmp_path, *keyed) == 1
     other = dataclasses.replace(keyed[1], evidence=None, made_of=("If",), reduced=False)
     assert rows(tmp_path / "other", keyed[0], other) == 2
-
-
-def test_a_result_that_depends_on_addresses_is_one_row(tmp_path: Path) -> None:
-    mod = of_calls(relax.op.exp)
-    one = finding("approximates", mod, "evaluated")
-    unstable = [
-        dataclasses.replace(
-            one,
-            violation=Violation.titled(f"gives something else, says {oracle}").blame(
-                oracle, one.pass_name
-            ),
-        )
-        for oracle in ("json", "renaming", "history", "repeatable")
-    ]
-    assert rows(tmp_path, *unstable) == 1
 
 
 def test_what_one_line_of_the_pass_makes_tvm_raise_is_one_row(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-import pytest
 import tvm
 from tvm import relax
 
@@ -74,26 +72,11 @@ def test_all_attributes_go_but_what_keeps_a_module_plain(written: Written) -> No
     assert is_public(small["main"])
 
 
-def test_attributes_that_are_needed_stay(written: Written) -> None:
-    needed = {"system_lib_prefix", "Composite", "op_pattern"}
-    small = minimize(
-        written(BODY), lambda mod: needed <= attributes(mod), reductions=(drop_attributes,)
-    )
-    assert attributes(small) == needed
-
-
 def test_functions_that_others_call_become_private(written: Written) -> None:
     small = minimize(written(BODY), always, reductions=(make_private,))
     assert [str(gvar.name_hint) for gvar, func in small.functions.items() if is_public(func)] == [
         "main"
     ]
-
-
-def test_a_function_that_must_be_public_stays_so(written: Written) -> None:
-    small = minimize(
-        written(BODY), lambda mod: is_public(mod["helper"]), reductions=(make_private,)
-    )
-    assert is_public(small["helper"])
 
 
 def test_impure_functions_become_pure_where_they_may(written: Written) -> None:
@@ -107,15 +90,6 @@ def test_operators_get_default_attributes(written: Written) -> None:
     assert total.axis is None
     assert not total.keepdims
     assert str(small["main"].ret_ty) == 'R.Tensor((), dtype="float32")'
-
-
-def test_an_attribute_of_an_operator_that_is_needed_stays(written: Written) -> None:
-    def keeps(mod: tvm.IRModule) -> bool:
-        return bool(calls_of(mod, "relax.sum")[0].attrs.keepdims)
-
-    small = minimize(written(BODY), keeps, reductions=(default_attributes,))
-    assert calls_of(small, "relax.sum")[0].attrs.axis is None
-    assert calls_of(small, "relax.nn.softmax")[0].attrs.axis == -1
 
 
 def test_a_default_for_all_entries_of_an_attribute_is_no_change() -> None:
@@ -145,22 +119,3 @@ def data(mod: tvm.IRModule) -> list[list[float]]:
 def test_all_become_ones(written: Written) -> None:
     small = minimize(written(CONSTANTS), lambda mod: True, reductions=(plain_constants,))
     assert data(small) == [[1, 1, 1], [1, 1, 1]]
-
-
-@pytest.mark.parametrize(
-    ("needed", "left"),
-    [
-        (lambda values: values.any(), [1, 1, 1]),
-        (lambda values: 0 in values, [0, 0, 0]),
-        (lambda values: len(set(values)) == 3, [0, 1, 2]),
-        (lambda values: 5 in values, [5, 0, 0.5]),
-    ],
-)
-def test_what_is_needed_of_one_stays(
-    written: Written, needed: Callable[[np.ndarray], bool], left: list[float]
-) -> None:
-    def holds(mod: tvm.IRModule) -> bool:
-        return needed(np.array(data(mod)[0]))
-
-    small = minimize(written(CONSTANTS), holds, reductions=(plain_constants,))
-    assert data(small) == [left, [1, 1, 1]]

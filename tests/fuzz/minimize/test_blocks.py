@@ -8,12 +8,10 @@ import pytest
 import tvm
 from tvm import relax
 
-from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize.blocks import (
     flatten_branches,
     plain_blocks,
     return_less,
-    settle_conditions,
     shorten_branches,
 )
 from relaxfuzz.fuzz.minimize.search import minimize
@@ -46,18 +44,6 @@ def test_all_blocks_become_one_plain_block(written: Written) -> None:
     assert not has_dataflow(small)
     assert nodes(small, relax.DataflowVar) == []
     assert len(small["main"].body.blocks) == 1
-
-
-def test_one_dataflow_block_that_is_needed_stays(written: Written) -> None:
-    small = minimize(written(BLOCKS), has_dataflow, reductions=(plain_blocks,))
-    assert sum(isinstance(block, relax.DataflowBlock) for block in blocks_of(small)) == 1
-
-
-def test_blocks_that_are_needed_stay_as_they_are(written: Written) -> None:
-    mod = written(BLOCKS)
-    count = len(blocks_of(mod))
-    same = minimize(mod, lambda m: len(blocks_of(m)) == count, reductions=(plain_blocks,))
-    assert len(same["main"].body.blocks) == len(mod["main"].body.blocks)
 
 
 def test_what_comes_out_of_a_branch_joins_what_is_around(written: Written) -> None:
@@ -96,29 +82,6 @@ def test_branches_go_in_line(written: Written, op: str, left: set[str]) -> None:
     assert ops_used(small) == {f"relax.{name}" for name in left | {"sum", "greater", "negative"}}
 
 
-def test_an_if_that_is_needed_stays(written: Written) -> None:
-    mod = written(BRANCHES)
-    small = minimize(
-        mod,
-        lambda m: len(nodes(m, relax.If)) == 1 and "relax.tanh" in ops_used(m),
-        reductions=(flatten_branches,),
-    )
-    assert {"relax.exp", "relax.tanh"} <= ops_used(small)
-
-
-def test_a_condition_becomes_a_parameter_or_a_constant(written: Written) -> None:
-    mod = written(BRANCHES)
-    small = minimize(mod, lambda m: True, reductions=(settle_conditions,))
-    assert all(cond.cond.same_as(small["main"].params[1]) for cond in nodes(small, relax.If))
-    constant = minimize(
-        mod,
-        lambda m: any(isinstance(i.cond, ir.GenericConst) for i in nodes(m, relax.If)),
-        reductions=(settle_conditions,),
-    )
-    kinds = {type(i.cond) for i in nodes(constant, relax.If)}
-    assert ir.GenericConst in kinds
-
-
 RESULTS = """
 @R.function
 def main(x: R.Tensor((2, 3), "float32")):
@@ -140,49 +103,6 @@ def test_what_comes_later_goes(written: Written) -> None:
     small = minimize(written(RESULTS), uses("sin"), reductions=(return_less,))
     assert ops_used(small) == {"relax.exp", "relax.sin"}
     assert small["main"].body.body.same_as(bindings_of(small)[-1].var)
-
-
-def test_fields_that_are_not_needed_go(written: Written) -> None:
-    def holds(mod: tvm.IRModule) -> bool:
-        body = mod["main"].body.body
-        return isinstance(body, relax.Tuple) and uses("tanh")(mod)
-
-    small = minimize(written(RESULTS), holds, reductions=(return_less,))
-    assert len(small["main"].body.body.fields) == 2
-
-
-def test_callers_get_the_other_type(written: Written) -> None:
-    mod = written("""
-    @R.function
-    def helper(x: R.Tensor((2, 3), "float32")) -> R.Tensor((3, 2), "float32"):
-        a = R.exp(x)
-        b = R.permute_dims(a)
-        return b
-
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((3, 2), "float32"):
-        cls = Module
-        y = cls.helper(x)
-        z = R.sin(y)
-        return z
-    """)
-    small = minimize(mod, uses("exp", "sin"), reductions=(return_less,))
-    assert ops_used(small) == {"relax.exp", "relax.sin"}
-    assert [int(dim) for dim in small["main"].ret_ty.shape] == [2, 3]
-
-
-def test_what_is_there_for_its_effect_stays_with_what_follows(written: Written) -> None:
-    mod = written("""
-    @R.function(pure=False)
-    def main(x: R.Tensor((2,), "float32")):
-        R.func_attr({"relax.force_pure": False})
-        _ = R.print(x, format="{}")
-        a = R.exp(x)
-        b = R.sin(a)
-        return b
-    """)
-    small = minimize(mod, uses("print", "exp"), reductions=(return_less,))
-    assert ops_used(small) == {"relax.print", "relax.exp"}
 
 
 def test_a_branch_returns_what_was_there_before(written: Written) -> None:

@@ -10,9 +10,9 @@ import pytest
 import tvm
 
 from relaxfuzz.fuzz.findings.finding import Finding
+from relaxfuzz.fuzz.jobs.asking import check
+from relaxfuzz.fuzz.jobs.jobs import Check
 from relaxfuzz.fuzz.minimize.findings import ddmin, fewer_passes
-from relaxfuzz.fuzz.process.executor import check
-from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -153,14 +153,6 @@ def test_what_the_passes_before_it_make_takes_their_place(
     assert tvm.ir.load_json(fewer.module).attrs["marked"] == 1
 
 
-def test_a_pass_that_kills_its_process_is_found_in_a_list(
-    pool: LocalPool, sums: str, faulty: Callable[[str], PassCall]
-) -> None:
-    found = finding(pool, sums, *IDLE, faulty("segfault"), *IDLE)
-    assert found.oracle == "segfault"
-    assert fewer_passes(pool, found).calls == (faulty("segfault"),)
-
-
 def test_a_death_after_another_pass_is_that_of_one_pass(
     pool: LocalPool, sums: str, user: Callable[[str], PassCall]
 ) -> None:
@@ -192,10 +184,3 @@ def test_options_that_have_nothing_to_do_with_it_go(
     calls = (*IDLE, dataclasses.replace(user(name), config=OPTION))
     (call,) = fewer_passes(pool, finding(pool, sums, *calls)).calls
     assert call.config == (OPTION if name == "raises_in_context" else {})
-
-
-def test_one_pass_is_left_alone(
-    pool: LocalPool, sums: str, user: Callable[[str], PassCall]
-) -> None:
-    found = finding(pool, sums, user("raises"))
-    assert fewer_passes(pool, found) == found

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from relaxfuzz.fuzz.minimize.names import as_scripted, plain_names, unshare
 from relaxfuzz.fuzz.minimize.search import minimize
-from relaxfuzz.oracles.grades.rare import rare
+from relaxfuzz.oracles.checkers import flaw
 from relaxfuzz.oracles.inspect import attr, bindings_of
-from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 
@@ -66,37 +66,6 @@ def test_everything_gets_a_plain_name(written: Written) -> None:
     assert list(plain_names(small)) == []
 
 
-def test_names_that_are_needed_stay(written: Written) -> None:
-    def holds(mod: tvm.IRModule) -> bool:
-        return "func_3" in functions(mod) and str(mod["func_3"].params[0].name) == "x0"
-
-    small = minimize(written(BODY), holds, reductions=(plain_names,))
-    assert functions(small) == {"func_3", "g", "f", "kernel"}
-    assert str(small["g"].params[0].name) == "x"
-
-
-def test_no_two_functions_get_one_name(written: Written) -> None:
-    mod = written("""
-    @R.function(private=True)
-    def g(x: R.Tensor((2,), "float32")):
-        return x
-
-    @R.function(private=True)
-    def f(x: R.Tensor((2,), "float32")):
-        return x
-
-    @R.function
-    def main(x: R.Tensor((2,), "float32")):
-        cls = Module
-        y = cls.g(x)
-        z = cls.f(y)
-        return z
-    """)
-    made = [edit() for edit in plain_names(mod)]
-    assert any(made)
-    assert all(len(functions(each)) == 3 for each in made if each is not None)
-
-
 def test_the_meaning_stays(written: Written) -> None:
     mod = written(BODY)
     small = minimize(
@@ -122,21 +91,17 @@ def test_shapes_are_shared_no_more() -> None:
     assert list(unshare(small)) == []
 
 
-def test_sharing_that_is_needed_stays() -> None:
-    def shares(mod: tvm.IRModule) -> bool:
-        x, y, _ = (param.ty.shape for param in mod["main"].params)
-        return bool(x.same_as(y))
-
-    small = minimize(shared_shape(), shares, reductions=(unshare,))
-    assert shares(small)
-
-
 def weak() -> tvm.IRModule:
     """A module of whose body less is known than its script says."""
     x = relax.Var("x", relax.TensorType((2,), "float32"))
     body = relax.SeqExpr([], x)
     relax.expr._update_type(body, relax.TensorType(None, "float32", ndim=1))
     return tvm.IRModule({"main": relax.Function([x], body, x.ty)})
+
+
+def is_read_back(mod: tvm.IRModule) -> bool:
+    again = tvm.script.from_source(mod.script(show_meta=True))
+    return bool(tvm_ffi.structural_equal(mod, again, map_free_vars=True))
 
 
 def is_weak(mod: tvm.IRModule) -> bool:
@@ -146,12 +111,8 @@ def is_weak(mod: tvm.IRModule) -> bool:
 def test_what_tvmscript_cannot_write_becomes_what_it_writes() -> None:
     mod = weak()
     assert is_weak(mod)
-    assert "not-tvmscript" in rare(mod)
+    assert not is_read_back(mod)
     small = minimize(mod, lambda mod: True, reductions=(as_scripted,))
     assert not is_weak(small)
-    assert "not-tvmscript" not in rare(small)
+    assert is_read_back(small)
     assert [edit() for edit in as_scripted(small)] == [None]
-
-
-def test_what_only_constructors_make_stays_where_it_is_needed() -> None:
-    assert is_weak(minimize(weak(), is_weak, reductions=(as_scripted,)))

@@ -11,13 +11,11 @@ from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.minimize.search import minimize
 from relaxfuzz.fuzz.minimize.types import (
     drop_devices,
-    infer_annotations,
     known_types,
     plain_dtypes,
-    tensor_params,
 )
+from relaxfuzz.oracles.checkers import flaw
 from relaxfuzz.oracles.inspect import bindings_of, calls_of
-from relaxfuzz.oracles.structural.checkers import flaw
 
 Written = Callable[[str], tvm.IRModule]
 
@@ -68,73 +66,6 @@ def test_a_shape_becomes_known_that_has_to_fit_its_transpose(written: Written) -
     assert set(types(small)) == {'((2, 2), dtype="float32")'}
 
 
-def test_an_unknown_shape_stays_where_it_is_needed(written: Written) -> None:
-    def unknown(mod: tvm.IRModule) -> bool:
-        return mod["main"].params[0].ty.shape is None
-
-    small = minimize(written(UNKNOWN), unknown, reductions=(known_types,))
-    assert types(small)[0] == '(dtype="float32", ndim=2)'
-
-
-WEAK = """
-@R.function
-def main(x: R.Tensor((2, 3), "float32")):
-    lv: R.Tensor(ndim=2, dtype="float32") = R.exp(x)
-    lv1: R.Tensor = R.sin(lv)
-    lv2 = R.match_cast(lv1, R.Tensor((2, 3), "float32"))
-    return lv2
-"""
-
-
-ODD = """
-@R.function
-def main(x: R.Tensor((2,), "float32"), y: R.Any, n: T.int64):
-    gv = R.exp(x)
-    return (gv, y)
-"""
-
-
-def test_parameters_become_tensors(written: Written) -> None:
-    small = minimize(written(ODD), lambda mod: True, reductions=(tensor_params,))
-    assert flaw(small) is None
-    assert all(isinstance(param.ty, relax.TensorType) for param in small["main"].params)
-    assert list(tensor_params(small)) == []
-
-
-def test_a_number_that_is_needed_stays_alone(written: Written) -> None:
-    def holds(mod: tvm.IRModule) -> bool:
-        return isinstance(mod["main"].params[2].ty, tvm.ir.PrimType)
-
-    small = minimize(written(ODD), holds, reductions=(tensor_params,))
-    types = [type(param.ty) for param in small["main"].params]
-    assert types == [relax.TensorType, relax.TensorType, tvm.ir.PrimType]
-
-
-SIZE = """
-@R.function
-def main(x: R.Tensor((2,), "float32"), n: T.int64):
-    gv = R.zeros(R.shape([n + 2]), "float32")
-    return gv
-"""
-
-
-def test_a_number_that_a_size_is_computed_from_stays(written: Written) -> None:
-    assert [edit() for edit in tensor_params(written(SIZE))] == [None]
-
-
-def test_annotations_become_what_is_inferred(written: Written) -> None:
-    small = minimize(written(WEAK), always, reductions=(infer_annotations,))
-    assert types(small) == ['((2, 3), dtype="float32")'] * 4
-
-
-def test_an_annotation_that_is_needed_stays(written: Written) -> None:
-    def weak(mod: tvm.IRModule) -> bool:
-        return bindings_of(mod)[1].var.ty.shape is None
-
-    small = minimize(written(WEAK), weak, reductions=(infer_annotations,))
-    assert types(small)[1:3] == ['((2, 3), dtype="float32")', '(dtype="float32", ndim=2)']
-
-
 DTYPES = """
 @T.prim_func(private=True, s_tir=True)
 def double(A: T.Buffer((T.int64(2),), "float16"), B: T.Buffer((T.int64(2),), "float16")):
@@ -162,15 +93,6 @@ def test_dtypes_become_float32_everywhere(written: Written) -> None:
     assert types(small) == [plain, plain, '((2,), dtype="bool")', *[plain] * 5]
     assert str(calls_of(small, "relax.add")[0].args[1].value.dtype) == "float32"
     assert "float16" not in small.script()
-
-
-def test_a_dtype_that_is_needed_stays_alone(written: Written) -> None:
-    def has_int8(mod: tvm.IRModule) -> bool:
-        return str(mod["main"].params[1].ty.dtype.dtype) == "int8"
-
-    small = minimize(written(DTYPES), has_int8, reductions=(plain_dtypes,))
-    assert "float16" not in small.script()
-    assert "float64" not in small.script()
 
 
 def test_bits_of_floats_are_not_made(written: Written) -> None:
@@ -204,16 +126,6 @@ def test_devices_go() -> None:
     small = minimize(placed(["x", "y"]), always, reductions=(drop_devices,))
     assert not small.global_infos
     assert all(param.ty.vdevice is None for param in small["main"].params)
-
-
-def test_a_device_that_is_needed_stays_alone() -> None:
-    def on_second(mod: tvm.IRModule) -> bool:
-        device = mod["main"].params[1].ty.vdevice
-        return device is not None and bool(mod.global_infos)
-
-    small = minimize(placed(["x", "y"]), on_second, reductions=(drop_devices,))
-    assert small["main"].params[0].ty.vdevice is None
-    assert [device.vdevice_id for device in small.global_infos["vdevice"]] == [1]
 
 
 def test_a_device_that_is_named_stays_listed() -> None:

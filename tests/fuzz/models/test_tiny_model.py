@@ -1,4 +1,4 @@
-"""A tiny model as an importer gives it, stored with what PyTorch says of it: both faults are named.
+"""A piece of a model as an importer gives it, with what PyTorch says of it: both faults are named.
 
 PyTorch is not needed. The importer leaves out the dtype of a running sum of bool, and code
 generation then takes the sum of two bools for one of floats.
@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+import numpy as np
 import tvm
 from tvm import relax
 
 from relaxfuzz.compat.serialization import load_json, save_json
+from relaxfuzz.corpus.models.exported import packed_attention
+from relaxfuzz.fuzz.jobs.jobs import Check, Judge
 from relaxfuzz.fuzz.process.executor import ask
-from relaxfuzz.fuzz.process.jobs import Check, Judge
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Died
 from relaxfuzz.fuzz.session.imports import text
-from relaxfuzz.fuzz.user_input.read_module import load
 from relaxfuzz.oracles.inspect import bindings_of, op_name
+from relaxfuzz.oracles.values.frameworks import FrameworkNode, FrameworkReference, ImporterVerdict
 
-HERE = Path(__file__).parent
-
-CUMSUM = "aten.cumsum.default gives int64 in torch and bool in the module (relax.cumsum, lv14)"
+HEADS, LENGTH, WIDTH = 4, 64, 64
 
 
 @relax.expr_functor.mutator
@@ -40,42 +39,70 @@ class WithDtype(relax.PyExprMutator):
         return relax.op.cumsum(call.args[0], int(call.attrs.axis), "int64")
 
 
-@pytest.fixture(scope="module")
-def module(pool: LocalPool) -> str:
-    return load(HERE / "tiny_llama.py", pool)
+def running_sum(mod: tvm.IRModule) -> str:
+    (name,) = (str(x.var.name) for x in bindings_of(mod) if op_name(x.value) == "relax.cumsum")
+    return name
 
 
-def test_the_importer_is_blamed_for_the_dtype(module: str, pool: LocalPool) -> None:
-    verdict = ask(pool, Judge(module, str(HERE)))
+def causal_attention() -> FrameworkReference:
+    """For positions that follow each other: each looks at itself and at those before it."""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(1, HEADS, LENGTH, WIDTH)).astype("float32") for _ in range(3))
+    scores = q @ k.swapaxes(-1, -2) / WIDTH**0.5
+    chances = np.exp(np.where(np.tri(LENGTH, dtype="bool"), scores, -np.inf))
+    positions = np.arange(LENGTH)[None]
+    return FrameworkReference(
+        "torch 2.14.1",
+        "relax.frontend.torch.from_exported_program",
+        [q, k, v, positions],
+        [(chances / chances.sum(-1, keepdims=True) @ v).astype("float32")],
+        [
+            FrameworkNode(
+                "aten.cumsum.default", running_sum(packed_attention()), "int64", (1, LENGTH)
+            )
+        ],
+    )
+
+
+def judged(mod: tvm.IRModule, pool: LocalPool, folder: Path) -> ImporterVerdict:
+    causal_attention().save(folder)
+    verdict = ask(pool, Judge(save_json(mod), str(folder)))
     assert verdict is not None
     assert not isinstance(verdict, Died)
-    assert verdict.types == (CUMSUM,)
+    return verdict
+
+
+def test_the_importer_is_blamed_for_the_dtype(pool: LocalPool, tmp_path: Path) -> None:
+    mod = packed_attention()
+    verdict = judged(mod, pool, tmp_path)
+    place = f"relax.cumsum, {running_sum(mod)}"
+    assert verdict.types == (
+        f"aten.cumsum.default gives int64 in torch and bool in the module ({place})",
+    )
     assert (verdict.evaluated, verdict.not_evaluated) == (None, None)
     assert verdict.not_built is not None
-    assert verdict.blames_importer
+    assert verdict.fails
     assert text(verdict)[1] == "  the NumPy evaluation of the module agrees"
 
 
-def test_the_build_is_blamed_for_the_sum_of_bools(module: str, pool: LocalPool) -> None:
+def test_the_build_is_blamed_for_the_sum_of_bools(pool: LocalPool) -> None:
+    module = save_json(packed_attention())
     checked = ask(pool, Check(module=module, pipeline="default", pieces=True))
     assert not isinstance(checked, Died)
     (violation,) = checked.violations
     assert (violation.oracle, violation.pass_name) == ("executed-by-pipeline", "relax.build")
     assert violation.title.endswith("(relax.cumsum)")
-    assert checked.piece is not None
-    assert [op_name(each.value) for each in bindings_of(load_json(checked.piece))] == [
-        "relax.cumsum"
-    ]
+    (part, *_) = checked.parts
+    assert part is not None
+    assert [op_name(each.value) for each in bindings_of(load_json(part.module))] == ["relax.cumsum"]
 
 
-def test_with_the_dtype_neither_is(module: str, pool: LocalPool) -> None:
-    """The same model, as a right importer would give it."""
-    fixed = WithDtype().visited(load_json(module))
+def test_with_the_dtype_neither_is(pool: LocalPool, tmp_path: Path) -> None:
+    """The same piece, as a right importer would give it."""
+    fixed = WithDtype().visited(packed_attention())
     checked = ask(pool, Check(module=save_json(fixed), pipeline="default", pieces=True))
     assert not isinstance(checked, Died)
     assert checked.violations == ()
-    verdict = ask(pool, Judge(save_json(fixed), str(HERE)))
-    assert verdict is not None
-    assert not isinstance(verdict, Died)
+    verdict = judged(fixed, pool, tmp_path)
     assert (verdict.types, verdict.evaluated, verdict.built) == ((), None, None)
     assert verdict.agree

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from relaxfuzz.compat.release import versions
-from relaxfuzz.corpus import Entry
+from relaxfuzz.corpus import CorpusEntry
 from relaxfuzz.corpus.knowns import knowns
 from relaxfuzz.corpus.versions import claim
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Expected
-from relaxfuzz.fuzz.findings.replay import Item, Outcome, Status
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly.old_bugs import is_back, known_key, old_bugs, replay_all
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.reproducer.replay import ReplayItem, ReplayOutcome, ReplayStatus
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
 
@@ -72,13 +72,13 @@ def test_each_file_is_run_once_and_has_a_status(
         each.name: (each, outcome) for each, outcome in replay_all(todo, pool, threading.Event())
     }
     assert {name: outcome.status for name, (_, outcome) in outcomes.items()} == {
-        "a/as_recorded.py": Status.AS_EXPECTED,
-        "a/mended.py": Status.FIXED,
-        "a/came_back.py": Status.CHANGED,
-        "plain.py": Status.FAILS,
-        "still": Status.FAILS,
-        "gone": Status.GONE,
-        "sure.py": Status.GONE,
+        "a/as_recorded.py": ReplayStatus.AS_EXPECTED,
+        "a/mended.py": ReplayStatus.FIXED,
+        "a/came_back.py": ReplayStatus.CHANGED,
+        "plain.py": ReplayStatus.FAILS,
+        "still": ReplayStatus.FAILS,
+        "gone": ReplayStatus.GONE,
+        "sure.py": ReplayStatus.GONE,
     }
     assert outcomes["gone"][0].key == known_key(expected.knowns[0])
     back = [name for name, (_, outcome) in outcomes.items() if is_back(outcome, None, HERE)]
@@ -116,25 +116,22 @@ def test_nothing_is_run_when_the_user_wants_to_stop(
 @pytest.mark.parametrize(
     ("versions_text", "status", "before", "back"),
     [
-        ("fails on 0.1; fixed in 0.2", Status.CHANGED, None, True),
-        ("fails on 0.1; fixed in 0.2", Status.CHANGED, Status.PASSES, True),
-        ("fails on 0.1; fixed in 0.2", Status.CHANGED, Status.CHANGED, False),
-        ("fails on 0.1; fixed in 0.2", Status.PASSES, None, False),
-        ("fails on 0.1", Status.CHANGED, Status.AS_EXPECTED, False),
-        (None, Status.FAILS, None, False),
-        (None, Status.FAILS, Status.FAILS, False),
-        (None, Status.FAILS, Status.GONE, True),
-        (None, Status.BROKEN, Status.GONE, False),
+        ("fails on 0.1; fixed in 0.2", ReplayStatus.CHANGED, None, True),
+        ("fails on 0.1; fixed in 0.2", ReplayStatus.CHANGED, ReplayStatus.CHANGED, False),
+        ("fails on 0.1; fixed in 0.2", ReplayStatus.PASSES, None, False),
+        (None, ReplayStatus.FAILS, ReplayStatus.GONE, True),
         # On builds of a development version: the claim says nothing of the build before.
-        ("fails on 0.1", Status.AS_EXPECTED, Status.FIXED, True),
-        ("fails on 0.1", Status.AS_EXPECTED, Status.AS_EXPECTED, False),
-        ("fails on 0.1", Status.AS_EXPECTED, None, False),
+        ("fails on 0.1", ReplayStatus.AS_EXPECTED, ReplayStatus.FIXED, True),
+        ("fails on 0.1", ReplayStatus.AS_EXPECTED, ReplayStatus.AS_EXPECTED, False),
     ],
 )
 def test_back_is_what_was_fixed_and_fails_since_last_night(
-    versions_text: str | None, status: Status, before: str | None, back: bool
+    versions_text: str | None, status: ReplayStatus, before: str | None, back: bool
 ) -> None:
     entry = None
     if versions_text is not None:
-        entry = Entry("FuseOps", "crash", claim(versions_text), "ValueError", "", ())
-    assert is_back(Outcome(Item(Path("a.py"), entry=entry), status, ""), before, HERE) is back
+        entry = CorpusEntry("FuseOps", "crash", claim(versions_text), "ValueError", "", ())
+    assert (
+        is_back(ReplayOutcome(ReplayItem(Path("a.py"), entry=entry), status, ""), before, HERE)
+        is back
+    )

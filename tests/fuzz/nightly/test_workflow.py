@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from relaxfuzz.fuzz.cli import app
-from relaxfuzz.fuzz.nightly.config import Nightly, Reports, load
+from relaxfuzz.fuzz.user_input.settings import NIGHTLY, Reports, Settings
+from relaxfuzz.fuzz.user_input.settings_file import load
 
 pytestmark = pytest.mark.session
 
@@ -73,11 +74,11 @@ def test_the_page_shows_settings_that_can_be_read(tmp_path: Path) -> None:
     (block,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     path = tmp_path / "nightly.toml"
     path.write_text(block)
-    settings = load(path)
-    assert settings.out == Nightly().out, "the workflow keeps this folder"
+    settings = load(path, NIGHTLY)
+    assert settings.out == Settings().out, "the workflow keeps this folder"
     assert settings.report is not None
     # What the workflow hands out is what the settings write.
-    for form in Reports(html=Path(), markdown=Path(), junit=Path()).named:
+    for form in Reports(html=Path(), markdown=Path()).named:
         assert str(settings.report.named[form]) in WORKFLOW
 
 
@@ -87,7 +88,7 @@ def test_a_pull_request_a_night_and_the_summary(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nightly.toml").write_text(
         'passes = ["ToNonDataflow"]\nmodules = 2\nworkers = 1\n[report]\n'
-        'markdown = "relaxfuzz-out/summary.md"\njunit = "relaxfuzz-out/junit.xml"\n'
+        'markdown = "relaxfuzz-out/summary.md"\n'
     )
     for name in ("Pull request", "Night"):
         command, *arguments = shlex.split(step(name))

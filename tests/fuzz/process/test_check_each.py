@@ -10,9 +10,9 @@ import pytest
 from tvm import relax
 
 from relaxfuzz.compat.serialization import save_json
-from relaxfuzz.fuzz.process import executor
+from relaxfuzz.fuzz.jobs import asking
+from relaxfuzz.fuzz.jobs.jobs import Check, CheckEach, CheckOf, CheckResult
 from relaxfuzz.fuzz.process.executor import JobFailed
-from relaxfuzz.fuzz.process.jobs import Check, CheckEach, Checked
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import mark_of
@@ -42,7 +42,11 @@ def subtracts():
 """
 
 
-def oracles(answer: Checked | JobFailed) -> list[str]:
+def each_of(calls: tuple[PassCall, ...]) -> tuple[CheckOf, ...]:
+    return tuple(CheckOf(calls=(call,)) for call in calls)
+
+
+def oracles(answer: CheckResult | JobFailed) -> list[str]:
     assert not isinstance(answer, JobFailed), answer
     return [violation.oracle for violation in answer.violations]
 
@@ -54,7 +58,7 @@ def test_each_pass_is_given_the_module_as_it_was(
     file.write_text(PASSES)
     names = ("wants_one_function", "adds_in_place", "wants_one_function")
     calls = tuple(PassCall(f"{name}()", factory=f"{file}:{name}") for name in names)
-    answers = list(executor.check_each(pool, CheckEach(module=sums, calls=calls)))
+    answers = list(asking.check_each(pool, CheckEach(module=sums, checks=each_of(calls))))
     assert list(map(oracles, answers)) == [[], ["mutation"], []]
 
 
@@ -63,10 +67,10 @@ def test_a_death_is_that_of_one_pass(
 ) -> None:
     names = ("innocent", "segfault", "segfault", "innocent")
     calls = tuple(map(faulty, names))
-    answers = list(executor.check_each(pool, CheckEach(module=sums, calls=calls)))
+    answers = list(asking.check_each(pool, CheckEach(module=sums, checks=each_of(calls))))
     assert list(map(oracles, answers)) == [[], ["segfault"], ["segfault"], []]
-    (alone,) = executor.check(pool, Check(module=sums, calls=(calls[1],)))
-    assert isinstance(answers[1], Checked)
+    (alone,) = asking.check(pool, Check(module=sums, calls=(calls[1],)))
+    assert isinstance(answers[1], CheckResult)
     assert mark_of(answers[1].violations[0]) == mark_of(alone)
 
 
@@ -75,7 +79,7 @@ def test_a_fault_of_the_harness_costs_one_answer(
 ) -> None:
     gone = PassCall("gone()", factory="nowhere.py:gone")
     calls = (faulty("innocent"), gone, faulty("innocent"))
-    first, second, third = executor.check_each(pool, CheckEach(module=sums, calls=calls))
+    first, second, third = asking.check_each(pool, CheckEach(module=sums, checks=each_of(calls)))
     assert oracles(first) == oracles(third) == []
     assert isinstance(second, JobFailed)
 
@@ -92,8 +96,8 @@ def large() -> str:
 
 def test_what_is_too_large_to_be_compared_is_said_each_time(pool: LocalPool, large: str) -> None:
     calls = (PassCall("ConvertToDataflow(min_size=1)"), PassCall("Normalize()"))
-    job = CheckEach(module=large, calls=(calls[0], *calls))
-    answers = list(executor.check_each(pool, job))
+    job = CheckEach(module=large, checks=each_of((calls[0], *calls)))
+    answers = list(asking.check_each(pool, job))
     omitted = ((), ("values in NumPy",), 1)
     told = [(each.violations, each.omitted, each.pieces) for each in answers]
     assert told == [omitted, omitted, ((), (), 0)]  # the last one changes nothing
@@ -105,11 +109,12 @@ def test_values_of_a_large_module_are_compared_on_its_small_pieces(
     file = tmp_path / "passes.py"
     file.write_text(PASSES)
     job = Check(module=large, calls=(PassCall("subtracts()", factory=f"{file}:subtracts"),))
-    whole = executor.checked(pool, job)
+    whole = asking.checked(pool, job)
     assert (whole.violations, whole.omitted) == ((), ("values in NumPy",))
-    found = executor.checked(pool, dataclasses.replace(job, pieces=True))
+    found = asking.checked(pool, dataclasses.replace(job, pieces=True))
     assert oracles(found) == ["evaluated"]
-    assert found.piece is not None
-    assert len(found.piece) < 10_000
-    (alone,) = executor.check(pool, Check(module=found.piece, calls=job.calls))
+    (part,) = found.parts
+    assert part is not None
+    assert len(part.module) < 10_000
+    (alone,) = asking.check(pool, Check(module=part.module, calls=job.calls))
     assert mark_of(alone) == mark_of(found.violations[0])

@@ -11,7 +11,7 @@ import tvm
 import tvm_ffi
 from tvm import relax
 from relaxfuzz.compat import ir
-from relaxfuzz.fuzz.process.worker import compile_once
+from relaxfuzz.fuzz.zygote import compile_once
 
 calls = []
 build = tvm_ffi.get_global_func("tirx.build")

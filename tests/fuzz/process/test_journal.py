@@ -16,10 +16,6 @@ CALL = PassCall(
 )
 
 
-def test_nothing_is_known_before_the_first_step() -> None:
-    assert Journal(1).last() is None
-
-
 def test_the_last_position_and_step_are_known() -> None:
     journal = Journal(1)
     journal.position(1, Stage.RAW, 2, "first")
@@ -35,15 +31,6 @@ def test_a_step_with_a_lone_surrogate_is_recorded() -> None:
     journal.position(1, Stage.RAW, 2, "\ud800")
     journal.step("half \ud800")
     assert journal.last() == Position(1, Stage.RAW, 2, "\ud800", step="half \\ud800")
-
-
-def test_every_entry_counts() -> None:
-    journal = Journal(1)
-    before = journal.steps
-    journal.position(1, Stage.RAW)
-    journal.step("one")
-    journal.step("two")
-    assert journal.steps == before + 3
 
 
 def test_arguments_that_do_not_fit_are_left_out() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,11 +22,6 @@ def ahead() -> Iterator[psutil.Process]:
     launch.discard()
 
 
-def test_launching_imports_no_tvm() -> None:
-    code = "import sys; from relaxfuzz.fuzz.process import launch; sys.exit('tvm' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
 def test_the_first_pool_takes_the_zygote_and_the_second_has_its_own(
     ahead: psutil.Process,
 ) -> None:
@@ -42,11 +35,6 @@ def test_a_pool_in_another_environment_does_not_take_it(
 ) -> None:
     with LocalPool(1, environment=Environment(folder=tmp_path), wait=False) as pool:
         assert pool.zygote != ahead.pid
-
-
-def test_what_no_pool_takes_is_ended(ahead: psutil.Process) -> None:
-    launch.discard()
-    assert not ahead.is_running()
 
 
 def test_a_zygote_whose_driver_ends_before_it_has_a_pool_ends_quietly() -> None:

@@ -11,26 +11,41 @@ from typing import Any
 import pytest
 
 from relaxfuzz.compat.availability import Availability
-from relaxfuzz.fuzz.findings.evidence import Evidence
-from relaxfuzz.fuzz.minimize.child import OtherViolation, Reduce, Shrunk, Tried
-from relaxfuzz.fuzz.minimize.reduction import EditId
-from relaxfuzz.fuzz.probe import trials
-from relaxfuzz.fuzz.probe.trials import Try
-from relaxfuzz.fuzz.process.block import Block, ModuleDone, Regenerate, Resume, StageDone, Violated
-from relaxfuzz.fuzz.process.jobs import (
+from relaxfuzz.fuzz.campaign.block import (
+    Block,
+    ModuleDone,
+    Regenerate,
+    Rest,
+    Resume,
+    StageDone,
+    Violated,
+    WentOn,
+)
+from relaxfuzz.fuzz.jobs import trials
+from relaxfuzz.fuzz.jobs.evidence import Evidence
+from relaxfuzz.fuzz.jobs.generating import Generate, Generated
+from relaxfuzz.fuzz.jobs.jobs import (
+    Advance,
     Check,
     CheckEach,
-    Checked,
+    CheckOf,
+    CheckResult,
     Examine,
     Explain,
     Judge,
+    Part,
     Reach,
     Read,
     Show,
+    Walk,
     WriteChecks,
 )
+from relaxfuzz.fuzz.jobs.measuring import Measure
+from relaxfuzz.fuzz.jobs.reproducers import RunReproducer, ShownViolation
+from relaxfuzz.fuzz.jobs.trials import Try
+from relaxfuzz.fuzz.minimize.child import Reduce, SearchProgress, Shrunk
+from relaxfuzz.fuzz.minimize.reduction import EditId
 from relaxfuzz.fuzz.process.protocol import (
-    USUAL,
     VERSION,
     Broken,
     Cancel,
@@ -55,18 +70,18 @@ from relaxfuzz.fuzz.process.protocol import (
     encode,
     result_type,
 )
-from relaxfuzz.fuzz.process.reproducers import RunReproducer, Shown
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Recipe, Target
-from relaxfuzz.fuzz.process.worker import HANDLERS
+from relaxfuzz.fuzz.zygote import HANDLERS
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
-from relaxfuzz.oracles.explain import Excerpt, Explanation, Kind, Trouble
+from relaxfuzz.oracles.exhibit import Exhibit
+from relaxfuzz.oracles.explain import Excerpt, Explanation, Trouble, TroubleKind
+from relaxfuzz.oracles.grades.consequence import Consequence, Effect, Where
 from relaxfuzz.oracles.identity import FailureKind, Identity
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence.log import Answer
-from relaxfuzz.oracles.text.exhibit import Exhibit
 from relaxfuzz.oracles.text.frames import Trace
-from relaxfuzz.oracles.values.frameworks import Verdict
+from relaxfuzz.oracles.values.frameworks import ImporterVerdict
 from relaxfuzz.oracles.violation import Raised, Violation
 
 CALL = PassCall("Foo(x='\n')", {"relax.FuseOps.max_depth": 4}, ("import foo",), "a.b:c")
@@ -90,10 +105,12 @@ BLOCK = Block(
     targets=(Target("Foo", CALL, (Stage.RAW,), ("idempotent",)), Target("FuseOps")),
     oracles=("crash",),
     recipe=Recipe(ops=("add",), forced=(Trait.IF,), numbers=(2.5,), dtypes=("int8",)),
-    checked={"FuseOps": 3},
-    visited={"FuseOps": 5},
-    resume=Resume(Stage.FUSED, 4),
-    banned=("Foo",),
+    rest=Rest(
+        resume=Resume(Stage.FUSED, 4),
+        checked={"FuseOps": 3},
+        visited={"FuseOps": 5},
+        banned=("Foo",),
+    ),
 )
 CHECK = Check(module="{}", calls=(CALL,), oracles=("crash",))
 WANTED = Identity(
@@ -109,18 +126,18 @@ EXPLANATION = Explanation(
     ("LegalizeOps",),
     (
         Trouble(
-            Kind.NOT_LOWERED,
+            TroubleKind.NOT_LOWERED,
             "left",
             "main",
             None,
-            (Excerpt("x = y", None, 4, 1, "this", "model.py:1:5"),),
+            Excerpt("x = y", None, 4, 1, "this", "model.py:1:5"),
             ("why",),
             ("do", "or do"),
         ),
     ),
     built=False,
 )
-VERDICT = Verdict(
+VERDICT = ImporterVerdict(
     "torch 2.14.1",
     "from_exported_program",
     ("aten.cumsum.default gives int64 in torch and bool in the module (relax.cumsum, lv14)",),
@@ -133,28 +150,56 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (
         BLOCK,
         [
-            Violated(VIOLATION, ORIGIN, (CALL,), None, "{}", ("MatchCast",), ("relax.add",)),
-            StageDone(3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5, 3, 1, {"json": 2})}),
-            ModuleDone(3, ("add",), {"FuseOps": True}),
+            Violated(VIOLATION, ORIGIN, (CALL,), None, "{}", ("relax.add",)),
+            StageDone(3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5, 1, {"json": 2})}),
+            WentOn(3, Stage.FUSED, 2, "FuseOps", "{}"),
+            ModuleDone(3, {"own.py": (7,)}),
         ],
     ),
-    (CHECK, [Checked((VIOLATION, VIOLATION), (), 2, "{}"), Checked(())]),
     (
-        CheckEach(module="{}", pipelines=("zero",), calls=(CALL,)),
+        CHECK,
         [
-            Checked((VIOLATION,), (Answer(oracle="evaluated", omitted=("values in NumPy",)),)),
-            Checked(()),
+            CheckResult(
+                (VIOLATION, VIOLATION),
+                pieces=2,
+                parts=(Part("{}", "main: gv", ("relax.add",)), None),
+            ),
+            CheckResult(()),
+        ],
+    ),
+    (
+        CheckEach(module="{}", checks=(CheckOf("zero"), CheckOf(calls=(CALL,)))),
+        [
+            CheckResult((VIOLATION,), (Answer(oracle="evaluated", omitted=("values in NumPy",)),)),
+            CheckResult(()),
         ],
     ),
     (
         RunReproducer(file="/a/b.py", reports=(("crash", "Foo"), ("json", "Foo", "exception"))),
-        [Shown(None, "{}"), Shown(VIOLATION, "{}", (CALL,)), Shown(VIOLATION, pipeline="zero")],
+        [
+            ShownViolation(None, "{}"),
+            ShownViolation(VIOLATION, "{}", (CALL,)),
+            ShownViolation(VIOLATION, pipeline="zero"),
+        ],
+    ),
+    (
+        Generate(family="relax", seed=1, first=0, count=1, form="json"),
+        [Generated("a1b2", "{}"), Generated("a1b2", "", reads_back=False)],
     ),
     (Regenerate(ORIGIN), [('{"root": 1}', ("model.onnx, main, bindings 0 to 1",))]),
-    (Explain(module="{}", pipeline="zero", file="model.py", locate=False), [EXPLANATION]),
+    (Explain(module="{}", pipeline="zero", file="model.py"), [EXPLANATION]),
     (Judge(module="{}", folder="torch", seconds=5.0), [VERDICT, None]),
-    (REDUCE, [Shrunk("{}", EditId(1, 2), 17), OtherViolation(VIOLATION, "{}"), Tried(18)]),
-    (dataclasses.replace(REDUCE, after=EditId(3, 7), share=1, shares=2), [Tried(19, True)]),
+    (Advance(module="{}", call=CALL, stage=Stage.FUSED), ["{}", ""]),
+    (Walk(module="{}", pipeline="zero"), [((CALL, "{}"), (CALL, ""))]),
+    (
+        Measure(module="{}", violation=VIOLATION, calls=(CALL,)),
+        [Consequence(Effect.MEMORY, Where.PIPELINE), None],
+    ),
+    (REDUCE, [Shrunk("{}", EditId(1, 2), 17), SearchProgress(18)]),
+    (
+        dataclasses.replace(REDUCE, after=EditId(3, 7), share=1, shares=2),
+        [SearchProgress(19, True)],
+    ),
     (Reach("{}", (CALL, CALL)), [("{}", "{}")]),
     (
         Show("{}", VIOLATION, (CALL,), "zero"),
@@ -168,7 +213,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     ),
     (
         Try(trial="step", names=("FuseOps",), availability=OFF, samples=("relax 1", "relax 2")),
-        [trials.Tried("FuseOps", None), trials.Tried("FuseOps", "it is gone")],
+        [trials.TrialResult("FuseOps", None), trials.TrialResult("FuseOps", "it is gone")],
     ),
 ]
 """Jobs, each with results."""
@@ -259,10 +304,3 @@ def test_a_job_of_an_unknown_type_is_refused_with_its_id() -> None:
     with pytest.raises(UnknownJob, match="but got 'Play'") as refused:
         request(b'{"message":"Submit","id":7,"job":{"kind":"Play"},"limits":{}}')
     assert refused.value.id == 7
-
-
-def test_a_step_on_a_large_module_may_take_longer() -> None:
-    usual = Limits(step_seconds=2.0, memory_mb=100)
-    assert usual.for_module("x" * 10) == usual
-    assert usual.for_module("x" * (5 * USUAL)) == Limits(step_seconds=10.0, memory_mb=100)
-    assert usual.for_module("x" * (100 * USUAL)).step_seconds == 60.0

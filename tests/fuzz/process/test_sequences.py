@@ -10,15 +10,14 @@ import pytest
 import tvm
 
 from relaxfuzz.fuzz.campaign import schedule
-from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.process.jobs import contract_of
-from relaxfuzz.fuzz.process.sequences import Sequences
+from relaxfuzz.fuzz.campaign.sequences import Sequences
+from relaxfuzz.fuzz.jobs.draw import example
+from relaxfuzz.fuzz.jobs.jobs import contract_of
 from relaxfuzz.fuzz.process.targets import Target
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles import pipelines
-from relaxfuzz.oracles.inspect import local_functions
 from relaxfuzz.oracles.passcall import PassCall
 
 STEPS = {call.name for name in pipelines.PIPELINES for call in pipelines.steps(name)}
@@ -79,17 +78,6 @@ def test_many_neighbours_are_those_of_pipelines(drawn: list[Drawn]) -> None:
     found = pairs(drawn)
     assert len(found.keys() & known) >= 5
     assert found.keys() - known
-
-
-def test_local_functions_are_lifted_before_a_pipeline(drawn: list[Drawn]) -> None:
-    firsts = Counter(calls[0].name for mod, calls in drawn if local_functions(mod))
-    assert firsts["LambdaLift"] >= 0.2 * firsts.total() > 0
-
-
-def test_the_same_number_means_the_same_sequence(drawn: list[Drawn]) -> None:
-    for index in (5, 0):
-        mod, calls = drawn[index]
-        assert draw(mod, index) == calls
 
 
 def test_no_pair_comes_again_before_all_others() -> None:

@@ -16,10 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from relaxfuzz.fuzz.jobs import asking
+from relaxfuzz.fuzz.jobs.jobs import Check
 from relaxfuzz.fuzz.process import executor, local_pool
-from relaxfuzz.fuzz.process.block import Regenerate
 from relaxfuzz.fuzz.process.executor import ExecutorError, JobFailed
-from relaxfuzz.fuzz.process.jobs import Check
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import (
     Death,
@@ -31,11 +31,7 @@ from relaxfuzz.fuzz.process.protocol import (
     Job,
     Limits,
     Reply,
-    Result,
 )
-from relaxfuzz.fuzz.process.targets import Origin
-from relaxfuzz.fuzz.system.environment import Environment
-from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 
 PATIENT = Limits(step_seconds=60)
@@ -102,18 +98,8 @@ def test_a_job_without_a_handler_fails_alone(
     zygote = own_pool.zygote
     with pytest.raises(JobFailed, match="but got 'Unhandled'"):
         executor.ask(own_pool, Unhandled())
-    assert executor.check(own_pool, Check(module=sums, calls=(faulty("innocent"),))) == []
+    assert asking.check(own_pool, Check(module=sums, calls=(faulty("innocent"),))) == []
     assert own_pool.zygote == zygote
-
-
-def test_a_zygote_that_takes_too_long_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As when the disk with TVM does not respond."""
-    monkeypatch.setattr(local_pool, "START_SECONDS", 1.0)
-    (tmp_path / "sitecustomize.py").write_text("import time\n\ntime.sleep(600)\n")
-    with pytest.raises(ExecutorError, match=r"^The zygote did not come up within 1 s$"):
-        LocalPool(1, environment=Environment(path=(tmp_path,)))
 
 
 def test_a_killed_zygote_is_replaced_and_its_jobs_are_repeated(
@@ -128,7 +114,7 @@ def test_a_killed_zygote_is_replaced_and_its_jobs_are_repeated(
     assert eventually(lambda: not child.is_running())
     own_pool.cancel(id)
     replies.until(Ended)
-    assert executor.check(own_pool, Check(module=hanging.module, calls=(faulty("innocent"),))) == []
+    assert asking.check(own_pool, Check(module=hanging.module, calls=(faulty("innocent"),))) == []
 
 
 def test_a_job_killed_from_outside_is_repeated_but_not_for_ever(
@@ -180,24 +166,6 @@ def test_a_cancelled_job_ends(own_pool: LocalPool, hanging: Check) -> None:
     assert eventually(lambda: not child.is_running())
 
 
-def test_short_jobs_run_in_order(
-    own_pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
-) -> None:
-    order: list[int] = []
-    last = Replies()
-    for number in range(5):
-
-        def sink(reply: Reply | None, number: int = number) -> None:
-            if isinstance(reply, Result):
-                order.append(number)
-            if number == 4:
-                last(reply)
-
-        own_pool.submit(Check(module=sums, calls=(faulty("innocent"),)), sink)
-    last.until(Ended)
-    assert order == [0, 1, 2, 3, 4]
-
-
 def test_closing_leaves_no_process(hanging: Check) -> None:
     pool = LocalPool(1)
     replies, _, child = running(pool, hanging)
@@ -213,7 +181,7 @@ def test_closing_leaves_no_process(hanging: Check) -> None:
 DRIVER = """
 import sys, time
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.jobs import Check
+from relaxfuzz.fuzz.jobs.jobs import Check
 from relaxfuzz.fuzz.process.protocol import Forked, Limits
 from relaxfuzz.oracles.passcall import PassCall
 pool = LocalPool(1)
@@ -254,8 +222,3 @@ def test_the_error_of_a_zygote_that_does_not_start_has_its_stderr(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ExecutorError, match="no TVM on this machine"):
         LocalPool(1)
-
-
-def test_a_module_is_regenerated_the_same(pool: LocalPool) -> None:
-    origin = Origin(1, 2, Stage.RAW)
-    assert executor.ask(pool, Regenerate(origin)) == executor.ask(pool, Regenerate(origin))

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from relaxfuzz.fuzz.findings.evidence import Evidence
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice, Expected
 from relaxfuzz.fuzz.findings.rows import Rows
-from relaxfuzz.fuzz.findings.runs import Run, Sample
+from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.process.targets import PassStats
+from relaxfuzz.fuzz.jobs.evidence import Evidence
+from relaxfuzz.fuzz.process.targets import Origin, PassStats
 from relaxfuzz.fuzz.report.data import Report, gather
+from relaxfuzz.oracles.exhibit import Exhibit
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.text.exhibit import Exhibit
 from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Violation
 from tests.fuzz.changed import changed
@@ -49,8 +49,7 @@ BASE = Finding(
     module="{}",
     source="mod = None\n",
     calls=(PassCall("FuseOps(fuse_opt_level=2)"),),
-    seed=7,
-    index=3,
+    origin=Origin(7, 3),
     versions={"tvm": "0.27.0.post1", "numpy": "2.4.0"},
     confirmed=True,
     reduced=True,
@@ -95,9 +94,9 @@ def known(make: Make, expected: Expected) -> Finding:
 def run(**fields: object) -> Run:
     """A run of FuseOps, a user's pass and a pipeline."""
     stats = {
-        "FuseOps": PassStats(400, 100, 3, 2.0, 20, 100, {"evaluated": 380, "json": 40}),
-        "MyPass()": PassStats(1000, 0, 0, 2.0, 0, 0, {}),
-        "default": PassStats(20, 0, 0, 4.0, 0, 0, {"exec-modes": 5}),
+        "FuseOps": PassStats(400, 100, 3, 2.0, 100, {"evaluated": 380, "json": 40}),
+        "MyPass()": PassStats(1000, 0, 0, 2.0, 0, {}),
+        "default": PassStats(20, 0, 0, 4.0, 0, {"builds": 5}),
     }
     fields = {
         "command": "run",
@@ -111,7 +110,6 @@ def run(**fields: object) -> Run:
         "checks": 1420,
         "stats": stats,
         "known_reports": {"FuseOps": 20},
-        "samples": tuple(Sample(s, 2 * s, 20 * s, min(s, 9)) for s in range(2, 61, 2)),
         "finished": True,
         **fields,
     }

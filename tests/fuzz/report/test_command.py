@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-import relaxfuzz.fuzz.report as package
 from relaxfuzz.fuzz.cli.report import run
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.user_input.errors import UserError
+from relaxfuzz.fuzz.system.errors import UserError
 
 
 @pytest.fixture
@@ -29,7 +27,7 @@ def test_a_page_in_the_folder(folder: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_forms_that_are_named(folder: Path, tmp_path: Path) -> None:
-    files = {form: tmp_path / form for form in ("html", "junit", "jsonl", "markdown")}
+    files = {form: tmp_path / form for form in ("html", "jsonl", "markdown")}
     assert run(folder, files) == 0
     for path in files.values():
         assert "computes other values" in path.read_text(), path.name
@@ -42,17 +40,3 @@ def test_a_folder_that_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "findings.sqlite").write_text("something else" * 100)
     with pytest.raises(UserError, match="cannot use"):
         run(tmp_path, {})
-
-
-def test_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
-    for path, why in ((tmp_path, "Is a directory"), (tmp_path / "a" / "b" / "c", "No such file")):
-        with pytest.raises(UserError, match=f"cannot write --markdown '{path}': {why}"):
-            run(folder, {"markdown": path})
-
-
-def test_an_extra_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, f"{package.__name__}.html", raising=False)
-    monkeypatch.delattr(package, "html", raising=False)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(UserError, match=r"--html needs jinja2.*relaxfuzz\[report\]"):
-        run(folder, {})

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.known import Choice, Expected, add
+from relaxfuzz.fuzz.findings.known import Choice, Expected
 from relaxfuzz.fuzz.findings.rows import SAME
 from relaxfuzz.fuzz.findings.runs import Run
 from relaxfuzz.fuzz.findings.store import Store
-from relaxfuzz.fuzz.report.data import Entry, Report, State, gather
+from relaxfuzz.fuzz.process.targets import Origin
+from relaxfuzz.fuzz.report.data import Entry, EntryState, Report, gather
+from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.grades.grade import Grade
 
 Make = Callable[..., Finding]
@@ -24,15 +25,15 @@ def entries(store: Store, expected: Expected) -> dict[str, Entry]:
 
 def test_states_and_their_order(report: Report, known: Finding) -> None:
     assert [(entry.state, entry.title) for entry in report.entries] == [
-        (State.NEW, "computes other values"),
-        (State.SEEN, "InternalError: Check failed: (it != end) is false"),
-        (State.KNOWN, known.title),
+        (EntryState.NEW, "computes other values"),
+        (EntryState.SEEN, "InternalError: Check failed: (it != end) is false"),
+        (EntryState.KNOWN, known.title),
     ]
     assert report.unconfirmed == 1
 
 
 def test_an_entry_is_a_row(report: Report) -> None:
-    (crash,) = report.of(State.SEEN)
+    (crash,) = report.of(EntryState.SEEN)
     assert crash.reports == len(crash.evidence) == 2
     assert crash.places == (("FuseOps", "crash"), ("FuseTIR", "crash"))
     assert (crash.passes, crash.oracles) == (("FuseOps", "FuseTIR"), ("crash",))
@@ -42,11 +43,6 @@ def test_an_entry_is_a_row(report: Report) -> None:
     assert second.why.endswith(SAME)
     assert crash.runs == (1, 2)
     assert (crash.verdict, crash.note) == ("reported", "see the mailing list")
-
-
-def test_known_entries_name_the_known(report: Report) -> None:
-    (entry,) = report.of(State.KNOWN)
-    assert [known.name for known in entry.knowns] == ["lift-params-undefined-output"]
 
 
 def test_what_is_similar_to_a_known_stands_behind_what_is_new(
@@ -59,24 +55,10 @@ def test_what_is_similar_to_a_known_stands_behind_what_is_new(
             store.put(finding)
         found = gather(store, expected).entries
     assert [(each.title, each.state, each.status, each.similar) for each in found] == [
-        ("plain", State.NEW, "new", ""),
-        ("close", State.NEW, "similar to some-bug", "some-bug (with relax.take)"),
+        ("plain", EntryState.NEW, "new", ""),
+        ("close", EntryState.NEW, "similar to some-bug", "some-bug (with relax.take)"),
     ]
     assert found[0].grade > found[1].grade, "though it is less grave"
-
-
-def test_links_come_from_the_known(tmp_path: Path, make: Make) -> None:
-    folder = tmp_path / "known"
-    add(folder, make(), None)
-    (file,) = folder.iterdir()
-    text = file.read_text()
-    file.write_text(f'upstream = ["https://github.com/apache/tvm/issues/17231"]\n{text}')
-    with Store(tmp_path / "out") as store:
-        store.put(make())
-        choice = Choice(folders=(folder,), shipped=False)
-        (entry,) = gather(store, choice.load("0.27.0.post1")).entries
-    assert entry.state is State.KNOWN
-    assert entry.links == ("https://github.com/apache/tvm/issues/17231",)
 
 
 def test_counts_of_all_runs(report: Report) -> None:
@@ -90,30 +72,8 @@ def test_without_runs_all_is_new(tmp_path: Path, make: Make, expected: Expected)
     with Store(tmp_path) as store:
         store.put(make())
         report = gather(store, expected)
-    assert [entry.state for entry in report.entries] == [State.NEW]
+    assert [entry.state for entry in report.entries] == [EntryState.NEW]
     assert (report.last, report.stats) == (None, {})
-
-
-def test_findings_of_no_run_are_older_than_runs(
-    tmp_path: Path, make: Make, a_run: MakeRun, expected: Expected
-) -> None:
-    with Store(tmp_path) as store:
-        store.put(make())
-        store.runs.begin(a_run())
-        (entry,) = gather(store, expected).entries
-    assert (entry.state, entry.runs) == (State.SEEN, ())
-
-
-def test_findings_of_older_versions_have_no_exhibit(
-    tmp_path: Path, make: Make, expected: Expected
-) -> None:
-    data = json.loads(make().to_json())
-    del data["exhibit"]
-    old = Finding.from_json(json.dumps(data))
-    with Store(tmp_path) as store:
-        store.put(old)
-        (entry,) = gather(store, expected).entries
-    assert entry.finding == old
 
 
 def test_knowns_that_were_only_counted(tmp_path: Path, a_run: MakeRun, expected: Expected) -> None:
@@ -124,24 +84,10 @@ def test_knowns_that_were_only_counted(tmp_path: Path, a_run: MakeRun, expected:
         report = gather(store, expected)
     by_id = {entry.id: entry for entry in report.entries}
     entry = by_id["lift-params-undefined-output"]
-    assert (entry.state, entry.reports, entry.runs) == (State.KNOWN, 5, (1, 2))
+    assert (entry.state, entry.reports, entry.runs) == (EntryState.KNOWN, 5, (1, 2))
     assert ("LiftTransformParams", "well-formed") in entry.places
     assert entry.finding is None
     assert by_id["no-such-file"].title == "no-such-file", "the file may be gone since"
-
-
-def test_the_last_word_on_a_known_counts(
-    tmp_path: Path, known: Finding, a_run: MakeRun, expected: Expected
-) -> None:
-    name = "lift-params-undefined-output"
-    with Store(tmp_path) as store:
-        store.put(known)
-        store.runs.begin(a_run(fixed=(name,)))
-        assert entries(store, expected)[known.title].state is State.FIXED
-        store.runs.begin(a_run())
-        assert entries(store, expected)[known.title].state is State.FIXED
-        store.runs.begin(a_run(knowns={name: 1}))
-        assert entries(store, expected)[known.title].state is State.KNOWN
 
 
 def test_the_night_in_which_a_known_turns_out_to_be_fixed_shows_that(
@@ -156,7 +102,7 @@ def test_the_night_in_which_a_known_turns_out_to_be_fixed_shows_that(
         store.runs.begin(a_run(command="nightly", knowns={name: 1}, found=(known.id,)))
         store.runs.begin(a_run(command="nightly", fixed=(name,)))
         entry = entries(store, expected)[known.title]
-    assert entry.state is State.FIXED
+    assert entry.state is EntryState.FIXED
     assert [each.name for each in entry.knowns] == [name]
 
 
@@ -180,8 +126,11 @@ def test_what_is_new_and_gone_since_the_build_before(
         report = gather(store, expected)
         states = {entry.title: entry.state for entry in report.entries}
         assert states == {
-            "stays": State.SEEN, "goes": State.FIXED, "comes": State.SEEN, "later": State.NEW
-        }  # fmt: skip
+            "stays": EntryState.SEEN,
+            "goes": EntryState.FIXED,
+            "comes": EntryState.SEEN,
+            "later": EntryState.NEW,
+        }
         assert {entry.title for entry in report.new_on_build} == {"comes", "later"}
         assert [entry.title for entry in report.gone_on_build] == ["goes"]
         since = "Since TVM 0.28.dev0 (git 1a2b3c4d5e, build aa): 2 new, 1 gone."
@@ -193,7 +142,7 @@ def test_what_is_new_and_gone_since_the_build_before(
         report = gather(store, expected)
         assert report.new_on_build == ()
         assert [entry.title for entry in report.gone_on_build] == ["comes"]
-        assert {entry.title: entry.state for entry in report.entries}["goes"] is State.SEEN
+        assert {entry.title: entry.state for entry in report.entries}["goes"] is EntryState.SEEN
 
 
 def test_a_report_that_looks_like_a_known_that_is_fixed_is_news(
@@ -205,7 +154,7 @@ def test_a_report_that_looks_like_a_known_that_is_fixed_is_news(
         store.runs.begin(on_build("aa", a_run, knowns={name: 1}))
         store.runs.begin(on_build("bb", a_run, fixed=(name,), found=(known.id,)))
         (entry,) = gather(store, expected).entries
-        assert entry.state is State.NEW
+        assert entry.state is EntryState.NEW
         assert [each.id for each in gather(store, expected).new_on_build] == [entry.id]
 
 
@@ -217,7 +166,10 @@ def test_the_gravest_of_a_state_come_first(
     one_row: Callable[..., None],
 ) -> None:
     oracles = ("idempotent", "crash", "evaluated")
-    found = [make(title=oracle, oracle=oracle, stage="annotated") for oracle in oracles]
+    found = [
+        make(title=oracle, oracle=oracle, origin=Origin(7, 3, Stage.ANNOTATED))
+        for oracle in oracles
+    ]
     with Store(tmp_path) as store:
         for finding in found:
             store.put(finding)
@@ -243,16 +195,7 @@ def test_what_was_judged_to_be_fixed_is_open_again_when_it_is_back(
             store.runs.begin(on_build("aa", a_run, **fields))
             states.append(entries(store, expected)[finding.title].state)
         # The build may lack the repair: as long as it was never gone, people know better.
-        assert states == [State.FIXED, State.FIXED, State.FIXED]
+        assert states == [EntryState.FIXED, EntryState.FIXED, EntryState.FIXED]
         store.runs.begin(on_build("bb", a_run, replayed={finding.id: "still fails"}))
         (entry,) = gather(store, expected).entries
-    assert (entry.state, entry.status, entry.is_open) == (State.SEEN, "back", True)
-
-
-def test_people_may_judge_it_to_be_fixed(tmp_path: Path, make: Make, expected: Expected) -> None:
-    finding = make()
-    with Store(tmp_path) as store:
-        store.put(finding)
-        store.rows.enter(finding.id, finding.identity)
-        store.rows.judge(finding.id, verdict="fixed")
-        assert entries(store, expected)[finding.title].state is State.FIXED
+    assert (entry.state, entry.status, entry.is_open) == (EntryState.SEEN, "back", True)

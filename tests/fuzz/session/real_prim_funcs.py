@@ -20,12 +20,13 @@ from tvm import tirx
 
 from relaxfuzz.compat.release import versions
 from relaxfuzz.compat.serialization import load_json, save_json
+from relaxfuzz.fuzz.campaign.sequences import call_of
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.known import Choice
-from relaxfuzz.fuzz.process.executor import JobFailed, check_each
-from relaxfuzz.fuzz.process.jobs import CheckEach
+from relaxfuzz.fuzz.jobs.asking import check_each
+from relaxfuzz.fuzz.jobs.jobs import CheckEach, CheckOf
+from relaxfuzz.fuzz.process.executor import JobFailed
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.sequences import call_of
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS
 from relaxfuzz.generators.stages import DEVICE, TENSORIR, Stage, step, steps
@@ -114,7 +115,9 @@ class Conformance:
         made_of = tuple(sorted(ingredients(mod)))
         drawn = [call_of(contract, mod, Random(name)) for contract in here]
         calls = tuple(call for call in drawn if call is not None)
-        job = CheckEach(module=save_json(mod), calls=calls)
+        job = CheckEach(
+            module=save_json(mod), checks=tuple(CheckOf(calls=(call,)) for call in calls)
+        )
         for call, answer in zip(calls, check_each(self._pool, job), strict=True):
             if isinstance(answer, JobFailed):
                 yield Report(name, stage, str(call), str(answer))

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from relaxfuzz.fuzz.session.session import Session
 
 
@@ -58,25 +56,6 @@ def drained(triage: Triage, *, stop: bool = False, now: bool = False) -> list[An
 PROGRESS = "{} to confirm and reduce, 0 done"
 
 
-@pytest.mark.parametrize(
-    ("pending", "shown"),
-    [
-        (0, [PROGRESS.format("0 findings")]),
-        (
-            2,
-            [
-                "2 findings to confirm and reduce, for up to 1m00s more",
-                PROGRESS.format("2 findings"),
-            ],
-        ),
-    ],
-)
-def test_findings_are_counted(pending: int, shown: list[str]) -> None:
-    triage = Triage(pending)
-    assert drained(triage) == shown
-    assert (triage.seconds, triage.hurried) == (60.0, False)
-
-
 def test_who_interrupts_waits_for_no_reduction() -> None:
     triage = Triage(1)
     assert drained(triage, stop=True) == ["1 finding to confirm", PROGRESS.format("1 finding")]
@@ -88,7 +67,3 @@ def test_who_interrupts_again_does_not_wait() -> None:
     *_, last = drained(triage, stop=True, now=True)
     assert last == "interrupted: 2 findings were not confirmed"
     assert not triage.hurried
-
-
-def test_passes_that_cannot_be_loaded_any_more_are_told() -> None:
-    assert drained(Triage(0, ("no such file",)))[-1] == "no such file"

@@ -11,34 +11,26 @@ from typing import Any
 import pytest
 
 from relaxfuzz.fuzz.findings.finding import Finding
-from relaxfuzz.fuzz.findings.known import Choice
+from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.process.targets import PassStats
 from relaxfuzz.fuzz.session.finding_events import event_of
 from relaxfuzz.fuzz.session.session import Session, session
+from relaxfuzz.fuzz.session.silences import NOTHING_COMPARED
+from relaxfuzz.fuzz.user_input.settings import Settings
 from relaxfuzz.oracles.grades.grade import Grade
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural import idempotence
 from relaxfuzz.oracles.text.frames import Trace
 from relaxfuzz.oracles.violation import Violation
+from tests.commands import relaxfuzz
 
 
 @pytest.fixture
 def made(pool: LocalPool, tmp_path: Path) -> Iterator[Session]:
-    with session(tmp_path / "out", 1, Choice(shipped=False), as_json=True, pool=pool) as made:
+    given = Settings(out=tmp_path / "out", shipped_knowns=False, json=True)
+    with session(given, pool=pool) as made:
         yield made
-
-
-def test_findings(made: Session) -> None:
-    assert [made.exit_code(new=new) for new in (False, True)] == [0, 1]
-
-
-def test_a_check_that_could_not_be_made(made: Session) -> None:
-    made.fault("no check")
-    assert [made.exit_code(new=new) for new in (False, True)] == [3, 3]
-
-
-def test_a_check_that_could_not_be_made_before_the_session_was_resumed(made: Session) -> None:
-    assert [made.exit_code(new=new, earlier=("no check",)) for new in (False, True)] == [3, 3]
 
 
 def test_a_report_that_cannot_be_written_eats_no_finding(made: Session) -> None:
@@ -104,16 +96,63 @@ def test_what_did_not_fail_again_is_named(
     assert summary["unconfirmed"] == 1
 
 
+def test_a_report_that_there_was_no_time_to_confirm_fails(
+    made: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where nothing else was compared, as where a pass kills its process."""
+    assert made.conclude(1, 1, 1.0, compared=False) == NOTHING_COMPARED
+    made.interrupt.stop.set()
+    assert made.conclude(1, 1, 1.0, compared=False) == NOTHING_COMPARED
+    made.interrupt.stop.clear()
+    monkeypatch.setattr(made.triage, "unsettled", lambda: [NEW])
+    assert made.conclude(1, 1, 1.0, compared=False) == 1
+
+
+def test_a_night_that_compares_nothing(made: Session) -> None:
+    assert made.exit_code(new=False, compared=False) == NOTHING_COMPARED
+    assert made.exit_code(new=True, compared=False) == 1
+    assert made.exit_code(new=False, earlier=("no check",), compared=False) == 3
+
+
+def test_an_empty_folder_has_nothing_to_replay(tmp_path: Path) -> None:
+    Store(tmp_path / "out").close()
+    done = relaxfuzz("replay", tmp_path / "out")
+    assert done.returncode == NOTHING_COMPARED, done.stderr
+    assert done.stdout.strip().endswith("nothing to replay")
+
+
 def test_findings_of_a_lesser_grade_do_not_fail_where_that_is_asked_for(made: Session) -> None:
     made.triage.published.append(NEW)
     assert [made.conclude(1, 1, 1.0, fail_on=each) for each in Grade] == [0, 1, 1]
+    assert made.conclude(1, 1, 1.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"),
+    [("wrong values,memory", 0), ("A, does not build", 1), ("does not build", 1), ("A", 0)],
+)
+def test_findings_fail_by_their_effects(made: Session, fail_on: str, code: int) -> None:
+    """An exception in a pass: grade B, since it does not build."""
+    made.triage.published.append(NEW)
+    assert made.conclude(1, 1, 1.0, fail_on=fail_on) == code
+
+
+def test_a_finding_of_grade_c_does_not_fail_unless_its_oracle_was_named(made: Session) -> None:
+    violation = Violation.titled("the script loses it").blame("tvmscript", "mine")
+    slight = dataclasses.replace(OF_MINE, violation=violation)
+    assert slight.grade is Grade.C
+    made.triage.published.append(slight)
+    assert made.conclude(1, 1, 1.0) == 0
+    assert made.conclude(1, 1, 1.0, fail_on="C") == 1
+    assert made.conclude(1, 1, 1.0, named=["tvmscript"]) == 1
+    assert made.conclude(1, 1, 1.0, fail_on="B", named=["tvmscript"]) == 0
 
 
 def test_a_hint_does_not_fail_unless_its_oracle_was_named(made: Session) -> None:
     hint = Violation.titled(idempotence.UNPROMISED).blame("idempotent", "mine")
     made.triage.published.append(dataclasses.replace(OF_MINE, violation=hint))
     assert made.conclude(1, 1, 1.0) == 0
-    assert made.conclude(1, 1, 1.0, named=["idempotent"]) == 1
+    assert made.conclude(1, 1, 1.0, fail_on="C", named=["idempotent"]) == 1
     made.triage.published.append(OF_MINE)
     assert made.conclude(1, 1, 1.0) == 1
 
@@ -121,7 +160,8 @@ def test_a_hint_does_not_fail_unless_its_oracle_was_named(made: Session) -> None
 def test_the_table_tells_apart_what_is_new_similar_and_of_tvm(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with session(tmp_path / "out", 1, Choice(shipped=False), as_json=False, pool=pool) as made:
+    given = Settings(out=tmp_path / "out", shipped_knowns=False)
+    with session(given, pool=pool) as made:
         made.triage.published.extend([NEW, SIMILAR, ON_THE_WAY])
         made.conclude(1, 1, 0.5)
     text = capsys.readouterr().out
@@ -142,3 +182,16 @@ def test_an_event_has_the_identity_of_the_finding(made: Session) -> None:
     }
     assert (event["identity_format"], event["similar"]) == (4, SIMILAR.similar)
     assert json.loads(json.dumps(event))["identity"] == event["identity"]
+
+
+def test_passes_on_which_many_checks_end_in_a_known_bug_are_listed(
+    made: Session, pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stats = {"FuseOps": PassStats(checks=8, changed=5), "FuseTIR": PassStats(checks=2)}
+    made.print_shares(stats, {"FuseOps": 3})
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["pass"], first["checks"], first["known"]) == ("FuseOps", 8, 3)
+    assert (second["known"], second["changed"]) == (0, 0)
+    with session(Settings(out=tmp_path / "plain", shipped_knowns=False), pool=pool) as plain:
+        plain.print_shares(stats, {"FuseOps": 3})
+    assert "checks that ended in a known bug: FuseOps 38%\n" in capsys.readouterr().err

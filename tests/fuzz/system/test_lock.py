@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.fuzz.system.lock import LOCK, alone
-from relaxfuzz.fuzz.user_input.errors import UserError
 
 HOLD = """\
 import sys
@@ -56,14 +56,6 @@ def test_a_killed_process_releases_the_lock(tmp_path: Path) -> None:
         refused = pytest.raises(UserError, match=rf"^a \(process {os.getpid()},")
         with alone(tmp_path, "a"), refused, alone(tmp_path, "b"):
             pass
-
-
-def test_it_is_released_with_the_block_and_its_file_is_overwritten(tmp_path: Path) -> None:
-    with alone(tmp_path, "a name that is long"):
-        pass
-    refused = pytest.raises(UserError, match=r"^b \(process")
-    with alone(tmp_path, "b"), refused, alone(tmp_path, "c"):
-        pass
 
 
 def test_a_holder_that_has_not_written_its_name_keeps_the_lock(tmp_path: Path) -> None:

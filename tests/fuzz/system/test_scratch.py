@@ -50,10 +50,3 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -
     with process:
         assert list(tmp_path.iterdir()) == [path]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_other_folders_stay(tmp_path: Path) -> None:
-    (tmp_path / "relaxfuzz-scratch-mine").mkdir()
-    (tmp_path / "relaxfuzz-scratch-file").touch()
-    sweep(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2

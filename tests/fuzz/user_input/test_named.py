@@ -9,11 +9,9 @@ import tvm
 from tvm import relax
 from tvm.relax.dpl import is_op, is_tuple, wildcard
 
+from relaxfuzz.fuzz.loading.targets import Relaxations, targets
 from relaxfuzz.fuzz.process.targets import Named
 from relaxfuzz.fuzz.user_input.named import names_in, names_of
-from relaxfuzz.fuzz.user_input.pass_type import Probed
-from relaxfuzz.fuzz.user_input.probe import probe
-from relaxfuzz.fuzz.user_input.targets import Relaxations, targets
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.passcall import parse, public_passes
@@ -68,11 +66,6 @@ def test_types_of_values_stand_for_traits() -> None:
     assert expected <= set(names_in(sizes).traits)
 
 
-def test_without_an_operator_its_attribute_is_what_a_pass_looks_for() -> None:
-    assert {"sum", "max", "argmin"} <= set(of("keep_dims").ops)
-    assert "nn.relu" not in of("keep_dims").ops
-
-
 def test_patterns_of_nodes_stand_for_traits() -> None:
     def matches():  # type: ignore[no-untyped-def]
         from tvm.relax.dpl import is_const
@@ -92,8 +85,14 @@ def test_numbers_in_the_code_and_in_what_it_refers_to() -> None:
     assert names_in(splits, {"LIMIT": 128}).numbers == (16, 2.5)
 
 
-def test_names_that_no_module_has() -> None:
-    assert of("misspell").unknown == ("relax.softmax", "relax.ccl.allreduce")
+def test_an_annotation_is_nothing_that_a_pass_looks_for() -> None:
+    def outer() -> None:
+        def small(call: relax.Call) -> bool:
+            return call.args[0].ty.dtype == "int8"
+
+        small(relax.Call)
+
+    assert names_in(outer).dtypes == ("int8",)
 
 
 def test_operators_by_functions_and_parts_of_names() -> None:
@@ -139,12 +138,6 @@ def test_what_a_contract_looks_for_is_named_however_its_pass_is_chosen(
 ) -> None:
     found = {each.name: each.named for each in targets(spellings, Relaxations(), family="tensorir")}
     assert "float8_e5m2" in found["tirx.FP8StorageLegalize"].dtypes
-
-
-def test_each_process_reads_the_same() -> None:
-    names = ("fuse_matmul", "drop_rounding", "look_at_nodes", "keep_dims")
-    found = probe([f"{DRAFTS}:{name}" for name in names])
-    assert found == {f"{DRAFTS}:{name}": Probed(of(name)) for name in names}
 
 
 SEVERAL = """\

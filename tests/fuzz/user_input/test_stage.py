@@ -65,13 +65,6 @@ def test_what_shows_is_found_of_kernels(stage: Stage) -> None:
     assert part.stages == (stage,)
 
 
-def test_a_module_of_relax_functions_is_raw() -> None:
-    mod = softmax()
-    (part,) = parts_of(mod)
-    assert part.mod is mod
-    assert part.stages == (Stage.RAW,)
-
-
 def test_prim_funcs_beside_relax_functions_are_a_part_of_their_own() -> None:
     mod = relax.transform.LegalizeOps()(softmax())
     whole, kernels = parts_of(mod)

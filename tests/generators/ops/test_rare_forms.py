@@ -18,7 +18,7 @@ from relaxfuzz.generators.ops.convolution import from_layout
 from relaxfuzz.generators.scope import Scope
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
-from relaxfuzz.oracles.values.inputs import Kind, drawn
+from relaxfuzz.oracles.expected.inputs import InputKind, drawn
 
 BUILDS = range(50)
 
@@ -33,7 +33,7 @@ def rare_forms(name: str) -> Iterator[tvm.IRModule]:
         s.exporting = True
         result = s.bind(op.build(Choices(b"\xff" + data), s))
         s.match_cast(result, result.ty)
-        yield tvm.IRModule({relax.GlobalVar("main"): finish(Choices(b""), s, result)})
+        yield tvm.IRModule({relax.GlobalVar("main"): finish(s, result)})
 
 
 def call_of(mod: tvm.IRModule) -> relax.Call:
@@ -167,7 +167,7 @@ SILENT = {"nn.attention": 0.3}
 
 def has_value(mod: tvm.IRModule) -> bool:
     try:
-        Evaluator(mod).run("main", drawn(mod["main"], Kind.WHOLE))
+        Evaluator(mod).run("main", drawn(mod["main"], InputKind.WHOLE))
     except Unsupported:
         return False
     return True

@@ -16,21 +16,19 @@ from tvm.script import tirx as T
 
 from relaxfuzz import ir_modules
 from relaxfuzz.compat import ir
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.bindings.pieces import edits
 from relaxfuzz.generators.bindings.pieces.edits import with_other_kernel
 from relaxfuzz.generators.bindings.pieces.operands import glued
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
-from relaxfuzz.generators.rewrite.dims import sizes_of, symbols
 from relaxfuzz.generators.rewrite.nodes import equal_types
 from relaxfuzz.generators.scope import Scope
 from relaxfuzz.generators.seeds import Piece, pieces_of, recorded
 from relaxfuzz.generators.seeds.piece import bindings_of, main_of
-from relaxfuzz.generators.seeds.sizes import resized, with_size
+from relaxfuzz.oracles.checkers import flaw
 from relaxfuzz.oracles.inspect import nodes
-from relaxfuzz.oracles.structural.checkers import flaw
 
 
 @I.ir_module
@@ -112,33 +110,21 @@ def made(
 
 
 KINDS = {
-    "a symbolic size": r"\d becomes symbolic",
-    "a size of 1": r"\d becomes 1\b",
-    "no elements": r"\d becomes 0\b",
     "another operator": r"\badd becomes \w+",
     "another kernel": r"\bmore becomes twice\b",
     "other operands": r"has other operands",
     "a variation": r"varies",
     "an inlined call": r"layer inlined",
-    "a private function": r"in a private function",
-    "branches": r"in the branches of an If",
-    "a local function": r"in a local function",
     "a call of the piece": r"\bcalled\b",
-    "a duplicate": r"\w+ twice\b",
     "glue": r"an operand that nearly fits",
-    "a cast": r"cast behind",
-    "a tuple": r"tuple behind",
-    "another block": r"block behind",
-    "a match_cast": r"match_cast behind",
 }
-TRAITS = ("if", "closures", "private-functions", "symbolic-shapes", "unit-dims", "zero-size")
-TRAITS += ("tuples", "match-cast", "non-dataflow")
+TRAITS = ("private-functions", "symbolic-shapes")
 
 
 def test_each_edit_occurs_and_gives_well_formed_modules() -> None:
     found: Counter[str] = Counter()
     whole = pieces = 0
-    for mod, names in made(300, [Kernels], *TRAITS):
+    for mod, names in made(200, [Kernels], *TRAITS):
         assert flaw(mod) is None, names
         pieces += len(names)
         whole += sum(": " not in name for name in names)
@@ -167,79 +153,6 @@ def piece_of(mod: tvm.IRModule) -> Piece:
     return next(each for each in pieces_of(mod, "model") if "main" in each.name)
 
 
-@pytest.mark.parametrize(("new", "product"), [(None, None), (1, 5), (0, 0)])
-def test_a_size_changes_everywhere_at_once(new: int | None, product: int | None) -> None:
-    piece = piece_of(Kernels)
-    found = with_size(piece, 3, new)
-    assert found is not None
-    changed, edit = found
-    assert edit == f"3 becomes {'symbolic' if new is None else new}"
-    mod = changed.load()
-    assert flaw(mod) is None
-    assert 3 not in sizes_of(mod)
-    assert 15 not in sizes_of(mod), "the product changes with it"
-    if product is not None:
-        assert product in sizes_of(mod)
-    else:
-        assert symbols(mod) == ["size"]
-    kernel = next(f for g, f in mod.functions_items() if g.name_hint == "twice")
-    assert not re.search(r"T\.int64\(3\)", kernel.script()), "kernels too"
-
-
-def test_a_size_that_a_kernel_has_in_tiles_stays() -> None:
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((4, 5), "float32"))
-
-    @T.prim_func(private=True, s_tir=True)
-    def tiled(
-        X: T.Buffer((T.int64(4), T.int64(5)), "float32"),
-        Y: T.Buffer((T.int64(4), T.int64(5)), "float32"),
-    ):
-        for i, k, j in T.grid(T.int64(2), T.int64(2), T.int64(5)):
-            with T.sblock("tiled"):
-                vi = T.axis.spatial(T.int64(4), i * T.int64(2) + k)
-                vj = T.axis.spatial(T.int64(5), j)
-                Y[vi, vj] = X[vi, vj]
-
-    gvar = builder.add_func(tiled, "tiled")
-    with builder.function("main", [x]):
-        call = relax.call_tir(gvar, relax.Tuple([x]), relax.TensorType((4, 5), "float32"))
-        builder.emit_func_output(builder.emit(call))
-    piece = piece_of(builder.finalize())
-    assert with_size(piece, 4, None) is None
-    found = with_size(piece, 5, None)
-    assert found is not None
-    assert resized(piece, 0, None) == resized(piece, 1, None) == found, "the next one is tried"
-
-
-@T.prim_func(private=True, s_tir=True)
-def smoothed(
-    X: T.Buffer((T.int64(7),), "float32"),
-    Y: T.Buffer((T.int64(5),), "float32"),
-):
-    for i, k in T.grid(T.int64(5), T.int64(3)):
-        with T.sblock("smoothed"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                Y[vi] = T.float32(0)
-            Y[vi] = Y[vi] + X[vi + vk]
-
-
-@pytest.mark.parametrize(
-    ("size", "new", "fits"),
-    [(7, None, False), (7, 1, False), (5, None, False), (5, 1, True), (5, 0, True)],
-)
-def test_a_kernel_must_stay_inside_of_its_buffers(size: int, new: int | None, fits: bool) -> None:
-    builder = relax.BlockBuilder()
-    x = relax.Var("x", relax.TensorType((7,), "float32"))
-    gvar = builder.add_func(smoothed, "smoothed")
-    with builder.function("main", [x]):
-        call = relax.call_tir(gvar, relax.Tuple([x]), relax.TensorType((5,), "float32"))
-        builder.emit_func_output(builder.emit(call))
-    piece = piece_of(builder.finalize())
-    assert (with_size(piece, size, new) is not None) == fits
-
-
 def test_pieces_bring_their_devices() -> None:
     piece = piece_of(Devices)
     assert len(piece.load().global_infos["vdevice"]) == 2
@@ -263,15 +176,6 @@ def test_devices_that_only_types_name_are_listed() -> None:
             assert any(tvm_ffi.structural_equal(device, each) for each in listed), names
         taken += len(listed) > 0
     assert taken > 5
-
-
-def test_without_pieces_no_devices_are_left() -> None:
-    module = ModuleScope(frozenset())
-    s = Scope(module, (2,), ("float32",))
-    start = s.state()
-    module.vdevices.append(ir.VDevice("llvm", 0, "global"))
-    s.restore(start)
-    assert module.vdevices == []
 
 
 @pytest.mark.parametrize(
@@ -335,12 +239,6 @@ def test_kernels_of_other_pieces() -> None:
     assert re.search(r"\b(twice|more)\w* becomes (twice|more)", text), text
 
 
-def test_the_same_module_has_the_same_names() -> None:
-    first, again = ([names for _, names in made(20, [Kernels])] for _ in range(2))
-    assert first == again
-    assert any(": " in name for names in first for name in names)
-
-
 def test_effects_stay_outside_of_dataflow_blocks() -> None:
     builder = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((3, 5), "float32"))
@@ -350,11 +248,8 @@ def test_effects_stay_outside_of_dataflow_blocks() -> None:
         builder.emit_func_output(builder.emit(relax.op.cos(y)))
     mod = builder.finalize()
     assert any(not main_of(piece.load()).is_pure for piece in pieces_of(mod, "model"))
-    kinds: Counter[str] = Counter()
-    for made_of, names in made(100, [mod], *TRAITS):
+    for made_of, names in made(60, [mod], *TRAITS):
         assert flaw(made_of) is None, names
-        kinds.update(kind for kind in KINDS if re.search(KINDS[kind], "\n".join(names)))
-    assert {"a private function", "a local function", "branches"} <= set(kinds)
 
 
 @I.ir_module

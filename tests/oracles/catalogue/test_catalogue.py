@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import tvm
@@ -16,7 +15,6 @@ from tvm.script import tirx as T
 from relaxfuzz.compat import availability, ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.stages import Stage, advance, step
-from relaxfuzz.oracles import catalogue as package
 from relaxfuzz.oracles.catalogue import (
     LEFT_OUT,
     by_name,
@@ -44,15 +42,6 @@ def test_every_public_pass_is_covered_or_left_out() -> None:
     assert known - set(public_passes()) <= set(availability.current().passes)
     assert not set(catalogue) & set(LEFT_OUT)
     assert all(reason.strip() for reason in LEFT_OUT.values())
-
-
-def test_every_group_is_listed() -> None:
-    groups = {
-        path.stem
-        for path in Path(package.__file__).parent.glob("*.py")
-        if "\nCONTRACTS:" in path.read_text()
-    }
-    assert {group.__name__.rsplit(".", 1)[-1] for group in package.GROUPS} == groups
 
 
 @I.ir_module
@@ -179,13 +168,15 @@ class Model:
         return b
 
 
-@pytest.mark.parametrize("contract", catalogue.values(), ids=catalogue)
-def test_contracts_are_well_made(contract: PassContract) -> None:
-    if contract.name in availability.current().passes:
-        pytest.skip("not on this TVM")
+def test_contracts_are_well_made() -> None:
+    for contract in catalogue.values():
+        if contract.name not in availability.current().passes:
+            assert_well_made(contract)
+
+
+def assert_well_made(contract: PassContract) -> None:
     assert contract.stages
     assert len(set(contract.stages)) == len(contract.stages)
-    assert contract.cost > 0
     for limit in (*contract.exemptions, *contract.rejections):
         assert limit.source.strip()
     assert contract.normal_form is None or contract.normal_form.source.strip()
@@ -336,15 +327,13 @@ def overwritten_parameter() -> Sample:
     return Impure, After, PassCall("DataflowUseInplaceCalls()")
 
 
-def storage_taken() -> Sample:
+def more_memory() -> Sample:
     @I.ir_module(check_well_formed=False)
     class After:
         @R.function(pure=False)
         def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
             s = R.memory.alloc_storage(R.shape([8]), 0, "global", "float32")
-            a = R.memory.alloc_tensor(s, 0, R.shape([2]), "float32")
-            b = R.memory.alloc_tensor(s, 0, R.shape([2]), "float32")
-            R.call_packed("add", a, b, ty_args=(R.Tuple,))
+            R.memory.kill_storage(s)
             return x
 
     return Model, After, PassCall("StaticPlanBlockMemory()")
@@ -397,38 +386,6 @@ def test_a_public_layout_rewrite_stays_beside_its_parts() -> None:
     assert not when(mod, call)
 
 
-@pytest.mark.parametrize(("packed", "exempt"), [("copy", True), ("shape_of", False)])
-def test_memory_that_a_packed_function_keeps_may_be_reused(packed: str, *, exempt: bool) -> None:
-    x = relax.Var("x", relax.TensorType((2,), "float32"))
-    kept = relax.op.call_pure_packed(f"vm.builtin.{packed}", x, ty_args=[x.ty])
-    mod = tvm.IRModule({"main": relax.Function([x], relax.SeqExpr([], kept), x.ty)})
-    planned = PassCall("StaticPlanBlockMemory()")
-    found = catalogue[planned.name].exemption("values", mod, planned)
-    assert (found is not None) == exempt
-
-
-@I.ir_module
-class Twice:
-    @T.prim_func(private=True, s_tir=True)
-    def main(x: T.Buffer((2,), "float32"), y: T.Buffer((2,), "float32")):
-        z = T.sblock_alloc_buffer((2,), "float32")
-        for i in range(2):
-            with T.sblock("first"):
-                vi = T.axis.remap("S", [i])
-                z[vi] = x[vi] * T.float32(2)
-        for i in range(2):
-            with T.sblock("second"):
-                vi = T.axis.remap("S", [i])
-                y[vi] = z[vi]
-
-
-@pytest.mark.parametrize(("block", "applies"), [("first", True), ("second", False)])
-def test_only_parameters_are_prepacked(block: str, applies: bool) -> None:
-    schedule = tvm.s_tir.Schedule(Twice)
-    schedule.annotate(schedule.get_sblock(block), "meta_schedule.layout_rewrite_preproc", True)
-    assert (catalogue["SplitLayoutRewritePreproc"].requires(schedule.mod) is None) == applies
-
-
 FAULTS: dict[str, Callable[[], Sample]] = {
     "AllocateWorkspace": at(Stage.RAW, Workspace),
     "AnnotateTIROpPattern": at(Stage.LEGALIZED),
@@ -459,7 +416,7 @@ FAULTS: dict[str, Callable[[], Sample]] = {
     "RewriteDataflowReshape": at(Stage.LEGALIZED),
     "SpecializePrimFuncBasedOnCallSite": scope_forgotten,
     "SplitLayoutRewritePreproc": marked,
-    "StaticPlanBlockMemory": storage_taken,
+    "StaticPlanBlockMemory": more_memory,
     "ToNonDataflow": at(Stage.RAW),
     "UpdateVDevice": device_forgotten,
     "VMShapeLower": at(Stage.BUILTINS_LOWERED),
@@ -507,13 +464,6 @@ def test_a_kernel_of_a_device_is_no_constant_expression() -> None:
     after = call.run(mod)
     assert "call_tir" in after["main"].script()
     assert catalogue["FoldConstant"].post(mod, after, call) is None
-
-
-def test_who_uses_memory_wrongly_before_the_pass_is_not_the_pass() -> None:
-    before, after, call = storage_taken()
-    post = catalogue["StaticPlanBlockMemory"].post
-    assert "whose storage another tensor has taken" in (post(before, after, call) or "")
-    assert post(after, after, call) is None
 
 
 @pytest.mark.parametrize("name", FAULTS)

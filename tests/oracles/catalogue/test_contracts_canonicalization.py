@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from relaxfuzz.compat import ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.check import check
@@ -114,26 +116,6 @@ def test_sorting_keeps_the_bindings() -> None:
     assert contract.requires(Untidy) == "no dataflow block"
 
 
-def test_sorting_may_join_neighbouring_dataflow_blocks() -> None:
-    """A mutator normalizes the body of a function, which makes one block of them."""
-    call = PassCall("TopologicalSort('depth-first', 'from-inputs')")
-    x, y, z = (relax.Var(name, R.Tensor((2,), "float32")) for name in "xyz")
-    builder = relax.BlockBuilder()
-    bindings = [
-        relax.VarBinding(var, builder.normalize(op(x)))
-        for var, op in ((y, relax.op.exp), (z, relax.op.negative))
-    ]
-    blocks = [relax.DataflowBlock([each]) for each in bindings]
-    before, joined = (
-        tvm.IRModule({"main": relax.Function([x], relax.SeqExpr(each, z), z.ty)})
-        for each in (blocks, [relax.DataflowBlock(bindings)])
-    )
-    post = catalogue["TopologicalSort"].post
-    assert post(before, joined, call) is None
-    lost = tvm.IRModule({"main": relax.Function([x], relax.SeqExpr(blocks[1:], z), z.ty)})
-    assert post(before, lost, call) == "a DataflowBlock has not the bindings it had"
-
-
 @I.ir_module
 class FunctionInTuple:
     @R.function
@@ -144,36 +126,6 @@ class FunctionInTuple:
     def given() -> R.Callable((R.Tensor((2,), "float32"),), R.Tensor((2,), "float32"), True):
         alone = (FunctionInTuple.main,)
         return alone[0]
-
-
-@I.ir_module
-class TupleInTuple:
-    @R.function
-    def main(x: R.Tensor((2,), "float32")) -> R.Tuple(
-        R.Tensor((2,), "float32"), R.Tensor((2,), "float32")
-    ):
-        outer = ((x, x),)
-        return outer[0]
-
-
-def test_a_tuple_that_is_an_element_of_a_tuple_may_stay_one() -> None:
-    call = PassCall("CanonicalizeBindings()")
-    assert catalogue[call.name].post(TupleInTuple, call.run(TupleInTuple), call) is None
-
-
-@I.ir_module
-class VariableInTuple:
-    @R.function
-    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        alone = (x,)
-        return alone[0]
-
-
-def test_a_variable_that_is_an_element_of_a_tuple_is_put_into_its_uses() -> None:
-    call = PassCall("CanonicalizeBindings()")
-    post = catalogue[call.name].post
-    assert "TupleGetItem" in post(VariableInTuple, VariableInTuple, call)
-    assert post(VariableInTuple, call.run(VariableInTuple), call) is None
 
 
 def test_a_function_that_is_an_element_of_a_tuple_may_stay_one() -> None:
@@ -209,6 +161,28 @@ def test_a_module_that_contradicts_itself_may_be_refused(text: str) -> None:
     with pytest.raises(ValueError, match="Matmul requires the reduction length"):
         call.run(Impossible)
     assert check(Case(Impossible, (call,)), oracles=["crash"]) == []
+
+
+def viewed(dtype: str, *, bound: bool) -> tvm.IRModule:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    view, builder = tvm.ir.Op.get("relax.memory.view"), relax.BlockBuilder()
+    with builder.function("main", [x]):
+        constant = ir.dtype_constant(tvm_ffi.dtype(dtype))
+        given = builder.emit(constant) if bound else constant
+        operands = [x, relax.ShapeExpr([2]), given, relax.Tuple([])]
+        builder.emit_func_output(builder.emit(relax.Call(view, operands)))
+    return builder.get()
+
+
+@pytest.mark.parametrize(("bound", "refused"), [(True, True), (False, False)])
+def test_only_a_view_that_type_inference_could_not_compare_may_be_refused(
+    bound: bool, refused: bool
+) -> None:
+    """A pass that makes a view of another one is to blame for that."""
+    with pytest.raises(ValueError, match="must not exceed the bounds") as raised:
+        viewed("float64", bound=False)
+    contract = catalogue["CanonicalizeBindings"]
+    assert contract.rejects(raised.value, viewed("float32", bound=bound)) is refused
 
 
 @I.ir_module

@@ -29,6 +29,13 @@ def sampled(layout: str, shape: Sequence[int]) -> tvm.IRModule:
     return module(relax.op.image.grid_sample(x, grid, layout=layout), x, grid)
 
 
+def cubic(shape: Sequence[int]) -> tvm.IRModule:
+    x = relax.Var("x", relax.TensorType(shape, "float32"))
+    grid = relax.Var("grid", relax.TensorType((2, 3, 4, 4, 4), "float32"))
+    sample = relax.op.image.grid_sample(x, grid, layout="NCDHW", method="bicubic")
+    return module(sample, x, grid)
+
+
 def affine(*sizes: int | tirx.Var) -> tvm.IRModule:
     x = relax.Var("x", relax.TensorType((2, 2, 3), "float32"))
     y = relax.Var("y", relax.ShapeType(sizes))
@@ -39,6 +46,7 @@ REFUSED = {
     "a layout": sampled("NHWC", (2, 4, 4, 2)),
     "a packed layout": sampled("NCHW2c", (2, 1, 4, 4, 2)),
     "a packed layout of rank 6": sampled("WHNC2c", (4, 4, 2, 1, 2)),
+    "a method that volumes do not have": cubic((2, 2, 4, 4, 4)),
     "a symbolic size": affine(2, tirx.Var("n", "int64")),
 }
 
@@ -49,9 +57,21 @@ def test_what_a_message_names_as_not_supported_may_be_refused(mod: tvm.IRModule,
     assert check(Case(mod, (PassCall(f"{name}()"),)), oracles=["crash"]) == []
 
 
-def test_what_no_message_names_is_reported() -> None:
-    (violation,) = check(Case(affine(2, 0), (PassCall("LegalizeOps()"),)), oracles=["crash"])
-    assert violation.oracle == "crash"
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("bicubic is not supported", True),
+        ("Unsupported layout for roi_align: NCDHW", True),
+        ("float32 is not supported", False),  # a dtype that type inference has accepted
+        ("linear is not supported", False),  # no call of the module has it
+    ],
+)
+def test_only_the_value_of_an_attribute_makes_not_supported_a_refusal(
+    text: str, refused: bool
+) -> None:
+    given = cubic((2, 2, 4, 4, 4))
+    found = [each.covers(ValueError(text), given) for each in catalogue["LegalizeOps"].rejections]
+    assert any(found) is refused
 
 
 @pytest.mark.parametrize(

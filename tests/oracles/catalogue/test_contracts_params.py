@@ -14,8 +14,8 @@ from tvm.script import tirx as T
 
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import catalogue
-from relaxfuzz.oracles.catalogue.common import positional
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.pass_arguments import positional
 from relaxfuzz.oracles.pass_runs import attempt
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
@@ -106,13 +106,6 @@ class Internal:
         return both[0]
 
 
-@I.ir_module
-class Plain:
-    @R.function
-    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        return x
-
-
 BIND = "BindParams('main', {'w': np.ones((2, 2), 'float32')})"
 
 CALLS = {
@@ -175,30 +168,6 @@ def test_an_output_that_dead_code_used_may_stay() -> None:
     assert catalogue[call.name].post(DeadUse, call.run(DeadUse), call) is None
 
 
-@I.ir_module
-class Nested:
-    """The second output, which is a pair, is the only one that is used."""
-
-    @R.function(private=True)
-    def inner(x: R.Tensor((2,), "float32")) -> R.Tuple(
-        R.Tensor((2,), "float32"),
-        R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32")),
-    ):
-        return (x, (x, x))
-
-    @R.function
-    def main(x: R.Tensor((2,), "float32")) -> R.Tuple(
-        R.Tensor((2,), "float32"), R.Tensor((2,), "float32")
-    ):
-        both = Nested.inner(x)
-        return both[1]
-
-
-def test_the_only_output_that_is_used_may_be_a_tuple() -> None:
-    call = PassCall("RemoveUnusedOutputs()")
-    assert catalogue[call.name].post(Nested, call.run(Nested), call) is None
-
-
 def test_a_transform_that_returns_other_weights_is_noticed() -> None:
     call = PassCall("LiftTransformParams()")
     good = call.run(Weighted)
@@ -232,34 +201,12 @@ def test_an_existing_transform_of_other_weights_promises_no_types() -> None:
     assert post(Weighted, before, call) is not None
 
 
-def test_the_name_of_the_bundle_matters() -> None:
-    after = PassCall("BundleModelParams()").run(Weighted)
-    call = PassCall("BundleModelParams(param_tuple_name='weights')")
-    found = catalogue["BundleModelParams"].post(Weighted, after, call)
-    assert found == "the tuple of parameters has another name than asked for"
-
-
 def test_shared_transforms_are_asked_only_of_functions_that_agree() -> None:
     variants = catalogue["LiftTransformParams"].variants
     source = random.Random(0)
     texts = {str(variants(Choices(source.randbytes(8)), OtherWeights)) for _ in range(40)}
     assert not any("=True" in text.replace("consume_params': True", "") for text in texts)
     assert any("shared_transform=['main']" in text for text in texts)
-
-
-def test_passes_without_anything_to_do_give_a_reason() -> None:
-    for name in ("LiftTransformParams", "BundleModelParams"):
-        assert "num_input" in (catalogue[name].requires(Plain) or "")
-    assert "transform_params" in (catalogue["LazyTransformParams"].requires(Plain) or "")
-    for name in ("ExpandTupleArguments", "RemoveUnusedParameters", "RemoveUnusedOutputs"):
-        assert catalogue[name].requires(Plain) == "no internal function (docstring)"
-    assert catalogue["BindSymbolicVars"].choose(Choices(b""), Plain) is None
-
-
-def test_an_impossible_num_input_is_no_input_for_the_passes() -> None:
-    wrong = tvm.IRModule({"main": Plain["main"].with_attr("num_input", 5)})
-    for name in ("LiftTransformParams", "BundleModelParams", "LazyGetInput", "LazySetOutput"):
-        assert "no number of parameters" in (catalogue[name].requires(wrong) or "")
 
 
 @pytest.mark.parametrize("name", ["BindParams", "BindSymbolicVars", "UpdateParamType"])
@@ -406,28 +353,3 @@ class Overwritten:
 def test_nothing_is_bound_where_a_parameter_may_be_updated_in_place() -> None:
     assert "in place" in (catalogue["BindParams"].requires(Overwritten) or "")
     assert catalogue["BindParams"].requires(Weighted) is None
-
-
-def test_weights_of_a_real_model_are_not_bound() -> None:
-    """Constants for them would fill the memory."""
-    builder = relax.BlockBuilder()
-    shapes = {"bias": (4096,), "weight": (4096, 4096)}
-    params = [relax.Var(name, relax.TensorType(shapes[name], "float16")) for name in shapes]
-    with builder.function("main", params):
-        builder.emit_func_output(builder.emit(relax.op.add(*params)))
-    for data in (b"", b"\xff" * 8, bytes(range(64))):
-        call = catalogue["BindParams"].choose(Choices(data), builder.get())
-        assert call is not None
-        assert positional(call)[1] == ["bias"]
-
-
-def test_extents_that_contradict_each_other_may_be_refused() -> None:
-    @I.ir_module
-    class Module:
-        @R.function
-        def main(x: R.Tensor(("m", 2), "float32"), y: R.Tensor((3, 2), "float32")) -> R.Tensor(
-            ("m", 2), "float32"
-        ):
-            return R.einsum((y, x), subscripts="ij,ij->ij")
-
-    assert check(Case(Module, (PassCall("BindSymbolicVars({'m': 2})"),)), oracles=["crash"]) == []

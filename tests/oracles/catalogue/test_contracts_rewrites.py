@@ -13,7 +13,6 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.compat import ir
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.oracles.catalogue import byoc, catalogue, tensorir
 from relaxfuzz.oracles.check import check
@@ -402,33 +401,6 @@ def test_the_pass_keeps_its_promise(call: PassCall, mod: tvm.IRModule) -> None:
     assert contract.post(mod, call.run(mod), call) is None
 
 
-@I.ir_module
-class Ordered:
-    @R.function(private=True)
-    def f(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
-        R.func_attr({"Composite": "dnnl.relu", "Primitive": True})
-        with R.dataflow():
-            y = R.nn.relu(x)
-            R.output(y)
-        return y
-
-    @R.function
-    def main(x: R.Tensor((2, 2), "float32")) -> R.Tensor((2, 2), "float32"):
-        cls = Ordered
-        return cls.f(x)
-
-
-def test_composites_are_grouped_where_they_are_made() -> None:
-    """FuseOpsByPattern makes calls in dataflow blocks only; the pass leaves others alone."""
-    call = PassCall("MergeCompositeFunctions()")
-    assert catalogue[call.name].post(Ordered, call.run(Ordered), call) is None
-
-
-def test_a_module_without_virtual_devices_is_given_an_update_too() -> None:
-    call = catalogue["UpdateVDevice"].variants(Choices(b""), Operators)
-    assert str(call) == f"UpdateVDevice({ir.spelling(ir.VDevice)}('llvm', 0, 'global'), 0)"
-
-
 def test_layouts_are_chosen_for_the_operators_at_hand() -> None:
     variants = catalogue["ConvertLayout"].variants
     assert str(variants(Choices(b""), Convolution)) == (
@@ -443,25 +415,6 @@ def test_layouts_are_chosen_for_the_operators_at_hand() -> None:
     plain = variants(Choices(b""), Convolution)
     assert plain is not None
     assert "NHWC" in plain.run(Convolution).script()
-
-
-@pytest.mark.parametrize(
-    ("asked", "exempt"),
-    [
-        ("{'relax.nn.conv2d': ['NHWC', 'OHWI']}", False),
-        ("{'relax.nn.conv2d': ['NHWC', 'OHWI', 'NHWC']}", False),
-        ("{'relax.nn.conv2d': ['NHWC', 'OHWI', 'NCHW']}", True),
-        ("{'relax.nn.conv2d': ['NCHW4c', 'OIHW4o']}", True),
-        ("{'relax.nn.conv2d_transpose': ['NCHW', 'IOHW']}", False),
-        ("{'relax.nn.conv2d_transpose': ['NHWC', 'IHWO']}", True),
-        ("{}, layout_cb=lambda call: {'relax.nn.conv1d_transpose': ['NWC', 'IWO']}", True),
-    ],
-)
-def test_only_layouts_that_no_legalization_takes_need_not_build(asked: str, exempt: bool) -> None:
-    found = catalogue["ConvertLayout"].exemption(
-        "builds", Convolution, PassCall(f"ConvertLayout({asked})")
-    )
-    assert (found is not None) is exempt
 
 
 def test_another_implementation_is_offered_for_a_known_operator() -> None:
@@ -488,46 +441,6 @@ def test_a_kernel_gets_the_layouts_that_tvm_suggests(name: str | None) -> None:
     assert mod.script() == before
     oracles = ("crash", "well-formed", "sequential", "evaluated")
     assert list(check(Case(mod, (call,)), oracles=oracles)) == []
-
-
-@pytest.mark.parametrize("kernel", ["tir_square", "nothing"])
-def test_the_name_of_an_operator_stays_where_layouts_are_suggested(kernel: str) -> None:
-    mod = with_prim_func("tir_square")
-    call = catalogue["AlterOpImpl"].variants(Choices(b""), mod)
-    assert call is not None
-    assert call.expr.startswith("suggested")
-    if kernel == "nothing":  # there is no layout to suggest
-        body = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(0))
-        mod = tvm.IRModule({"tir_square": body})
-    public = mod["tir_square"].with_attr("global_symbol", "tir_square")
-    mod.update_func(mod.get_global_var("tir_square"), public.with_attr("operator_name", "given"))
-    assert str(call.run(mod)["tir_square"].attrs["operator_name"]) == "given"
-
-
-def test_a_kernel_that_calls_a_function_is_not_laid_out() -> None:
-    """A copy of it would call another GlobalVar than that of the module."""
-
-    @I.ir_module
-    class Calling:
-        @T.prim_func(private=True)
-        def twice(a: T.float32) -> T.float32:
-            return a * T.float32(2)
-
-        @T.prim_func(private=True, s_tir=True)
-        def tir_twice(A: T.Buffer((2, 4), "float32"), B: T.Buffer((2, 4), "float32")):
-            for i, j in T.grid(2, 4):
-                with T.sblock("twice"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    B[vi, vj] = Calling.twice(A[vi, vj])
-
-        @R.function
-        def main(x: R.Tensor((2, 4), "float32")) -> R.Tensor((2, 4), "float32"):
-            return R.call_tir(Calling.tir_twice, (x,), R.Tensor((2, 4), "float32"))
-
-    call = catalogue["AlterOpImpl"].variants(Choices(b""), Calling)
-    assert call is not None
-    assert call.expr.startswith("suggested")
-    assert list(check(Case(Calling, (call,)), oracles=("crash", "well-formed"))) == []
 
 
 def test_gradients_are_asked_of_scalars_only() -> None:

@@ -15,9 +15,9 @@ from relaxfuzz.oracles.catalogue import catalogue
 from relaxfuzz.oracles.contract import Relation
 from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.evaluate import evaluate
+from relaxfuzz.oracles.expected.expectation import Expectation
+from relaxfuzz.oracles.expected.relations import rule
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.values.expectation import Expectation
-from relaxfuzz.oracles.values.relations import rule
 
 NAME = "main_transform_params"
 CALL = PassCall("LazyTransformParams()")
@@ -65,11 +65,11 @@ def swapped(mod: tvm.IRModule, name: str) -> tvm.IRModule:
     return mutator.builder_.get()
 
 
-def values(after: tvm.IRModule) -> tuple[Expectation, Any]:
-    """What the module gives, and what its lazy form stores."""
+def values(after: tvm.IRModule, call: PassCall = CALL) -> tuple[Expectation, Any]:
+    """The values of the module, and those of its lazy form."""
     args = [(np.array([1, 2], "float32"), np.array([5, 7], "float32"))]
     expected = Expectation(Module, NAME, args, evaluate(Module, NAME, args))
-    lazy = rule(Relation.LAZY_PARAMS, Module, after, CALL)
+    lazy = rule(Relation.LAZY_PARAMS, Module, after, call)
     assert lazy is not None
     plan = lazy.plan(NAME, args)
     return expected, Expectation(after, NAME, args, None, plan=lambda given: plan).evaluate()
@@ -95,3 +95,16 @@ def test_another_index_is_another_value(name: str) -> None:
 def test_packed_functions_are_recognized_by_name() -> None:
     with pytest.raises(Unsupported, match="get_item"):
         evaluate(lazily(Module), NAME, [])
+
+
+def test_a_result_that_nobody_stores_is_returned() -> None:
+    call = PassCall("LazyTransformParams('get_item', None)")
+    after = call.run(Module)
+    contract = catalogue[CALL.name]
+    assert contract.post is not None
+    assert contract.post(Module, after, call) is None
+    assert contract.post(Module, after, CALL) is not None
+    expected, actual = values(after, call)
+    assert expected.differs(actual) is None
+    expected, actual = values(swapped(after, "get_item"), call)
+    assert expected.differs(actual) is not None

@@ -10,9 +10,9 @@ import pytest
 import tvm
 from tvm import te
 
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.campaign.block import regenerated
 from relaxfuzz.fuzz.campaign.named import recipe
-from relaxfuzz.fuzz.process.block import regenerated
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.fuzz.process.targets import Origin, Target, of_sought
 from relaxfuzz.generators import tensorir as templates
 from relaxfuzz.generators.choices import Choices
@@ -21,8 +21,7 @@ from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.acted import acted
-from relaxfuzz.oracles.catalogue import by_name, catalogue, tensorir
-from relaxfuzz.oracles.contract import Sought
+from relaxfuzz.oracles.catalogue import catalogue, tensorir
 from relaxfuzz.oracles.keys import compiled
 from relaxfuzz.oracles.pass_runs import PassRuns, attempt, digest
 from relaxfuzz.oracles.passcall import bare_call
@@ -33,7 +32,7 @@ SOUGHT = {
     if contract.looks_for is not None
 }
 MADE = [name for name, sought in SOUGHT.items() if of_sought(sought).usable]
-MODULES = 40
+MODULES = 24
 
 
 @functools.cache
@@ -53,7 +52,7 @@ def test_modules_made_of_it_have_it(name: str) -> None:
     sought = SOUGHT[name]
     target = Target(name, named=of_sought(sought))
     first = catalogue[name].stages[0]
-    recipes = [made for number in range(120) if (made := recipe([target], 1, number, table))]
+    recipes = [made for number in range(120) if (made := recipe([target], 2, number, table))]
     for number, made in enumerate(recipes):
         made = replace(made, family=family_of(first).name)
         # A pass on the way may have a known bug.
@@ -84,12 +83,6 @@ def test_hardly_any_module_without_it_is_changed(name: str) -> None:
     assert sum(changed) <= 0.15 * MODULES
 
 
-def test_unknown_operators_are_refused() -> None:
-    contract = replace(catalogue["LambdaLift"], looks_for=Sought(lambda mod: True, ("no_op",)))
-    with pytest.raises(ValueError, match=r"'LambdaLift'.*no_op"):
-        by_name([contract])
-
-
 @pytest.mark.parametrize("name", tensorir.ELEMENTWISE)
 def test_what_is_spelled_is_what_modules_call(name: str) -> None:
     template = next(each for each in templates.TEMPLATES if each.name == name)
@@ -118,9 +111,9 @@ def test_modules_made_for_it_are_folded() -> None:
     target = Target(contract.name, named=of_sought(SOUGHT[contract.name]))
     folded = 0
     for number in range(120):
-        if (made := recipe([target], 1, number, table)) is None:
+        if (made := recipe([target], 2, number, table)) is None:
             continue
-        mod = attempt(regenerated, Origin(1, number, Stage.RAW, made)).mod
+        mod = attempt(regenerated, Origin(2, number, Stage.RAW, made)).mod
         after = None if mod is None else attempt(bare_call(contract.name).run, mod).mod
-        folded += after is not None and acted(contract, mod, after)
+        folded += after is not None and acted(contract, mod, after, ())
     assert folded >= 3

@@ -15,8 +15,8 @@ from relaxfuzz.generators.ops import table
 from relaxfuzz.oracles.catalogue import COMMON_PARTS, by_name, catalogue, parts
 from relaxfuzz.oracles.check import UnknownOracle, validated
 from relaxfuzz.oracles.contract import Exemption, PassContract
+from relaxfuzz.oracles.lowering_gaps import LOWERED_BY
 from relaxfuzz.oracles.passcall import public_passes
-from relaxfuzz.oracles.structural.lowering_gaps import LOWERED_BY, lowered_by
 
 
 @I.ir_module
@@ -28,12 +28,13 @@ class OneOp:
 
 
 @pytest.mark.parametrize("mod", [tvm.IRModule(), OneOp], ids=["empty", "one op"])
-@pytest.mark.parametrize("contract", catalogue.values(), ids=list(catalogue))
-def test_a_pass_applies_or_the_contract_states_why_not(
-    contract: PassContract, mod: tvm.IRModule
-) -> None:
-    if contract.name not in public_passes():
-        pytest.skip(f"this TVM has no {contract.name}")
+def test_a_pass_applies_or_the_contract_states_why_not(mod: tvm.IRModule) -> None:
+    for contract in catalogue.values():
+        if contract.name in public_passes():  # not all TVMs have all
+            applies_or_states_why_not(contract, mod)
+
+
+def applies_or_states_why_not(contract: PassContract, mod: tvm.IRModule) -> None:
     draws = random.Random(0)
     data = [b"", *(draws.randbytes(64) for _ in range(6))]
     calls = [contract.choose(Choices(each), mod) for each in data]
@@ -72,7 +73,14 @@ def test_parts_have_parts() -> None:
         *("CanonicalizeBindings", "DeadCodeElimination"),
     }
     assert not parts("a pass of somebody else")
-    assert COMMON_PARTS == ("EliminateCommonSubexpr", "CanonicalizeBindings", "DeadCodeElimination")
+    assert COMMON_PARTS[-3:] == (
+        "EliminateCommonSubexpr",
+        "CanonicalizeBindings",
+        "DeadCodeElimination",
+    )
+    assert set(COMMON_PARTS[:-3]) == {
+        *("AllocateWorkspace", "MergeCompositeFunctions", "FuseOpsByPattern")
+    }
 
 
 def test_operators_are_lowered_by_passes_that_exist() -> None:
@@ -81,9 +89,3 @@ def test_operators_are_lowered_by_passes_that_exist() -> None:
     for ops in LOWERED_BY.values():
         for op in ops:
             tvm.ir.Op.get(f"relax.{op}")
-
-
-def test_the_oracle_of_lowering_agrees_with_the_records() -> None:
-    for op in table.values():
-        by = op.lowered_by if op.lowered_by in LOWERED_BY else None
-        assert lowered_by(f"relax.{op.name}") == by, op.name

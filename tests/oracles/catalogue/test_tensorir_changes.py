@@ -12,8 +12,8 @@ import tvm
 from relaxfuzz.compat import availability
 from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.compat.structural import structural_equal
-from relaxfuzz.fuzz.campaign.draw import example
-from relaxfuzz.fuzz.process.sequences import call_of
+from relaxfuzz.fuzz.campaign.sequences import call_of
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.families import FAMILIES
 from relaxfuzz.generators.prim_funcs import is_well_formed
 from relaxfuzz.generators.stages import Stage, step, steps

@@ -70,7 +70,3 @@ def test_loops_of_threads_are_left_as_they_are(data: bytes) -> None:
     call = CONTRACT.choose(Choices(data), OnThreads)
     assert call is not None
     assert list(check(Case(OnThreads, (call,)), oracles=("crash", "well-formed"))) == []
-
-
-def test_a_module_without_kernels_is_left_out() -> None:
-    assert CONTRACT.requires(Model) == "no PrimFunc with a block"

@@ -12,7 +12,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.evaluate import evaluate, operators
+from relaxfuzz.oracles.evaluate import Evaluator, evaluate, evaluator, operators
+from relaxfuzz.oracles.evaluate import memo as module
 from relaxfuzz.oracles.evaluate.memo import Constants, Memo
 
 LARGE = np.arange(1 << 14, dtype="float32")
@@ -129,3 +130,22 @@ def test_an_operator_is_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> 
 
     np.testing.assert_array_equal(evaluate(Twice, "main", [x]), 2 * x)
     assert len(calls) == 2
+
+
+def test_of_values_made_fast_only_digests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    memo, made, hashed = Memo(), [], []
+    digest = module._digest
+    monkeypatch.setattr(module, "_digest", lambda array: hashed.append(1) or digest(array))
+    memo.fixed(LARGE)
+    for _ in range(2):
+        # The pages of zeros are not even touched.
+        value = memo.value(["zeros"], [LARGE], lambda: made.append(1) or np.zeros(1 << 24, "int8"))
+        memo.value(["use"], [value], lambda: len(made))
+    assert len(made) == 2
+    assert len(hashed) == 2, "the operand and the first value"
+
+
+def test_values_with_other_rounding_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (operators, evaluator):
+        monkeypatch.setattr(place, "memo", None)
+    Evaluator(Written, perturb=lambda value: value).run("main", [LARGE])

@@ -4,18 +4,22 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from relaxfuzz.generators.stages import Stage, advance
-from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined
+from relaxfuzz.oracles.errors import Mismatch, NoResult, TooLarge, Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator, evaluate, operators, poison
+from relaxfuzz.oracles.evaluate.frame import Frame
 from relaxfuzz.oracles.evaluate.memory import Storage
+from relaxfuzz.oracles.liveness import MANY
 
 X = np.array([1, 2, 3, 4], "float32")
 
@@ -118,7 +122,7 @@ def test_tensors_that_overlap() -> None:
 
 
 def test_killed_memory_is_not_used() -> None:
-    with pytest.raises(Undefined, match="a is used"):
+    with pytest.raises(Undefined, match="a variable is used"):
         run("killed", X)
 
 
@@ -171,6 +175,52 @@ def test_an_operator_on_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None
         run("negated", X)
 
 
+@I.ir_module
+class BySizes:
+    """Shapes that come from the values of a tensor."""
+
+    @R.function
+    def zeros(sizes: R.Tensor((2,), "int64")):
+        n, m = T.int64(), T.int64()
+        shape = R.tensor_to_shape(sizes)
+        _ = R.match_cast(shape, R.Shape([n, m]))
+        return R.zeros(R.shape([n, m]), "float32")
+
+    @R.function
+    def products(x: R.Tensor(("n",), "float32")):
+        return R.outer(x, x)
+
+
+def test_sizes_that_come_from_values() -> None:
+    assert evaluate(BySizes, "zeros", [np.array([2, 3])]).shape == (2, 3)
+    with pytest.raises(TooLarge, match=r"a tensor of shape \(50000, 50000\), which relax.zeros"):
+        evaluate(BySizes, "zeros", [np.array([50000, 50000])])
+    with pytest.raises(TooLarge, match=r"a result of relax\.outer with more than"):
+        evaluate(BySizes, "products", [np.ones(9000, "float32")])
+
+
+def test_a_result_without_a_value_has_no_negative_size() -> None:
+    """Of no elements, a convolution with a kernel that is larger than the operand has no value."""
+    builder = relax.BlockBuilder()
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    x = relax.Var("x", relax.TensorType((n, 3, m), "float32"))
+    weight = relax.Var("weight", relax.TensorType((1, 3, 4), "float32"))
+    with builder.function("main", [x, weight]):
+        builder.emit_func_output(builder.emit(relax.op.nn.conv1d(x, weight)))
+    arguments = [np.zeros((0, 3, 2), "float32"), np.zeros((1, 3, 4), "float32")]
+    with pytest.raises(NoResult):
+        Evaluator(builder.get(), valued=False).run("main", arguments)
+
+
+def test_memory_that_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise MemoryError("Unable to allocate")
+
+    monkeypatch.setattr(Frame, "value", refuse)
+    with pytest.raises(TooLarge, match="memory: Unable to allocate"):
+        run("negated", X)
+
+
 def test_a_view_of_the_bytes() -> None:
     np.testing.assert_array_equal(run("view", X), X[1:3].view("int16").reshape(2, 2))
 
@@ -178,6 +228,19 @@ def test_a_view_of_the_bytes() -> None:
 def test_a_view_of_more_than_there_is() -> None:
     with pytest.raises(Mismatch, match="32 bytes"):
         run("wide", X)
+
+
+@I.ir_module
+class AnyDtype:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Any) -> R.Tensor((4,)):
+        z: R.Tensor((4,)) = R.memory.view(x, R.shape([4]), y, R.tuple())
+        return z
+
+
+def test_a_view_of_a_dtype_that_is_none() -> None:
+    with pytest.raises(Unsupported, match="not defined for"):
+        Evaluator(AnyDtype).run("main", [X, X[:3]])
 
 
 @I.ir_module
@@ -212,3 +275,24 @@ def test_arguments_are_checked_at_every_stage(stage: Stage) -> None:
     evaluator = Evaluator(advance(Symbolic, stage))
     with pytest.raises(Mismatch, match="got 5"):
         evaluator.run("main", [np.zeros((2, 3), "float32"), np.zeros(5, "float32")])
+
+
+def test_values_are_dropped_after_their_last_use() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4,), "float32"))
+    with builder.function("main", [x]):
+        y = first = builder.emit(relax.op.add(x, x))
+        for _ in range(MANY):
+            y = builder.emit(relax.op.add(y, x))
+        builder.emit_func_output(relax.op.add(y, first))
+    seen: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def watch(var: Any, value: Any) -> None:
+        seen.append(weakref.ref(value))
+        alive.append(sum(each() is not None for each in seen))
+
+    result = Evaluator(builder.get(), watch).run("main", [np.ones(4, "float32")])
+    np.testing.assert_array_equal(result, np.full(4, MANY + 4))
+    assert len(seen) > MANY
+    assert max(alive) < 8

@@ -81,6 +81,33 @@ def test_closures_and_dynamic_calls() -> None:
     assert packed("vm.builtin.call_tir_dyn", [lambda args: args, 1, (5, 6)]) == [1, 5, 6]
 
 
+@I.ir_module
+class Handed:
+    @R.function
+    def make(x: R.Tensor((2,), "float32")):
+        @R.function
+        def closure(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return R.add(x, y)
+
+        return (closure, x)
+
+    @R.function
+    def use(
+        made: R.Tuple(
+            R.Callable((R.Tensor((2,), "float32"),), R.Tensor((2,), "float32")),
+            R.Tensor((2,), "float32"),
+        ),
+    ):
+        closure = made[0]
+        return closure(made[1])
+
+
+def test_a_function_in_a_result_is_an_argument_of_another_call() -> None:
+    made = evaluate(Handed, "make", [np.array([1, 2], "float32")])
+    assert made[0](np.array([3, 4], "float32")).tolist() == [4, 6]
+    assert evaluate(Handed, "use", [made]).tolist() == [2, 4]
+
+
 @pytest.mark.parametrize("name", ["vm.builtin.attention_kv_cache_view", "print"])
 def test_other_names_are_not_known(name: str) -> None:
     with pytest.raises(Unsupported, match=name):

@@ -13,7 +13,7 @@ import tvm
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.execute import Death, Failure, device, fork
+from relaxfuzz.oracles.execute import Failure, ProcessDeath, device, fork
 from relaxfuzz.oracles.execute.device import CPU, KINDS, execute_on, missing
 
 X = np.arange(4, dtype="float32")
@@ -88,7 +88,7 @@ def test_what_a_function_is_bound_to_is_replaced() -> None:
 def test_a_death_is_a_value() -> None:
     zero, one = np.zeros(1, "int32"), np.ones(1, "int32")
     death = execute_on(CPU, Divides, "main", [[one, one], [zero, one]])
-    assert isinstance(death, Death)
+    assert isinstance(death, ProcessDeath)
     assert (death.step, death.error, death.plan) == ("run", "SIGFPE", 1)
 
 

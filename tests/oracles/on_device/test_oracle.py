@@ -16,6 +16,7 @@ from tvm.script import tirx as T
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute.device import CPU, KINDS, missing
+from relaxfuzz.oracles.expected.expectation import Expectation
 from relaxfuzz.oracles.identify import identity_of
 from relaxfuzz.oracles.identity import FailureKind
 from relaxfuzz.oracles.on_device import oracle as on_device
@@ -23,11 +24,10 @@ from relaxfuzz.oracles.on_device.explained import explained
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.tiers import ORACLES, USUAL
-from relaxfuzz.oracles.values.expectation import Expectation
 from relaxfuzz.oracles.violation import Case, Violation
 from tests.oracles.device_faults import Scheduled, Synchronized, forgets_a_barrier
 
-from ..snippets import load_faults, run_snippet
+from ..snippets import load_faults
 
 FILE = Path(__file__).with_name("code_faults.py")
 ON_CPU = on_device.name_of(CPU)
@@ -62,23 +62,17 @@ def statements(case: Case, text: str) -> None:
 
 def test_its_checks_fail_with_wrong_code_alone() -> None:
     wrong = case("marks", faults.Sums)
-    names = {"mod": wrong.mod, "apply": wrong.calls[0].build()}
     with faults.faulty_code_generation("llvm"):
         (violation,), _ = found(wrong)
         (brief,) = ORACLES[ON_CPU].checks(wrong, violation, brief=True)
-        (whole,) = ORACLES[ON_CPU].checks(wrong, violation, brief=False)
         with pytest.raises(AssertionError, match="Not equal to tolerance"):
             statements(wrong, brief)
-        with pytest.raises(AssertionError, match="Not equal to tolerance"):
-            exec(compile(whole, "<check>", "exec", dont_inherit=True), dict(names))
     statements(wrong, brief)
-    exec(compile(whole, "<check>", "exec", dont_inherit=True), dict(names))
 
 
 def test_right_code_is_left_alone() -> None:
     right = case("marks", faults.Sums)
     assert found(right) == ([], None)
-    run_snippet(ON_CPU, right)
 
 
 def test_a_pass_that_changes_values_is_not_this_oracles_to_report() -> None:
@@ -97,14 +91,12 @@ def test_what_does_not_build_is_found_and_reproduced_by_a_file(tmp_path: Path) -
     assert (identity.failure, identity.blamed) == (FailureKind.RAISES, ("tirx.build for llvm",))
     assert identity.site[-1] == "codegen::CodeGenLLVM::CreateIntrinsic"
     (brief,) = ORACLES[ON_CPU].checks(wrong, violation, brief=True)
-    (whole,) = ORACLES[ON_CPU].checks(wrong, violation, brief=False)
-    for number, text in enumerate((brief, whole)):
-        file = tmp_path / f"reproducer{number}.py"
-        passes = "the_pass = apply = lambda mod: mod\n"
-        file.write_text(f"import numpy as np\n{to_source(wrong.mod)}\n{passes}{text}\n")
-        done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True)
-        assert done.returncode == 1
-        assert "InternalError: unknown intrinsic" in done.stderr
+    file = tmp_path / "reproducer.py"
+    passes = "the_pass = lambda mod: mod\n"
+    file.write_text(f"import numpy as np\n{to_source(wrong.mod)}\n{passes}{brief}\n")
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "InternalError: unknown intrinsic" in done.stderr
 
 
 def test_a_pass_of_the_build_is_to_blame_itself() -> None:
@@ -171,14 +163,12 @@ def test_what_a_kernel_leaves_to_chance_is_no_matter_of_its_code(
         ("Cannot convert type float8_e8m0fnu to CUDA type", True),
         ("Unresolved call Op(tirx.ptx_mma)", True),
         ("CodeGenWebGPU: only support f16 or f32", True),
-        ("The buffer total allocated in the function has dtype T.int64.", True),
         ("Check failed: (t.bits() != 64) is false: CodeGenWebGPU: do not support i64", True),
         ("CodeGenWebGPU: only allows vector with lanes in {2, 3, 4}", True),
         ("blockIdx.z is not supported in WebGPU to accomodate large blockIdx.x", True),
         ("Load from non-flat memory not supported.", False),
         ("Unknown storage scope `shared.dyn`", True),
         ("Unknown storage scope `warp`", False),
-        ("WebGPU workgroup allocations use 37184 bytes, but the target supports", True),
         ("ptxas error : Entry function 'main_kernel' uses too much shared data (0x10004)", True),
         ("CUDALaunch Error: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", True),
         ("CUDALaunch Error: CUDA_ERROR_ILLEGAL_ADDRESS", False),
@@ -217,7 +207,6 @@ def test_without_a_device_there_is_nothing_to_compare() -> None:
 def test_right_code_for_a_gpu_is_left_alone(kind: str, mod: tvm.IRModule) -> None:
     right = case("marks", mod)
     assert found(right, on_device.name_of(kind)) == ([], None)
-    run_snippet(on_device.name_of(kind), right)
 
 
 def test_wrong_code_for_a_gpu_is_found(kind: str) -> None:

@@ -12,7 +12,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.compat import ir
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.values import holds_function
 from relaxfuzz.oracles.check import VALUES, check
@@ -92,23 +92,6 @@ def test_devices_spread_from_hints_and_hints_become_names_or_copies() -> None:
     ]
     assert relax.analysis.check_well_formed(after)
     assert documented(Hinted)
-
-
-@I.ir_module
-class Typed:
-    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0)]})
-
-    @R.function
-    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")) -> R.Tuple(
-        R.Tensor((2,), "float32"), R.Tensor((2,), "float32", "llvm:0")
-    ):
-        a = R.exp(x)
-        b = R.exp(y)
-        return (a, b)
-
-
-def test_the_type_of_the_result_counts() -> None:
-    assert devices(realize_vdevice()(Typed)) == [None, 0]
 
 
 @I.ir_module
@@ -280,27 +263,3 @@ def test_the_harness_finds_the_fault(oracle: str) -> None:
 def renumbered(answer: int) -> tvm.IRModule:
     """The module with another hash, on which the order of direct and Sequential depends."""
     return copy(Hinted).with_attr("answer", answer)
-
-
-@I.ir_module
-class CalledFromTuple:
-    I.module_global_infos({"vdevice": [I.vdevice("llvm")]})
-
-    @R.function(private=True)
-    def callee(x: R.Tensor((2,), "float32", "llvm")) -> R.Tensor((2,), "float32", "llvm"):
-        return x
-
-    @R.function
-    def main(x: R.Tensor((2,), "float32", "llvm"), y: R.Tensor((3,), "float32")) -> R.Tensor(
-        (2,), "float32", "llvm"
-    ):
-        cls = CalledFromTuple
-        both = (cls.callee, y)
-        called = both[0]
-        return called(x)
-
-
-def test_it_does_not_say_where_a_tensor_beside_a_called_function_lives() -> None:
-    assert not documented(CalledFromTuple)
-    case = Case(CalledFromTuple, (PassCall("RealizeVDevice()"),))
-    assert check(case, oracles=("reference",)) == []

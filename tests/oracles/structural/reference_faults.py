@@ -5,7 +5,6 @@ from __future__ import annotations
 import tvm
 from tvm import relax
 
-from relaxfuzz.oracles.reference.attach_global_symbol import attach_global_symbol
 from relaxfuzz.oracles.reference.realize_vdevice import realize_vdevice
 
 
@@ -35,10 +34,6 @@ def refuses_every_hint() -> tvm.transform.Pass:
     return tvm.transform.module_pass(transform, opt_level=0, name="RefusesEveryHint")
 
 
-def leaves_hints() -> tvm.transform.Pass:
-    return tvm.transform.module_pass(lambda mod, context: mod, opt_level=0, name="LeavesHints")
-
-
 def renames_helpers() -> tvm.transform.Pass:
     """Right, with other names for private functions."""
 
@@ -47,19 +42,3 @@ def renames_helpers() -> tvm.transform.Pass:
         return tvm.ir.load_json(text.replace('"helper"', '"some_helper"'))
 
     return tvm.transform.module_pass(transform, opt_level=0, name="RenamesHelpers")
-
-
-def realizes_in_place() -> tvm.transform.Pass:
-    """Gives the right result, and changes its input to it."""
-
-    def transform(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
-        result = realize_vdevice()(mod)
-        for gvar, func in result.functions_items():
-            mod.update_func(mod.get_global_var(gvar.name_hint), func)
-        return result
-
-    return tvm.transform.module_pass(transform, opt_level=0, name="RealizesInPlace")
-
-
-def leaves_global_vars() -> tvm.transform.Pass:
-    return attach_global_symbol(leaves_global_vars=True)

@@ -10,8 +10,8 @@ from tvm import relax
 from tvm.script import relax as R
 
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.checkers import INFERENCE, flaw, inferred_flaw, sound_form
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.structural.checkers import INFERENCE, flaw, inferred_flaw, sound_form
 from relaxfuzz.oracles.violation import Case
 
 X = R.Tensor((2, 2), "float32")

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import tvm
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.oracles.catalogue import contract_of
 from relaxfuzz.oracles.check import check
+from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.structural.inside import same_part
 from relaxfuzz.oracles.violation import Case
-from tests.first_drafts import SPECIMENS
+from tests.specimens.table import SPECIMENS
 
-(POOLING,) = (each for each in SPECIMENS if each.name == "GlobalPoolAsMean")
+REWRITING = Path(__file__).with_name("rewriting_passes.py")
+
+POOLING = SPECIMENS["GlobalPoolAsMean"]
 """It makes the mean of adaptive_avg_pool2d by `rewrite_call`, and leaves all else as it is."""
 
 
@@ -27,6 +34,32 @@ class ReadBranch:
         else:
             y = x
         return R.eye_like(y, 0)
+
+
+@I.ir_module
+class Doubled:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        return R.add(x, x)
+
+
+def shaped() -> tvm.IRModule:
+    """A type outside of a dataflow block names one of its outputs; and a sum to be rewritten."""
+    x = relax.Var("x", relax.TensorType((), "int64"))
+    y = relax.Var("y", relax.TensorType((2,), "int64"))
+    shape = relax.Var("shape", relax.ShapeType(ndim=2))
+    wide = relax.Var("wide", relax.TensorType(shape, "int64"))
+    total = relax.Var("total", relax.TensorType(dtype="int64", ndim=2))
+    inside = relax.DataflowBlock(
+        [
+            relax.VarBinding(shape, typed(relax.op.tensor_to_shape(y), shape.ty)),
+            relax.VarBinding(wide, typed(relax.op.broadcast_to(x, shape), wide.ty)),
+        ]
+    )
+    outside = relax.BindingBlock([relax.VarBinding(total, typed(relax.op.add(wide, x), total.ty))])
+    body = typed(relax.SeqExpr([inside, outside], total), total.ty)
+    main = relax.Function([x, y], body, total.ty).with_attr("global_symbol", "f")
+    return tvm.IRModule({**Doubled.functions, tvm.ir.GlobalVar("f"): main})
 
 
 def typed(expr: relax.Expr, ty: relax.Type) -> relax.Expr:
@@ -69,6 +102,61 @@ def pooled(out_layout: str) -> tvm.IRModule:
     ],
 )
 def test_who_is_to_blame(mod: tvm.IRModule, oracle: str, culprit: str) -> None:
-    call = PassCall(f"{POOLING.name}()", factory=POOLING.target)
+    call = POOLING.call
     found = check(Case(mod, (call,)), oracles=(oracle,))
     assert [each.pass_name for each in found] == [culprit]
+
+
+def test_the_rewriter_is_to_blame_although_the_pass_does_more() -> None:
+    call = PassCall("doubles()", factory=f"{REWRITING}:doubles")
+    found = check(Case(shaped(), (call,)), oracles=("well-formed",))
+    assert [each.pass_name for each in found] == ["PatternMatchingRewriter"]
+    assert check(Case(Doubled, (call,)), oracles=("well-formed", "evaluated")) == []
+
+
+@I.ir_module
+class Recursive:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        gv = R.add(x, x)
+
+        @R.function
+        def inner(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return inner(y)
+
+        return inner(gv)
+
+
+def test_rewriting_is_blamed_for_what_it_raises_on_any_change() -> None:
+    """Nothing raises where no pattern matches: the rewriting sorts only a changed function."""
+    call = PassCall("doubles()", factory=f"{REWRITING}:doubles")
+    (found,) = check(Case(Recursive, (call,)), oracles=["crash"])
+    assert found.pass_name == "PatternMatchingRewriter"
+    assert "circular" in found.title
+
+
+def cast_to_number() -> tvm.IRModule:
+    """CanonicalizeBindings raises on it."""
+    x, number = relax.Var("x", relax.AnyType()), relax.Var("number", tvm.ir.PrimType("int64"))
+    cast = relax.BindingBlock([relax.MatchCast(number, x, number.ty)])
+    body = typed(relax.SeqExpr([cast], number), number.ty)
+    main = relax.Function([x], body, number.ty).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": main})
+
+
+def test_the_part_that_does_the_same_is_found() -> None:
+    call = PassCall("cleans()", factory=f"{REWRITING}:cleans")
+    runs = PassRuns(cast_to_number(), (call,), contract_of(call))
+    assert same_part(runs, runs.mod, runs.direct, lambda runs: True) == "CanonicalizeBindings"
+    assert same_part(runs, runs.mod, runs.direct, lambda runs: False) is None
+    other = PassCall("doubles()", factory=f"{REWRITING}:doubles")
+    runs = PassRuns(Doubled, (other,), contract_of(other))
+    assert same_part(runs, runs.mod, runs.direct, lambda runs: True) is None
+
+
+def test_a_pass_of_tvm_that_does_the_same_by_itself_is_blamed() -> None:
+    call = PassCall("cleans()", factory=f"{REWRITING}:cleans")
+    (found,) = check(Case(cast_to_number(), (call,)), oracles=["crash"])
+    # Both do the same here, since both infer types anew.
+    assert found.pass_name in ("CanonicalizeBindings", "PatternMatchingRewriter")
+    assert check(Case(Doubled, (call,)), oracles=["crash", "well-formed", "idempotent"]) == []

@@ -117,21 +117,6 @@ class Two:
         return R.negative(x)
 
 
-def test_a_pass_that_takes_parameters_away_leaves_other_functions() -> None:
-    call = PassCall("BindParams('main', {'w': np.ones(3, 'float32')})")
-    contract = catalogue["BindParams"]
-    right = call.run(Two)
-    assert interface.signature(PassRuns(Two, (call,), contract, seen=Outcome(right))) is None
-    other = right["other"]
-    wrong = right.clone()
-    wrong["other"] = relax.Function(
-        other.params, other.body, relax.TensorType((3,), "int32"), other.is_pure, other.attrs
-    )
-    found = interface.signature(PassRuns(Two, (call,), contract, seen=Outcome(wrong)))
-    assert found is not None
-    assert "other" in found.detail
-
-
 @pytest.mark.parametrize(
     ("pure", "dtype", "wrong"),
     [
@@ -166,6 +151,35 @@ def test_less_is_known_of_a_result_only_where_dimensions_came_from_parameters() 
     )
     assert found is not None
     assert found.title == interface.LESS_KNOWN
+
+
+def weighted(place: int) -> tvm.IRModule:
+    """A function whose result has the size of its input, or of its weight."""
+    sizes = [tirx.Var(name, "int64") for name in "nm"]
+    x, w = (
+        relax.Var(name, relax.TensorType([size], "float32"))
+        for name, size in zip("xw", sizes, strict=True)
+    )
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, w], attrs={"num_input": 1}):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.exp((x, w)[place]))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+@pytest.mark.parametrize(("place", "reported"), [(0, True), (1, False)])
+def test_only_the_size_of_a_parameter_that_is_gone_is_no_longer_known(
+    place: int, reported: bool
+) -> None:
+    mod, call = weighted(place), PassCall("LazyGetInput()")
+    after = call.run(mod)
+    main, vague = after["main"], relax.TensorType(dtype="float32", ndim=1)
+    ty = relax.FuncType([param.ty for param in main.params], vague)
+    after["main"] = ir.with_fields(main, ret_ty=vague, ty=ty)
+    runs = PassRuns(mod, (call,), catalogue["LazyGetInput"], seen=Outcome(after))
+    found = interface.signature(runs)
+    assert (found is not None and found.title == interface.LESS_KNOWN) is reported
 
 
 def private(noalias: bool, *, twice: bool) -> tvm.IRModule:

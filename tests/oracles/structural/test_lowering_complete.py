@@ -10,16 +10,14 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from relaxfuzz.corpus.zoo.tools import on_calls
 from relaxfuzz.oracles import pipelines
-from relaxfuzz.oracles.check import VALUES, check, narrow
+from relaxfuzz.oracles.check import ORACLES, VALUES, check, narrow
+from relaxfuzz.oracles.lowering_gaps import Reason, gaps
 from relaxfuzz.oracles.passcall import PassCall
-from relaxfuzz.oracles.reference.legalize_ops import legalize_ops
 from relaxfuzz.oracles.structural.lowering_complete import LEFT, ORACLE, of_pipeline
-from relaxfuzz.oracles.structural.lowering_gaps import Reason, gaps
 from relaxfuzz.oracles.violation import Case, Violation
-
-from ..snippets import run_snippet
+from tests.specimens.modelled.legalize_ops import legalize_ops
+from tests.specimens.modelled.tools import on_calls
 
 LEGALIZE = PassCall("LegalizeOps()")
 NAME = ORACLE.name
@@ -114,7 +112,7 @@ def subtracts() -> tvm.transform.Pass:
 def test_values_are_looked_at_all_the_same() -> None:
     call = PassCall("subtracts()", factory=f"{__name__}:subtracts", like="LegalizeOps")
     found = check(Case(Hidden, (call,)), besides=VALUES)
-    assert [v.oracle for v in found] == [NAME, "evaluated"]
+    assert [v.oracle for v in found] == ["evaluated", NAME]
 
 
 @pytest.mark.parametrize("pipeline", ["zero", "default"])
@@ -200,29 +198,31 @@ class Local:
         return inner(x)
 
 
-def test_the_snippet() -> None:
-    run_snippet(NAME, Case(Complete, (LEGALIZE,)))
-    for mod in (Gaps, Hidden, Local):
-        assert check(Case(mod, (LEGALIZE,)), oracles=[NAME]) != []
-        with pytest.raises(tvm.error.InternalError, match=REFUSED):
-            run_snippet(NAME, Case(mod, (LEGALIZE,)))
-
-
-def test_the_snippet_of_a_pipeline() -> None:
-    calls = pipelines.steps("default")
-    run_snippet(NAME, Case(Complete, calls, pipeline="default"))
+@pytest.mark.parametrize("mod", [Gaps, Hidden, Local])
+def test_a_build_shows_it(mod: tvm.IRModule) -> None:
+    case = Case(mod, (LEGALIZE,))
+    violation = check(case, oracles=[NAME])[0]
+    *_, last = ORACLES[NAME].checks(case, violation, brief=True)
     with pytest.raises(tvm.error.InternalError, match=REFUSED):
-        run_snippet(NAME, Case(Gaps, calls, pipeline="default"))
-
-
-@pytest.mark.parametrize("pipeline", pipelines.PIPELINES)
-def test_each_pipeline_has_a_snippet(pipeline: str) -> None:
-    known = tvm.IRModule({"main": Everything["main"]})
-    run_snippet(NAME, Case(known, pipelines.steps(pipeline), pipeline=pipeline))
+        exec(last, {"mod": mod, "the_pass": LEGALIZE.run, "relax": relax})
 
 
 @I.ir_module
-class Everything:
+class Simple:
     @R.function
     def main(x: R.Tensor((2, 6), "float32")) -> R.Tensor((2, 6), "float32"):
         return R.add(x, x)
+
+
+@pytest.mark.parametrize("pipeline", pipelines.PIPELINES)
+def test_each_pipeline_has_a_build(pipeline: str) -> None:
+    case = Case(Simple, pipelines.steps(pipeline), pipeline=pipeline)
+    (text,) = ORACLES[NAME].checks(case, Violation.titled(""), brief=True)
+    exec(text, {"mod": Simple, "relax": relax, "tvm": tvm})
+
+
+def test_the_build_by_a_pipeline_shows_it() -> None:
+    case = Case(Gaps, pipelines.steps("default"), pipeline="default")
+    (text,) = ORACLES[NAME].checks(case, Violation.titled(""), brief=True)
+    with pytest.raises(tvm.error.InternalError, match=REFUSED):
+        exec(text, {"mod": Gaps, "relax": relax})

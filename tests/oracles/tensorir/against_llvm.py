@@ -19,19 +19,19 @@ import numpy as np
 import tvm
 from tvm import tirx
 
-from relaxfuzz.fuzz.campaign.draw import example
+from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.prim_funcs import prim_funcs
 from relaxfuzz.generators.stages import TENSORIR, Stage, step, steps
 from relaxfuzz.oracles.errors import Mismatch, Undefined, Unsupported
+from relaxfuzz.oracles.expected.expectation import Expectation
+from relaxfuzz.oracles.expected.expectations import Expectations
+from relaxfuzz.oracles.expected.inputs import InputKind
 from relaxfuzz.oracles.tensorir import SMALL, sanitize
 from relaxfuzz.oracles.text.messages import headline
-from relaxfuzz.oracles.values.expectation import Expectation
-from relaxfuzz.oracles.values.expectations import Expectations
-from relaxfuzz.oracles.values.inputs import Kind
 
 from .native import copies, in_fork, run
 
-KINDS = (Kind.WHOLE, Kind.FRACTION, Kind.POSITIVE)
+KINDS = (InputKind.WHOLE, InputKind.FRACTION, InputKind.POSITIVE)
 """Of arguments: the first one is taken for which a function is defined."""
 
 LIMIT = 120
@@ -61,10 +61,14 @@ class Compared:
         return bool(self.stages) and [*self.stages.values()][-1] == DIFFERENT
 
 
+EVALUATED = tuple(TENSORIR)[: list(TENSORIR).index(Stage.PACKED)]
+"""The stages before the packed API."""
+
+
 def passes_of(mod: tvm.IRModule) -> Iterator[tuple[Stage, str, tvm.IRModule | None]]:
     """The module behind each pass of the pipeline; None from where one fails."""
     at: tvm.IRModule | None = mod
-    for stage in TENSORIR:
+    for stage in EVALUATED:
         for name in steps(stage):
             try:
                 at = None if at is None else step(at, name)
@@ -169,7 +173,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first module")
     options = parser.parse_args()
-    said: dict[Stage, Counter[str]] = {stage: Counter() for stage in TENSORIR}
+    said: dict[Stage, Counter[str]] = {stage: Counter() for stage in EVALUATED}
     without: Counter[str] = Counter()
     functions = unexplained = changed = 0
     for index in range(options.first, options.first + options.count):

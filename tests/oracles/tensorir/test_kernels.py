@@ -81,19 +81,6 @@ def test_threads_diverge() -> None:
 
 
 @T.prim_func(private=True, s_tir=True)
-def virtual(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-    vx = T.launch_thread("vthread.x", 2)
-    tx = T.launch_thread("threadIdx.x", 8)
-    L = T.alloc_buffer((1,), "float32", scope="local")
-    L[0] = A[vx * 8 + tx]
-    B[15 - vx * 8 - tx] = L[0]
-
-
-def test_virtual_threads_have_registers_of_their_own() -> None:
-    assert run(virtual, numbers(16), numbers(16)).tolist() == numbers(16)[::-1].tolist()
-
-
-@T.prim_func(private=True, s_tir=True)
 def vectors(A: T.Buffer((16,), "float16"), B: T.Buffer((16,), "float16")):
     tx = T.launch_thread("threadIdx.x", 4)
     L = T.alloc_buffer((2,), "float16x2", scope="local")
@@ -130,7 +117,8 @@ def shuffled(A: T.Buffer((64,), "int32"), B: T.Buffer((4, 64), "int32")):
     tx = T.launch_thread("threadIdx.x", 64)
     mask = T.alloc_buffer((1,), "uint32", scope="local")
     mask[0] = T.tvm_warp_activemask()
-    B[0, tx] = T.tvm_warp_shuffle(mask[0], A[tx], 3, 32, 32)
+    same = T.Cast("uint64", A[tx] * 0) + T.uint64(3)
+    B[0, tx] = T.tvm_warp_shuffle(mask[0], A[tx], same, 32, 32)
     B[1, tx] = T.tvm_warp_shuffle_up(mask[0], A[tx], 2, 32, 32)
     B[2, tx] = T.tvm_warp_shuffle_down(mask[0], A[tx], 5, 8, 32)
     B[3, tx] = T.Cast("int32", mask[0] & T.uint32(0xFF))

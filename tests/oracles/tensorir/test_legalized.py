@@ -29,8 +29,8 @@ from tests.faulty_kernels import FAULTY_KERNELS
 
 from .native import assert_close, assert_same_bits, copies, run_native
 
-NUMBERS = 3
-"""Calls of each operator."""
+NUMBERS = (0, 2)
+"""Seeds of the calls of each operator: one on known sizes, one on symbolic ones."""
 
 BUDGET = 30_000
 """Iterations of loops one by one; what takes more is left out."""
@@ -52,7 +52,7 @@ def module(op: Op, number: int) -> tvm.IRModule:
     result = s.bind(op.build(choices, s))
     s.pure = op.pure
     s.close()
-    scope.add("main", finish(Choices(b""), s, result).with_attr("global_symbol", "main"))
+    scope.add("main", finish(s, result).with_attr("global_symbol", "main"))
     infos = {"vdevice": scope.vdevices} if scope.vdevices else None
     return tvm.IRModule(scope.functions, global_infos=infos)
 
@@ -65,7 +65,7 @@ def prim_funcs() -> dict[str, tirx.PrimFunc]:
         [relax.transform.LegalizeOps(), relax.backend.DispatchSortScan()]
     )
     for op in (op for op in table.values() if op.name not in FAULTY_KERNELS):
-        for number in range(NUMBERS):
+        for number in NUMBERS:
             try:
                 with tvm.target.Target("llvm"):
                     mod = passes(module(op, number))
@@ -150,7 +150,7 @@ def test_lanes_are_like_iterations() -> None:
             if not expected:
                 assert_same_bits(scalars, lanes, name)
                 compared += 1
-    assert compared > 700
+    assert compared > 450
 
 
 def test_sums_of_products_as_a_whole_are_like_loops(monkeypatch: pytest.MonkeyPatch) -> None:

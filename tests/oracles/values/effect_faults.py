@@ -27,6 +27,7 @@ def module() -> tvm.IRModule:
             second = R.print(a, format="a is {}")
             checked = R.assert_op(R.const(True, "bool"), a, format="a is {}")
             copied = R.call_packed("vm.builtin.copy", a, ty_args=R.Tensor((2,), "float32"))
+            other = R.call_packed("vm.builtin.copy", x, ty_args=R.Tensor((2,), "float32"))
             b = R.call_pure_packed("vm.builtin.copy", a, ty_args=R.Tensor((2,), "float32"))
             c = R.multiply(a, b)
             return c
@@ -195,9 +196,6 @@ FAULTS = {
     outlines_as_pure: f"a function that claims to be pure has an effect: {PRINT}",
 }
 """With the key of the violation."""
-
-OURS = (loses_a_packed_call, takes_for_pure, outlines_as_pure)
-"""What compiled code does not show."""
 
 CORRECT = (
     loses_a_pure_value,

@@ -302,6 +302,13 @@ def doubles_a_gradient() -> Pass:
     return _differentiating(2)
 
 
+def loses_all_but_the_adjoint() -> Pass:
+    def transform(mod: tvm.IRModule, context: Any) -> tvm.IRModule:
+        return tvm.IRModule({"main_adjoint": relax.transform.Gradient("main")(mod)["main_adjoint"]})
+
+    return tvm.transform.module_pass(transform, opt_level=0, name="Loses")
+
+
 FAULTS: dict[str, tuple[Callable[[], tvm.IRModule], Any, Any, str]] = {
     "in place": (
         *(live, updates_a_live_value, updates_a_dead_value),

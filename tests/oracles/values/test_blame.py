@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import tvm
 from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
 
+from relaxfuzz.oracles.expected.expectation import Expectation
 from relaxfuzz.oracles.values.blame import first_difference, mistyped
-from relaxfuzz.oracles.values.expectation import Expectation
 
 X = relax.Var("x", relax.TensorType((3,), "float32"))
 
@@ -52,6 +54,38 @@ def expectation(*steps: Step) -> Expectation:
 )
 def test_variables_of_one_name_are_all_looked_at(after: tuple[Step, ...], blamed: str) -> None:
     assert first_difference(expectation(doubled, relax.op.sum), expectation(*after)) == blamed
+
+
+@I.ir_module
+class TwoResults:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            sign = R.sign(a)
+            b = R.square(y)
+            R.output(sign, b)
+        return (sign, b)
+
+
+@I.ir_module
+class OtherResults:
+    @R.function
+    def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")):
+        with R.dataflow():
+            a = R.abs(x)
+            sign = R.sign(a)
+            b = R.add(y, y)
+            R.output(sign, b)
+        return (sign, b)
+
+
+def test_what_only_an_equal_part_of_the_result_uses_is_not_blamed() -> None:
+    args = [np.array([1, 2, 3], "float32") for _ in range(2)]
+    before, after = (Expectation(mod, "main", args, None) for mod in (TwoResults, OtherResults))
+    for e in (before, after):
+        e.result = e.evaluate()
+    assert first_difference(before, after) == "relax.square"
 
 
 def named_again(value: relax.Expr) -> relax.Expr:

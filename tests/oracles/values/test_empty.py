@@ -52,8 +52,9 @@ def test_a_build_that_leaves_it_is_wrong_whatever_it_gives(name: str, size: int 
     mod = reduction(name, 2, size)
     (violation,) = built(mod)
     assert (violation.key, violation.pass_name) == ((UNWRITTEN,), "LegalizeOps")
+    whole = Case(mod, pipeline="default")
     with pytest.raises(AssertionError, match="never written"):
-        run_snippet("executed-by-pipeline", Case(mod, pipeline="default"), ours=True)
+        run_snippet("executed-by-pipeline", whole, violation, ours=True)
 
 
 @pytest.mark.parametrize(("name", "size"), [("sum", 0), ("max", 3), ("argmax", 3)])

@@ -11,15 +11,15 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.fuzz.session.imports import text
-from relaxfuzz.oracles.values.frameworks import Node, Reference, judge, saved
+from relaxfuzz.oracles.values.frameworks import FrameworkNode, FrameworkReference, judge, saved
 
 X = np.array([[True, False, True, True]])
 Y = np.array([[1.0, 2.0, 3.0, 4.0]], "float32")
 
 NODES = (
-    Node("aten.cumsum.default", "total", "int64", (1, 4)),
-    Node("aten.index.Tensor", "chosen", "int64", (1, 4), ("total",)),
-    Node("aten.mul.Tensor", "product", "float32", (1, 4)),
+    FrameworkNode("aten.cumsum.default", "total", "int64", (1, 4)),
+    FrameworkNode("aten.index.Tensor", "chosen", "int64", (1, 4), ("total",)),
+    FrameworkNode("aten.mul.Tensor", "product", "float32", (1, 4)),
 )
 
 
@@ -55,7 +55,7 @@ class WithoutDtype:
         return result
 
 
-def reference(**others: Any) -> Reference:
+def reference(**others: Any) -> FrameworkReference:
     total = np.cumsum(X, axis=1, dtype="int64")
     given: dict[str, Any] = {
         "framework": "torch 2.14.1",
@@ -65,12 +65,12 @@ def reference(**others: Any) -> Reference:
         "nodes": NODES,
         "values": {"total": total, "product": Y * Y},
     }
-    return Reference(**{**given, **others})
+    return FrameworkReference(**{**given, **others})
 
 
 def test_a_right_import_is_left_alone() -> None:
     verdict = judge(Imported, reference())
-    assert not verdict.blames_importer
+    assert not verdict.fails
     assert verdict.agree
     assert text(verdict)[1:] == [
         "  the NumPy evaluation of the module agrees",
@@ -83,7 +83,7 @@ def test_the_importer_is_blamed_for_another_value() -> None:
         Imported,
         reference(outputs=[np.cumsum(X, 1), Y + Y], values={"product": Y + Y}),
     )
-    assert verdict.blames_importer
+    assert verdict.fails
     assert verdict.starts == "aten.mul.Tensor (relax.multiply, product)"
     assert (
         "  the importer relax.frontend.torch.from_exported_program gives another value than torch, "
@@ -99,21 +99,21 @@ def test_a_dtype_that_the_importer_leaves_out_is_named_and_so_is_the_build_that_
     )
     assert verdict.not_built is not None
     assert "MatchesCode" in verdict.not_built
-    assert verdict.blames_importer
+    assert verdict.fails
 
 
 def test_what_is_computed_from_another_type_is_no_news() -> None:
     nodes = (
-        Node("aten.cumsum.default", "total", "int32", (1, 4)),
-        Node("aten.clamp.default", "chosen", "int32", (1, 4), ("total",)),
+        FrameworkNode("aten.cumsum.default", "total", "int32", (1, 4)),
+        FrameworkNode("aten.clamp.default", "chosen", "int32", (1, 4), ("total",)),
     )
     assert len(judge(Imported, reference(nodes=nodes)).types) == 1
 
 
 def test_a_shape_that_contradicts_and_one_that_is_open() -> None:
     nodes = (
-        Node("aten.a", "total", "int64", (1, 5)),
-        Node("aten.b", "product", "float32", (-1, 4)),
+        FrameworkNode("aten.a", "total", "int64", (1, 5)),
+        FrameworkNode("aten.b", "product", "float32", (-1, 4)),
     )
     assert judge(Imported, reference(nodes=nodes)).types == (
         "aten.a gives the shape [1, 5] in torch and [1, 4] in the module (relax.cumsum, total)",
@@ -123,7 +123,7 @@ def test_a_shape_that_contradicts_and_one_that_is_open() -> None:
 def test_other_arguments_are_not_compared() -> None:
     verdict = judge(Imported, reference(args=[X]))
     assert verdict.not_evaluated == "2 parameters for 1 example arguments"
-    assert not verdict.blames_importer
+    assert not verdict.fails
 
 
 def test_a_module_without_a_record_is_not_evaluated() -> None:
@@ -137,7 +137,7 @@ def test_a_module_without_a_record_is_not_evaluated() -> None:
     verdict = judge(Packed, reference(args=[two], outputs=[two], nodes=(), values={}))
     assert verdict.not_evaluated is not None
     assert verdict.not_built is not None
-    assert not verdict.blames_importer
+    assert not verdict.fails
 
 
 def test_it_is_written_and_read(tmp_path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from relaxfuzz.oracles.expected.expectations import Expectations
+from relaxfuzz.oracles.expected.inputs import InputKind
+from relaxfuzz.oracles.pace import late, paced, shares
 from relaxfuzz.oracles.silence.log import answers, asking
-from relaxfuzz.oracles.values import expectations
-from relaxfuzz.oracles.values.expectations import Expectations
-from relaxfuzz.oracles.values.inputs import Kind
 
 
 @I.ir_module
@@ -19,7 +21,7 @@ class Sum:
         return R.add(x, x)
 
 
-def kinds(made: Expectations) -> list[Kind]:
+def kinds(made: Expectations) -> list[InputKind]:
     return [each.kind for each in made.of("main")]
 
 
@@ -30,13 +32,22 @@ def test_all_kinds_are_evaluated_in_time() -> None:
     assert not any(each.rule == "no-time" for each in given["evaluated"].silences)
 
 
-def test_no_more_kinds_are_evaluated_when_the_time_is_used_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(expectations, "ENOUGH", 0.0)
+def test_no_more_kinds_are_compared_when_the_time_is_used_up() -> None:
     made = Expectations(Sum)
-    with answers() as given:
+    with answers() as given, paced(0.0):
         asking("evaluated")
-        assert kinds(made) == kinds(made) == [Kind.WHOLE], "what is known is compared"
+        assert kinds(made) == kinds(made) == [InputKind.WHOLE], "one kind is compared all the same"
     left = {each.why for each in given["evaluated"].silences if each.rule == "no-time"}
-    assert left == {str(kind) for kind in Kind if kind is not Kind.WHOLE}
+    assert left == {str(kind) for kind in InputKind if kind is not InputKind.WHOLE}
+
+
+def test_each_check_has_an_equal_part_of_the_time() -> None:
+    seconds, _ = shares(time.monotonic() + 1e6, 4)
+    assert seconds == pytest.approx(1e6 / 4, rel=0.01)
+
+
+@pytest.mark.parametrize("build", [None, 1.0])
+def test_time_that_others_use_counts_if_all_checks_share_it(build: float | None) -> None:
+    with paced(0.01, build):
+        time.sleep(0.02)
+        assert late() == (build is not None)

@@ -10,11 +10,11 @@ import pytest
 import tvm
 from tvm import te
 
-from relaxfuzz.corpus.zoo import ZOO
 from relaxfuzz.generators.prim_funcs.kernels import TARGETS
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.execute import execute
 from relaxfuzz.oracles.violation import Case
+from tests.specimens.table import SPECIMENS
 
 
 def rows(combine: Callable[..., Any], target: Any) -> tvm.IRModule:
@@ -29,13 +29,13 @@ def rows(combine: Callable[..., Any], target: Any) -> tvm.IRModule:
 @pytest.mark.parametrize("combine", [te.max, te.min])
 def test_what_only_numbers_of_one_sign_show_is_reported(combine: Callable[..., Any]) -> None:
     """Rows are filled up with zeros: the maximum of negative numbers, say, is another one then."""
-    case = Case(rows(combine, TARGETS["cuda"]), (ZOO["pads_reductions"].call,))
+    case = Case(rows(combine, TARGETS["cuda"]), (SPECIMENS["pads_reductions"].call,))
     (found,) = check(case, oracles=["evaluated"])
     assert "other values" in found.title
 
 
 def test_a_sum_of_zeros_more_is_the_same() -> None:
-    case = Case(rows(te.sum, TARGETS["cuda"]), (ZOO["pads_reductions"].call,))
+    case = Case(rows(te.sum, TARGETS["cuda"]), (SPECIMENS["pads_reductions"].call,))
     assert check(case, oracles=["evaluated"]) == []
 
 

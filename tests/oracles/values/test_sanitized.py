@@ -13,17 +13,17 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.composition import contract_of
+from relaxfuzz.oracles.catalogue import contract_of
+from relaxfuzz.oracles.check import ORACLES, check
 from relaxfuzz.oracles.errors import Undefined
 from relaxfuzz.oracles.evaluate import Evaluator
+from relaxfuzz.oracles.expected.expectation import Expectation, copies
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.tensorir import runtime
 from relaxfuzz.oracles.tensorir.data import depends_on_data
 from relaxfuzz.oracles.values import sanitized
-from relaxfuzz.oracles.values.expectation import Expectation, copies
-from relaxfuzz.oracles.violation import Case
+from relaxfuzz.oracles.violation import Case, Violation
 
 from ..snippets import load_faults, run_snippet
 
@@ -76,8 +76,7 @@ def test_two_names_of_one_memory_are_caught() -> None:
     whole = case(faults.overwrites_what_it_views, faults.Twice)
     (violation,) = check(whole, oracles=["sanitized"])
     assert violation.key == ("aliased parameters by a new PrimFunc",)
-    with pytest.raises(AssertionError, match="writes to operand 0, which operand 1 views"):
-        run_snippet("sanitized", whole)
+    assert not list(ORACLES["sanitized"].checks(whole, violation, brief=True))
 
 
 def test_a_tensor_may_be_given_twice() -> None:
@@ -177,7 +176,7 @@ def test_legalize_ops_writes_zeros_for_static_sums_over_nothing() -> None:
 @pytest.mark.parametrize("factory", faults.FAULTS, ids=lambda factory: factory.__name__)
 def test_what_compiled_code_hides_can_be_rerun(factory: Any) -> None:
     with pytest.raises(AssertionError, match=faults.FAULTS[factory].removesuffix(NEW)):
-        run_snippet("sanitized", case(factory), ours=True)
+        run_snippet("sanitized", case(factory), UNNAMED, ours=True)
 
 
 def test_undefined_arithmetic_can_be_rerun() -> None:
@@ -185,15 +184,11 @@ def test_undefined_arithmetic_can_be_rerun() -> None:
     (violation,) = check(whole, oracles=["evaluated"])
     assert violation.title == "the result does what has no meaning: index outside"
     with pytest.raises(Undefined, match="of a dimension of 4"):
-        run_snippet("evaluated", whole, ours=True)
+        run_snippet("evaluated", whole, violation, ours=True)
 
 
 NEW = " by a new PrimFunc"
-
-
-def test_the_matmul_over_nothing_can_be_rerun() -> None:
-    with pytest.raises(AssertionError, match="output left unwritten at NT_matmul"):
-        run_snippet("sanitized", Case(Nothing, (PassCall("FuseTransposeMatmul()"),)), ours=True)
+UNNAMED = Violation.titled("")
 
 
 @I.ir_module
@@ -259,23 +254,3 @@ def test_what_a_large_prim_func_reads_unwritten_is_not_of_the_pass() -> None:
 def test_a_fault_in_the_place_of_a_large_prim_func() -> None:
     (violation,) = check(case(faults.reads_what_nobody_wrote, Roomy), oracles=["sanitized"])
     assert violation.key == ("read of uninitialised memory by a new PrimFunc",)
-
-
-@I.ir_module
-class OnDevice:
-    I.module_global_infos({"vdevice": [I.vdevice("llvm")]})
-
-    @R.function
-    def main(
-        g: R.Tensor((2, 2), "float32", "llvm"), x: R.Tensor((2, 2), "float32", "llvm")
-    ) -> R.Tensor((2, 2), "float32", "llvm"):
-        gv: R.Tensor((2, 2), "float32", "llvm") = R.grad.take_backward(
-            g, x, R.const([1, 1], "int64"), axis=-1
-        )
-        return gv
-
-
-def test_the_kind_of_target_is_no_part_of_an_operators_name() -> None:
-    """LegalizeOps appends it to the names of functions for a virtual device."""
-    (violation,) = check(Case(OnDevice, (PassCall("LegalizeOps()"),)), oracles=["sanitized"])
-    assert violation.key == ("read outside by function take_backward",)

@@ -11,8 +11,8 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 
 from relaxfuzz import evaluate
+from relaxfuzz.oracles.catalogue import contract_of
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.composition import contract_of
 from relaxfuzz.oracles.errors import Undefined, Unsupported
 from relaxfuzz.oracles.evaluate import Evaluator
 from relaxfuzz.oracles.pass_runs import PassRuns
@@ -40,14 +40,14 @@ def test_what_a_pass_makes_undefined_is_caught(factory: str, kind: str) -> None:
     assert violation.key == (f"the result does what has no meaning: {kind}",)
     assert "in the VM: " in violation.detail
     with pytest.raises(Undefined, match=kind):
-        run_snippet("evaluated", case(factory), ours=True)
+        run_snippet("evaluated", case(factory), violation, ours=True)
 
 
 def test_an_overflow_that_changes_values_is_caught() -> None:
     (violation,) = check(case("averages_by_the_sum"), oracles=["evaluated"])
     assert violation.key == ("values", "relax.add")
     with pytest.raises(AssertionError):
-        run_snippet("evaluated", case("averages_by_the_sum"))
+        run_snippet("evaluated", case("averages_by_the_sum"), violation)
 
 
 def test_integers_that_are_computed_in_floats_are_caught() -> None:

@@ -47,7 +47,7 @@ def test_the_vm_raises_on_another_kind_of_number(make: Any, dtype: str, blamed: 
     (violation,) = found(asked)
     assert (violation.pass_name, violation.key[0]) == (blamed, "a build raises in the VM")
     with pytest.raises(tvm.error.InternalError, match="Unsupported input dtype"):
-        run_snippet(ORACLE, asked)
+        run_snippet(ORACLE, asked, violation)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_no_build(make: Any) -> None:
     (violation,) = found(asked)
     assert violation.pass_name == "relax.build"
     with pytest.raises(tvm.error.InternalError):
-        run_snippet(ORACLE, asked)
+        run_snippet(ORACLE, asked, violation)
 
 
 def test_values_that_are_not_promised_are_not_compared() -> None:

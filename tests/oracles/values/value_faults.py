@@ -182,6 +182,15 @@ def casts_to_a_wrong_shape() -> Pass:
     return _with("WrongCast", "whole", change)
 
 
+def brings_what_nothing_lowers() -> Pass:
+    """An operator without a legalization."""
+
+    def change(call: relax.Call) -> relax.Expr:
+        return relax.op.ewise_fma(call.args[0], call.args[0], call.args[0])
+
+    return _changing("BringsWhatNothingLowers", change, "relax.cumsum")
+
+
 FAULTS = {
     swaps_operands: "relax.subtract",
     takes_the_next_axis: "relax.cumsum",

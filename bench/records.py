@@ -1,0 +1,70 @@
+"""The identities and consequences of the records that relaxfuzz ships: `make records`.
+
+It writes the list of functions that several of them share as well.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from relaxfuzz.corpus.knowns import SHIPPED, knowns
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.renewal.records import renew
+from relaxfuzz.oracles.identity import SHARED, FailureKind, Identity, Sameness, compare
+
+FEW = 2
+"""Records that may share a function; one that more of them have does not point to a cause."""
+
+
+def shared(every: Iterable[tuple[str, Identity]]) -> list[str]:
+    """The functions that occur in more than `FEW` records.
+
+    Args:
+        every: names of records, each with an identity.
+    """
+    of_records = {
+        (name, function)
+        for name, identity in every
+        if identity.failure in (FailureKind.RAISES, FailureKind.DIES)
+        for function in identity.site
+    }
+    counts = Counter(function for _, function in of_records)
+    return sorted(function for function, count in counts.items() if count > FEW)
+
+
+def alike(every: Iterable[tuple[str, Identity]]) -> list[tuple[str, str]]:
+    """Pairs of records that share an identity."""
+    found = list(every)
+    pairs = {
+        tuple(sorted((one, other)))
+        for number, (one, mine) in enumerate(found)
+        for other, its in found[:number]
+        if one != other and compare(mine, its) is Sameness.SAME
+    }
+    return sorted((one, other) for one, other in pairs)
+
+
+def main() -> int:
+    """Renew the records that relaxfuzz ships; print the kept ones and the pairs with one identity.
+
+    Names on the command line restrict this to these records.
+    """
+    files = [
+        p for p in sorted(SHIPPED.glob("*.toml")) if p.stem in sys.argv[1:] or not sys.argv[1:]
+    ]
+    with LocalPool(2) as pool, ThreadPoolExecutor(2) as threads:
+        for path, why_not in zip(files, threads.map(lambda p: renew(p, pool), files), strict=True):
+            if why_not:
+                print(f"{path.stem}: kept: {why_not}", flush=True)
+    every = [(each.name, identity) for each in knowns() for identity in each.identities]
+    SHARED.write_text("".join(f"{name}\n" for name in shared(every)), encoding="utf-8")
+    for one, other in alike(every):
+        print(f"{one} and {other} have one identity")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

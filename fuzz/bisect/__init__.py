@@ -1,1 +1,0 @@
-"""On which versions or builds of TVM does a finding fail?"""

@@ -1,0 +1,692 @@
+"""The jobs on one module: each is a dataclass, beside the function that does it in a child."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import random
+import re
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import tvm
+
+from ...compat.serialization import load_json, save_json
+from ...compat.structural import structural_equal
+from ...generators import families, stages
+from ...generators.choices import Choices
+from ...generators.seeds import Piece, pieces_of
+from ...generators.seeds.piece import MAIN, main_of
+from ...generators.stages import Stage
+from ...oracles import catalogue, composition, pipelines
+from ...oracles import check as oracle_check
+from ...oracles import explain as oracle_explain
+from ...oracles.check import BUILDS, NAMED, VALUES
+from ...oracles.contract import Exemption, PassContract
+from ...oracles.exhibit import Exhibit, exhibit
+from ...oracles.explain.trouble import Explanation
+from ...oracles.ingredients import ingredients
+from ...oracles.inspect import relax_functions
+from ...oracles.pace import paced, shares
+from ...oracles.pass_runs import PassRuns, digest
+from ...oracles.passcall import PassCall
+from ...oracles.pipelines import OF_KERNELS
+from ...oracles.silence.log import Answer, answers
+from ...oracles.structural import mutation
+from ...oracles.text.frames import Trace
+from ...oracles.tiers import ORACLES
+from ...oracles.values import frameworks
+from ...oracles.values.frameworks import BUILD_SECONDS, ImporterVerdict
+from ...oracles.violation import Case, Violation, mark_of
+from ..output.readable import sentence, visible
+from ..process import death
+from ..process.context import Context
+from ..process.journal import Journal
+from ..process.process_state import StateWatch
+from ..process.protocol import Death, Died, Job
+from ..process.targets import Target
+from ..user_input import module_file
+from ..user_input.stage import without_relax
+from .behind import go_on
+from .evidence import Evidence, evidence_of
+
+R = TypeVar("R")
+
+PIECES = 8
+"""Number of small pieces of a large module that are checked, where the module takes too long."""
+
+VARIANTS = 6
+"""Draws of arguments for a pass of the catalogue; equal ones are checked once."""
+
+VARIANTS_OF_NAMED = 32
+"""The same for a pass that the user names. `dlight.ApplyDefaultSchedule` has 20 instead of 6 on a
+convolution, `FuseOpsByPattern` 32 instead of 7."""
+
+LARGE = 300_000
+"""Characters of the largest module that is checked again behind a violation, some 150 bindings."""
+
+SHORT = 0.5
+"""A check that has fewer seconds than this is made on pieces of a large module. Pieces take about
+this long. On the module itself TVM's slowest passes take 2 to 20 s, which leaves no time for the
+others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a module that shows a violation by itself."""
+
+    module: str
+    """The part as a module, as TVM JSON."""
+    place: str = ""
+    """The function, the variable and the operator of the one call that it consists of."""
+    ingredients: tuple[str, ...] | None = None
+    """See `ingredients`; None if it was not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The violations that one check has found, and the part of each oracle in it."""
+
+    violations: tuple[Violation, ...]
+    answers: tuple[Answer, ...] = ()
+    pieces: int = 0
+    """Number of small pieces whose values were compared instead of the module's own."""
+    whole: bool = True
+    """True if the module itself was checked; False if only its pieces were."""
+    parts: tuple[Part | None, ...] = ()
+    """For each violation: the part of the module that shows it, or None for the whole module.
+    Empty: the whole module shows all of them."""
+
+    @property
+    def located(self) -> tuple[tuple[Violation, Part | None], ...]:
+        """The violations, each with the part of the module that shows it; see `parts`."""
+        parts = self.parts or (None,) * len(self.violations)
+        return tuple(zip(self.violations, parts, strict=True))
+
+    @property
+    def omitted(self) -> tuple[str, ...]:
+        """Comparisons that the oracles have left out, since they would take too long."""
+        return tuple(dict.fromkeys(what for answer in self.answers for what in answer.omitted))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check(Job[CheckResult]):
+    """Check one module."""
+
+    module: str
+    """The module, as TVM JSON."""
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    oracles: tuple[str, ...] | None = None
+    """Oracles to run; None: the usual ones."""
+    exempt: tuple[str, ...] = ()
+    named: bool = False
+    """The user has named the passes, so the more expensive oracles are usual, too."""
+    pieces: bool = False
+    """Compare values on small pieces of the module, where its own take too long."""
+    seconds: float = 30.0
+    """Time after which no further kinds of arguments are compared; see `paced`."""
+    build_seconds: float | None = None
+    """Limit for one build of a large module and its runs; None: that of any check."""
+
+
+def check(job: Check, context: Context[CheckResult]) -> None:
+    """Report the violations, among them a side effect of the user's own pass."""
+    journal = context.journal
+    journal.position(0, Stage.RAW, 0, "check", job.calls, job.pipeline)
+    watch = StateWatch(job.calls)
+    answer = CheckResult(())
+    try:
+        answer = _answer(job, load_json(job.module), _Pieces(job.module), journal)
+    except Exception:
+        if watch.changed() is None:
+            raise
+        # The pass has damaged the harness; nothing more can be said about it.
+    if (what := watch.changed()) is not None:
+        journal.changed(what)
+        found = death.violation(Died(context.id, Death.CHANGED, 1, journal.last()))
+        answer = dataclasses.replace(answer, violations=(*answer.violations, found))
+    context.report(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOf:
+    """One of the checks of a module: of a pipeline or of a pass."""
+
+    pipeline: str | None = None
+    calls: tuple[PassCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEach(Job[CheckResult]):
+    """Check one module with each of several passes of TVM and pipelines.
+
+    There is a result for each, in their order. Facts about the module that all of them need, e.g.
+    its values, are computed once. If the module is large and the time is short, some checks are of
+    small pieces of it.
+    """
+
+    module: str
+    """The module, as TVM JSON."""
+    checks: tuple[CheckOf, ...] = ()
+    oracles: tuple[str, ...] | None = None
+    """Oracles to run; None: the usual ones."""
+    named: bool = False
+    """See `Check`."""
+    until: float | None = None
+    """`time.monotonic()` at which the time for all of them is used up; None: each has its own."""
+
+
+def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
+    """Report the outcome of each check, or the fault that prevented it."""
+    make = functools.partial(
+        Check, module=job.module, oracles=job.oracles, named=job.named, pieces=True
+    )
+    checks = [make(pipeline=each.pipeline, calls=each.calls) for each in job.checks]
+    small = _Pieces(job.module)
+    times: list[float] = []
+    mod: tvm.IRModule | None = None
+    for number, one in enumerate(checks):
+        context.journal.position(0, Stage.RAW, number, "check", one.calls, one.pipeline)
+        is_short = False
+        if job.until is not None:
+            seconds, build = shares(job.until, len(checks) - number)
+            one = dataclasses.replace(one, seconds=seconds, build_seconds=build)
+            is_short = bool(times) and seconds < min(SHORT, statistics.fmean(times))
+        try:
+            if is_short and (answer := small.instead(one, context.journal)) is not None:
+                context.report(answer)
+                continue
+            if mod is None:
+                mod = load_json(job.module)
+                mark = digest(mod)
+            began = time.monotonic()
+            answer = _answer(one, mod, small, context.journal)
+            if one.pipeline is None:
+                times.append(time.monotonic() - began)
+        except MemoryError:
+            raise
+        except Exception as error:
+            context.fail(error)
+            mod = None
+            continue
+        context.report(answer)
+        mutated = any(each.oracle == mutation.ORACLE.name for each in answer.violations)
+        if mutated or digest(mod) != mark:
+            mod = None
+
+
+def _answer(job: Check, mod: tvm.IRModule, pieces: _Pieces, journal: Journal) -> CheckResult:
+    with answers(curious=True) as given:
+        violations = violations_of(job, mod, journal)
+    answer = CheckResult(tuple(violations), tuple(given.values()))
+    if job.pieces and answer.omitted and not violations:
+        answer = pieces.check(job, answer, journal)
+    elif job.pieces and violations:
+        case = Case(mod, job.calls, job.pipeline)
+        found = [_smaller(job, case, violation, journal) for violation in violations]
+        found += _behind(job, violations, journal)
+        parts = tuple(part for _, part in found)
+        answer = dataclasses.replace(answer, violations=tuple(one for one, _ in found), parts=parts)
+    return consistent(answer)
+
+
+def _behind(
+    job: Check, violations: Sequence[Violation], journal: Journal
+) -> list[tuple[Violation, Part | None]]:
+    """Violations that these hide, each with the module that shows it; see `go_on`."""
+    if len(job.module) > LARGE:
+        return []
+    end = time.process_time() + job.seconds
+    marks = set(map(mark_of, violations))
+    found: list[tuple[Violation, Part | None]] = []
+
+    def shows(violation: Violation, mod: tvm.IRModule) -> bool:
+        journal.step("cut")
+        case = Case(mod, job.calls, job.pipeline)
+        return time.process_time() > end or oracle_check.still_shows(case, violation)
+
+    def check_rest(text: str) -> list[Violation] | None:
+        rest = load_json(text)
+        if time.process_time() > end or not all(_fits(call, rest) for call in job.calls):
+            return None
+        made_of = tuple(sorted(ingredients(rest)))
+        here = violations_of(job, rest, journal)
+        found.extend((v, Part(text, "", made_of)) for v in here if mark_of(v) not in marks)
+        marks.update(map(mark_of, here))
+        return here
+
+    with answers():
+        go_on(load_json(job.module), violations, shows, check_rest)
+    return found
+
+
+def consistent(answer: CheckResult) -> CheckResult:
+    """The answer, in which each oracle that reports something has compared something.
+
+    It may have abstained on the module, and have compared on another form of it or a piece.
+    """
+    reporting = {violation.oracle for violation in answer.violations}
+    answers = tuple(
+        dataclasses.replace(each, silent=None) if each.oracle in reporting else each
+        for each in answer.answers
+    )
+    missing = (reporting & ORACLES.keys()) - {each.oracle for each in answers}
+    return dataclasses.replace(answer, answers=answers + tuple(map(Answer, sorted(missing))))
+
+
+def _smaller(
+    job: Check, case: Case, violation: Violation, journal: Journal
+) -> tuple[Violation, Part | None]:
+    """The violation on the one call of the module that shows it by itself, and that call; the
+    violation itself and None if there is no such call, or no time to find it."""
+    job = dataclasses.replace(job, oracles=(violation.oracle,))
+    end = time.process_time() + job.seconds
+    for single in oracle_check.smaller(case, violation):
+        found = violations_of(job, single.mod, journal)
+        same = (each for each in found if each.full_key == violation.full_key)
+        if (there := next(same, None)) is not None:
+            made_of = tuple(sorted(ingredients(single.mod)))
+            return there, Part(save_json(single.mod), single.place, made_of)
+        if time.process_time() > end:
+            break
+    return violation, None
+
+
+class _Pieces:
+    """Small pieces of a module that takes too long, made on demand."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    @functools.cached_property
+    def _texts(self) -> list[str]:
+        try:
+            pieces = pieces_of(load_json(self._module), "")
+            return [_callable(piece) for piece in itertools.islice(pieces, PIECES)]
+        except MemoryError:
+            raise
+        except Exception:  # as for seeds; the omission is reported anyway
+            return []
+
+    def check(self, job: Check, answer: CheckResult, journal: Journal) -> CheckResult:
+        """The answer, with the violations of the oracles of values on the first faulty piece."""
+        values = VALUES if job.pipeline is None else BUILDS
+        oracles = tuple(name for name in job.oracles or values if name in values)
+        if not oracles:
+            return answer
+        found = self._asked(dataclasses.replace(job, oracles=oracles), journal)
+        return dataclasses.replace(found, answers=answer.answers)
+
+    def instead(self, job: Check, journal: Journal) -> CheckResult | None:
+        """The answer on the pieces that the pass applies to; None if there are none."""
+        found = self._asked(job, journal)
+        return dataclasses.replace(found, whole=False) if found.pieces else None
+
+    def _asked(self, job: Check, journal: Journal) -> CheckResult:
+        """The violations of the first faulty piece; an oracle is silent only if it is on each."""
+        journal.step("cut into pieces")
+        answered: dict[str, Answer] = {}
+        number = 0
+        for text in self._texts:
+            mod = load_json(text)
+            if not all(_fits(call, mod) for call in job.calls):
+                continue
+            number += 1
+            with answers(curious=True) as given:
+                found = violations_of(job, mod, journal)
+            for name, answer in given.items():
+                if name not in answered or answer.silent is None:
+                    answered[name] = answer
+            if found:
+                parts = (Part(text),) * len(found)
+                made = CheckResult(tuple(found), tuple(answered.values()), number, parts=parts)
+                return consistent(made)
+        return CheckResult((), tuple(answered.values()), number)
+
+
+def _fits(call: PassCall, mod: tvm.IRModule) -> bool:
+    """True if the pass applies to a piece, with the arguments that it has for the whole module."""
+    contract = catalogue.contract_of(call)
+    if contract.requires(mod) is not None:
+        return False
+    return call.name not in catalogue.catalogue or call in variants_of(
+        call.name, mod, VARIANTS_OF_NAMED
+    )
+
+
+def variants_of(name: str, mod: tvm.IRModule, number: int = VARIANTS) -> list[PassCall]:
+    """Some of the variants of a pass of the catalogue for this module, the simplest first.
+
+    Args:
+        number: variants to draw; some are alike.
+    """
+    draws = random.Random(0)
+    data = [b"", *(draws.randbytes(64) for _ in range(number))]
+    calls = (catalogue.catalogue[name].choose(Choices(each), mod) for each in data)
+    return list({str(call): call for call in calls if call is not None}.values())
+
+
+def _callable(piece: Piece) -> str:
+    """Make the function of a piece callable from outside; return the piece as TVM JSON."""
+    mod = piece.load()
+    mod[MAIN] = main_of(mod).with_attr("global_symbol", MAIN)
+    return save_json(mod)
+
+
+def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Violation]:
+    """The violations of a module, which need not be that of the job."""
+    contract = None
+    own = filter(catalogue.is_users_contract, job.calls)
+    if any(catalogue.contract_of(call).requires(mod) is not None for call in own):
+        return []
+    if job.exempt:
+        contract = contract_of(Target(job.calls[0].name, job.calls[0], (), job.exempt))
+    case, besides = Case(mod, job.calls, job.pipeline), _besides(job)
+    with paced(job.seconds, job.build_seconds, lambda: journal.step("build")):
+        return checked(case, journal, job.oracles, contract, besides, all_kinds=True)
+
+
+def _besides(job: Check) -> tuple[str, ...]:
+    """The usual oracles in addition to those of tier 1."""
+    if job.oracles is not None:
+        return ()
+    if job.pipeline is not None:
+        return BUILDS
+    return NAMED if job.named else VALUES
+
+
+def checked(
+    case: Case,
+    journal: Journal,
+    oracles: tuple[str, ...] | None,
+    contract: PassContract | None,
+    besides: tuple[str, ...] = (),
+    watch: Callable[[PassRuns], None] | None = None,
+    *,
+    all_kinds: bool = False,
+) -> list[Violation]:
+    """Run `oracles.check`, and make the text safe for any terminal, file and database.
+
+    Raises:
+        MemoryError: the process was refused memory, so its violations mean nothing.
+    """
+    violations = oracle_check.check(
+        case,
+        oracles=oracles,
+        besides=besides,
+        journal=journal.step,
+        contract=contract,
+        watch=watch,
+        all_kinds=all_kinds,
+    )
+    for violation in violations:
+        if "MemoryError" in violation.key or _REFUSAL.search(violation.detail):
+            raise MemoryError
+    return list(map(_encodable, violations))
+
+
+_REFUSAL = re.compile(r"std::bad_alloc|: Unable to allocate .* for an array with shape")
+"""The texts of C++ and of NumPy, whose own MemoryError comes back from TVM as a RuntimeError."""
+
+
+def _encodable(violation: Violation) -> Violation:
+    """Remove control characters, and lone surrogates, which UTF-8 cannot express."""
+    trace = violation.trace
+    return dataclasses.replace(
+        violation,
+        title=sentence(violation.title),
+        detail=visible(violation.detail),
+        key=tuple(map(_escaped, violation.key)),
+        trace=Trace(tuple(map(_escaped, trace.functions)), _escaped(trace.condition)),
+    )
+
+
+def _escaped(text: str) -> str:
+    """Write lone surrogates as Python does in a literal."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def contract_of(target: Target) -> PassContract:
+    """The catalogue's contract, or the strict one, less the promises that the target does not make.
+
+    Raises:
+        ValueError: the target is not a public pass of TVM and has no call.
+    """
+    if target.call is None:
+        contract = catalogue.promised_by(target.name)
+        if contract is None:
+            raise ValueError(f"Expected a public pass of TVM or a call but got {target!r}")
+        return contract
+    call = target.call
+    base = catalogue.contract_of(call)
+    exemptions = tuple(Exemption(name, "its author says so", "") for name in target.exempt)
+    return dataclasses.replace(
+        base, variants=lambda choices, mod: call, exemptions=base.exemptions + exemptions
+    )
+
+
+def by_family(target: Target) -> Mapping[str, Target]:
+    """The target for each family of modules on which it is checked, with the family's stages."""
+    found = families.by_family(target.stages or contract_of(target).stages)
+    if len(found) == 1:
+        return dict.fromkeys(found, target)
+    return {name: dataclasses.replace(target, stages=some) for name, some in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach(Job[tuple[str, ...]]):
+    """Apply passes one after the other, as a list of passes runs them."""
+
+    module: str
+    """The module, as TVM JSON."""
+    calls: tuple[PassCall, ...]
+
+
+def reach(job: Reach, context: Context[tuple[str, ...]]) -> None:
+    """Report the input of each pass, up to the first pass that raises."""
+    context.journal.position(0, Stage.RAW, 0, "reach", job.calls)
+    context.journal.step("reach")
+    reached = composition.reach(load_json(job.module), job.calls)
+    context.report(tuple(map(save_json, reached)))
+
+
+@dataclass(frozen=True, slots=True)
+class Advance(Job[str]):
+    """Take a module to the stage that a pass is for, as the default build does."""
+
+    module: str
+    """The module, as TVM JSON, at an earlier stage."""
+    call: PassCall
+    stage: Stage
+
+
+def advance(job: Advance, context: Context[str]) -> None:
+    """Report the module at the stage.
+
+    The text is empty if the pass changes or refuses the module as it is, or if a step before the
+    stage raises.
+    """
+    context.journal.position(0, Stage.RAW, 0, "advance", (job.call,))
+    context.journal.step("advance")
+    mod = load_json(job.module)
+    try:
+        if structural_equal(job.call.run(load_json(job.module)), mod):
+            context.report(save_json(_at(mod, job.stage)))
+            return
+    except Exception:  # the check of the pass on the module itself reports it
+        pass
+    context.report("")
+
+
+def _at(mod: tvm.IRModule, stage: Stage) -> tvm.IRModule:
+    if stage not in stages.RELAX and any(True for _ in relax_functions(mod)):
+        mod = without_relax(stages.advance(mod, Stage.LEGALIZED))
+    return stages.advance(mod, stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk(Job[tuple[tuple[PassCall, str], ...]]):
+    """Take a module through a pipeline, which may be one of the user's."""
+
+    module: str
+    """The module, as TVM JSON."""
+    pipeline: str
+
+
+def walk(job: Walk, context: Context[tuple[tuple[PassCall, str], ...]]) -> None:
+    """Report the steps, each with its input; those behind one that raises have an empty text.
+
+    Steps of a pipeline for kernels, whose arguments are not known, get those of their contract.
+    """
+    context.journal.position(0, Stage.RAW, 0, "walk", (), job.pipeline)
+    mod: tvm.IRModule | None = load_json(job.module)
+    found = []
+    for call in pipelines.steps(job.pipeline):
+        contract = catalogue.promised_by(call.name) if job.pipeline in OF_KERNELS else None
+        if contract is not None and mod is not None:
+            call = contract.choose(Choices(b""), mod) or call
+        found.append((call, "" if mod is None else save_json(mod)))
+        context.journal.step(call.name)
+        try:
+            mod = None if mod is None else call.run(mod)
+        except Exception:
+            mod = None
+    context.report(tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Show(Job[Exhibit]):
+    """Run the case of a violation again and show both sides of the oracle's comparison."""
+
+    module: str
+    """The module, as TVM JSON."""
+    violation: Violation
+    calls: tuple[PassCall, ...] = ()
+    """Passes to run; without these and a pipeline, only the module is printed."""
+    pipeline: str | None = None
+
+
+def show(job: Show, context: Context[Exhibit]) -> None:
+    """Report both sides of the comparison."""
+    context.journal.position(0, Stage.RAW, 0, "show", job.calls, job.pipeline)
+    case = Case(load_json(job.module), job.calls, job.pipeline)
+    context.report(exhibit(case, job.violation, context.journal.step))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteChecks(Job[tuple[str, ...]]):
+    """Write the checks of a reproducer for oracles that run the passes again."""
+
+    module: str
+    """The module, as TVM JSON."""
+    violation: Violation
+    calls: tuple[PassCall, ...] = ()
+    pipeline: str | None = None
+    brief: bool = True
+    """Write the shorter forms for this one violation; else the whole check of the oracle."""
+
+
+def write_checks(job: WriteChecks, context: Context[tuple[str, ...]]) -> None:
+    """Report the Python text of each check."""
+    context.journal.position(0, Stage.RAW, 0, "write checks", job.calls, job.pipeline)
+    context.journal.step("write checks")
+    case = Case(load_json(job.module), job.calls, job.pipeline)
+    oracle = ORACLES[job.violation.oracle]
+    context.report(tuple(oracle.checks(case, job.violation, brief=job.brief)))
+
+
+@dataclass(frozen=True, slots=True)
+class Examine(Job[Evidence]):
+    """Take the evidence of a module; findings are put into rows by it."""
+
+    module: str
+    """The module, as TVM JSON."""
+    whole: bool
+    """Also run code that may crash: legalizations."""
+
+
+def examine(job: Examine, context: Context[Evidence]) -> None:
+    """Report the evidence."""
+    context.journal.position(0, Stage.RAW, 0, "examine")
+    context.report(evidence_of(load_json(job.module), context.journal.step, whole=job.whole))
+
+
+@dataclass(frozen=True, slots=True)
+class Explain(Job[Explanation]):
+    """Explain why a module cannot be built."""
+
+    module: str
+    """The module, as TVM JSON."""
+    pipeline: str
+    file: str | None = None
+    """The Python file from which it comes."""
+
+
+def explain(job: Explain, context: Context[Explanation]) -> None:
+    """Report the explanation."""
+    context.journal.position(0, Stage.RAW, 0, "explain", (), job.pipeline)
+    explanation = oracle_explain.explain(
+        load_json(job.module),
+        job.pipeline,
+        file=job.file,
+        journal=context.journal.step,
+    )
+    context.report(explanation)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge(Job[ImporterVerdict | None]):
+    """Compare an imported module with the results of its framework, see `values.frameworks`."""
+
+    module: str
+    """The module, as TVM JSON."""
+    folder: str
+    """The folder in which the reading has left the framework's results."""
+    seconds: float = BUILD_SECONDS
+    """Seconds for the build and one run of it."""
+    pipeline: str = pipelines.BUILT
+
+
+def judge(job: Judge, context: Context[ImporterVerdict | None]) -> None:
+    """Report the verdict; None if there are no results of the framework."""
+    context.journal.position(0, Stage.RAW, 0, "judge")
+    reference = frameworks.saved(Path(job.folder))
+    if reference is None:
+        context.report(None)
+        return
+    mod, step = load_json(job.module), context.journal.step
+    context.report(
+        frameworks.judge(mod, reference, step, seconds=job.seconds, pipeline=job.pipeline)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Job[str | None]):
+    """Read a module file of the user's, see `module_file`; the result is the problem, if any."""
+
+    path: str
+    folder: str
+    """An empty folder for the module's JSON, which may be too large for a message."""
+    well_formed: bool = True
+    """Refuse an ill-formed module."""
+    seconds: float = 120.0
+    """Seconds for executing a Python file."""
+    pieces: bool = False
+    """Cut the module into pieces."""
+
+
+def read(job: Read, context: Context[str | None]) -> None:
+    """Report the problem in one sentence, or None."""
+    context.journal.position(0, Stage.RAW, 0, "read")
+    folder = Path(job.folder)
+    if job.pieces:
+        context.report(module_file.read_pieces(job.path, folder, seconds=job.seconds))
+        return
+    path = Path(job.path)
+    context.report(module_file.read(path, folder, well_formed=job.well_formed, seconds=job.seconds))

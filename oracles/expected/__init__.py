@@ -1,0 +1,1 @@
+"""Arguments of functions, and the values that are expected for them."""

@@ -1,1 +1,0 @@
-"""Pairs of computations that must agree, whatever they compute: no reference is needed."""

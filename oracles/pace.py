@@ -1,0 +1,96 @@
+"""The time for one check. Whoever makes the check sets it; oracles ask if it is used up."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+OF_BUILD = 0.4
+"""The share of a check's time that one build of a large module and its runs may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The time that is left for one check."""
+
+    end: float
+    """Time at which no further kinds of arguments are compared."""
+    clock: Callable[[], float]
+    """The clock of `end`."""
+    build: float | None
+    """Seconds of the clock for one build of a large module and its runs; None: the usual limit."""
+    beat: Callable[[], None] | None
+    """Called now and then meanwhile."""
+    hard: bool = False
+    """Evaluations end at `end`, too."""
+
+
+NO_TIME = "more time than is left for the check"
+
+STEPS_A_SECOND = 200_000
+"""Iterations of a PrimFunc that NumPy makes in a second, at least."""
+
+
+_pace: ContextVar[Pace | None] = ContextVar("pace", default=None)
+
+
+@contextlib.contextmanager
+def paced(
+    seconds: float,
+    build: float | None = None,
+    beat: Callable[[], None] | None = None,
+    *,
+    hard: bool = False,
+) -> Iterator[None]:
+    """Limit the time that a check in this context spends on further kinds of arguments.
+
+    Args:
+        seconds: of CPU time; of the clock if the time of all checks is limited, and so of builds:
+            on a busy machine, the last checks would have no time otherwise.
+        build: see `Pace`.
+        beat: see `Pace`.
+        hard: for the first kind, too.
+    """
+    clock = time.process_time if build is None else time.monotonic
+    token = _pace.set(Pace(clock() + seconds, clock, build, beat, hard))
+    try:
+        yield
+    finally:
+        _pace.reset(token)
+
+
+def late() -> bool:
+    """True if the time for further kinds of arguments is used up."""
+    pace = _pace.get()
+    return pace is not None and pace.clock() > pace.end
+
+
+def iterations(most: int) -> int:
+    """The iterations that a PrimFunc may still make, up to `most`; 0 if the time is used up."""
+    pace = _pace.get()
+    if pace is None or not pace.hard:
+        return most
+    return min(most, max(0, round((pace.end - pace.clock()) * STEPS_A_SECOND)))
+
+
+def of_build() -> tuple[float | None, Callable[[], None] | None]:
+    """The limit in seconds for one build and its runs (None: the usual one), and a function to call
+    now and then meanwhile."""
+    pace = _pace.get()
+    return (None, None) if pace is None else (pace.build, pace.beat)
+
+
+def shares(until: float, checks: int) -> tuple[float, float]:
+    """The time for the next of so many checks, as `paced` takes it.
+
+    Each has an equal part of the time that is left: then there is time for the last ones, even if
+    all passes change the module. Most leave it as it is, and leave their part to others.
+
+    Args:
+        until: `time.monotonic()` at which the time for all of them is used up.
+    """
+    left = max(0.0, until - time.monotonic())
+    return left / checks, OF_BUILD * left

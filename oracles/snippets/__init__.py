@@ -1,0 +1,1 @@
+"""Python for reproducers that shows wrong values."""

@@ -1,0 +1,55 @@
+"""The answer of a check is consistent."""
+
+from __future__ import annotations
+
+import time
+
+from tvm import relax
+
+from relaxfuzz.compat.serialization import load_json, save_json
+from relaxfuzz.fuzz.jobs.asking import check_each
+from relaxfuzz.fuzz.jobs.jobs import CheckEach, CheckOf, CheckResult, consistent
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence import inventory
+from relaxfuzz.oracles.silence.log import Answer
+from relaxfuzz.oracles.violation import Violation
+
+SHAPES = (("x", (2, 3, 4)), ("gamma", (4, 3)))
+
+
+def test_an_oracle_that_reports_has_compared() -> None:
+    """It may have abstained on the module, and compared on a piece, or in another step."""
+    found = Violation.titled("other values").blame("evaluated", "mine")
+    silent = Answer("evaluated", inventory.UNCHANGED.excuses)
+    other = Answer("executed", inventory.UNCHANGED.excuses)
+    answer = consistent(CheckResult((found,), (silent, other)))
+    assert answer.answers == (Answer("evaluated"), other)
+    assert consistent(CheckResult((found,), (other,))).answers == (other, Answer("evaluated"))
+    assert consistent(CheckResult((), (silent, other))).answers == (silent, other)
+
+
+def test_a_large_module_is_checked_in_pieces_if_the_time_is_short(pool: LocalPool) -> None:
+    """Each fault is on its piece; a pass that applies to no piece is checked on the module."""
+    builder = relax.BlockBuilder()
+    x, gamma = (relax.Var(name, relax.TensorType(shape, "float32")) for name, shape in SHAPES)
+    with builder.function("main", [x, gamma]):
+        value: relax.Expr = x
+        for operator in 8 * [relax.op.exp, relax.op.nn.relu, relax.op.negative, relax.op.sin]:
+            value = builder.emit(operator(value))
+        normal = relax.op.nn.layer_norm(value, gamma, gamma, axes=[2, 1])
+        builder.emit_func_output(builder.emit(normal))
+    mod = builder.finalize()
+    names = ("CanonicalizeBindings", "LegalizeOps", "Normalize", "LambdaLift")
+    checks = tuple(CheckOf(calls=(PassCall(f"{name}()"),)) for name in names)
+    job = CheckEach(module=save_json(mod), checks=checks, until=time.monotonic())
+    first, *others = check_each(pool, job)
+    assert isinstance(first, CheckResult)
+    assert first.whole
+    assert [each.whole for each in others if isinstance(each, CheckResult)] == [False] * 3
+    legalized = others[0]
+    assert isinstance(legalized, CheckResult)
+    (found,) = legalized.located
+    assert found[1] is not None
+    (func,) = load_json(found[1].module).functions.values()
+    assert len(func.body.blocks[0].bindings) < 32

@@ -1,0 +1,163 @@
+"""Modules that passes change, or share parts of with their results, and others that they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from relaxfuzz.compat import ir
+from relaxfuzz.generators.stages import Stage, advance
+
+from ..witness import Witness
+
+op = relax.op
+Body = Callable[..., relax.Expr]
+
+X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")
+F23 = relax.TensorType((2, 3), "float32")
+
+
+def function(body: Body, *types: Any) -> tvm.IRModule:
+    """A module with the function main, in one dataflow block, whose body emits."""
+    builder = relax.BlockBuilder()
+    params = [relax.Var(f"x{i}", ty) for i, ty in enumerate(types)]
+    with builder.function("main", params):
+        with builder.dataflow():
+            result = builder.emit_output(body(builder, *params))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def beside_dead(call: Callable[[relax.Var], relax.Expr], dead: bool) -> tvm.IRModule:
+    """One call, and maybe another that nobody uses."""
+
+    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
+        if dead:
+            builder.emit(op.exp(x))
+        return call(x)
+
+    return function(body, F23)
+
+
+def negated(of_constant: bool) -> tvm.IRModule:
+    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
+        return op.add(builder.emit(op.negative(relax.const(X) if of_constant else x)), x)
+
+    return function(body, F23)
+
+
+def reshaped(x: relax.Var) -> relax.Expr:
+    return op.reshape(x, (3, 2))
+
+
+def devices(unused: bool) -> tvm.IRModule:
+    used = ir.VDevice("llvm", 0, "global")
+    mod = function(lambda builder, x: op.sin(x), relax.TensorType((2, 3), "float32", used))
+    mod.update_global_info("vdevice", [used, *([ir.VDevice("llvm", 1, "global")] * unused)])
+    return mod
+
+
+def reshapes(shared: bool) -> tvm.IRModule:
+    """Two operands get one shape, by one node or by two; only one of them has it already."""
+    shape = relax.ShapeExpr([2, 3])
+
+    def body(builder: relax.BlockBuilder, x: relax.Var, y: relax.Var) -> relax.Expr:
+        reshape = op.reshape(x, shape).op
+        a = builder.emit(relax.Call(reshape, [x, shape]))
+        other = shape if shared else relax.ShapeExpr([2, 3])
+        b = builder.emit(relax.Call(reshape, [y, other]))
+        return op.add(a, b)
+
+    return function(body, F23, relax.TensorType((6,), "float32"))
+
+
+@I.ir_module
+class Straight:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), flag: R.Tensor((), "bool")):
+        e = R.exp(x)
+        if flag:
+            a = R.exp(x)
+            r = R.sin(a)
+        else:
+            b = R.cos(x)
+            r = R.cos(b)
+        return R.add(r, e)
+
+
+def doubled(repeated: bool) -> tvm.IRModule:
+    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
+        two = relax.const(2, "float32")
+        a = builder.emit(op.multiply(x, two))
+        return op.multiply(x if repeated else a, two)
+
+    return function(body, F23)
+
+
+def filled(*shape: int) -> tvm.IRModule:
+    """Ones of F23 and zeros of this shape."""
+
+    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
+        ones = builder.emit(op.ones((2, 3), "float32"))
+        zeros = builder.emit(op.zeros(shape, "float32"))
+        return op.add(builder.emit(op.add(x, ones)), zeros)
+
+    return function(body, F23)
+
+
+def aliased(alias: bool) -> tvm.IRModule:
+    """The operand of exp is also in a tuple, a field of which is used later."""
+
+    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
+        a = builder.emit(op.add(x, x))
+        kept = builder.emit(relax.Tuple([a, x])) if alias else None
+        b = builder.emit(op.exp(a))
+        c = x if kept is None else builder.emit(relax.TupleGetItem(kept, 0))
+        return op.add(b, c)
+
+    return function(body, F23)
+
+
+def allocated(kept: bool) -> tvm.IRModule:
+    """With allocations; the first tensor is also in a tuple, a field of which is used later."""
+
+    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
+        a = builder.emit(op.exp(x))
+        pair = builder.emit(relax.Tuple([a, x])) if kept else None
+        b = builder.emit(op.sin(a))
+        c = builder.emit(op.cos(b))
+        d = x if pair is None else builder.emit(relax.TupleGetItem(pair, 0))
+        return op.add(c, d)
+
+    mod = advance(function(body, F23), Stage.LEGALIZED)
+    for name in ("ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite"):
+        mod = getattr(relax.transform, name)()(mod)
+    return mod
+
+
+LEGALIZED, ANNOTATED = Stage.LEGALIZED, Stage.ANNOTATED
+
+WITNESSES = (
+    Witness("drops_unused_bindings_in_place", "mutation", beside_dead(op.sin, True)),
+    Witness("drops_unused_bindings_in_place", None, beside_dead(op.sin, False)),
+    Witness("folds_into_its_operand", "mutation", negated(True)),
+    Witness("folds_into_its_operand", None, negated(False), (X,)),
+    Witness("counts_buffers_in_place", "mutation", beside_dead(reshaped, False), None, LEGALIZED),
+    Witness("counts_buffers_in_place", None, beside_dead(reshaped, True), (X,), LEGALIZED),
+    Witness("drops_unused_vdevices_in_place", "mutation", devices(True)),
+    Witness("drops_unused_vdevices_in_place", None, devices(False)),
+    Witness("drops_reshapes_by_shape_node", "crash", reshapes(True)),
+    Witness("drops_reshapes_by_shape_node", None, reshapes(False), (X, X.reshape(6))),
+    Witness("types_a_shared_sum", "crash", doubled(True)),
+    Witness("types_a_shared_sum", None, doubled(False), (X,)),
+    Witness("shares_one_scratch_array", "values", filled(2, 3), (X,)),
+    Witness("shares_one_scratch_array", None, filled(1, 3), (X,)),
+    Witness("reuses_buffers_of_operands", "values", aliased(True), (X,), ANNOTATED),
+    Witness("reuses_buffers_of_operands", None, aliased(False), (X,), ANNOTATED),
+)
