@@ -21,11 +21,17 @@ MARKER = "relaxfuzz_campaign"
 class TextItem(pytest.Item):
     """An item that shows a `ItemFailure` as its text."""
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # a text is allowed
-        """The text, without the frames of the plugin."""
-        if isinstance(excinfo.value, ItemFailure):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # any object that pytest shows
+        """The text, without the frames of the plugin.
+
+        Its first line alone stands in pytest's summary, which a CI service shows uncut.
+        """
+        if not isinstance(excinfo.value, ItemFailure):
+            return super().repr_failure(excinfo)
+        shown = excinfo.getrepr(style="value", chain=False)
+        assert shown.reprcrash is not None
+        shown.reprcrash.message = str(excinfo.value).partition("\n")[0]
+        return shown
 
 
 class Passes(pytest.Collector):
