@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,9 @@ from pathlib import Path
 from relaxfuzz.corpus import HERE
 from relaxfuzz.corpus.grades import consequence
 from relaxfuzz.corpus.knowns import Known, KnownReport, check_format, knowns, read_toml
+from relaxfuzz.corpus.models import MODELS
 from relaxfuzz.oracles.grades.grade import Grade
+from relaxfuzz.oracles.inspect import ops_used
 
 ROOT = HERE.resolve().parent
 INDEX = ROOT / "docs" / "bugs.md"
@@ -104,6 +107,7 @@ def pages(bugs: Sequence[Known], others: Sequence[Judged]) -> Mapping[Path, str]
     """The text of each page, by its path."""
     by_page: dict[str, list[Known]] = defaultdict(list)
     ranked = sorted(bugs, key=lambda bug: (consequence(bug).rank, bug.name))
+    first = sorted(ranked, key=lambda bug: (consequence(bug).rank, -_models(bug)))[:FIRST]
     for bug in ranked:
         by_page[_page_of(bug)].append(bug)
     grades = Counter(consequence(bug).grade for bug in bugs)
@@ -113,7 +117,7 @@ def pages(bugs: Sequence[Known], others: Sequence[Judged]) -> Mapping[Path, str]
         causes=len(bugs),
         grades=", ".join(f"{grades[each]} of grade {each}" for each in Grade),
         no_bugs=NO_BUGS,
-        first="\n".join(map(_line, ranked[:FIRST])),
+        first="\n".join(map(_line, first)),
         names=" | ".join(Grade),
         columns="|".join("---:" for _ in Grade),
         passes="\n".join(_counts(name, by_page[name]) for name in sorted(by_page, key=str.lower)),
@@ -129,10 +133,35 @@ def pages(bugs: Sequence[Known], others: Sequence[Judged]) -> Mapping[Path, str]
     return found
 
 
+def _models(bug: Known) -> int:
+    """The number of models in `corpus/models` that call the operator to blame, or else one that
+    the bug needs.
+
+    A bug that needs no operator counts as one model: kernels that people write may show it.
+    """
+    blamed = [name for each in bug.identities for name in each.blamed]
+    needed = [name.split()[0] for each in bug.identities for name in each.ingredients or ()]
+    for names in (blamed, needed):
+        operators = {name for name in names if _is_operator(name)}
+        if operators:
+            return sum(not operators.isdisjoint(called) for called in _called())
+    return 1
+
+
+def _is_operator(name: str) -> bool:
+    return re.match(r"relax\.[a-z]", name) is not None
+
+
+@functools.cache
+def _called() -> Sequence[frozenset[str]]:
+    """The operators that each model calls."""
+    return tuple(frozenset(ops_used(build())) for build in MODELS.values())
+
+
 def _page_of(bug: Known) -> str:
     """The name of the page: that of the blamed pass."""
     name = bug.reports[0][1]
-    return OPERATORS if re.match(r"relax\.[a-z]", name) else re.sub(r"[^\w.-]+", "-", name)
+    return OPERATORS if _is_operator(name) else re.sub(r"[^\w.-]+", "-", name)
 
 
 def _line(bug: Known) -> str:
