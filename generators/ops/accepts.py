@@ -23,6 +23,7 @@ class TensorCondition(enum.StrEnum):
     ANY = "any"
     NONZERO = "no zeros"
     DISTINCT = "no element twice along an axis"
+    DIFFERENT = "no element twice"
     INCREASING = "strictly increasing"
     DISTRIBUTION = "rows that add up to 1"
 
@@ -154,6 +155,11 @@ def classes_of_gradient(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Acc
 def lengths(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
     """Operand 1 holds lengths of sequences of operand 0."""
     return {(1,): index(shapes[0][int(attrs.seq_axis)] + 1)}
+
+
+def without_ties(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
+    """Operand 1 holds numbers of which the largest is looked for."""
+    return {(1,): Accepted(form=TensorCondition.DIFFERENT)}
 
 
 def sorted_boundaries(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:

@@ -134,6 +134,7 @@ def _pool(kind: str) -> Op:
         build=build,
         reference=evaluate,
         dtypes=FLOATS,
+        accepts=accepts.without_ties if kind == "max" else None,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.tie if kind == "max" else None),
     )
 

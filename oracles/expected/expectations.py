@@ -14,7 +14,16 @@ from tvm.ir import PrimType
 
 from ...generators.ops import table
 from ...generators.ops.undefined import Behaviour
-from ..errors import Mismatch, NoResult, NoValue, OtherKind, TooLarge, Undefined, Unsupported
+from ..errors import (
+    Mismatch,
+    NoResult,
+    NoValue,
+    OtherKind,
+    TooLarge,
+    Undefined,
+    Unpromised,
+    Unsupported,
+)
 from ..evaluate import Evaluator
 from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
@@ -276,9 +285,7 @@ class Expectations:
             result = evaluator.run(name, copies(args))
         except NoValue as error:
             self._why_not[name, kind] = Silence(of_error(error).name, why=headline(str(error)))
-            if self._is_defined_behind(name, args):
-                self._valueless[name, kind] = e = Expectation(self._mod, name, args, None, kind)
-                e.valued = False
+            self._keep_valueless(name, kind, args)
             return None
         except (Unsupported, Mismatch, Undefined) as error:
             if not converts and str(error).startswith(Behaviour.CONVERSION):
@@ -294,6 +301,8 @@ class Expectations:
             self._narrow(name, kind, error)
             if isinstance(error, TooLarge):
                 self._too_large.add((name, kind))
+            if type(error) is Unpromised:  # any of several results, and no other memory
+                self._keep_valueless(name, kind, args, promised=False)
             return again
         if evaluator.misused and self._excused(inventory.MISUSED, name, kind):
             return None
@@ -313,13 +322,16 @@ class Expectations:
         made.promised = promised
         return made
 
-    def _is_defined_behind(self, name: str, args: list[Any]) -> bool:
-        """True if nothing else in a function with a valueless operator is undefined."""
+    def _keep_valueless(
+        self, name: str, kind: InputKind, args: list[Any], *, promised: bool = True
+    ) -> None:
+        """Keep a call whose result is not known, if nothing else in the function is undefined."""
         try:
-            Evaluator(self._mod, valued=False).run(name, copies(args))
+            Evaluator(self._mod, valued=False, promised=promised).run(name, copies(args))
         except (Unsupported, Mismatch, Undefined):
-            return False
-        return True
+            return
+        self._valueless[name, kind] = e = Expectation(self._mod, name, args, None, kind)
+        e.valued, e.promised = False, promised
 
     def _narrow(self, name: str, kind: InputKind, error: NoResult) -> None:
         """Narrow the ranges of the parameters that are to blame from here on."""

@@ -400,6 +400,9 @@ def within(template: str, accepted: Accepted, shape: tuple[int, ...]) -> str:
     match accepted.form:
         case TensorCondition.NONZERO:
             return f"(lambda x: np.where(x == 0, 1, x))({template})"
+        case TensorCondition.DIFFERENT if small:
+            size = math.prod(shape)
+            return f"(rng.permutation({size}).reshape(shape) - {size // 2})"
         case TensorCondition.INCREASING if small:
             return "np.cumsum(rng.integers(1, 3, shape), -1)"
         case TensorCondition.DISTRIBUTION if small and shape[-1] > 0:

@@ -138,7 +138,7 @@ def _in_result(after: tvm.IRModule, rule: CallRelation, e: Expectation) -> Expec
     """The calls of the result, which must give the same."""
     plan = functools.partial(rule.plan, e.function)
     side = Expectation(after, e.function, e.args, None, e.kind, plan, wraps=True)
-    side.converts, side.foreign = e.converts, set()
+    side.converts, side.foreign, side.promised = e.converts, set(), e.promised
     return side
 
 
