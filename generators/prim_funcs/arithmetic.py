@@ -26,6 +26,9 @@ STATEMENT = 72
 STATEMENTS = 3
 
 STARTS = (0, 0, 0, 0, 0, -3, 1, 2, -8, 5)
+FAR = {"int32": (2**30 - 4, -(2**30)), "int64": (2**62 - 4, -(2**62))}
+"""Starts of loops whose variable fits twice, and no more, into its dtype: an analysis that computes
+bounds of parts of an expression in that dtype must notice where they leave it."""
 EXTENTS = (4, 8, 3, 6, 5, 2, 16, 1, 7, 12)
 POINTS = 160
 """The most iterations of one nest with static extents."""
@@ -95,7 +98,7 @@ def _statement(
     domains: list[tuple[int, Any]] = []
     points = 1
     for _ in range(c.pick((2, 1, 2, 3))):
-        low, extent = c.pick(STARTS), c.pick(EXTENTS)
+        low, extent = c.pick((*STARTS, *STARTS, *FAR[index])), c.pick(EXTENTS)
         if size is not None and c.flag(0.4):
             domains.append((low, size))
         elif points * extent <= POINTS:
