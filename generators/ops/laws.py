@@ -6,10 +6,12 @@ the field `laws` of the operators' records.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .undefined import is_float
@@ -216,13 +218,53 @@ def within(
     return Law("gives numbers beyond those of its operand", trials)
 
 
+def pointing(axes: Axes) -> Law:
+    """Each element of the result is an index of an element along some axes of the first operand."""
+
+    def trials(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
+        x = args[0]
+        last = math.prod(x.shape[axis] for axis in axes(attrs, x.ndim)) - 1
+        specials = [float("nan")] if is_float(x) else []
+        filled = [np.full_like(x, number) for number in (*_alike(x, True), *specials)]
+        for value in (x, *filled) if x.size else ():
+            nan = is_float(x) and bool(np.isnan(value).any())
+            yield RelatedCalls(([value, *args[1:]],), ("result",), (0, last), nan=nan)
+
+    return Law("points outside of its operand", trials)
+
+
+def spread(power: int) -> Law:
+    """The deviation from the mean is at most half of the distance of the extremes (Popoviciu).
+
+    Args:
+        power: 2 for a variance, 1 for a standard deviation.
+    """
+
+    def trials(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
+        x = args[0]
+        if not is_float(x) or not x.size:
+            return
+        # numpy.var: 'float16 results are computed using float32 intermediates'; float16 cannot
+        # hold the square of 266.
+        far = np.resize(np.array([200, -200], x.dtype), x.shape)
+        for value in (x, np.full_like(x, 5.5), *([far] if x.dtype == np.float16 else [])):
+            half = float(value.max() - value.min()) / 2
+            yield RelatedCalls(([value, *args[1:]],), ("result",), (0, half**power))
+
+    return Law("gives a spread beyond that of its operand", trials)
+
+
 def _alike(x: Any, ends: bool) -> tuple[float, ...]:
     """Numbers to fill whole tensors with."""
     if is_float(x):
         # numpy.mean: 'float16 results are computed using float32 intermediates'; float16 cannot
         # hold the sum of three.
         large = (30000.0,) if x.dtype == np.float16 else ()
-        return (5.5, *large, *((float("inf"), float("-inf")) if ends else ()))
+        limits = ml_dtypes.finfo(x.dtype)
+        few = (float("inf"), float("-inf"), float(limits.max), float(limits.min))
+        return (5.5, *large, *(few if ends else ()))
+    if x.dtype == np.bool_:
+        return (0, 1)
     info = np.iinfo(x.dtype)
     if not ends and info.bits > 16:
         return (100,)  # sums of greater ones may overflow, see `Behaviour`

@@ -129,7 +129,7 @@ def _arg_reduce(name: str, reference: Callable[..., Any]) -> Op:
         build=build,
         reference=evaluate,
         dtypes=NUMBERS,
-        laws=(laws.symmetric(_reduced, _found),),
+        laws=(laws.symmetric(_reduced, _found), laws.pointing(_reduced)),
     )
 
 
@@ -161,8 +161,14 @@ OPS = (
         rule=undefined.sum_overflow,
         arithmetic=(0,),
     ),
-    _reduce("variance", _of_floats(np.var), FLOATS, rule=undefined.average),
-    _reduce("std", _of_floats(np.std), FLOATS, rule=undefined.average),
+    _reduce(
+        "variance",
+        _of_floats(np.var),
+        FLOATS,
+        rule=undefined.average,
+        bounds=(laws.spread(2),),
+    ),
+    _reduce("std", _of_floats(np.std), FLOATS, rule=undefined.average, bounds=(laws.spread(1),)),
     _arg_reduce("argmax", np.argmax),
     _arg_reduce("argmin", np.argmin),
 )

@@ -22,6 +22,8 @@ MIRROR = "is not mirrored where its operand is"
 nn = relax.op.nn
 
 BEYOND = "gives numbers beyond those of its operand"
+OUTSIDE = "points outside of its operand"
+SPREAD = "gives a spread beyond that of its operand"
 
 
 def module(make: Any, *shapes: tuple[int, ...], dtype: str = "float32") -> tvm.IRModule:
@@ -48,8 +50,17 @@ def maximum() -> tvm.IRModule:
 @pytest.mark.parametrize(
     ("mod", "keys"),
     [
-        (module(relax.op.argmax, (3,)), [ORDER + WITH_NAN]),
-        (module(lambda x: relax.op.argmin(x, 1, keepdims=True), (2, 3)), [ORDER + WITH_NAN]),
+        (
+            module(relax.op.argmax, (3,)),
+            [ORDER + WITH_NAN, OUTSIDE + WITH_INFINITY, OUTSIDE],
+        ),
+        (
+            module(lambda x: relax.op.argmin(x, 1, keepdims=True), (2, 3)),
+            [ORDER + WITH_NAN, OUTSIDE + WITH_INFINITY, OUTSIDE],
+        ),
+        (module(relax.op.argmax, (2, 3), dtype="int8"), [OUTSIDE]),
+        (module(relax.op.variance, (30,), dtype="float16"), [SPREAD]),
+        (module(lambda x: relax.op.std(x, [1]), (2, 30), dtype="float16"), [SPREAD]),
         (module(relax.op.minimum, (3,), (3,)), [OPERANDS + WITH_NAN]),
         (
             module(lambda x: nn.max_pool1d(x, 2), (1, 1, 5)),
@@ -105,6 +116,7 @@ def test_code_that_keeps_the_laws() -> None:
         module(average, (1, 1, 6, 6), dtype="int32"),
         module(lambda x: relax.op.image.resize2d(x, (8, 8)), (1, 1, 5, 5)),
         module(relax.op.mean, (5,)),
+        module(relax.op.variance, (5,)),
         module(relax.op.sort, (5,), dtype="int32"),
         module(lambda x: relax.op.flip(x, 0), (5,)),
         # It gives two results instead of one, which is another finding.
