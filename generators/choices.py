@@ -27,7 +27,7 @@ class Choices:
         self._next = 0
 
     def field(self, count: int) -> int:
-        """One of `count` fields, mostly the first: in batch_norm and dropout it is the result."""
+        """One of `count` fields, mostly the first: the result in batch_norm and dropout."""
         return max(0, self.below(2 * count) - count)
 
     def below(self, n: int) -> int:
@@ -65,7 +65,7 @@ class Choices:
         return Choices(self._data[self._next - size : self._next])
 
     def again(self, number: int = 0) -> Choices:
-        """The same decisions from the start or, for another number, others from the same bytes.
+        """The decisions from the start again; a number other than 0 gives different ones.
 
         A 0 stays a 0: if all decisions are the simplest, the others are, too.
         """

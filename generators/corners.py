@@ -1,4 +1,4 @@
-"""Operators on operands at which rules about them hold or fail: equal ones, all 0, numbers."""
+"""Operators on corner-case operands of rewrite rules: equal ones, all zeros, scalars."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ UNIFORM = (
     *(-2.0, -1.5, 0.1, math.nan, math.inf, -math.inf, 1e4, 1e-4),
     *(1.0, 0.0) * 3,
 )
-"""Values of uniform constants: neutral and absorbing ones, which passes look for most; values out
-of most bounds; fractions next to the whole numbers that passes look for; special values."""
+"""Values of uniform constants: neutral and absorbing ones, which passes look for most; values
+beyond most bounds; fractions next to the whole numbers that passes look for; special values."""
 INEXACT = (2**24 + 1, 2**53 + 1)
 """The first whole numbers that float32 and float64 round: integers computed in floats lose bits."""
 LARGEST = 256
@@ -35,8 +35,8 @@ LARGEST = 256
 
 @functools.lru_cache(maxsize=4096)
 def cornered(op: Op) -> Op:
-    """The operator, often on such operands where the module has the trait for it."""
-    integers = op.elementwise  # those of others may be indices
+    """The operator; if the module has the trait for it, often on such operands."""
+    integers = op.elementwise  # operands of other operators may be indices
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         part = c.part(BYTES)
@@ -107,7 +107,7 @@ TRAITS = tuple(_CHANGES)
 
 @functools.cache
 def _uniform_values(dtype: str) -> tuple[float, ...]:
-    """The uniform values that a dtype holds, though floats perhaps not exactly."""
+    """The uniform values that a dtype can hold, floats perhaps only approximately."""
     kind = np.dtype(dtype).kind
     if kind not in "iub":
         return UNIFORM

@@ -27,7 +27,7 @@ class Family:
     targets: tuple[str, ...] = ()
     """The kinds of targets that its modules can be bound to."""
     imports: tuple[str, ...] = ()
-    """Modules of TVM that its passes import at run time, and that are slow to import."""
+    """Modules of TVM that its passes import at run time, slowly."""
 
     @property
     def first(self) -> Stage:

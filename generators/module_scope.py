@@ -25,7 +25,7 @@ class ModuleScope:
     shapes: dict[tuple[int, ...], relax.ShapeExpr] = field(default_factory=dict)
     """ShapeExpr nodes that several functions use, by their static dims."""
     constants: dict[tuple[object, ...], relax.Expr] = field(default_factory=dict)
-    """Constants that several places use, by their contents."""
+    """Constants that several places use, keyed by their contents."""
     given: dict[relax.GlobalVar, Sequence[relax.Expr]] = field(default_factory=dict)
     """The arguments of the latest call of each function."""
     names: dict[str, int] = field(default_factory=dict)

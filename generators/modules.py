@@ -209,7 +209,7 @@ def _rare_traits(op: Op) -> int:
 
 
 def _special(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[Callee]:
-    """The functions of special form, first in the module; each kind decides from its own bytes."""
+    """The functions of special form, first in the module; each kind has bytes of its own."""
     made: list[relax.GlobalVar] = []
     for trait, size, make in _SPECIAL:
         part = c.part(size)
@@ -244,7 +244,7 @@ _SPECIAL: tuple[tuple[Trait, int, Maker], ...] = (
 
 
 def _advanced(mod: tvm.IRModule, to: Stage) -> tvm.IRModule | None:
-    """The module at the stage; None if a bug of a pass on the way stops or breaks it."""
+    """The module at the stage; None if a buggy pass on the way crashes or breaks it."""
     try:
         made = advance(mod, to)
     except Exception:
@@ -302,7 +302,7 @@ def _op(name: str) -> Op:
 
 
 def _chain(names: Sequence[str]) -> Op:
-    """The last operator of a chain, in which each takes the previous result if it fits."""
+    """The last operator of a chain; each operator takes the previous result if it fits."""
     ops = list(map(_op, names))
     return _built(" > ".join(names), row(names), ops)
 

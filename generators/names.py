@@ -1,4 +1,4 @@
-"""Names that passes give to new functions and variables, and that a module may have before."""
+"""Names that passes give to new functions and variables; a module may use them already."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KERNELS = ("tir_add_one", "tir_square", "tir_sum", "tir_two_steps", "tir_inplac
 def rename(c: Choices, module: ModuleScope) -> None:
     """Choose these names for some functions of the module to come, and a scheme for its variables.
 
-    A name is used at most once, so that it stands for functions of one kind.
+    Each name is used at most once, so it stands for functions of one kind.
     """
     module.one_name = c.flag(0.3)
     naming: dict[str, str] = {}

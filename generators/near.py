@@ -1,4 +1,4 @@
-"""Names near a misspelt one, for messages."""
+"""Known names similar to a misspelt one, for messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def near(name: str, known: Iterable[str], likeness: float = 0.6) -> list[str]:
-    """Up to three known names that are spelt like this one, ignoring case."""
+    """Up to three known names with a similar spelling, ignoring case."""
     lower = {str(other).lower(): str(other) for other in known}
     found = difflib.get_close_matches(str(name).lower(), lower, n=3, cutoff=likeness)
     return [lower[match] for match in found]
@@ -23,6 +23,6 @@ def no_pass(name: str, home: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`. Did you mean 'a' or 'b'?`, to end a message with; nothing if no known name is near."""
+    """The end of a message, `. Did you mean 'a' or 'b'?`; empty if no known name is similar."""
     names = near(name, known)
     return f". Did you mean {' or '.join(map(repr, names))}?" if names else ""

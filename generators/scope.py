@@ -32,10 +32,10 @@ DIVISORS = (1, 1, 1, 2, 2, 10)
 """Constant floats are multiples of 1 / divisor: mostly exact, also in sums and products."""
 _STRIDES = (1, 0, 2, 3)
 FORGOTTEN = 0.25
-"""The chance that the shape of an operand of a function or PrimFunc is not in its type, if the
-module has match_casts."""
+"""The chance that an operand's type for a function or PrimFunc lacks the shape, if the module has
+match_casts."""
 LARGEST = 4096
-"""The most elements of a tensor of more than two axes, before operators make it larger."""
+"""The most elements of a tensor of more than two axes, before operators enlarge it."""
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8", "bool")
 
 
@@ -88,7 +88,7 @@ class Scope:
         self.exporting = False
         """True if the current bindings outlive their dataflow block."""
         self.device: ir.VDevice | None = None
-        """The device of the next binding's operands: each is on it, or on none in particular."""
+        """The device of the next binding's operands: each is on it, or on no particular one."""
         self.next_operands: Sequence[Supplier] = ()
         """Suppliers of the next requested operands, one each."""
         self._found: set[tirx.Var] = set()
@@ -205,7 +205,7 @@ class Scope:
         They are in [low, high], by default from -3 to 3. Without bounds they may be near the
         numbers that the module is to have.
 
-        They are in equal steps, sometimes except for one, which repeats the number before it.
+        Steps are equal; sometimes one number repeats the one before it.
 
         If the module has the trait, equal constants are one node, as tied weights are. An empty one
         becomes a parameter instead: TVM cannot load an empty constant from JSON.
@@ -219,7 +219,7 @@ class Scope:
             low, high = 0, 1
         elif dtype.startswith("uint"):
             low, high = max(low, 0), max(high, 0)
-        choice = c.below(65_536)  # one decision: many calls have few bytes left for constants
+        choice = c.below(65_536)  # one decision, since many calls have few bytes left for constants
         if numbers and choice % 2:
             return self._near(choice // 2, shape, dtype, numbers)
         choice, stride = divmod(choice // 2, len(_STRIDES))
@@ -330,7 +330,7 @@ class Scope:
     def bind(
         self, expr: relax.Expr, *, export: bool = False, var: relax.Var | None = None
     ) -> relax.Var:
-        """Bind an expression; tensors and tuples become values. `var`: needed if `expr` uses it."""
+        """Bind an expression; tensors and tuples become values. Pass `var` if `expr` uses it."""
         expr = self._normalized(expr)
         var = self._var(expr.ty, export) if var is None else var
         self._bindings.append(relax.VarBinding(var, expr))
@@ -352,7 +352,7 @@ class Scope:
     def fresh_dim(self, instead_of: Dim | None = None) -> tirx.Var:
         """A symbolic variable that a match_cast is to define.
 
-        Every other one has the name of the symbolic dim that it replaces: types that are printed
+        Every second one has the name of the symbolic dim that it replaces, so that types printed
         alike may differ.
         """
         name = self.module.unique("k")
@@ -492,7 +492,7 @@ class Scope:
     def nested(self) -> Iterator[Scope]:
         """The scope of a branch or local function: it sees these values and has its own bindings.
 
-        Only for use outside dataflow blocks. Fresh tensors in it become parameters of the function.
+        It must be outside dataflow blocks. Its fresh tensors become parameters of the function.
         """
         inner = Scope(self.module, self.dims, self.dtypes)
         inner.params = self.params

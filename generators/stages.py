@@ -1,4 +1,4 @@
-"""Stages: a pass gets modules as they are at its place in the compilation pipeline."""
+"""Stages: each pass gets modules in the form they have at its place in the pipeline."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ RELAX: Mapping[Stage, tuple[str, ...]] = {
     Stage.BUILTINS_LOWERED: ("LowerRuntimeBuiltin", "ComputePrimValue"),
     Stage.LOWERED: ("VMShapeLower", "AttachGlobalSymbol"),
 }
-"""The default pipeline of `relax.build`: the passes that take a module from the previous stage to
-this one."""
+"""The default pipeline of `relax.build`: for each stage, the passes that lead to it from the
+previous one."""
 
 TENSORIR: Mapping[Stage, tuple[str, ...]] = {
     Stage.TENSORIR: (),
@@ -137,9 +137,9 @@ TENSORIR: Mapping[Stage, tuple[str, ...]] = {
         "tirx.LowerIntrin",
     ),
 }
-"""The same for `tirx.build` for a CPU: tvm/tirx/build.py binds the target; tvm/s_tir/pipeline.py,
-its default pipeline, has the passes behind that. Passes that only look at threads and memory of
-devices (VTCM, barriers, fragments, all-reduce) are left out."""
+"""The same for `tirx.build` for a CPU: tvm/tirx/build.py binds the target; the default pipeline in
+tvm/s_tir/pipeline.py has the passes after that. Passes only for threads and memory of devices
+(VTCM, barriers, fragments, all-reduce) are left out."""
 
 DEVICE: Mapping[Stage, tuple[str, ...]] = {
     Stage.KERNELS: (),
@@ -172,7 +172,7 @@ DEVICE: Mapping[Stage, tuple[str, ...]] = {
     Stage.DEVICE_SPLIT: TENSORIR[Stage.SPLIT],
 }
 """The same for a device: the schedules of tvm/relax/backend/gpu_generic/pipeline.py, then the
-default pipeline of `tirx.build`, with a stage behind each pass that changes the work of threads."""
+default pipeline of `tirx.build`, with a stage after each pass that changes the work of threads."""
 
 ARITHMETIC: Mapping[Stage, tuple[str, ...]] = {Stage.EXPRESSIONS: ()}
 """No pipeline: TVM's arithmetic analyzer gets the expressions unchanged."""
@@ -190,8 +190,8 @@ MODULES: Mapping[str, str] = {
     "s_tir": "s_tir.transform",
     "dlight": "s_tir.dlight",
 }
-"""The modules of passes below Relax, by the prefix of the passes' names: several names are in two
-modules, and two of these also in `tvm.relax.transform`."""
+"""The modules of passes below Relax, by the prefix of the passes' names: several names occur in two
+modules, and two of them also in `tvm.relax.transform`."""
 
 
 @functools.cache
@@ -207,7 +207,7 @@ def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
 
 
 def usable(among: Stage = Stage.RAW) -> list[Stage]:
-    """The stages of this one's pipeline that modules reach on the installed TVM, in order."""
+    """The stages of this one's pipeline that modules can reach on the installed TVM, in order."""
     off = availability.current().stages
     return [stage for stage in chain(among) if stage not in off]
 

@@ -62,7 +62,7 @@ def _two_steps(a: te.Tensor) -> list[te.Tensor]:
 
 
 def _less_its_sum(a: te.Tensor) -> list[te.Tensor]:
-    """A reduction, which is an output too, and an elementwise step that reads it."""
+    """A reduction, which is also an output, and an elementwise step that reads it."""
     (total,) = _row_sum(a)
     return [
         te.compute(a.shape, lambda *i: a(*i) - total(*i[:-1]), name="less_its_sum"),
@@ -120,11 +120,11 @@ def _one_shape(shape: Shape) -> list[Shape]:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A PrimFunc on inputs of one shape, which may be any of the ranks that it takes."""
+    """A PrimFunc on inputs of one shape, whose rank is one of `ranks`."""
 
     name: str
     compute: Callable[..., list[te.Tensor]]
-    """Computes the outputs from the inputs and the number behind them."""
+    """Computes the outputs from the inputs and the number after them."""
     ranks: tuple[int, ...] = (2, 1, 3, 4)
     output_shapes: Callable[[Shape], list[Shape]] = _one_shape
     static: bool = False
@@ -134,7 +134,7 @@ class Template:
     scalar: bool = False
     """True if a number follows the inputs."""
     leading: bool = False
-    """True if the output has one more dimension in front, which no input has."""
+    """True if the output has a leading dimension that no input has."""
 
 
 SCALED = Template("tir_scaled", _scaled, scalar=True)
@@ -187,7 +187,7 @@ def inplace(shape: Sequence[int], dtype: str, buffers: int = 1, new: int = 0) ->
         shape: the shape of all buffers.
         dtype: the dtype of all buffers.
         buffers: the number of updated buffers.
-        new: the number of further buffers, behind them, that receive the first one's new elements.
+        new: the number of further buffers, after these, that receive the first one's new elements.
     """
     with IRBuilder() as ib, builder.prim_func(s_tir=True):
         builder.func_name("inplace")

@@ -123,9 +123,9 @@ CHANCE: Mapping[Trait, float] = {
     Trait.NO_DATAFLOW: 0.0,
     Trait.BOUND_PARAMS: 0.0,
 }
-"""The chance of a trait that is neither forced nor switched off. Traits that keep modules from the
-later stages (incomplete types, no FLegalize) are rarer than their bugs would deserve. A trait of
-chance 0 occurs only if it is forced."""
+"""The chance of a trait that is neither forced nor switched off. Traits that keep modules out of
+later stages (incomplete types, no FLegalize) are rarer than the number of their bugs would suggest.
+A trait of chance 0 occurs only if it is forced."""
 
 assert set(CHANCE) == set(Trait), "every trait has a chance"
 
@@ -142,4 +142,4 @@ IMPLIES: Mapping[Trait, tuple[Trait, ...]] = {
     Trait.PRIMITIVE: (Trait.CALL_TIR,),
     Trait.BOUND_PARAMS: (Trait.CONSTANTS,),
 }
-"""Traits that have no meaning without others."""
+"""Traits that mean nothing without others."""

@@ -91,7 +91,7 @@ def static_size(shape: Sequence[Dim]) -> int | None:
 
 
 def holds_function(ty: relax.Type) -> bool:
-    """True if a field of a tuple, or of one inside it, is a function: no caller can use that."""
+    """True if a field of a tuple, or of a nested one, is a function: no caller can use that."""
     if isinstance(ty, relax.TupleType):
         return any(map(holds_function, ty.fields))
     return isinstance(ty, relax.FuncType)

@@ -81,7 +81,7 @@ def condition(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _symbolic(s: Scope) -> list[tvm.ir.Expr]:
-    """The symbolic dims in scope: those of the function, and those of its tensors."""
+    """The symbolic dims in scope: those of the function and of its tensors."""
     shapes = (value.shape or () for value in s.values)
     return [dim for shape in (s.dims, *shapes) for dim in shape if not isinstance(dim, int)]
 
@@ -120,7 +120,7 @@ _OF_DIMS: tuple[tuple[Trait | None, Callable[[Choices, Scope, tvm.ir.Expr], rela
     (Trait.SHAPE_VALUES, _shape),
     (Trait.NUMBERS, _number),
 )
-"""Expressions that a branch may make of a dim alone, with the trait that each needs."""
+"""Expressions of one dim, each with the trait that it needs."""
 
 
 def _sized(c: Choices, s: Scope, dim: tvm.ir.Expr) -> None:

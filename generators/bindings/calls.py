@@ -20,14 +20,14 @@ from .shapes import shape_argument
 from .values import operator
 
 AGAIN = 0.4
-"""The share of calls to functions that are called already: several calls exercise what passes
-conclude from all calls of a function."""
+"""The share of calls that go to a function already called: passes draw conclusions from all calls
+of a function."""
 AGREED = 0.5
 """The share of constants that equal the argument of an earlier call in the same place."""
 
 
 def call_function(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A call of an earlier function of the module, sometimes a second one on top of it."""
+    """A call of an earlier function of the module, sometimes with a second call on its result."""
     if not callees:
         operator(c, s, ops, callees)
         return
@@ -95,7 +95,7 @@ def _fields(ty: relax.Type) -> list[relax.Type]:
 
 
 def _pass_on(s: Scope, result: relax.Var, callees: Callees) -> None:
-    """Pass the tuple to a function that takes its type; without one, bind it to another name."""
+    """Pass the tuple to a function of its type; if there is none, bind it to another name."""
     for callee in reversed(callees):
         types = [param.ty for param in callee.func.params]
         if (

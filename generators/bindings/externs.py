@@ -48,7 +48,7 @@ def call_packed(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _less_known(c: Choices, s: Scope, x: Value) -> relax.Type:
-    """The tensor's type, or a less complete one that an external function may declare for it."""
+    """The tensor's type, or a less complete one, as an external function may declare it."""
     if s.has(Trait.INCOMPLETE_TYPES) and c.flag(0.3):
         ndim, dtype = c.pick(((x.ndim, x.dtype), (-1, x.dtype), (x.ndim, ""), (-1, "")))
         return relax.TensorType(dtype=dtype or "", ndim=ndim)
@@ -77,8 +77,7 @@ def _other_operand(c: Choices, s: Scope) -> tuple[relax.Expr, relax.Type]:
 def call_outside(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A call of a function of the module that is an ExternFunc, by its GlobalVar or a variable.
 
-    Its type tells if it is pure. A function of unknown type may be called by operators that assume
-    that it is pure.
+    Its type says whether it is pure. Operators that assume purity may call one of unknown type.
     """
     known = [
         gvar for gvar, func in s.module.functions.items() if isinstance(func, relax.ExternFunc)

@@ -16,7 +16,7 @@ KERNEL_DTYPES = (*ARITHMETIC, "int8", "uint8")
 
 
 def call_tir(c: Choices, s: Scope, ops: Ops, callees: Callees, *, alone: bool = False) -> None:
-    """A call of a TensorIR function; if it has several outputs, all of them or one are used.
+    """A call of a TensorIR function; one or all of its outputs are used.
 
     Args:
         alone: no other binding may stand beside it.
@@ -68,7 +68,7 @@ def call_tir_inplace(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     fresh = [s.emit(relax_op.add(x.expr, x.expr)) for _ in range(buffers)]
     for value in fresh:
         s.values.remove(value)
-    if c.flag(0.4):  # read before the update
+    if c.flag(0.4):  # it is read before the update
         s.emit(relax_op.multiply(fresh[0].expr, fresh[0].expr))
     shape = [d for d in x.shape or () if isinstance(d, int)]
     gvar = _kernel(c, s, "tir_inplace", tensorir.inplace(shape, x.dtype or "", buffers, new))

@@ -37,7 +37,7 @@ class BindingKind:
 
     emit: Callable[[Choices, Scope, Sequence[Op], Sequence[Callee]], None]
     trait: Trait | None = None
-    """The trait of modules that may have it; None: all modules may."""
+    """The trait that a module needs to have it; None: any module may have it."""
     dataflow: bool = True
     """True if a dataflow block may contain it."""
     weight: int = 1

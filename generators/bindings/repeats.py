@@ -1,4 +1,4 @@
-"""Near-copies of earlier calls: a pass that merges equal calls must distinguish them."""
+"""Near-copies of earlier calls, which a pass that merges equal calls must tell apart."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from .kind import ARITHMETIC, Callees, Ops
 from .values import operator
 
 EXAMPLES = 16
-"""The number of sample calls of an operator from which the strings of its attributes are taken."""
+"""The number of sample calls of an operator that supply strings for its attributes."""
 
 
 def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """Repeat a pure call of the current block: unchanged, with one change, or on its own result.
 
-    Passes merge two consecutive calls of a kind if their attributes are alike.
+    Some passes merge two consecutive calls of an operator if their attributes are equal.
     """
     candidates = [each for each in reversed(s.bound()) if _repeatable(each)]
     if not candidates:
@@ -55,7 +55,7 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         if found is not None:
             call = found[0]
             if tvm_ffi.structural_equal(call.ty, binding.var.ty):
-                break  # calls of different types are not mistaken for one another
+                break  # calls of different types are not confused
     again = s.bind(call)
     # A tensor of negative size is not a value that others may take.
     one, other = value_of(binding.var), latest(s.values, again)
@@ -64,7 +64,7 @@ def repeat(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def _repeatable(binding: relax.Binding) -> bool:
-    """True for pure calls of typed operands: inference checks nothing for others, such as null."""
+    """True for pure calls of typed operands; inference does not check others, such as null."""
     op = _record(getattr(binding, "value", None))
     if op is None or not op.pure or attributes in op.deadly:
         return False
@@ -78,7 +78,7 @@ def _record(call: relax.Expr | None) -> Op | None:
 
 
 def _alike(one: Value, other: Value) -> bool:
-    """True for tensors of numbers that have one type."""
+    """True for tensors of numbers, all of one type."""
     if one.dtype not in ARITHMETIC:
         return False
     return bool(tvm_ffi.structural_equal(one.expr.ty, other.expr.ty))

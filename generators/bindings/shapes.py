@@ -27,7 +27,7 @@ class Shape:
 
     var: relax.Var
     dims: tuple[Dim, ...] | None
-    """The dims; None if the type has at most the rank."""
+    """The dims; None if the type knows the rank at most."""
     origin: Value | None = None
     """A tensor of this shape."""
     literal: bool = False
@@ -72,7 +72,7 @@ def _literal(c: Choices, s: Scope) -> Shape:
 
 
 def _of_data(c: Choices, s: Scope) -> Shape:
-    """The elements of a tensor as a shape: a constant, or a tensor that holds another's shape."""
+    """The elements of a tensor as a shape: a constant, or a tensor that holds a tensor's shape."""
     if c.flag():
         x = s.tensor(c, dtype=ALL, ndim=(2, 1, 3))
         data = s.emit(relax_op.shape_to_tensor(s.bind(relax_op.shape_of(x.expr))))
@@ -146,7 +146,7 @@ def _narrowed(c: Choices, s: Scope, shape: Shape, result: Value) -> None:
 
 
 def _flat(c: Choices, s: Scope, shape: Shape) -> relax.Expr:
-    """All elements of a tensor of this shape in one row."""
+    """All elements of a tensor of this shape, in one row."""
     assert shape.dims is not None
     x = s.tensor(c, dtype=s.dtypes, shape=shape.dims)
     product = functools.reduce(operators.mul, shape.dims, 1)
@@ -160,10 +160,10 @@ def _reshaped(c: Choices, s: Scope, shape: Shape) -> None:
             return
         result = s.emit(relax_op.reshape(shape.origin.expr, shape.expr))
         _narrowed(c, s, shape, result)
-    elif 0 in _static(shape.dims):  # a 0 means the dim of the operand
+    elif 0 in _static(shape.dims):  # a 0 stands for the dim of the operand
         _broadcast(c, s, shape)
     else:
-        # LegalizeOps of TVM 0.27 dies of a variable that is not bound to a ShapeExpr.
+        # LegalizeOps of TVM 0.27 crashes on a variable that is not bound to a ShapeExpr.
         by_name = shape.literal or c.flag(0.1)
         to = shape.var if by_name else relax.ShapeExpr(list(shape.dims))
         s.emit(relax_op.reshape(_flat(c, s, shape), to))

@@ -23,7 +23,7 @@ from .wider import any_value
 
 
 def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A few bindings in the pattern that some pass looks for."""
+    """A few bindings that form a pattern some pass looks for."""
     usable = idioms.usable(s.module.traits)
     if not usable:
         operator(c, s, ops, callees)
@@ -33,7 +33,7 @@ def idiom(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def links_between(s: Scope, ops: Ops, callees: Callees) -> list[Link]:
-    """Kinds of bindings between the calls of a pattern, without effects (these end its block)."""
+    """Kinds of bindings between the calls of a pattern, without effects, which end its block."""
     pure_ops = [op for op in ops if op.pure and idioms.suits(op, s.module.traits)]
     pure = [callee for callee in callees if callee.func.is_pure]
 

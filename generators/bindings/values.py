@@ -83,7 +83,7 @@ def tuple_operand(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def match_cast(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A match_cast to the type at hand, to a less known one, or to fresh symbolic dims."""
+    """A match_cast to the same type, to a less precise one, or to fresh symbolic dims."""
     kind = c.below(4)
     tuples = [var for var in s.tuples if len(var.ty.fields)] if kind == 3 else []
     if tuples:
@@ -117,7 +117,7 @@ def _cast_type(c: Choices, s: Scope, ty: relax.Type) -> relax.Type:
 
 
 def _use_of_size(c: Choices, s: Scope, cast: relax.Var) -> None:
-    """A use of the size that a match_cast defines; mostly, its value is not used itself."""
+    """A use of the size that a match_cast defines; its value mostly stays unused."""
     size, *rest = cast.ty.shape.values
     dtype = str(cast.ty.dtype)
     kind = c.below(4)

@@ -21,7 +21,7 @@ def any_value(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         _no_tensor(c, s, x)
         return
     if kind == 3:
-        # The argument drawn for this parameter has one dim and this dtype.
+        # The argument chosen for this parameter has one dim and this dtype.
         (dim,) = fresh_dims(c, s, (None,))
         value = s.param(relax.AnyType(), "any")
         _used(c, s, s.match_cast(value, relax.TensorType(relax.ShapeExpr([dim]), DEFAULT_DTYPE)))

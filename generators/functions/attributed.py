@@ -54,7 +54,7 @@ def _composite(c: Choices, module: ModuleScope) -> relax.Function:
 
 
 BOUNDS = (128, 8)
-"""Upper bounds beyond any size of a symbolic dim in tests; the first that keeps tensors small."""
+"""Upper bounds beyond any size of a symbolic dim in tests; the first one keeps tensors small."""
 
 BOUNDED_ELEMENTS = 2**24
 """Most elements of a tensor with all dims at their bounds: planning may allocate all of them."""
@@ -133,7 +133,7 @@ def codegen(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
         for _ in range(1 + c.flag(0.3)):
             s.bind(relax.Call(callee, [x.expr]))
     attrs: dict[str, Any] = {"Codegen": backend, **workspace}
-    if inner == 5 and c.flag():  # a primitive function calls kernels alone, once ops are legalized
+    if inner == 5 and c.flag():  # once operators are legalized, only kernels are called
         attrs["Primitive"] = True
     func = finish(s, s.values[-1].expr, attrs)
     return [module.add("codegen", func, public=True)]

@@ -16,7 +16,7 @@ from ..scope import DEFAULT_DTYPE, Scope
 from ..traits import Trait
 
 LAST = -2
-"""The count at which a recursion ends: constants are from -3 to 3, so most make it recurse."""
+"""The count at which a recursion ends. Constants are from -3 to 3, so most calls recurse."""
 
 
 def recursive(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
@@ -67,8 +67,8 @@ ENDING = 0.4
 def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.GlobalVar]:
     """Two or three functions of one operator and a constant each, as layers of a model are.
 
-    Most have one type, so that calls of them form chains; half of the second ones differ from the
-    first by the constant alone. Some end with any operator, on the result of the first.
+    Most have one type, so that calls of them form chains; half of the second functions differ from
+    the first by the constant alone. Some end with any operator, on the result of the first.
     """
     shape = (c.pick((2, 3)), 3)
     step = c.pick(_STEPS)

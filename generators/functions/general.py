@@ -59,7 +59,7 @@ def general(
     ops: Sequence[Op],
     callees: Sequence[Callee],
 ) -> relax.Function:
-    """A function of any bindings, one for each byte string of the body."""
+    """A function of any bindings, one binding for each byte string of the body."""
     s = scope(c, module)
     if s.has(Trait.TUPLES) and c.flag(0.3):
         tuple_param(c, s)
@@ -73,7 +73,7 @@ def general(
             dataflow = not dataflow
         s.dataflow(dataflow and kind.dataflow)
         s.device = choices.pick([None, *module.vdevices])
-        # Decided in any case: removing a later binding must not change other decisions.
+        # Decided in any case, so that removing a later binding changes no other decision.
         s.exporting = choices.flag(0.2) or number == len(body) - 1 or observed
         kind.emit(choices, s, ops, callees)
     s.close()
@@ -147,7 +147,7 @@ def _result(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _less_known(c: Choices, ty: relax.Type) -> relax.Type:
-    """The type with less of each tensor: mostly its rank and dtype, or one of them, or nothing."""
+    """The type with less known of each tensor: mostly its rank and dtype, or one, or nothing."""
     if isinstance(ty, relax.TupleType):
         return relax.TupleType([_less_known(c, field) for field in ty.fields])
     if not isinstance(ty, relax.TensorType):

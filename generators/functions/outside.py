@@ -11,9 +11,9 @@ from ..scope import DEFAULT_DTYPE
 
 
 def outside(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
-    """One or two ExternFuncs. Some have their own type, pure or not; others that of any function.
+    """One or two ExternFuncs. Some have their own type, pure or not, others a generic one.
 
-    A module may call them, or only contain them, as a module that links with other code does.
+    A module may call them, or only contain them, like a module that links with other code.
     """
     made = []
     for _ in range(1 + c.flag(0.3)):

@@ -53,7 +53,7 @@ def differentiable(c: Choices, module: ModuleScope) -> list[relax.GlobalVar]:
 
 
 def _patterns() -> Sequence[Pattern]:
-    """The patterns that Gradient accepts, of operators on floats that the installed TVM has."""
+    """The patterns that Gradient accepts: operators on floats, present in the installed TVM."""
     return _known_patterns(frozenset(availability.current().ops))
 
 

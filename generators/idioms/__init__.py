@@ -62,8 +62,8 @@ def usable(traits: frozenset[Trait]) -> Sequence[Idiom]:
 
 
 ALIKE = 10
-"""The patterns of one pass, or an idiom that is code, are repeated up to this number: a pass that
-looks for one pattern gets as many modules of it as a pass that looks for many."""
+"""Up to this number the patterns of a pass, or an idiom that is code, are repeated, so that every
+pass gets equally many modules."""
 
 _RELEVANT = frozenset({Trait.NO_LEGALIZE, *(op.needs for op in table.values() if op.needs)})
 

@@ -17,7 +17,7 @@ PROBE = (5, 7, 3, 2, 11, 13)
 """A shape of different dims."""
 
 BROADCASTING = frozenset(op.name for op in OP_FAMILIES["binary"]) - {"ewise_fma"} | {"where"}
-"""Operators that accept another shape than the requested one if it broadcasts."""
+"""Operators that also accept a shape that broadcasts to the requested one."""
 
 ShapeRule = Callable[[Sequence[Dim], Sequence[Dim]], bool]
 
@@ -30,7 +30,7 @@ def contracts(x: Sequence[Dim], y: Sequence[Dim]) -> bool:
 
 
 AGREEING: Mapping[str, ShapeRule] = {**dict.fromkeys(BROADCASTING, broadcasts), "matmul": contracts}
-"""Rules for shapes that an operator accepts together, although its record requests one of them."""
+"""Rules for shapes that an operator accepts together, although its record requests only one."""
 
 
 class Goal(NamedTuple):
@@ -43,7 +43,7 @@ class Goal(NamedTuple):
 def relaxed(
     request: OperandRequest, others: Sequence[tuple[Dim, ...]], agree: ShapeRule
 ) -> OperandRequest:
-    """The request for any shape that the operator accepts, not only the one the record chose."""
+    """The request for any shape that the operator accepts, not just the one its record chose."""
 
     def agrees(value: Value) -> bool:
         shape = value.shape
@@ -84,7 +84,7 @@ def turned_round(operand: Goal, result: Value | None, wanted: Goal) -> Goal | No
 
 
 def both(allowed: Collection[str] | None, wished: Collection[str] | None) -> Collection[str] | None:
-    """The allowed dtypes that are wished for, or all allowed ones if none is."""
+    """The allowed dtypes among the preferred ones, or all allowed ones if there are none."""
     if allowed is None or wished is None:
         return allowed or wished
     return [dtype for dtype in allowed if dtype in wished] or allowed

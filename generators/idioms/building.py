@@ -39,11 +39,11 @@ from .aims import (
 from .pattern import Leaf, Pattern, PatternNode, Tree, calls
 
 CALL = 20
-"""Bytes for the decisions of one call's record: attributes come last, and are the simplest ones
-if no bytes are left."""
+"""Bytes for the decisions of one call's record. Attributes come last, and are the simplest ones if
+no bytes are left."""
 
 EARLY = 0.08
-"""The share of patterns that end before their last call: incomplete matches matter, too."""
+"""The share of patterns that end before their last call, because incomplete matches matter too."""
 
 LINKED = 0.1
 """The share of results with a link before the next call."""
@@ -52,7 +52,7 @@ SWAPPED, EQUAL = 0.15, 0.04
 """The shares of calls whose two operands are swapped, or are one value."""
 
 ALIKE = 0.25
-"""The share of calls that get the attributes of the same operator before: passes merge these."""
+"""The share of calls that get the attributes of the same operator before; passes merge these."""
 
 TRIES = 5
 """The most attempts of a record until its operands fit."""
@@ -61,10 +61,10 @@ REBUILDS = 4
 """The most builds of a call until its result fits."""
 
 ALTERNATIVES, STRIDE = 3, 5
-"""The number of operators to try among several, and their distance, since neighbours are alike."""
+"""The number of alternative operators to try, and the step between them: neighbours are alike."""
 
 BUDGET = 8
-"""The most attempts for one pattern altogether."""
+"""The most attempts for one whole pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Link:
 
     name: str
     emit: Callable[[Choices, Scope], object] | None = None
-    """Emits bindings, with the value as the first operand that it fits; None: see `passed_on`."""
+    """Emits bindings that use the value as the first operand it fits; None: see `passed_on`."""
     trait: Trait | None = None
     dataflow: bool = True
     """True if a dataflow block may contain it."""
@@ -87,10 +87,10 @@ TWICE = Link("twice")
 RETURNED = Link("returned")
 BLOCK = Link("block", trait=Trait.NON_DATAFLOW)
 OWN = (RETURNED, TWICE, CAST, TUPLE, BLOCK)
-"""Result of the function; the same call twice; casts there and back; a tuple; a block's end."""
+"""Function result; same call twice; casts there and back; tuple; end of a block."""
 
 WIDER = {"float32": "float64", "float16": "float32", "int32": "int64", "int8": "int32"}
-"""Wider dtypes: a cast to them and back changes nothing."""
+"""A wider dtype for each: a cast to it and back changes nothing."""
 
 _SOURCES = {
     **dict.fromkeys("WVU", "weight"),
@@ -98,10 +98,10 @@ _SOURCES = {
     **dict.fromkeys("CDEF", "constant"),
     **dict.fromkeys("ST", "scalar"),
 }
-"""The source of the operand that a letter stands for; see `pattern.py`."""
+"""The source of the operand that a letter denotes; see `pattern.py`."""
 
 _SCALARS = (1, 0, 2, -1, None)
-"""Scalars; None: any, such as a fraction next to a number that a pass looks for."""
+"""Scalars; None: any scalar, e.g. a fraction next to a number that a pass looks for."""
 
 
 class Misfit(Exception):
@@ -251,7 +251,7 @@ class Builder:
                 if request.fits(value):
                     return value
                 if value.vdevice is not None and not final:
-                    s.device = value.vdevice  # values computed with it are on its device
+                    s.device = value.vdevice  # values computed from it are on its device
             if not final:
                 raise Misfit
             given[at] = None
@@ -313,7 +313,7 @@ class Builder:
         hints = [None, aim] if free else [aim]
         exact = goal is not None or request.shape is not None
         if exact and aim.shape is not None and 2 < len(aim.shape) > len(set(aim.shape)):
-            # If all dims are different, the result shows the new place of each of them.
+            # If all dims differ, the result shows where each of them went.
             hints = [Goal(PROBE[: len(aim.shape)], aim.dtypes)]
         value: Value | None = None
         turned: Goal | None = None

@@ -54,7 +54,7 @@ def reshapes_alike(c: Choices, s: Scope) -> None:
 
 
 def there_and_back(c: Choices, s: Scope) -> None:
-    """An operator and its inverse, sometimes with another between; the origin stays in use."""
+    """An operator and its inverse, perhaps with another between; the original stays in use."""
     x = s.tensor(c, dtype=FLOATS, ndim=(2, 3, 1), static=True, where=nonempty, fresh_shape=(2, 3))
     there, back = c.pick(_inverses(x))
     y = s.emit(there(x.expr)).expr
@@ -79,7 +79,7 @@ def _inverses(x: Value) -> list[tuple[_Step, _Step]]:
 
 
 def read_by_other_names(c: Choices, s: Scope) -> None:
-    """A fresh value with a last use by its own name; an alias or a tuple of it lives longer."""
+    """A fresh value whose last use is by its own name; an alias or a tuple of it lives longer."""
     x = s.tensor(c, dtype=FLOATS)
     exporting, s.exporting = s.exporting, False
     y = _elementwise(c, s, x)

@@ -79,7 +79,7 @@ table: Mapping[str, Op] = MappingProxyType(_records)
 
 
 def add(op: Op) -> Op:
-    """Add the record of an operator of one's own to the table of this process.
+    """Add a user's operator record to the table of this process.
 
     Raises:
         ValueError: the table has another record of that name.
@@ -140,7 +140,7 @@ LEFT_OUT: Mapping[str, str] = MappingProxyType(
     )
     | {"nn.attention_var_len": "LegalizeOps refuses every call of it, by message"}
 )
-"""Registered operators without a record, and why. "structure: ...": the evaluator knows them."""
+"""Registered operators without a record, and why. "structure: ...": the evaluator has them."""
 
 
 def new_ops() -> tuple[str, ...]:

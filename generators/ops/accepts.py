@@ -1,4 +1,4 @@
-"""Values of operands that an operator is meant for: indices inside of a tensor, divisors, rows.
+"""Values of operands that an operator is meant for: indices inside a tensor, divisors, rows.
 
 The rules are for the field `accepts` of the operators' records. They guide the choice of arguments.
 The field `undefined` tells which results are undefined.
@@ -40,7 +40,7 @@ class Accepted:
 
     @property
     def is_index(self) -> bool:
-        """True if the range has two ends and all integers in it are acceptable."""
+        """True if the range is bounded on both sides and all integers in it are acceptable."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     def and_(self, other: Accepted) -> Accepted:
@@ -60,7 +60,7 @@ Place: TypeAlias = tuple[int, ...]
 """An operand, `(1,)`, or a field of one that is a tuple, `(1, 0)`."""
 
 Shape: TypeAlias = "tuple[int, ...] | list[Shape] | None"
-"""The shape of a tensor; a list for a tuple of tensors; None if not a tensor or not known."""
+"""The shape of a tensor; a list for a tuple of tensors; None if it is no tensor, or not known."""
 
 AcceptRule = Callable[[Sequence[Any], Any], Mapping[Place, Accepted]]
 """`rule(shapes, attrs)`: accepted values for each operand that does not accept all.
@@ -95,7 +95,7 @@ def taken_back(shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
 
 
 def _second(found: Mapping[Place, Accepted]) -> Mapping[Place, Accepted]:
-    """The same values for places shifted by one operand."""
+    """The same values for operands whose positions are shifted by one."""
     return {(place[0] + 1, *place[1:]): accepted for place, accepted in found.items()}
 
 

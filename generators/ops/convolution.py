@@ -39,7 +39,7 @@ def from_layout(x: Any, layout: str, to: str) -> Any:
     """The array with its axes, named by the letters of the layout, in another order.
 
     A number and a small letter stand for an inner part of the axis: in NCHW4c the channels are
-    split into groups of four, and the last axis is the place in the group.
+    split into groups of four, and the last axis is the position in the group.
     """
     if layout.isalpha() and to.isalpha():
         return np.transpose(x, [layout.index(letter) for letter in to])
@@ -103,7 +103,7 @@ def _orders(letters: str) -> tuple[str, ...]:
 
 
 def any_layout(c: Choices, dims: Mapping[str, Dim], inner: str) -> str:
-    """A layout with axes in any order, some of them split; type inference accepts all of these.
+    """A layout with axes in any order, some of them split; type inference accepts any of them.
 
     Args:
         c: the source of the decisions.
@@ -149,14 +149,14 @@ def _at_place(weight: Any, place: Sequence[int]) -> Any:
 
 
 def _complete(padding: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """The padding before each axis, and the padding after each axis."""
+    """The padding before each axis, then the padding after each axis."""
     widths = [int(width) for width in padding]
     half = len(widths) // 2
     return widths[:half], widths[half:]
 
 
 def _operand(c: Choices, s: Scope, layout: str, rarely: bool) -> tuple[Value, str, dict[str, Dim]]:
-    """The data, its layout, and its dims by letter; static but for the batch, see `data`."""
+    """The data, its layout, and its dims by letter; all static except the batch, see `data`."""
     dims: dict[str, Dim] = {"N": s.shape(c, 1)[0], "C": c.pick((2, 4, 1, 3))}
     if isinstance(dims["N"], int):
         dims["N"] = max(dims["N"], 1)
@@ -320,7 +320,7 @@ def _transpose(n: int) -> Op:
         assert isinstance(channels, int)
         groups = c.pick([g for g in (1, 1, 2, channels) if channels % g == 0])
         widths, strides = c.picks((2, 3, 1), n), c.picks((1, 2), n)
-        # Padding crops the result; a kernel of 3 leaves some elements in any case.
+        # Padding crops the result; with a kernel of 3, some elements always remain.
         padding = [
             min(pad, width // 3) for pad, width in zip(c.picks((0, 1), n), widths, strict=True)
         ]
@@ -368,7 +368,7 @@ def _transpose(n: int) -> Op:
         ]
         x, weight = _grouped(x, 1, groups), _grouped(weight, 0, groups)
         out = np.zeros((x.shape[0], groups, weight.shape[2], *full), x.dtype)
-        # Each window is a view of the result: the transpose adds where the forward one reads.
+        # Each window is a view of the result: the transpose adds where the forward operator reads.
         flat = x.reshape(*x.shape[:3], -1)
         for place, part in windows(out, kernel, strides, dilation, x.shape[3:]):
             part += (_at_place(weight.swapaxes(1, 2), place) @ flat).reshape(part.shape)

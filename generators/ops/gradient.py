@@ -47,7 +47,7 @@ def _pooled(c: Choices, s: Scope, layout: str, distinct: bool) -> Value:
         return s.tensor(c, dtype=FLOATS, shape=shape)
     dtype = c.pick([dtype for dtype in s.dtypes if dtype in FLOATS] or FLOATS)
     size = int(np.prod(shape))
-    # 37 is prime to every size, so that this is a permutation.
+    # 37 is coprime to every size, so this is a permutation.
     values = (c.below(size) + 37 * np.arange(size)) % size - size // 2
     return Value(relax.const(values.reshape(shape).astype(dtype), dtype), shape, dtype, len(shape))
 

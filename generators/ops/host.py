@@ -1,4 +1,4 @@
-"""Operators that deal with the host: the null object, prints and assertions.
+"""Operators that run on the host: the null object, prints and assertions.
 
 Code generation knows these operators; no pass lowers them.
 """

@@ -147,7 +147,7 @@ def _places(length: int, target: int, mode: str, start: float, end: float) -> An
 SINGLE = Tolerance(float64=1e-4, reason="places and weights are computed in float32")
 
 TINY = 1e-5
-"""Tolerance that keeps a place like 2.9999999 from being taken for 2."""
+"""Tolerance that prevents a position such as 2.9999999 from being taken for 2."""
 
 
 def _not_half(places: Any) -> Any:
@@ -166,7 +166,7 @@ _ROUND: dict[str, Callable[[Any], Any]] = {
 
 
 def _cubic(part: Any, alpha: float) -> list[Any]:
-    """Keys' weights of the four elements around a place, the second of which is just below it."""
+    """Keys' weights of the four elements around a position; the second one is just below it."""
 
     def near(t: Any) -> Any:
         return ((alpha + 2) * t - (alpha + 3)) * t * t + 1
@@ -221,16 +221,16 @@ def _resize(args: Sequence[Any], attrs: Any) -> Any:
 
 
 def _rounded(args: Sequence[Any], attrs: Any, result: Any) -> bool:
-    """Integers and narrower floats: no document says when the result is rounded, or which way."""
+    """Integers and narrower floats: no document says when results are rounded, or which way."""
     x = args[0]
     if x.dtype.kind in "iu" and x.size and float(np.abs(x.astype("float64")).max()) > 1 << 24:
-        return True  # nor is it documented whether elements go through float32 on the way
+        return True  # nor does any document say whether elements go through float32 on the way
     exact = attrs is not None and str(attrs.method) == "nearest_neighbor"
     return not np.can_cast(x.dtype, result.dtype) or (result.dtype.kind in "iub" and not exact)
 
 
 def _between(attrs: Any) -> str | None:
-    """Cubic interpolation overshoots; outside of the image the value is a different number."""
+    """Cubic interpolation overshoots; outside the image the value is a different number."""
     inside = str(attrs.coordinate_transformation_mode) != "tf_crop_and_resize"
     return "result" if inside and str(attrs.method) != "cubic" else None
 
@@ -253,7 +253,7 @@ def _resize_op(n: int) -> Op:
 def _build_grid_sample(c: Choices, s: Scope) -> relax.Expr:
     rarely = c.flag(RARE)
     n = c.pick((2, 2, 3))
-    # Type inference knows a single layout of volumes by its name.
+    # Type inference knows only one layout of volumes by name.
     other = rarely and n == 2 and c.flag()
     x, layout = _image(c, s, LAYOUTS[n][0], WIDE, symbolic=rarely, rarely=other)
     assert x.shape is not None
@@ -270,7 +270,7 @@ def _build_grid_sample(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _inside(places: Any, length: int, attrs: Any) -> Any:
-    """The places; those outside the image moved to its border, reflected there, or unchanged."""
+    """The positions; those outside are moved to the border, reflected there, or unchanged."""
     padding = str(attrs.padding_mode)
     if padding == "zeros":
         return places
@@ -299,7 +299,7 @@ def _sample_taps(places: Any, length: int, attrs: Any) -> Taps:
 
 
 def _grid_sample(args: Sequence[Any], attrs: Any) -> Any:
-    """As PyTorch's, but the coordinates of the grid (x, then y, then z) are its second axis."""
+    """As in PyTorch, but the coordinates of the grid (x, then y, then z) are its second axis."""
     layout = str(attrs.layout)
     n = layout.count("D") + 2
     x, grid = from_layout(args[0], layout, "NC" + SPATIAL[n]), args[1].astype("float64")
@@ -330,7 +330,7 @@ def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
     n = c.pick((2, 2, 3))
     matrix = s.tensor(c, dtype=WIDE, shape=(some_dim(c, s), n, n + 1))
     corners = c.flag()
-    # The message that refuses less than 2 documents this.
+    # The message that refuses sizes below 2 documents this.
     usual = (2, 3, 4) if corners else (2, 3, 1)
     sizes = c.picks((*usual, 1, *s.dims) if rarely else usual, n)
     return image.affine_grid(
@@ -339,7 +339,7 @@ def _build_affine_grid(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _affine_grid(args: Sequence[Any], attrs: Any) -> Any:
-    """As PyTorch's, but the coordinates (x, then y, then z) are the second axis of the result."""
+    """As in PyTorch, but the coordinates (x, then y, then z) are the second axis of the result."""
     matrix, size = args[0].astype("float64"), [int(dim) for dim in args[1]]
     if 0 in size or (attrs.align_corners and 1 in size):
         raise ValueError(f"a grid of {size}")

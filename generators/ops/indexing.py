@@ -169,7 +169,7 @@ def _build_gather_elements(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _shorter(c: Choices, shape: Sequence[int]) -> list[int]:
-    """Sizes of indices, sometimes smaller than the sizes of the data along every axis."""
+    """Sizes of indices, sometimes smaller than the data's along every axis."""
     return [1 + c.below(size) for size in shape] if c.flag(0.05) else list(shape)
 
 
@@ -251,7 +251,7 @@ def _build_scatter_elements(c: Choices, s: Scope) -> relax.Expr:
     if reduction == "mean" and x.dtype not in FLOATS:
         reduction = "update"
     if reduction not in ("update", "mean") and x.dtype in INTEGERS:
-        # The only case in which a repeated place has one meaning in any order.
+        # Only here does a repeated index have the same meaning in any order.
         indices = s.constant(c, shape, "int64", low=0, high=size - 1).expr
     else:
         indices = _const(_distinct(c, shape, axis, size))
@@ -273,7 +273,7 @@ def _scattered(x: Any, where: tuple[Any, ...], updates: Any, reduction: str) -> 
 
 def _scatter_elements(args: Sequence[Any], attrs: Any) -> Any:
     x, indices, updates = args
-    if updates.shape != indices.shape:  # sizes that only a call decides
+    if updates.shape != indices.shape:  # sizes that depend on the call
         raise undefined.OutsideError(f"Expected updates {indices.shape} but got {updates.shape}")
     return _scattered(x, _grid(indices, int(attrs.axis)), updates, str(attrs.reduction))
 

@@ -54,7 +54,7 @@ def _along(name: str, reference: Callable[[Any, int], int]) -> Op:
 
 
 def _offset(x: Any) -> int:
-    """0 for a fresh tensor, which begins where its memory does; NumPy does not know it of views."""
+    """0: a fresh tensor begins where its memory does. NumPy cannot tell the offset of a view."""
     if x.base is not None:
         raise ValueError("Expected a tensor that owns its memory but got a view")
     return 0

@@ -1,7 +1,7 @@
 """Laws of operators: relations between results that hold for any single result.
 
-They take no side where the documentation leaves a result open, as it does for NaN. The laws are for
-the field `laws` of the operators' records.
+They allow any result that the documentation leaves open, as it does for NaN. The laws are for the
+field `laws` of the operators' records.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class RelatedCalls:
 
     calls: tuple[Args, ...]
     views: tuple[str, ...]
-    """Expressions, one for each call, of its `result`, its `args` and `np`; all have one value."""
+    """Expressions, one for each call, of its `result`, its `args` and `np`; all must be equal."""
     bounds: tuple[float, float] | None = None
     """All numbers of the views lie between these; None: the views are equal."""
     nan: bool = False
@@ -45,7 +45,7 @@ class Law:
 
 
 def elements(shape: Sequence[int], dtype: Any) -> Any:
-    """Small whole numbers, neighbours distinct; not negative if the dtype is unsigned."""
+    """Small whole numbers, adjacent ones distinct; not negative if the dtype is unsigned."""
     size = int(np.prod(shape, dtype="int64"))
     numbers = (np.arange(size) * 5 + 2) % 7
     if dtype == np.bool_:
@@ -142,7 +142,7 @@ class _Windows:
 
     @property
     def room(self) -> int:
-        """The places that remain beside the first window."""
+        """The positions that remain beside the first window."""
         return self.length + self.lead + self.trail - self.dilation * (self.size - 1) - 1
 
     @property

@@ -27,7 +27,7 @@ def _build_matmul(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=DTYPES, ndim=(2, 3, 4, 1))
     out_dtype = _out_dtype(c, x)
     if x.shape is None:
-        # Too little is known to fit another operand, but x times x transposed works.
+        # Too little is known to fit another operand, but x times its transpose works.
         if x.ndim >= 2:
             turned = s.emit(relax_op.permute_dims(x.expr, _swapped(x.ndim)))
             return relax_op.matmul(x.expr, turned.expr, out_dtype)
@@ -90,7 +90,7 @@ def _einsum(args: Sequence[Any], attrs: Any) -> Any:
     extents: dict[str, int] = {}
     for labels, tensor in zip(subscripts.partition("->")[0].split(","), args[0], strict=True):
         for label, extent in zip(labels.strip(), tensor.shape, strict=False):
-            # NumPy repeats a dimension of 1, which no document of TVM's promises.
+            # NumPy repeats a dimension of 1; no document of TVM promises that.
             if label != "." and extents.setdefault(label, extent) != extent:
                 raise ValueError(f"{label} is {extents[label]} and {extent}")
     return np.asarray(np.einsum(subscripts, *map(single, args[0]))).astype(args[0][0].dtype)

@@ -82,7 +82,7 @@ def _permute_dims(args: Sequence[Any], attrs: Any) -> Any:
 
 
 MANY = 13
-"""Operands of one call, more than TVM's templates and backends usually meet."""
+"""The most operands of one call, more than TVM's templates and backends usually meet."""
 
 
 def _build_concat(c: Choices, s: Scope) -> relax.Expr:

@@ -24,7 +24,7 @@ __all__ = ["OPS"]
 nn = relax_op.nn
 
 NARROW = ("float32", "float16")
-"""Layer, group and instance norm are documented by their error message for these two only."""
+"""Dtypes of layer, group and instance norm: their error message documents only these two."""
 
 
 # Activations
@@ -291,8 +291,8 @@ def _build_batch_norm(c: Choices, s: Scope) -> relax.Expr:
 def _batch_norm(args: Sequence[Any], attrs: Any) -> Any:
     """The data normalized, and the moving mean and variance, updated in training.
 
-    The docstring gives the momentum to the old value. The legalization, DecomposeOpsForTraining
-    and the default of 0.1 give it to the new one, as PyTorch does; so does this.
+    The docstring gives the momentum to the old value. The legalization, DecomposeOpsForTraining and
+    the default of 0.1 give it to the new one, as do PyTorch and this reference.
     """
     x, gamma, beta, mean, variance = args
     axis = int(attrs.axis) % x.ndim
@@ -319,7 +319,7 @@ def _build_attention(c: Choices, s: Scope, bias: bool) -> relax.Expr:
     rarely = c.flag(RARE)
     dtype = c.pick(NARROW)
     batch, heads = c.pick((1, 2)), c.pick((2, 1))
-    # Several heads of queries to one of keys and values.
+    # Several heads of queries share one head of keys and values.
     share = c.pick((1, 2, 4)) if rarely else 1
     queries, keys = c.pick((2, 3, 4)), c.pick((3, 2, 4))
     size, size_v = c.pick((4, 2)), c.pick((4, 3))

@@ -35,7 +35,7 @@ def dtype_of_result(c: Choices, s: Scope, allowed: Sequence[str]) -> str:
 
 
 def some_dim(c: Choices, s: Scope) -> Dim:
-    """1, or a dim of the function's palette, symbolic ones too, but not 0."""
+    """1, or a dim of the function's palette; it may be symbolic, but not 0."""
     return positive((c.pick((1, *s.dims)),))[0]
 
 
@@ -152,7 +152,7 @@ def quiet(reference: Reference) -> Reference:
 def build_unary(
     call: Callable[[relax.Expr], relax.Expr], dtypes: Collection[str] = (*FLOATS, *BRAIN)
 ) -> Callable[[Choices, Scope], relax.Expr]:
-    """One operand of any shape, of incomplete type too."""
+    """One operand of any shape; its type may be incomplete."""
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         return call(s.tensor(c, dtype=dtypes, complete=False).expr)
@@ -163,7 +163,7 @@ def build_unary(
 def build_binary(
     call: Callable[[relax.Expr, relax.Expr], relax.Expr], dtypes: Collection[str]
 ) -> Callable[[Choices, Scope], relax.Expr]:
-    """Two operands of one dtype that broadcast, on either side, of incomplete types too."""
+    """Two operands of one dtype that broadcast either way; their types may be incomplete."""
 
     def build(c: Choices, s: Scope) -> relax.Expr:
         x = s.tensor(c, dtype=dtypes, complete=False)

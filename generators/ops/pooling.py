@@ -62,7 +62,7 @@ def _pool(n: int, kind: str) -> Op:
             kernel[i] = min(kernel[i], length)
             if wide[i] and 2 * (kernel[i] - 1) + 1 <= length:
                 dilation[i] = 2
-            # No window has padding alone, over which the maximum is undefined.
+            # No window has only padding, over which the maximum is undefined.
             elif kernel[i] > 1:
                 before[i] = padded[i]
         after = [min(pad, most) for pad, most in zip(before, c.picks((1, 0), n), strict=True)]
@@ -94,7 +94,7 @@ def _pool(n: int, kind: str) -> Op:
                 x.shape[2:], kernel, strides, dilation, before, after, strict=True
             )
         ]
-        # The padding that the last window needs; in ceil_mode more than the attribute gives.
+        # The padding that the last window needs; in ceil_mode it exceeds the attribute.
         ends = [
             max(a, (o - 1) * s + d * (k - 1) + 1 - length - b)
             for a, o, s, d, k, length, b in zip(
@@ -136,7 +136,7 @@ def _pool(n: int, kind: str) -> Op:
 def out_size(
     length: int, kernel: int, stride: int, dilation: int, before: int, after: int, ceil: bool
 ) -> int:
-    """As PyTorch's: in ceil_mode the last window must begin in the data or the padding before."""
+    """As in PyTorch: in ceil_mode the last window must begin in the data or the padding before."""
     room = length + before + after - dilation * (kernel - 1) - 1
     size = -(-room // stride) + 1 if ceil else room // stride + 1
     return size - 1 if ceil and (size - 1) * stride >= length + before else size

@@ -95,7 +95,7 @@ def _dequantize(args: Sequence[Any], attrs: Any) -> Any:
     wide = "int64" if x.dtype.kind in "iu" and zero.dtype.kind in "iu" else "float32"
     shifted = x.astype(wide) - _per_axis(zero, x.ndim, int(attrs.axis)).astype(wide)
     result = shifted * _per_axis(scale, x.ndim, int(attrs.axis))
-    if str(attrs.out_dtype) == "float16":  # TVM documents that it clips
+    if str(attrs.out_dtype) == "float16":  # TVM documents the clipping
         result = np.clip(result, np.finfo("float16").min, np.finfo("float16").max)
     return result.astype(str(attrs.out_dtype))
 

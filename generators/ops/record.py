@@ -33,8 +33,8 @@ INTEGERS = (*SIGNED, "uint8")
 NUMBERS = (*FLOATS, *INTEGERS)
 ALL = (*NUMBERS, "bool")
 BRAIN = ("bfloat16",)
-"""Further dtype of operators that TVM's legalization of bfloat16 knows. No palette of dtypes has
-it: tensors of this dtype mostly come from a conversion."""
+"""Another dtype, for operators that TVM's legalization of bfloat16 handles. Dtype palettes omit it,
+so tensors of this dtype mostly come from a conversion."""
 
 Build = Callable[[Choices, Scope], relax.Expr]
 """Choose operands (from the scope, or fresh) and attributes, and return the call, not bound yet.
@@ -76,9 +76,8 @@ class Op:
     dtypes: tuple[str, ...]
     """Dtypes that `build` may give to the data operands.
 
-    For other kinds of numbers (floats, signed and unsigned integers, bool) a call is made rarely,
-    if type inference accepts them, and the result counts as undefined. It must be built and run
-    nevertheless.
+    Calls on other kinds of numbers (floats, signed and unsigned integers, bool) are rare, and need
+    type inference's consent. Their result counts as undefined, but they must build and run.
     """
 
     kinds: str = ""
@@ -92,13 +91,13 @@ class Op:
     nonfinite: bool = False
     """The reference also holds for NaN and infinities among the operands.
 
-    This is so for arithmetic as in IEEE 754 and for operators that only move elements, if generated
-    code agrees; not where the documentation leaves it open (a maximum, a sort, an activation).
+    True for IEEE 754 arithmetic and for operators that only move elements, if generated code
+    agrees. False where the documentation leaves it open (a maximum, a sort, an activation).
     """
 
     masks: bool = False
-    """The reference also holds for minus infinity among the operands, as in masks, if the result is
-    finite: its exponential is 0."""
+    """The reference also holds for minus infinity among the operands, as in masks, whose
+    exponential is 0, provided the result is finite."""
 
     undefined: Undefined | None = None
     """Rule for further operands with an undefined result; see `undefined.py`."""
@@ -119,14 +118,14 @@ class Op:
     """Each element of the result is computed from the elements at its place in the operands."""
 
     interchangeable: bool = False
-    """The operator is not elementwise, but any other that gives a tensor or a shape could stand in
-    its place: it is not an ingredient of a bug."""
+    """The operator is not elementwise, but any other that gives a tensor or a shape could replace
+    it, so it is not an ingredient of a bug."""
 
     views: bool = False
     """The result shares the operand's memory at run time; other operators allocate their own."""
 
     without_gradient: tuple[int, ...] = ()
-    """The operands of floats for which TVM documents that there is no gradient."""
+    """The float operands for which TVM documents that there is no gradient."""
 
     laws: tuple[Law, ...] = ()
     """Relations between its results, undefined ones included; see `laws.py`."""
@@ -167,7 +166,7 @@ class Op:
         return self.accepts is None and self.domain == EVERYWHERE
 
     def accepted(self, shapes: Sequence[Any], attrs: Any) -> Mapping[Place, Accepted]:
-        """The values that operands of these shapes are meant to have, where restricted."""
+        """The range and conditions of each restricted operand, given the operands' shapes."""
         found: dict[Place, Accepted] = {}
         if self.domain != EVERYWHERE:
             found = {(place,): Accepted(*self.domain) for place in range(len(shapes))}
@@ -184,7 +183,7 @@ class Op:
         Args:
             args: the operands, as for the reference.
             result: the reference's result for them.
-            attrs: the call's attributes; if None, undefined for some attributes means undefined.
+            attrs: the call's attributes; None: undefined for some attributes is undefined.
             wraps: sums and products of integers wrap around, as they do when they run.
         """
         tensors = arrays(args)

@@ -21,7 +21,7 @@ __all__ = ["OPS"]
 def _axes(c: Choices, ndim: int) -> int | list[int] | None:
     if ndim == 0 or c.flag(0.3):
         return None
-    if ndim < 0:  # unknown: axes that nearly all ranks have
+    if ndim < 0:  # unknown rank: axes that nearly all ranks have
         return c.pick((-1, 0))
     return some_axes(c, ndim, at_least=1) if c.flag(0.4) else one_axis(c, ndim)
 
@@ -64,9 +64,9 @@ def _reduce(
     """One reduction.
 
     Args:
-        of_nothing: the reduction is defined over zero elements too.
+        of_nothing: the reduction is also defined over zero elements.
         nonfinite: a NaN is never skipped, and infinities have the same sum in every order.
-        rule: the operands for which it is undefined.
+        rule: tells for which operands it is undefined.
         arithmetic: as in the record.
         bounds: its laws besides that of the order.
     """
@@ -97,7 +97,7 @@ def _reduce(
 
 
 def _of_floats(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """Reject integers, whose average is undocumented: TVM's type and code differ in its dtype."""
+    """Reject integers: their average is undocumented, and TVM's code and type disagree on it."""
 
     def checked(x: Any, **options: Any) -> Any:
         if x.dtype.kind in "iub":

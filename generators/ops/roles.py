@@ -60,13 +60,13 @@ IN_PLACE = ("relax.call_tir_inplace", "relax.call_inplace_packed")
 """The operators whose callee writes to its operands."""
 
 OPAQUE = frozenset({KERNEL, WITH_GRADIENT, *IN_PLACE, "relax.call_dps_packed"})
-"""Operators that call something of which Relax knows only the type of the result."""
+"""Operators that call something opaque: Relax knows only the type of its result."""
 
 PLAINEST = "relax.call_pure_packed"
-"""The plainest of them: it has no kernel, and no memory for the result."""
+"""The simplest of them: it has no kernel, and no memory for the result."""
 
 PLAIN = ("relax.negative", "relax.add")
-"""Operators of the model that the minimizer puts in place of others, the plainest first."""
+"""Model operators that the minimizer substitutes for others, the simplest first."""
 
 TYPES_GIVEN = frozenset(
     {
@@ -79,7 +79,7 @@ TYPES_GIVEN = frozenset(
         "relax.call_py_func",
     }
 )
-"""Calls whose result has a type that the user writes and TVM does not infer."""
+"""Calls whose result type the user writes, since TVM does not infer it."""
 
 REMOVES = (
     "DeadCodeElimination",

@@ -60,7 +60,7 @@ def _build_tensor_to_shape(c: Choices, s: Scope) -> relax.Expr:
 WIDTH = {"float32": 4, "int32": 4, "float16": 2, "int8": 1, "uint8": 1, "int64": 8, "float64": 8}
 
 OF_BYTES = ("int8", "uint8", "int32", "int64")
-"""Dtypes to view any tensor's bytes as; viewed as floats they might be NaN or too small."""
+"""Dtypes to view any tensor's bytes as; viewed as floats, they might be NaN or too small."""
 
 
 def _build_view(c: Choices, s: Scope) -> relax.Expr:

@@ -18,14 +18,14 @@ from .record import ALL, Op
 __all__ = ["OPS"]
 
 DTYPES = ("float32", "int32", "float64", "int64", "float16")
-"""Dtypes that TVM's sorting kernels take on the CPU and DispatchSortScan lowers. An order is
-defined for unsigned integers, too."""
+"""Dtypes that TVM's CPU sorting kernels take and DispatchSortScan lowers. Unsigned integers have a
+defined order, too."""
 
 SCANNED = (*DTYPES, "int8", "int16", "uint8")
 
 
 def _order(x: Any, axis: int, descending: bool) -> Any:
-    """The sorted order, stable in both directions as in TVM's CPU kernels; not documented."""
+    """The sorted order, stable both ways as in TVM's CPU kernels; this is not documented."""
     if x.ndim == 0:
         return np.zeros((), "int64")
     if not descending:
@@ -162,7 +162,7 @@ def _build_median(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _median(args: Sequence[Any], attrs: Any) -> Any:
-    """As PyTorch's: the lower median of an even number of elements; its index along one axis."""
+    """As in PyTorch: the lower median of an even number of elements; its index along one axis."""
     x = args[0]
     axes = [int(axis) % x.ndim for axis in attrs.axis] if attrs.axis is not None else []
     reduced = axes or list(range(x.ndim))
@@ -209,7 +209,7 @@ def _along(attrs: Any, rank: int) -> Sequence[int]:
 
 
 def _topk_view(attrs: Any, rank: int) -> str:
-    """The elements that are found, by value and by index."""
+    """The elements found, by value and by index."""
     named = "np.take_along_axis(args[0], {}, " + f"{int(attrs.axis)})"
     views = {
         "both": f"(result[0], {named.format('result[1].astype(int)')})",

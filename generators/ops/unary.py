@@ -46,7 +46,7 @@ SINGLE = (*WIDE, *BRAIN)
 """Dtypes of functions that TVM generates for float32 and float64; bfloat16 uses float32."""
 
 ROWS = (
-    # The sign of a zero is promised nowhere: generated code computes 0 - x.
+    # No document promises the sign of a zero: generated code computes 0 - x.
     UnaryOp("negative", np.negative, (*FLOATS, *SIGNED, *BRAIN), arithmetic=(0,)),
     UnaryOp("abs", np.abs, (*NUMBERS, *BRAIN), arithmetic=(0,)),
     UnaryOp("exp", np.exp),
@@ -80,7 +80,7 @@ ROWS = (
     UnaryOp("sin", np.sin),
     UnaryOp("sinh", np.sinh, SINGLE),
     UnaryOp("square", lambda x: x * x, (*NUMBERS, *BRAIN), arithmetic=(0,)),
-    # Near a pole the rounding of the operand decides.
+    # Near a pole the rounding of the operand dominates.
     UnaryOp("tan", np.tan, low=-100, high=100, rule=undefined.near_pole_of_tangent),
     UnaryOp("trunc", np.trunc, (*FLOATS, *INTEGERS, *BRAIN)),
     UnaryOp("bitwise_not", np.invert, (*INTEGERS, "bool")),

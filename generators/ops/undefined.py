@@ -24,9 +24,9 @@ class Behaviour(enum.StrEnum):
     Integers of 8 and 16 bits and unsigned ones wrap around. Signed ones of 32 and 64 bits are added
     and multiplied with `nsw` (codegen_llvm.cc), and TVM's simplifier assumes that they do not
     overflow (rewrite_simplify.cc: `IsIndexType`). So a module whose own sums overflow has no result
-    that a pass must keep. Yet a pass may reorder sums, and they do wrap around when they run: an
-    overflow that a pass introduces is wrong only if the values differ, and in PrimFuncs only if the
-    simplifier does not introduce it.
+    that a pass must keep. But a pass may reorder sums, and sums do wrap around at run time. An
+    overflow that a pass introduces is therefore wrong only if the values differ, and in PrimFuncs
+    only if the simplifier did not introduce it.
     """
 
     OPEN = "nothing is promised"

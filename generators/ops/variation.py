@@ -293,7 +293,7 @@ _WHOLE = tuple(dtype for dtype in DTYPES if "float" not in dtype)
 
 
 def sizes(s: Scope, call: relax.Call) -> Iterator[Variation]:
-    """Another size (symbolic, 1, 0, ...) for a dim, everywhere it occurs or in one operand."""
+    """Another size (symbolic, 1, 0, ...) for a dim, wherever it occurs or in one operand."""
     shaped = {
         place: dims
         for place, arg in operands_of(call.args)
@@ -382,7 +382,7 @@ def _parsed(cls: Any) -> dict[str, Any]:
 
 
 _INTEGERS = (0, 1, -1, 2, -2, 3, -3, 4, 5)
-"""Axes of small ranks; sizes that divide and sizes that do not; numbers out of range."""
+"""Axes of small ranks; sizes that divide and that do not; numbers out of range."""
 
 
 def _others(value: Any, schema: Any) -> list[Any]:

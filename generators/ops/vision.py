@@ -135,7 +135,7 @@ def _select(boxes: Any, scores: Any, limit: int, threshold: float, least: float)
 
 def _build_valid_counts(c: Choices, s: Scope) -> relax.Expr:
     x = s.tensor(c, dtype=FLOATS, shape=(some_dim(c, s), c.pick((3, 4, 1)), c.pick((6, 5))))
-    # No usual value lies on the threshold; no document says if such a value is valid.
+    # No usual value lies on the threshold: no document says if such a value is valid.
     threshold = c.pick((0.1, -1.1, 1.9))
     return vision.get_valid_counts(x.expr, threshold, c.pick((0, -1, 1)), c.pick((1, 0, 2)))
 
@@ -248,7 +248,7 @@ def _greedily(boxes: Any, attrs: Any) -> Chosen:
 
 
 def _softly(boxes: Any, attrs: Any) -> Chosen:
-    """The best box lowers the scores of overlapping boxes, then the next best box is chosen."""
+    """The best box lowers the scores of overlapping boxes; then the next best box is chosen."""
     at = slice(int(attrs.coord_start), int(attrs.coord_start) + 4)
     score, boxes = int(attrs.score_index), boxes.copy()
     rest = _candidates(boxes, attrs)
@@ -282,7 +282,7 @@ def _build_multibox(c: Choices, s: Scope) -> relax.Expr:
         codes.expr,
         relax.const(priors.astype(logits.dtype), logits.dtype),
         clip=c.flag(0.3),
-        # No score of the usual logits lies on the threshold.
+        # No score computed from the usual logits lies on the threshold.
         threshold=c.pick((0.0, 0.4)),
         variances=c.pick(((1.0, 1.0, 1.0, 1.0), (0.1, 0.1, 0.2, 0.2), (0.5, 0.25, 1.0, 0.125))),
         keep_background=not c.flag(0.3),
@@ -417,7 +417,7 @@ def _build_roi_pool(c: Choices, s: Scope) -> relax.Expr:
 
 
 def _roi_pool(args: Sequence[Any], attrs: Any) -> Any:
-    """As ONNX's MaxRoiPool: the maximum of each cell, and 0 for an empty cell."""
+    """As in ONNX's MaxRoiPool: the maximum of each cell, and 0 for an empty cell."""
     x, regions = args
     sizes = [int(size) for size in attrs.pooled_size]
     out = np.zeros((len(regions), x.shape[1], *sizes), x.dtype)

@@ -121,7 +121,7 @@ def legalized(draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule]) -> tvm.
 def at_stage(
     modules: st.SearchStrategy[tvm.IRModule], to: Stage
 ) -> st.SearchStrategy[tvm.IRModule]:
-    """The modules at a stage, without those that do not reach it."""
+    """The modules at a stage, without those that fail to reach it."""
     return _at(modules, to).filter(lambda mod: mod is not None)
 
 
@@ -129,7 +129,7 @@ def at_stage(
 def _at(
     draw: st.DrawFn, modules: st.SearchStrategy[tvm.IRModule], to: Stage
 ) -> tvm.IRModule | None:
-    """The module at the stage; None if a bug of a pass on the way stops or breaks it."""
+    """The module at the stage; None if a buggy pass on the way crashes or breaks it."""
     try:
         made = advance(draw(modules), to)
     except Exception:

@@ -57,7 +57,7 @@ def bits_of(dtype: str) -> int:
 
 
 def ends_of(dtype: str) -> tuple[int, ...]:
-    """Numbers near the ends of an integer type."""
+    """Numbers near both ends of an integer type's range."""
     half = 1 << bits_of(dtype) - 1
     if dtype.startswith("u"):
         return 2 * half - 1, half, half - 1, 2 * half - 4
@@ -130,7 +130,7 @@ class ExpressionGenerator:
         return buffer[tuple(self.index(dim, at) for at, dim in enumerate(buffer.ty.shape))]
 
     def index(self, dim: Expr, at: int) -> Expr:
-        """An index of a dimension, made of the axes if possible.
+        """An index into a dimension, made from the axes if possible.
 
         Args:
             at: the number of the dimension; the simplest index is the axis of that number.
@@ -156,7 +156,7 @@ class ExpressionGenerator:
                     return tirx.min(var + self._number(1), size - self._number(1))
             return var
         if not self.axes or extent == 0 or c.flag(0.2):
-            # A dimension of symbolic size surely has at most its first element.
+            # A dimension of symbolic size is only sure to have its first element.
             last = extent if isinstance(extent, int) else 1
             return self._number(c.below(min(last, 8)) if last else 0)
         combine = c.pick((tirx.floormod, tirx.floormod, _clipped, tirx.truncmod))
@@ -190,7 +190,7 @@ class ExpressionGenerator:
         return c.pick(COMPARED)(self.leaf(dtype), self.leaf(dtype))
 
     def _bounded(self) -> tuple[Expr, Expr]:
-        """An expression of the axes, and a bound, mostly inside of its range."""
+        """An expression of the axes, and a bound that is mostly inside its range."""
         c = self.choices
         if c.flag(0.2):
             return self._linear(), self._number(c.below(12))
@@ -334,8 +334,8 @@ def _of_clipped(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
 
 
 def _saturated(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
-    """A value clipped to the range of its dtype. Where a wider dtype exists, it is computed and
-    scaled in that one, as numbers are quantized again."""
+    """A value clipped to the range of its dtype. If a wider dtype exists, the value is computed and
+    scaled in it, as in requantization."""
     c = e.choices
     wide = WIDER.get(dtype, dtype)
     value = e.value(wide, depth)

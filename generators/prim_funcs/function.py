@@ -51,12 +51,12 @@ SYMBOLIC = 0.25
 WIDENING = 0.25
 """The chance that a function computes in a wider dtype than its operands have."""
 CHAINED = 0.3
-"""The chance that the function's own buffers are all like the first, and each is needed until the
-next one is written: fusion of layers makes these functions, and their buffers can share memory."""
+"""The chance that the function's own buffers are all like the first, each needed until the next one
+is written. Layer fusion makes such functions; their buffers can share memory."""
 
 
 class Incomplete(Exception):
-    """TVM fails to complete a PrimFunc: because of bugs of TVM it cannot be written at all."""
+    """TVM fails to complete a PrimFunc: bugs of TVM prevent writing it at all."""
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def prim_func(
 
 
 def _sizes(c: Choices) -> list[Dim]:
-    """The sizes for all buffers of a function: few, so that the buffers fit together."""
+    """The sizes for all buffers of a function: only a few, so that the buffers fit together."""
     sizes: list[Dim] = [0 if c.flag(ZERO) else c.pick(SIZES) for _ in range(3)]
     if c.flag(SYMBOLIC):
         sizes[c.below(3)] = tirx.Var("n", "int64")
@@ -168,7 +168,7 @@ def _dtype(c: Choices, usual: str, lanes: int) -> str:
 
 
 def _parameter(c: Choices, shape: Sequence[Dim], dtype: str) -> tirx.Buffer:
-    """A buffer of a caller; strides and offset may be the caller's."""
+    """A buffer from the caller, who may also choose its strides and offset."""
     kind = c.pick(("compact",) * 10 + ("offset", "strided"))
     if kind == "offset":
         offset = tirx.Var("offset", "int64")

@@ -53,7 +53,7 @@ def _names() -> Mapping[frozenset[str], str]:
 
 
 def name_of(target: tvm.target.Target) -> str | None:
-    """The name in `TARGETS` of a target whose device is of the same sort for TVM."""
+    """The name in `TARGETS` of a target with the same kind of device, as TVM sees it."""
     return _names().get(frozenset(map(str, target.keys)))
 
 

@@ -23,7 +23,7 @@ from .task import FACTORS, REDUCED, NestTask, axes_of, name_axes, spatial_axes
 RARE = 0.1
 """The chance of a nest that a single pass looks for."""
 FROM_A_BUFFER = 0.3
-"""The chance that a reduction begins with any value, as a bias is fused into a product."""
+"""The chance that a reduction starts from an arbitrary value, like a bias fused into a product."""
 
 
 def nest(c: Choices, task: NestTask) -> None:
@@ -99,7 +99,7 @@ def _reducer(c: Choices, dtype: str) -> tuple[float, Callable[[Expr, Expr], Expr
 
 
 def _split(c: Choices, task: NestTask) -> None:
-    """One dimension's loop split in two; the inner one may run too far, hence a predicate."""
+    """One dimension's loop split in two; the inner one may run too far, so there is a predicate."""
     dims = task.dims
     if not dims:
         return _spatial(c, task)
@@ -214,7 +214,7 @@ def _plain(c: Choices, task: NestTask) -> None:
 
 
 def _guarded(c: Choices, task: NestTask) -> None:
-    """A loop that runs too far, with a guard inside."""
+    """A loop with too many iterations, and a guard inside."""
     dims = task.dims
     if not dims:
         return _plain(c, task)
@@ -229,8 +229,8 @@ def _guarded(c: Choices, task: NestTask) -> None:
 
 
 def _tiled(c: Choices, task: NestTask) -> None:
-    """Tiles of the first dimension that reach beyond it, with a guard inside, as loops are split
-    without a block that has a predicate. The index may be bound to a variable."""
+    """Tiles of the first dimension that reach beyond it, with a guard inside, as in loops split
+    without a block predicate. The index may be bound to a variable."""
     dims = task.dims
     if not dims:
         return _plain(c, task)

@@ -77,7 +77,7 @@ def _followed(c: Choices, total: te.Tensor, value: Value, narrow: str, length: i
 
 
 Move = tuple[list[Any], Callable[[Sequence[Any]], Sequence[Any]]]
-"""The shape of a tensor, and the place in another one from which each element of it comes."""
+"""The shape of a tensor, and the position in another one that each of its elements comes from."""
 
 
 def _flipped(shape: list[Any]) -> Move:

@@ -64,7 +64,7 @@ def staged(c: Choices, task: NestTask) -> None:
 
 
 def padded(c: Choices, task: NestTask) -> None:
-    """A buffer whose end is filled with a number; the nest then assumes it, and may change it."""
+    """A buffer whose end is filled with a number, which the nest then assumes and may change."""
     if not task.dims:
         carried(c, task)
         return
@@ -88,7 +88,7 @@ def padded(c: Choices, task: NestTask) -> None:
 
 
 def counted(c: Choices, task: NestTask) -> None:
-    """A loop that writes all elements, and one that writes again up to a bound that it changes."""
+    """A loop that writes all elements, and one that rewrites some up to a changing bound."""
     if not task.dims:
         carried(c, task)
         return

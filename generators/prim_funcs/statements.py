@@ -66,14 +66,14 @@ def _bound(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> 
     with builder.If(e.cast(e.cast(var, "int32") if unsigned else var, "bool")):
         with builder.Then():
             builder.buffer_store(task.target, e.value(task.dtype), at)
-        # The caller's element may stay.
+        # The caller's element may keep its value.
         if not (task.output and c.flag(0.6)):
             with builder.Else():
                 builder.buffer_store(task.target, e.value(task.dtype, 1), at)
 
 
 def _accumulated(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A sum in a buffer of the element's own, or in the element."""
+    """A sum kept in a buffer of its own, or in the element."""
     in_place = c.flag(0.3)
     to = task.target if in_place else own_buffer(c, task, (1,))
     where = at if in_place else [task.number(0)]
@@ -173,8 +173,8 @@ def _jumping(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -
 
 
 def _alone(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """A loop over updates of the element, one iteration of which begins with another store: the
-    first, the last, or one that may not exist."""
+    """A loop that updates the element; one iteration begins with another store: the first, the
+    last, or one that may not exist."""
     e = task.expressions(c, axes)
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
     count: Dim = c.pick((*REDUCED, *(axis.extent for axis in axes)))
@@ -204,7 +204,7 @@ def _asserted(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) 
 
 
 def _undefined(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
-    """An undefined element that is written afterwards, as elements that pad a buffer are."""
+    """An undefined element that is written afterwards, like the padding of a buffer."""
     value = tirx.call_intrin(task.dtype, "tirx.undef")
     if c.flag(0.3):
         value = builder.Bind(value)
@@ -224,7 +224,7 @@ def _limited(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -
         return
     numbers = [each for each in task.scalars if _is_integer(each)]
     bound = e.cast(c.pick(numbers) if numbers else tirx.const(3, "int32"), task.index)
-    # Scalars are small, so that the bound may be below the first element or behind the last one.
+    # Scalars are small, so the bound may lie before the first element or after the last one.
     bound = bound + task.number(c.pick((0, -5, 9)))
     if c.flag(0.4):
         bound = builder.Bind(bound)

@@ -35,7 +35,7 @@ class NestTask:
 
     target: tirx.Buffer
     readable: Sequence[tirx.Buffer]
-    """The buffers that have values already; the target among them if it does."""
+    """The buffers that have values already, the target among them if it has."""
     scalars: Sequence[tirx.Var]
     index: str
     """The dtype of loop variables and indices."""

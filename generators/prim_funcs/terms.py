@@ -58,7 +58,7 @@ TermForm: TypeAlias = Callable[["Terms", str, int], Expr]
 """Makes an expression of a dtype from terms of less depth."""
 
 Forms: TypeAlias = tuple[Callable[[], Expr], ...]
-"""Alternative expressions of the same terms; one of them is made."""
+"""Alternative expressions of the same terms; one of them is chosen."""
 
 
 class Terms:

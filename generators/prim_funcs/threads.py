@@ -41,7 +41,7 @@ class Kernel:
     vx: Expr | None
     """The virtual thread."""
     item: Expr
-    """The element of each thread and virtual thread in a buffer of the caller's."""
+    """The index in the caller's buffers for each thread and virtual thread."""
     given: tirx.Buffer
     out: tirx.Buffer
     scope: str
@@ -148,7 +148,7 @@ def _other(c: Choices, k: Kernel) -> Expr:
 
 
 def _again(c: Choices, k: Kernel) -> None:
-    """Values that an earlier step has written are read again, as tiles that are used twice are."""
+    """Values from an earlier step are read again, like tiles that are used twice."""
     k.add(c.pick(k.filled)[_other(c, k)])
 
 
@@ -216,7 +216,7 @@ def _warp(c: Choices, k: Kernel) -> None:
 
 
 def _reduced(c: Choices, k: Kernel) -> None:
-    """A row of threads reduces its values, as a lowered block with a reduction on threads does."""
+    """A row of threads reduces its values, like a lowered block with a reduction over threads."""
     result = builder.alloc_buffer((1,), k.dtype, scope="local")
     IRBuilder.name("R", result)
     combine = c.pick((lambda x, y: x + y, tirx.max))

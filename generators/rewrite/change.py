@@ -19,19 +19,19 @@ class Change:
     """The changes to make. Hashes of nodes stand for variables, blocks and sequences."""
 
     uses: dict[int, Any] = field(default_factory=dict)
-    """An expression without calls to use instead of a variable, in old variables."""
+    """Replacements of uses of variables: expressions without calls, in terms of old variables."""
     dropped: set[int] = field(default_factory=set)
     """Variables whose bindings are dropped."""
     values: dict[int, Any] = field(default_factory=dict)
-    """New values of variables, in old variables."""
+    """New values of variables, in terms of old variables."""
     inlined: dict[int, relax.SeqExpr] = field(default_factory=dict)
     """Sequences that replace the bindings of variables; their results replace the variables."""
     results: dict[int, Any] = field(default_factory=dict)
-    """New results of sequences, in old variables."""
+    """New results of sequences, in terms of old variables."""
     plain: set[int] = field(default_factory=set)
     """Dataflow variables that become plain ones, because they are used outside of their block."""
     params: dict[str, list[Any]] = field(default_factory=dict)
-    """New parameters of functions of the module; each call passes those of the calling function."""
+    """New parameters of functions of the module; each caller passes on its own."""
     blocks: dict[int, bool] = field(default_factory=dict)
     """True for blocks that become dataflow blocks, False for blocks that become plain ones."""
     merged: set[int] = field(default_factory=set)
@@ -104,7 +104,7 @@ class _Changer(Rewriter):
             self.write(binding if same else self.rewritten_binding(binding, value))
 
     def _is_unaffected(self, key: int) -> bool:
-        """True if nothing can change in the binding: a quick test that most bindings pass."""
+        """True if nothing can change in the binding; a quick test that most bindings pass."""
         if self.gvars or key in self._plain or key in self._change.values:
             return False
         site = self._sites.get(key)

@@ -13,7 +13,7 @@ from tvm.ir import Op
 
 
 def unusual(call: relax.Call) -> list[str]:
-    """The attributes that differ from their defaults, as far as these can be set."""
+    """The attributes that differ from their defaults, as far as they can be set."""
     if not isinstance(call.op, Op) or call.attrs is None:
         return []
     default = defaults(str(call.op.name))
@@ -22,13 +22,13 @@ def unusual(call: relax.Call) -> list[str]:
         for name, optional in fields(call.attrs).items()
         if name in default
         and not _same(getattr(call.attrs, name), default[name])
-        # A default of None that the function replaces cannot be set.
+        # A default of None that the function itself replaces cannot be set.
         and (default[name] is not None or optional)
     ]
 
 
 def fields(attrs: Any) -> dict[str, bool]:
-    """The names of attributes; the value is True if the attribute may be None."""
+    """The names of attributes, each mapped to True if the attribute may be None."""
     found = type(attrs).__tvm_ffi_type_info__.fields
     return {field.name: "Optional" in field.metadata["type_schema"] for field in found}
 

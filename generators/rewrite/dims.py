@@ -18,7 +18,7 @@ from .nodes import all_same, rebuilt
 from .rewriter import Rewriter
 
 _LEAST = 2
-"""Numbers below mean many things in a PrimFunc besides dimensions."""
+"""Lower limit of sizes: smaller numbers in a PrimFunc mean many things besides dimensions."""
 
 
 def dims(mod: tvm.IRModule) -> Iterator[Any]:

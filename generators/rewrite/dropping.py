@@ -119,7 +119,7 @@ def without(
 
 
 def _pass_on(mod: tvm.IRModule, name: str, params: list[Any], change: Change) -> None:
-    """Add the parameters to all direct and indirect callers of this function as well."""
+    """Add the parameters to this function and to all its direct and indirect callers."""
     for caller in sorted(_callers(mod, name) - {name} - change.removed):
         copies = [relax.Var(param.name, param.ty) for param in params]
         change.params[caller] = [*change.params.get(caller, []), *copies]
@@ -149,17 +149,17 @@ def _callers(mod: tvm.IRModule, name: str) -> set[str]:
     return found
 
 
-@functools.lru_cache(256)  # each function is asked for each function that gets parameters
+@functools.lru_cache(256)  # asked of every function, for each function that gets parameters
 def _references(func: Any) -> set[str]:
     return references(func)
 
 
 LARGEST_CONSTANT = 64
-"""Elements of the largest constant; a larger one is not smaller than the value that it replaces."""
+"""The most elements of a constant; a larger one is no smaller than the value it replaces."""
 
 
 def operand(dropping: Dropping, site: BindingSite) -> Any:
-    """A value from which it was made, so that the chain of values is kept."""
+    """A value that it was made from, so that the chain of values is kept."""
     return next((v for v in _sources(dropping, site) if dropping.fits(v, site)), None)
 
 
@@ -179,7 +179,7 @@ def parameter(dropping: Dropping, site: BindingSite) -> Any:
 
 
 def retyped(dropping: Dropping, site: BindingSite) -> Any:
-    """A value from which it was made, though of another type: later types change, too."""
+    """A value that it was made from, though of another type: later types change, too."""
     tensor = isinstance(site.var.ty, relax.TensorType)
     same = [
         v
@@ -218,13 +218,13 @@ def small_constant(ty: Any) -> Any:
 
 
 CUT: tuple[Replacement, ...] = (parameter, operand, existing, constant)
-"""Replacements by a value from outside, so that everything that made the old value may go, too."""
+"""Replacements by a value from outside, so that everything behind the old value may go, too."""
 SHORTEN: tuple[Replacement, ...] = (operand, existing, parameter, constant)
 """Replacements by a source of the value: `f(g(x))` becomes `f(x)`."""
 
 
 def _sources(dropping: Dropping, site: BindingSite) -> Iterator[Any]:
-    """The operands, and the operands of operands that are dropped as well."""
+    """The operands, and the operands of dropped operands."""
     todo, seen = [site], {site.key}
     while todo:
         for var in _variables(todo.pop(0).binding.value):
@@ -265,7 +265,7 @@ def dead(func: relax.Function) -> set[int]:
 
 
 def needed_for(scope: BindingScope, roots: set[int]) -> set[int]:
-    """The variables of a sequence, and of those inside it, on which these depend, and these.
+    """The root variables and all variables they depend on, in a sequence and those nested in it.
 
     A cast that defines a dimension is needed wherever the dimension is.
     """

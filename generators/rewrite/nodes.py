@@ -25,7 +25,7 @@ def sequence(blocks: Iterable[relax.BindingBlock], body: relax.Expr) -> relax.Se
 
 
 def block_like(block: relax.BindingBlock, bindings: list[relax.Binding]) -> relax.BindingBlock:
-    """These bindings in a block of the same kind, dataflow or not."""
+    """A block of the same kind, dataflow or not, with these bindings."""
     kind = relax.DataflowBlock if isinstance(block, relax.DataflowBlock) else relax.BindingBlock
     return kind(bindings)
 
@@ -121,7 +121,7 @@ def _in_order(found: Iterable[tirx.Var], root: Any) -> list[tirx.Var]:
 
 
 def defining(variables: Iterable[tirx.Var]) -> list[relax.Var]:
-    """Parameters that define symbolic variables: one shape of the sizes, and the other numbers."""
+    """Parameters that define symbolic variables: one shape of sizes, then the other numbers."""
     sizes: list[tirx.Var] = []
     numbers: list[tirx.Var] = []
     for var in variables:
@@ -157,7 +157,7 @@ def substitute_by_hash(root: Any, new: Mapping[int, Any]) -> Any:
 
 
 def with_fresh_variables(func: relax.Function) -> relax.Function:
-    """A copy of the function with fresh variables: two functions must not share any."""
+    """A copy of the function with fresh variables, as two functions must not share any."""
     found = sorted(variables(func), key=lambda var: not is_symbolic(var))
     new: dict[relax.Var, relax.Var] = {}
     for var in found:
@@ -178,7 +178,7 @@ def all_same(new: Collection[Any], old: Collection[Any]) -> bool:
 
 
 def same_attrs(new: Any, old: Any) -> bool:
-    """True if both are the same attributes object, or both are null."""
+    """True if both are the same attributes object, or both null."""
     return old is None if new is None else old is not None and bool(new.same_as(old))
 
 
@@ -194,9 +194,8 @@ def without_type(call: relax.Call) -> relax.Call:
 
 
 def untyped(expr: Any) -> Any:
-    """The same call, tuple or field of a tuple without types, including types inside of it. They
-    must be inferred anew after an exchange of variables.
-    """
+    """The same call, tuple or tuple field without types, inside it as well. They must be inferred
+    again after an exchange of variables."""
     if isinstance(expr, relax.Call):
         return relax.Call(expr.op, [untyped(arg) for arg in expr.args], expr.attrs, expr.ty_args)
     if isinstance(expr, relax.Tuple):
@@ -215,7 +214,7 @@ def has_negative_dim(ty: Any) -> bool:
 
 
 def contradict(ty: Any, other: Any) -> bool:
-    """True if no tensor has both types, since they have different numbers for a dimension."""
+    """True if no tensor can have both types, since a dimension has different numbers in them."""
     shapes = [t.shape if isinstance(t, relax.TensorType) else None for t in (ty, other)]
     dims = [list(s.values) if isinstance(s, relax.ShapeExpr) else [] for s in shapes]
     return any(

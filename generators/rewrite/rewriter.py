@@ -1,4 +1,4 @@
-"""Rewrite a module in one walk, with all types inferred anew and without passes of TVM.
+"""Rewrite a module in one walk, inferring all types again, without passes of TVM.
 
 Subclasses of `Rewriter` override hooks for their changes. The rewriter updates everything that
 depends on a change: the types of users of a changed value, the GlobalVars of functions whose type
@@ -60,7 +60,7 @@ class Rewriter:
     """
 
     infers_all = False
-    """Infer the type of every expression anew, even if nothing below it changed."""
+    """Infer the type of every expression again, even if nothing below it changed."""
 
     def __init__(self, mod: tvm.IRModule) -> None:
         self.mod = mod
@@ -84,7 +84,7 @@ class Rewriter:
         return [self.defined(param) for param in func.params]
 
     def defined(self, var: Any, ty: Any = None) -> Any:
-        """The variable that replaces an old one; the same variable if its type is the same."""
+        """The variable that replaces an old one; the old one itself if its type stays."""
         ty = self.type(var.ty) if ty is None else ty
         return var if equal_types(ty, var.ty) else self.renewed(var, ty)
 
@@ -167,14 +167,14 @@ class Rewriter:
         if equal_types(kept, now):
             return now  # one node for both, as is usual
         known = self.type(before)
-        # If everything is inferred anew, the old value had no better type than its annotation.
+        # If all types are inferred again, the old value had no better type than its annotation.
         weaker = kept.is_base_of(now) and (self.infers_all or not equal_types(kept, known))
         return kept if weaker or equal_types(now, known) else now
 
     # Helpers for hooks
 
     def replace(self, var: Any, value: Any) -> None:
-        """From here on, use `value`, in new variables, instead of the variable."""
+        """From here on, use `value`, in terms of new variables, instead of the variable."""
         self.vars[hash(var)] = value
 
     def renewed(self, var: Any, ty: Any) -> Any:

@@ -169,7 +169,7 @@ def _module(mod: tvm.IRModule, sites: Sequence[BindingSite]) -> tvm.IRModule | N
 
 
 def _private(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
-    """The function without its global symbol, which may name another function in other modules."""
+    """The function without its global symbol, which may name a different function elsewhere."""
     has_name = func.attrs is not None and "global_symbol" in func.attrs
     return func.without_attr("global_symbol") if has_name else func
 

@@ -24,7 +24,7 @@ NEW = (2, 4, 3, 6, 8, 5, 7, 10, 12, 16)
 """Replacements of larger sizes, in this order."""
 
 FACTORS = (2, 3, 4, 5)
-"""Factors to try between the new sizes of a size and of its multiple."""
+"""Factors to try for the new sizes when one size is a multiple of another."""
 
 TRIES = 2000
 """The most sizes to try until all fit together."""
@@ -33,15 +33,15 @@ ELEMENTS = 4096
 """The most elements of the largest tensor of a piece."""
 
 _PROBES = (11, 13, 17, 19, 23)
-"""Numbers for symbolic dimensions, with which type inference checks that shapes still agree."""
+"""Numbers for symbolic dimensions; with them, type inference checks that shapes still agree."""
 
 
 def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
     """The piece with small dimensions; None if its types do not allow that.
 
-    Equal sizes stay equal, products of sizes stay products, and multiples multiples, so that
-    reshapes and splits stay possible. If all sizes cannot change at once, they change one by one.
-    Sizes up to 8, symbolic dimensions and dtypes stay unchanged.
+    Equal sizes, products of sizes and multiples of sizes keep these relations, so that reshapes and
+    splits stay possible. If all sizes cannot change at once, they change one by one. Sizes up to 8,
+    symbolic dimensions and dtypes stay unchanged.
     """
     small = mod
     large = sorted(size for size in sizes_of(mod) if size > SMALL)
@@ -87,7 +87,7 @@ def _small(size: int, equations: Collection[_Equation], new: Mapping[int, int]) 
 
 
 def _candidates(size: int, new: Mapping[int, int]) -> Iterator[int]:
-    """Small sizes for a large one, given those of smaller ones: the likely ones first."""
+    """Small sizes for a large one, given those of smaller ones; the likeliest come first."""
     factors = [a for a in new if a > 1 and size % a == 0]
     for a in sorted(factors, reverse=True):
         if size // a in new and new[a] * new[size // a] < size:
@@ -146,7 +146,7 @@ def _holds(equation: _Equation, new: Mapping[int, int]) -> bool:
 def _solutions(
     size: int, equations: Collection[_Equation], new: Mapping[int, int]
 ) -> Iterator[int]:
-    """Values of a size from equations in which it is the only unknown, in one product on a side."""
+    """Values of a size, from equations with no other unknown and one product on its side."""
     for sides in equations:
         for side, other in (sides, sides[::-1]):
             if len(side) == 1 and side[0].count(size) == 1:
@@ -166,8 +166,7 @@ def _one_by_one(large: list[int]) -> Iterator[Mapping[int, int]]:
 
 def agrees(mod: tvm.IRModule) -> bool:
     """True if the module is well-formed, also with numbers for symbolic dimensions, and its
-    PrimFuncs stay inside of their buffers.
-    """
+    PrimFuncs stay inside their buffers."""
     if not relax.analysis.check_well_formed(mod):
         return False
     kernels = (func for func in mod.functions.values() if isinstance(func, tirx.PrimFunc))

@@ -11,7 +11,7 @@ from ...compat import ir
 from ..rewrite.nodes import all_same, block_like, sequence, with_parts, with_type
 
 WEIGHT = 256
-"""The least number of elements of a constant that counts as a weight."""
+"""The least number of elements that makes a constant count as a weight."""
 
 
 def is_weight(value: Any) -> bool:

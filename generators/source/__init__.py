@@ -1,8 +1,8 @@
 """IRModule to Python source and back.
 
-Neither TVM's JSON nor its script form loads in another release, and scripts and builders lose
-details: sharing of nodes, and types weaker than inferred ones. The source made here is a list of
-plain constructor calls that defines exactly the given module.
+TVM's JSON and script forms do not load in other releases. Scripts and builders also lose details:
+sharing of nodes, and types weaker than inferred ones. The source made here is a list of plain
+constructor calls that defines exactly the given module.
 """
 
 import builtins

@@ -12,8 +12,8 @@ from ...compat.schema import CURRENT_KEYS, current_fields
 
 Id: TypeAlias = int
 
-# Objects without an identity of their own: TVM interns them, copies them freely, or turns Python
-# values into them. Two parents that hold one of these objects do not "share" it.
+# Objects without an identity of their own: TVM interns them, copies them freely, or makes them from
+# Python values. Two parents that hold one of these objects do not "share" it.
 VALUES = frozenset(
     {
         "None",
@@ -89,7 +89,7 @@ class NodeGraph:
             self._sort_name_index(self.data[self.root]["global_var_map_"])
 
     def _sort_name_index(self, i: Id) -> None:
-        """Sort the index of global variables by name; passes leave it in any order."""
+        """Sort the index of global variables by name, since passes leave it in any order."""
         entries = sorted(self.pairs(i), key=lambda entry: str(self.data[entry[0]]))
         self.data[i] = [k for entry in entries for k in entry]
 
@@ -112,7 +112,7 @@ class NodeGraph:
         return zip(flat[::2], flat[1::2], strict=True)
 
     def fields(self, i: Id) -> Iterator[tuple[str, Any, bool]]:
-        """(name, content, True if the content is an index), without the ignored fields."""
+        """Yields (name, content, True if the content is an index) of all but the ignored fields."""
         content = self.data[i]
         if not isinstance(content, dict):
             return
@@ -168,7 +168,7 @@ class NodeGraph:
 def first_difference(a: NodeGraph, b: NodeGraph) -> str | None:
     """The path and nature of the first difference in content or sharing, None if there is none.
 
-    The graphs are walked in step; each node with an identity must have one and the same partner.
+    The graphs are walked in lockstep; each node with an identity must always meet the same partner.
     """
     partner: dict[Id, Id] = {}
     owner: dict[Id, Id] = {}

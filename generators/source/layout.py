@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 WIDTH = 96
 ATOM = 48  # no line break inside a call as short as this
-DEEPEST = 14  # deeper nesting is cut by a variable: Python allows 200 levels, readers fewer
+DEEPEST = 14  # a variable cuts deeper nesting: Python allows 200 levels, readers fewer
 
 
 class Group:

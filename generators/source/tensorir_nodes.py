@@ -99,7 +99,7 @@ def _int_imm(w: Writer, i: Id) -> Doc:
 
 
 def _holds(dtype: str, value: int) -> bool:
-    """False for a value outside of the dtype: passes make such, and the constructor refuses it."""
+    """False for a value beyond the dtype: passes make these, and the constructor refuses them."""
     match = _INTEGER_DTYPE.fullmatch(dtype)
     if match is None:
         return True
@@ -207,7 +207,7 @@ def _same_dimension(w: Writer, given: Id, derived: Id) -> bool:
     return value is not None and value in (w.int_of(given, "int32"), w.int_of(given, "int64"))
 
 
-# The dtype that a constructor gives to an expression. Others have theirs written.
+# The dtype that a constructor gives to an expression. Others have theirs written out.
 
 
 def _like(name: str) -> _Rule:
@@ -252,7 +252,7 @@ _RULES: Mapping[str, _Rule] = {
 
 
 def _following(rule: _Rule, emit: Emitter) -> Emitter:
-    """An emitter for the expressions of a kind that have the dtype of the rule, and others."""
+    """An emitter for nodes whose dtype is the rule's; others are made field by field."""
 
     def checked(w: Writer, i: Id) -> Doc:
         dtype = w.dtype_of(i)

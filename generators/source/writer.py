@@ -58,20 +58,20 @@ class Writer:
         self.followers = {
             gv: func for gv, func in functions if graph.field(gv, "ty") == self.known_type(func)
         }
-        """The global variables that share the type of their function, with that function. Their
-        types are set at the end of the text."""
+        """The global variables that share their function's type, with that function. Their types
+        are set at the end of the text."""
         self._owned = Counter(self.followers.values())
         self.all_follow = len(self.followers) == len(functions) > 0
         self._hints = {func: self.text(graph.field(gv, "name_hint")) for gv, func in functions}
         self.stale = {func for func, name in self._hints.items() if name in stale_names}
         self._emitters = emitters
         self._counting = True
-        self._places = 1  # the number of places at which the node that is counted stands
+        self._places = 1  # the number of places where the node being counted occurs
         self._uses = [0] * len(graph.kinds)
         self._docs: list[Doc | None] = [None] * len(graph.kinds)
         self._lines: list[str] = []
         self._afterwards: list[str] = []
-        self._suffixes: dict[str, int] = {}  # the last number tried behind a name
+        self._suffixes: dict[str, int] = {}  # the last number tried as a suffix of a name
         self._names: dict[Id, str] = {}
         self._taken: set[str] = set()
         self._donors: dict[Id, Id] = {}  # type -> the expression that it is taken from
@@ -162,18 +162,18 @@ class Writer:
     # Types
 
     def typed(self, i: Id, doc: Doc) -> Doc:
-        """The text of an expression whose constructor gives it no type, with its type if any."""
+        """The text of an expression whose constructor sets no type, with its type if it has one."""
         ty = self.graph.field(i, "ty")
         if i in self.bound or self.is_missing(ty):
             return doc
         return call("typed", doc, self.node(ty))
 
     def typed_like(self, expr: Id, ty: Id) -> Doc:
-        """The type that `expr` has, too: `type_of(expr)`, unless `expr` gets its type from here."""
+        """The type, as `type_of(expr)`; in full if `expr` itself gets its type here."""
         return self.node(ty) if expr in self.followers else call("type_of", self.node(expr))
 
     def set_body_type(self, func: Id, ty: Doc) -> None:
-        """Write a statement behind a function that gives its body a type."""
+        """Write a statement after a function that gives its body a type."""
         if not self._counting:
             self._afterwards.append(f"set_type({self.name(func)}.body, {flat(ty)})")
 
@@ -215,7 +215,7 @@ class Writer:
         return data.get("ty") if isinstance(data, dict) else None
 
     def known_type(self, i: Id) -> Id | None:
-        """The type that an expression has as soon as it is made, if any."""
+        """The type that an expression has as soon as it is made, or None."""
         ty = self.type_of(i)
         late = ty is None or i in self.followers or self.is_missing(ty)
         return None if late else ty
@@ -264,7 +264,7 @@ class Writer:
         return self.references[i] == 1 and not g.items(g.data[i]["__dict__"])
 
     def is_written_once(self, i: Id) -> bool:
-        """True if one place only contains the text of the node; valid in the node's emitter."""
+        """True if only one place contains the text of the node; valid in the node's emitter."""
         return self._uses[i] == 1
 
     # Statements
@@ -325,8 +325,8 @@ class Writer:
 
 
 def _relax_values(g: NodeGraph, references: list[int]) -> tuple[set[Id], set[Id]]:
-    """The variables that stand for Relax values, and the values whose types are those of their
-    variables and are set together with the binding."""
+    """The variables that stand for Relax values; and the values that share the type of their
+    variable and get it together with the binding."""
     variables: set[Id] = set()
     bound: set[Id] = set()
     for i, kind in enumerate(g.kinds):

@@ -30,7 +30,7 @@ OTHER_KERNEL = 0.3
 
 
 def changed(c: Choices, s: Scope, call: relax.Call) -> tuple[relax.Expr, list[str]]:
-    """The call, sometimes with another operator, other operands, or varied; and the edits."""
+    """The call, perhaps with other operands or another operator, or varied; and the edits."""
     edits = []
     own = c.part(BYTES)
     name = _name(call)
@@ -101,7 +101,7 @@ def _with(s: Scope, call: relax.Call, kind: Variations, first: int) -> relax.Cal
 
 
 def is_tabulated(call: relax.Call) -> bool:
-    """True if type inference checks all operands, which it cannot for calls of PrimFuncs."""
+    """True if type inference checks all operands; it cannot for calls of PrimFuncs."""
     return isinstance(call.op, Op) and _name(call) in table
 
 

@@ -1,4 +1,4 @@
-"""Pieces that stay functions, with attributes as passes of fusion or of backends put them."""
+"""Pieces that stay functions, with attributes as set by passes of fusion or backends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(c: Choices, s: Scope, func: relax.Function) -> relax.GlobalVar:
 
 
 def _attributes(c: Choices, s: Scope, func: relax.Function) -> Mapping[str, object]:
-    """Attributes that passes of fusion or of backends put on similar functions."""
+    """Attributes that passes of fusion or backends set on similar functions."""
     values = [binding.value for binding in bindings_of(func)]
     calls = [value for value in values if isinstance(value, relax.Call)]
     plain = all(

@@ -153,7 +153,7 @@ class _Splice:
         ty = substitute(ty, dims)
         tensor = isinstance(ty, relax.TensorType)
         if isinstance(ty, relax.AnyType) or (tensor and (ty.shape is None or ty.dtype is None)):
-            return self._s.param(ty)  # the piece may use it in ways that are not known
+            return self._s.param(ty)  # the piece may use it in unknown ways
         if c.flag(GLUED) and self._may(PieceEdit.NEAR_OPERAND) and tensor:
             found = glued(c, self._s, ty)
             if found is not None:
@@ -168,7 +168,7 @@ class _Splice:
         s = self._s
         free = _is_inferred(binding) and not is_deadly(binding.value)
         if not free and not self._keeps_types(binding.value):
-            raise Unfit  # no check would find wrong types inside of it or of its operands
+            raise Unfit  # nothing would notice wrong types inside it or in its operands
         if isinstance(binding.value, relax.Function) and hash(binding.var) in used_vars(
             [binding.value]
         ):  # it calls itself

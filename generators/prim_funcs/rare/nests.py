@@ -44,18 +44,18 @@ def pipelined(c: Choices, task: NestTask) -> None:
 
 
 def together(c: Choices, task: NestTask) -> None:
-    """Several blocks in one loop; a step may also read the row before, as a convolution does."""
+    """Several blocks in one loop; a step may also read the previous row, as a convolution does."""
     _steps(c, task, c.pick((2, 2, 3)), {}, behind=c.flag())
 
 
 def _steps(
     c: Choices, task: NestTask, count: int, notes: dict[str, list[int]], *, behind: bool = False
 ) -> None:
-    """A loop of so many blocks; the last one writes the target, and each reads the one before.
+    """A loop of this many blocks; the last writes the target, and each reads the previous one.
 
     Args:
         notes: annotations of the loop.
-        behind: a block reads the last row that an earlier iteration has written, too.
+        behind: a block also reads the last row that an earlier iteration has written.
     """
     task = task.ahead()
     dims = task.dims or [1]
@@ -80,7 +80,7 @@ def _steps(
 
 
 def double_buffered(c: Choices, task: NestTask) -> None:
-    """Rows that are computed into a buffer, which may be replaced by two in turn."""
+    """Rows computed into a buffer, which may be replaced by two in alternation."""
     dims = task.dims or [1]
     outer = 1 if c.flag(0.2) else max(1, len(dims) - 1)
     row = own_buffer(c, task, dims[outer:] or [1], name="row")

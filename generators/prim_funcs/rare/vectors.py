@@ -79,7 +79,7 @@ def _numbered(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
 
 
 def _rooted(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
-    """A square root of floats, or a remainder of integers."""
+    """A square root for float dtypes, a remainder for integer dtypes."""
     value = e.value(dtype, depth)
     if scalar_of(dtype) in INTEGERS:
         return tirx.floormod(value, const(3, dtype))
