@@ -63,7 +63,7 @@ GROUPS = (
     gpu_pipelines,
     arithmetic,
 )
-"""Every module of contracts, roughly in the order in which a build meets their passes."""
+"""Every module of contracts, roughly in the order of their passes in a build."""
 
 _TUNING = "needs a tuning run, which fills a database and leaves the module as it is"
 _IPC = "acts only on memory that CUDA devices of several processes share"
@@ -87,8 +87,8 @@ def by_name(contracts: Iterable[PassContract]) -> Mapping[str, PassContract]:
     """The contracts by the names of their passes.
 
     Raises:
-        ValueError: two contracts bear the same name, or a contract names a pass inside without one,
-            or an operator that the table does not have.
+        ValueError: two contracts have the same name; or a contract names an inner pass without a
+            contract, or an operator missing from the table.
     """
     named: dict[str, PassContract] = {}
     for contract in contracts:
@@ -115,7 +115,7 @@ _WRITTEN = by_name(contract for group in GROUPS for contract in group.CONTRACTS)
 def new_passes() -> Mapping[str, str]:
     """Public passes of the installed TVM that are neither in a group nor left out.
 
-    Each name comes with the reason why a campaign cannot choose the pass; empty if it can.
+    Each name has the reason why a campaign cannot choose the pass; empty if it can.
     """
     new = [name for name in public_passes() if name not in _WRITTEN and name not in LEFT_OUT]
     missing = {name: ", ".join(missing_arguments(name)) for name in new}
@@ -126,11 +126,11 @@ catalogue: Mapping[str, PassContract] = {
     **_WRITTEN,
     **{name: without_contract(name) for name, reason in new_passes().items() if not reason},
 }
-"""The contract of each pass, by name; new passes come last, with what every pass promises."""
+"""The contract of each pass, by name; new passes come last, with the universal promises."""
 
 
 def of_family(*names: str) -> Mapping[str, PassContract]:
-    """The contracts of the passes of these families, by name; some are of several."""
+    """The contracts of the passes of these families, by name; a pass may be in several."""
     stages = frozenset(stage for name in names for stage in FAMILIES[name].stages)
     return {name: each for name, each in catalogue.items() if stages.intersection(each.stages)}
 
@@ -150,11 +150,11 @@ UNKNOWN = (
         memory.killed,
     ),
 )
-"""The exemptions of a pass of which nothing is known."""
+"""The exemptions of a pass about which nothing is known."""
 
 
 def contract_of(call: PassCall) -> PassContract:
-    """The catalogue's contract of the pass, of the one it is like, or the user's own.
+    """The contract of the pass, of the pass it is declared to be like, or the user's own.
 
     Nothing is known of other passes of TVM; a user's own pass keeps the strict contract.
 
@@ -173,7 +173,7 @@ def contract_of(call: PassCall) -> PassContract:
 
 
 def is_users_contract(call: PassCall) -> bool:
-    """True if code of the user's has the contract; the driver must not ask for it."""
+    """True if user code defines the contract; then the driver must not ask for it."""
     return call.like is not None and ":" in call.like
 
 
@@ -185,12 +185,12 @@ def _loaded(spelling: str) -> PassContract:
 
 
 def documented(call: PassCall) -> bool:
-    """True if the pass is one of TVM's own, which the catalogue describes."""
+    """True if the pass is one of TVM's that the catalogue describes."""
     return call.is_tvms and call.name in catalogue
 
 
 def has_contract(call: PassCall) -> bool:
-    """True if somebody has written a contract for the pass; a user's own pass counts."""
+    """True if the pass has a written contract; a user's own pass counts as having one."""
     contract = promised_by(call.name) if call.is_tvms else None
     return contract is None or not contract.universal_only
 
@@ -203,12 +203,12 @@ def parts(pass_name: str) -> frozenset[str]:
 
 
 def plain_call(name: str) -> PassCall:
-    """The pass of the catalogue with the plainest arguments that its contract chooses."""
+    """The pass of the catalogue with the simplest arguments that its contract chooses."""
     return catalogue[name].choose(Choices(b""), tiny_module()) or bare_call(name)
 
 
 def rejects(contract: PassContract, error: Exception, mod: tvm.IRModule) -> bool:
-    """True if the exception is a clean refusal of the module, by the pass or by a part of it."""
+    """True if the exception is a clean refusal of the module, by the pass or one inside it."""
     inside = frozenset(contract.inside).union(*map(parts, contract.inside))
     return contract.rejects(error, mod) or any(
         each.outside and each.covers(error, mod)

@@ -99,7 +99,7 @@ def _offloaded(func: relax.Function) -> bool:
 
 
 def _lost_public(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """Report a lost public function: exemptions from the oracle "functions" still rule it out."""
+    """Report a lost public function: exemptions from the oracle "functions" do not cover that."""
     left = {gvar.name_hint for gvar, _ in public_functions(after)}
     if all(gvar.name_hint in left for gvar, _ in public_functions(before)):
         return None
@@ -130,7 +130,7 @@ def _fused_by_pattern(before: tvm.IRModule, after: tvm.IRModule, call: PassCall)
 
 
 def _holds_only_composites(func: relax.Function, codegen: str) -> str | None:
-    """Every call of a Codegen function is one of a local Composite function of that codegen."""
+    """Each call of a Codegen function must be of a local Composite function of that codegen."""
     local = {
         binding.var: binding.value
         for block in func.body.blocks
@@ -250,7 +250,7 @@ def _compiled(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
 
 
 def _more(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """Report an addition to a module without a codegen, which may only lose its dead code."""
+    """Report additions to a module without a codegen; dead code may disappear, nothing else."""
     if not _attributes(after) <= _attributes(before):
         return "there is no codegen, and the module gets an attribute"
     old = {gvar.name_hint: func for gvar, func in before.functions_items()}
@@ -281,13 +281,13 @@ FIRST_MATCHED = (
 
 
 def _kernel(name: str) -> str | None:
-    """The entry of `ELEMENTWISE` that the PrimFunc of this name probably computes."""
+    """The entry of `ELEMENTWISE` that the PrimFunc of this name presumably computes."""
     name = "tir_sum" if name.startswith("add") else name
     return next((each for each in ELEMENTWISE if name.startswith(each)), None)
 
 
 def _split_call_tir(c: Choices, mod: tvm.IRModule) -> PassCall | None:
-    """A library that offers an elementwise kernel, for a shape that a PrimFunc has."""
+    """A library that offers an elementwise kernel for the shape of some PrimFunc."""
     named = {(gvar.name_hint, signature(func)): None for gvar, func in prim_funcs(mod)}
     # A pattern consists of loops ("Invalid pattern function"), which a scalar does not have.
     found = [(name, each) for name, each in named if each is not None and each[0]]

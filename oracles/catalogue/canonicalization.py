@@ -39,7 +39,7 @@ def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str
             elif (
                 isinstance(value, relax.TupleGetItem)
                 and isinstance(known := values.get(value.tuple_value), relax.Tuple)
-                # Only a variable goes into uses of the binding, whatever the binding's variable is.
+                # Only a variable may replace uses of the binding, whatever the binding binds.
                 and isinstance(known.fields[value.index], relax.Var)
                 and _used(func, var)
             ):
@@ -165,7 +165,7 @@ def _blocks(func: relax.Function) -> list[tuple[type, list[str]]]:
 
 
 def _casts_contradict(error: Exception, mod: tvm.IRModule) -> bool:
-    """True if type inference still fails alike once match_casts have fixed the dimensions.
+    """True if type inference still fails in the same way once match_casts fix the dimensions.
 
     Then the module fails with any arguments.
     """

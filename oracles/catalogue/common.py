@@ -40,7 +40,7 @@ def one_of(*expressions: str) -> Variants:
 
     @functools.cache
     def accepted() -> list[PassCall]:
-        """The calls whose arguments the passes of this TVM accept; all, if it accepts none."""
+        """The calls whose arguments this TVM's passes accept; all of them if it accepts none."""
         return list(filter(_is_accepted, calls)) or calls
 
     def variants(choices: Choices, mod: tvm.IRModule) -> PassCall:
@@ -60,27 +60,27 @@ def _is_accepted(call: PassCall) -> bool:
 
 
 def any_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
-    """Calls of one of these operators, which modules with the traits have."""
+    """Calls of one of these operators, found in modules with the traits."""
     return Sought(
         lambda mod: not ops_used(mod).isdisjoint(ops), _bare(sorted(ops)), traits=tuple(traits)
     )
 
 
 def all_of(*ops: str, traits: Collection[Trait] = ()) -> Sought:
-    """Calls of each of these operators, which a pass rewrites where one follows the other."""
+    """Calls of each of these operators, which a pass rewrites where they follow one another."""
     return Sought(
         lambda mod: ops_used(mod).issuperset(ops), _bare(ops), (_bare(ops),), tuple(traits)
     )
 
 
 def none_left(what: str, has: Callable[[tvm.IRModule], object]) -> Post:
-    """The post-condition that the result has nothing of a kind: what the pass eliminates.
+    """The post-condition that nothing of the kind that the pass eliminates is left.
 
-    The docstring that promises it is quoted by the normal form of the contract, which says the
-    same of a second run.
+    The normal form of the contract quotes the docstring that promises it, since a second run must
+    also find none.
 
     Args:
-        what: names one of them.
+        what: the name of one such thing.
         has: the test for it.
     """
     return lambda before, after, call: f"{what} is left" if has(after) else None
@@ -117,7 +117,7 @@ def without_dataflow(mod: tvm.IRModule) -> str | None:
 
 
 def kind(node: object) -> str:
-    """The operator that a node calls, or the node's class: what a finding's key may name."""
+    """The operator that a node calls, else the node's class; fit for a finding's key."""
     return op_name(node) or type(node).__name__
 
 

@@ -54,16 +54,16 @@ SINGLE = (
     "gpu.Transpose",
     "gpu.Fallback",
 )
-"""Rules that may each stand alone: they leave functions alone that are not of their kind."""
+"""Rules that may each stand alone: they leave functions not of their kind unchanged."""
 
 
 CPU = ("cpu.GEMV", "cpu.Reduction")
 """Rules for functions of the host; not every TVM has all of them. Like the rules in `SINGLE`, they
-leave functions alone that are not of their kind."""
+leave functions not of their kind unchanged."""
 
 
 DEVICES = 0.7
-"""The chance that functions without a target are scheduled for a device: most rules are for one."""
+"""The chance that functions without a target are scheduled for a device, the aim of most rules."""
 
 
 def _of_cpu(mod: tvm.IRModule, call: PassCall) -> bool:
@@ -75,7 +75,7 @@ def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
 
 
 def _is_kernel(func: tirx.PrimFunc) -> bool:
-    """True if the PrimFunc is for a device: BindTarget binds what computes sizes to the host."""
+    """True if the PrimFunc is for a device: BindTarget binds computations of sizes to the host."""
     target = attr(func, "target")
     return target is not None and "gpu" in target.keys
 
@@ -141,8 +141,7 @@ def _schedules(choices: Choices, mod: tvm.IRModule) -> PassCall:
 
 def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
     """Fallback: "A fallback schedule rule for all GPU operators. It will try to inline all the
-    blocks first, and then apply a simple block/grid mapping". The target says what there is.
-    """
+    blocks first, and then apply a simple block/grid mapping". The target gives the limits."""
     target = _current(call)
     if target is not None:
         before, after = _bound(before, target), _bound(after, target)
@@ -169,17 +168,15 @@ def _is_scheduled(func: tirx.PrimFunc) -> bool:
 
 def _stores_outside_of_threads(func: tirx.PrimFunc) -> bool:
     """True if a store is not in a loop over threads. VerifyMemory, in the default pipeline of
-    `tirx.build`, refuses that: "Did you forget to bind?".
-    """
+    `tirx.build`, refuses such a store: "Did you forget to bind?"."""
     bound = filter(_is_bound, nodes(func, ir.For))
     on_threads = {store.__chandle__() for loop in bound for store in nodes(loop, ir.BufferStore)}
     return any(each.__chandle__() not in on_threads for each in _scheduled_stores(func))
 
 
 def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """Report a kernel that exceeds the limits of its target only after the pass: one that did so
-    before may have been scheduled by hand for another device.
-    """
+    """Report a kernel that exceeds the limits of its target only after the pass. One that already
+    did so before may have been scheduled by hand for another device."""
     given = {str(gvar.name_hint): func for gvar, func in prim_funcs(before)}
     for gvar, func in prim_funcs(after):
         over = _excess(func)
@@ -190,7 +187,7 @@ def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
 
 
 def _excess(func: tirx.PrimFunc) -> str | None:
-    """Describe what is wrong with the launch of a kernel on its target; None if nothing is."""
+    """Describe the error in the launch of a kernel on its target; None if there is none."""
     if not _is_kernel(func):
         return None
     try:
@@ -204,9 +201,8 @@ def _excess(func: tirx.PrimFunc) -> str | None:
 
 
 def _over_limits_lowered(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """Report as `_over_limits` does, after the default pipeline of `tirx.build`: only then does the
-    shared memory of kernels have its size.
-    """
+    """Report as `_over_limits` does, but after the default pipeline of `tirx.build`: the shared
+    memory of kernels has its final size only then."""
     if not any(map(shared_buffers, _kernels(after))):
         return None
     try:
@@ -217,9 +213,8 @@ def _over_limits_lowered(before: tvm.IRModule, after: tvm.IRModule) -> str | Non
 
 
 def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is.
-    Loops of blocks are bound: code outside of blocks has none.
-    """
+    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target gives the limits.
+    Loops of blocks are bound: code outside of blocks has none."""
     over = _over_limits(before, after)
     acting = (func for func in _kernels(after) if _acts_in_blocks(func))
     if over is None and not all(map(is_bound_to_threads, acting)):
@@ -242,14 +237,14 @@ def _acts_in_blocks(func: tirx.PrimFunc) -> bool:
 
 
 def _scope(call: PassCall) -> str:
-    """The pass's argument; for a pass that is like it, the first in the pipeline of `tirx.build`.
+    """The pass's argument; for a pass declared like it, the pipeline's first one.
 
     Docstring: "Insert sync between parallel read/write of shared buffers"; storage_scope: "The
     target storage scope".
     """
     if call.factory:
         return "shared"
-    # A step of a pipeline gets a copy of its module: the call of the pass is inside another call.
+    # A step of a pipeline gets a copy of its module, so the pass is called inside another call.
     start = call.expr.find("s_tir.transform.ThreadSync(")
     inner = call.expr[start:].partition(")")[0] + ")" if start > 0 else call.expr
     return str(positional(PassCall(inner))[0])
@@ -269,10 +264,9 @@ def _merges(choices: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _with_barriers(mod: tvm.IRModule) -> str | None:
-    """Require barriers for merged memory, since the pass puts none. ThreadSync takes all dynamic
-    shared memory of a kernel for one buffer, so the barriers still suffice when it becomes one
-    (apache/tvm#15478).
-    """
+    """Require barriers for merged memory, although the pass inserts none. ThreadSync treats all
+    dynamic shared memory of a kernel as one buffer, so its barriers still suffice after the merge
+    (apache/tvm#15478)."""
     if dynamic_pieces(mod) < 2:
         return None
     try:

@@ -51,7 +51,7 @@ def _update_vdevice(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _vdevice_updated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: the device of the index given is the new one, here and in all types."""
+    """Docstring: the device at the given index is the new one, here and in all types."""
     devices = list(after.global_infos["vdevice"])
     if len(devices) != len(before.global_infos["vdevice"]):
         return "the number of virtual devices changes"
@@ -62,7 +62,7 @@ def _vdevice_updated(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
     if devices[index].vdevice_id != number:
         return "the virtual device of the index is not the new one"
     for ty in nodes(after, relax.TensorType):
-        # GlobalInfo.same_as recurses without end, hence the one of its base class.
+        # GlobalInfo.same_as recurses without end, hence that of its base class.
         if ty.vdevice is not None and not any(
             tvm_ffi.Object.same_as(ty.vdevice, device) for device in devices
         ):
@@ -111,7 +111,7 @@ def _layout_rewrites(func: tirx.PrimFunc) -> list[ir.SBlock]:
 
 
 def _prepacks_what_is_computed(mod: tvm.IRModule) -> str | None:
-    """A weight is a parameter; FuseTIR makes something else of it only if it runs afterwards."""
+    """A weight is a parameter; FuseTIR turns it into something else only if it runs afterwards."""
     for func in _layout_rewriters(mod):
         computed = {b for block in nodes(func.body, ir.SBlock) for b in block.alloc_buffers}
         reads = (read for block in _layout_rewrites(func) for read in block.reads)
@@ -144,7 +144,7 @@ def _scopes_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> 
 
 
 def _attach_extern_modules(c: Choices, mod: tvm.IRModule) -> PassCall:
-    # Any file will do, since it is read only when the build is linked.
+    # Any file will do: it is read only when the build is linked.
     return PassCall(
         "AttachExternModules([ObjectModule({}, tvm.__file__)])",
         imports=("from tvm.relax.frontend.nn import ObjectModule",),
@@ -152,7 +152,7 @@ def _attach_extern_modules(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _attached(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """The name: the modules are attached as the attribute `external_mods`."""
+    """The name tells it: the modules are attached as the attribute `external_mods`."""
     had = before.attrs.get("external_mods", ()) if before.attrs else ()
     has = after.attrs.get("external_mods") if after.attrs else None
     if has is None:

@@ -93,7 +93,7 @@ def _reshape_like(mod: tvm.IRModule, binding: relax.Binding) -> bool:
 
 
 def _has_reshape_pattern(func: tirx.PrimFunc) -> bool:
-    """True by TVM's analysis, which raises for a PrimFunc without a root block."""
+    """True according to TVM's analysis, which raises for a PrimFunc without a root block."""
     return isinstance(func.body, ir.SBlockRealize) and relax.analysis.has_reshape_pattern(func)
 
 
@@ -110,7 +110,7 @@ RESHAPE = "relax.reshape"
 
 
 def _in_place(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: operators "that can be done in-place", on what the caller no longer holds."""
+    """Docstring: operators "that can be done in-place", on values the caller no longer holds."""
     known = len(calls_of(before, INPLACE))
     if len(calls_of(after, INPLACE)) == known:
         return None

@@ -170,7 +170,7 @@ def _alter_op_impl(c: Choices, mod: tvm.IRModule) -> PassCall | None:
 
 
 def _replaceable(mod: tvm.IRModule) -> Iterator[tuple[str, tuple[tuple[int, ...], str]]]:
-    """Operator names whose meaning we know, each with the only shape and dtype it has."""
+    """Operator names with a known meaning, each with the only shape and dtype it has."""
     signatures: dict[str, set[tuple[tuple[int, ...], str] | None]] = {}
     for _, func in prim_funcs(mod):
         name = str(attr(func, "operator_name"))
@@ -206,7 +206,7 @@ def _with_one_output(mod: tvm.IRModule) -> list[tuple[str, list[str]]]:
 def _replaced(mod: tvm.IRModule) -> str | None:
     """Docstring, op_buffer_transforms: layouts of the buffers of the PrimFunc that is replaced.
 
-    Its replacement has its operator_name too, and bears the name that alter_op_impl.cc gives it.
+    Its replacement keeps operator_name, and has the name that alter_op_impl.cc gives it.
     """
     if any("_replacement" in str(gvar.name_hint) for gvar, _ in prim_funcs(mod)):
         return "a PrimFunc that has replaced another one: its buffers have the new layouts already"

@@ -50,7 +50,7 @@ CUSTOM = {
     # Legalized to another operator, which the pass has to legalize in turn.
     "relax.square": "lambda bb, call: relax.op.multiply(call.args[0], call.args[0])",
 }
-"""Legalizations of a user's own, as the docstring's example gives them."""
+"""Legalizations by a user, as in the docstring's example."""
 
 
 def _has_legalizable(mod: tvm.IRModule) -> bool:
@@ -89,7 +89,7 @@ DECLINES = frozenset(
         "nn.nll_loss",
     )
 )
-"""Operators whose legalization leaves calls with some attributes alone (a warning names them:
+"""Operators whose legalization leaves calls with some attributes unchanged (a warning names them:
 "... can not be automatically legalized for now")."""
 
 
@@ -186,7 +186,7 @@ def _normalizes_batches(training: bool) -> Callable[[tvm.IRModule, PassCall], bo
 
 
 FOLDED_AT_MOST = 1024
-"""Elements; fold_constant.cc leaves calls without tensor operands alone above that."""
+"""Elements; above that, fold_constant.cc leaves calls without tensor operands unchanged."""
 
 
 def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -210,7 +210,7 @@ def _folded(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | 
 def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
     """True if it is a PrimFunc that is not bound to the threads of a device.
 
-    The pass computes on the CPU, and passes over what cannot be built for it (fold_constant.cc,
+    The pass computes on the CPU, and skips functions that cannot be built for it (fold_constant.cc,
     GetCachedBuild).
     """
     return isinstance(func, tirx.PrimFunc) and not is_bound_to_threads(func)
@@ -219,7 +219,7 @@ def _runs_on_host(func: tvm.ir.BaseFunc | None) -> bool:
 def _undefined(mod: tvm.IRModule) -> bool:
     """True if a function has undefined behaviour for usual arguments.
 
-    If the evaluator does not know all of the function, its computations on constants count.
+    If the evaluator cannot run the whole function, its computations on constants count.
     """
     for gvar, func in relax_functions(mod):
         known = _is_defined(mod, str(gvar.name_hint), drawn(func, InputKind.WHOLE))
@@ -244,7 +244,7 @@ def _is_defined(mod: tvm.IRModule, name: str, args: list[Any]) -> bool | None:
 def _of_constants_alone(mod: tvm.IRModule, func: relax.Function) -> tvm.IRModule:
     """The PrimFuncs of the module, and a function with the calls that depend on constants only.
 
-    They may do so by way of other calls: the pass folds one after the other.
+    They may depend on them via other calls: the pass folds one after the other.
     """
     given: list[relax.Binding] = []
     folded: set[int] = set()
@@ -271,7 +271,7 @@ def _sanitized(func: tirx.PrimFunc, args: list[Any], outputs: list[int], _: Any)
 
 
 def _folds_the_undefined(mod: tvm.IRModule, call: PassCall) -> bool:
-    """True if PrimFuncs that the pass may run, also those of operators, have no defined result."""
+    """True if PrimFuncs that the pass may run, also of operators, have no defined result."""
     if not any(map(_of_constants, nodes(mod, relax.Call))):
         return False
     try:
@@ -290,7 +290,7 @@ def _constant(args: relax.Expr) -> bool:
 
 
 def _names_an_attribute(error: Exception, mod: tvm.IRModule) -> bool:
-    """True if the message has the text that is an attribute of a call: a layout, a method."""
+    """True if the message contains the text of an attribute of a call: a layout, a method."""
     words = set(re.findall(r"\w+", messages.explanation(messages.text_of(error))))
     attrs = [call.attrs for call in calls_of(mod) if call.attrs is not None]
     values = (getattr(each, name) for each in attrs for name in fields(each))
@@ -317,7 +317,7 @@ REFUSED_OPERANDS = Rejection(
 
 
 def _slices_outside(mod: tvm.IRModule, call: PassCall) -> bool:
-    """True if a slice claims that its bounds lie inside the tensor, and they do not."""
+    """True if a slice claims that its bounds lie inside the tensor, but they do not."""
     return any(map(_outside, calls_of(mod, "relax.strided_slice")))
 
 

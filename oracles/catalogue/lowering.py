@@ -1,4 +1,4 @@
-"""Contracts of the passes that take a module from dataflow to the form that the VM executes."""
+"""Contracts of the passes that take a module from dataflow to the form the VM executes."""
 
 from __future__ import annotations
 
@@ -141,13 +141,13 @@ def _outside_of_shapes(root: Any, *kinds: type[Any]) -> list[Any]:
 
 
 def _has_numbers(mod: tvm.IRModule) -> bool:
-    """True if the module has expressions of non-integer numbers: all that the pass computes."""
+    """True if the module has expressions of non-integer numbers; the pass computes no others."""
     kinds = (*ARITHMETIC, tirx.FloatImm)
     return any(_outside_of_shapes(func.body, *kinds) for _, func in relax_functions(mod))
 
 
 def _prim_values_computed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: in place of each expression there is a call to the PrimFunc that computes it."""
+    """Docstring: each expression is replaced by a call to the PrimFunc that computes it."""
     for _, func in relax_functions(after):
         left = _outside_of_shapes(func.body, *ARITHMETIC)
         if left:
@@ -156,7 +156,7 @@ def _prim_values_computed(before: tvm.IRModule, after: tvm.IRModule, call: PassC
 
 
 def _shapes_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Lower the symbolic shape"; a match_cast stays, as a binding without check."""
+    """Docstring: "Lower the symbolic shape"; a match_cast stays, as a binding without a check."""
     for _, func in relax_functions(after):
         if any(
             not isinstance(dim, tirx.IntImm)
@@ -188,7 +188,7 @@ def _symbols_attached(before: tvm.IRModule, after: tvm.IRModule, call: PassCall)
 
 
 def _prefixed(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """tvm/ir/module.h: `system_lib_prefix` is put before the names of functions of C linkage."""
+    """tvm/ir/module.h: `system_lib_prefix` is prepended to the names of functions of C linkage."""
     prefix = before.attrs.get("system_lib_prefix") if before.attrs else None
     names = {gvar.name_hint for gvar in after.get_global_vars()}
     for gvar, func in before.functions_items():

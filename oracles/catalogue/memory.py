@@ -39,7 +39,7 @@ def _retained(mod: tvm.IRModule, call: PassCall) -> bool:
 
 
 def killed(mod: tvm.IRModule, call: PassCall | None = None) -> bool:
-    """True if the module kills variables: a later use, right everywhere else, has no meaning."""
+    """True if the module kills variables: later uses, right anywhere else, are then invalid."""
     return not KILLS.isdisjoint(ops_used(mod))
 
 
@@ -56,27 +56,27 @@ def _bound(func: relax.Function, op: str) -> Iterator[relax.VarBinding]:
 
 
 def _static(dims: Any) -> int | None:
-    """The product of dimensions, or None where one is symbolic."""
+    """The product of dimensions; None if one is symbolic."""
     if all(isinstance(dim, tirx.IntImm) for dim in dims):
         return prod(int(dim) for dim in dims)
     return None
 
 
 def _bytes(ty: relax.TensorType) -> int | None:
-    """Bytes of a tensor, or None where its shape is symbolic."""
+    """Bytes of a tensor; None if its shape is symbolic."""
     count = _static(ty.shape.values) if isinstance(ty.shape, relax.ShapeExpr) else None
     return None if count is None else count * int(ty.dtype.dtype.itemsize)
 
 
 def _total(mod: tvm.IRModule) -> int:
-    """Bytes of all storages and tensors of static size, every function run once."""
+    """Bytes of all storages and tensors of static size, each function counted once."""
     storages = (_static(call.args[0].values) for call in calls_of(mod, STORAGE))
     tensors = (_bytes(call.ty) for call in calls_of(mod, ALLOC_TENSOR))
     return sum(size or 0 for size in (*storages, *tensors))
 
 
 def _alloc_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: replaces any remaining builtin.alloc_tensor; without any it has no effect."""
+    """Docstring: replaces any remaining builtin.alloc_tensor; without any, it has no effect."""
     if calls_of(after, ALLOC_TENSOR):
         return f"{ALLOC_TENSOR} is left"
     if not calls_of(before, ALLOC_TENSOR) and not tvm_ffi.structural_equal(before, after):
@@ -85,7 +85,7 @@ def _alloc_lowered(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
 
 
 def _all_killed(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Drop all tensor/storage objects after last use"; what is never used has none."""
+    """Docstring: "Drop all tensor/storage objects after last use"; unused objects have none."""
     for _, func in relax_functions(after):
         results = {var for seq in nodes(func, relax.SeqExpr) for var in nodes(seq.body, relax.Var)}
         killed = {c.args[0] for c in calls_of(func) if op_name(c) in KILLS}
@@ -131,7 +131,7 @@ RENAMED = Exemption(
     "fused_relax_nn_attention_cutlass is fused_relax_nn_attention_cutlass1",
     when=lambda mod, call: _asks_for_workspace(mod),
 )
-"""The exemption of `AllocateWorkspace`, and of what runs it inside."""
+"""The exemption of `AllocateWorkspace`, and of passes that run it inside."""
 
 
 def _workspace_given(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:

@@ -42,7 +42,7 @@ NUM_INPUT = 'only functions with the attribute "num_input" have weights (docstri
 
 
 def _with_weights(mod: tvm.IRModule) -> list[tuple[str, relax.Function, int]]:
-    """Functions with the attribute num_input: the parameters after so many inputs are weights."""
+    """Functions with the attribute num_input: the parameters after that many inputs are weights."""
     return [
         (name, func, int(number))
         for name, func in named_functions(mod)
@@ -95,7 +95,7 @@ def _lift_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
 
 
 def _composable(before: tvm.IRModule, transform: str, func: relax.Function, number: int) -> bool:
-    """True if no transform exists, or it returns the weights' types: a match_cast joins them."""
+    """True if no transform exists, or it returns the weights' types, which a match_cast joins."""
     return transform not in before or _same(before[transform].ret_ty, _bundle(func.params[number:]))
 
 
@@ -108,7 +108,7 @@ def _closed(func: relax.Function, number: int) -> relax.TupleType:
 
 
 def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: transform_params makes from the weights what the rewritten function accepts."""
+    """Docstring: transform_params makes the rewritten function's arguments from the weights."""
     shared = argument(call, "shared_transform", 0)
     functions = dict(named_functions(after))
     for name, func, number in _liftable(before):
@@ -189,7 +189,7 @@ def _sets_lazily(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> s
 def _lazy_transform_params(c: Choices, mod: tvm.IRModule) -> PassCall:
     holder = "[relax.Var('loader', relax.AnyType())]"
     extra = c.pick(["", f"extra_get_item_params={holder}", f"extra_set_item_params={holder}"])
-    # Without the import the pass fails unless something else has imported TVMScript before.
+    # Without the import the pass fails unless TVMScript was already imported.
     return PassCall(f"LazyTransformParams({extra})", imports=("import tvm.relax.op.vm",))
 
 
@@ -228,7 +228,7 @@ def _called(mod: tvm.IRModule) -> set[str]:
 
 
 def _bind_params(c: Choices, mod: tvm.IRModule) -> PassCall | None:
-    """Constants for some parameters of one function, one that no other one calls if possible."""
+    """Constants for some parameters of one function, preferably one that no other one calls."""
     called = _called(mod)
     bindable = {name: found for name, func in named_functions(mod) if (found := _bindable(func))}
     if not bindable:
@@ -245,7 +245,7 @@ SYMBOLIC_EXTENT = 3
 
 
 LARGEST_BOUND = 1 << 14
-"""Elements of a bound parameter: weights of a real model would fill the memory with constants."""
+"""Elements of a bound parameter: real-model weights as constants would fill the memory."""
 
 
 def _bindable(func: relax.Function) -> dict[str, str]:
@@ -272,7 +272,7 @@ def _updates(mod: tvm.IRModule) -> str | None:
     """Refuse in-place updates: an updated parameter changes between calls, a constant must not.
 
     Docstring of call_tir_inplace: the passes that insert it have checked that it is safe. With a
-    constant in the place of a parameter it is not.
+    constant in place of a parameter it is not safe.
     """
     if ops_used(mod).isdisjoint(IN_PLACE):
         return None
@@ -286,7 +286,7 @@ def _extent(dim: tvm.ir.Expr) -> int | None:
 
 
 def _params_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """The bound parameters go, the others stay in order; other functions stay as they are."""
+    """The bound parameters disappear, the others stay in order; other functions stay unchanged."""
     target, bound = positional(call)
     old, new = dict(named_functions(before)), dict(named_functions(after))
     if old.keys() != new.keys():
@@ -323,7 +323,7 @@ def _bind_symbolic_vars(c: Choices, mod: tvm.IRModule) -> PassCall | None:
 
 
 def _untouchable(func: relax.Function, called: bool) -> Iterator[str]:
-    """Names that a call for the whole module must not bind: the pass looks them up in each function
+    """Names that a call for the whole module must not bind. The pass looks them up in each function
     and refuses a name that several variables of the function have."""
     defined = _defined(func)
     return (name for name in defined if called or defined.count(name) > 1)
@@ -335,7 +335,7 @@ def _defined(func: relax.Function) -> list[str]:
 
 
 def _symbolic(func: relax.Function) -> list[str]:
-    """Names of the symbolic dimensions of the parameters, without names of several variables.
+    """Names of the symbolic dimensions of the parameters, except names shared by several variables.
 
     A variable in the type of a parameter that is a function is defined by that type, for itself
     (src/relax/ir/expr_functor.cc: 'Do not recurse into function type as they won't contain ref to
@@ -349,7 +349,7 @@ def _symbolic(func: relax.Function) -> list[str]:
 
 
 def _vars_bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """The bound variables are gone from the named function, or from all."""
+    """The bound variables are gone from the named function, or from all functions."""
     bound, *target = positional(call)
     for name, func in named_functions(after):
         if (not target or name in target) and set(bound) & set(_symbolic(func)):
@@ -380,7 +380,7 @@ def _no_unused_parameters(before: tvm.IRModule, after: tvm.IRModule, call: PassC
     for name, func in named_functions(before):
         if is_public(func) or name not in results:
             continue
-        # A parameter may be there to define a symbolic variable, and a new one may take its place.
+        # A parameter may exist to define a symbolic variable, and a new one may take its place.
         if relax.analysis.definable_tir_vars_in_type(_bundle(func.params)):
             continue
         # A number may be used as a dim.
@@ -393,7 +393,7 @@ def _no_unused_parameters(before: tvm.IRModule, after: tvm.IRModule, call: PassC
 
 
 def _no_unused_outputs(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: outputs of internal functions go if unused, and a use in dead code is a use."""
+    """Docstring: unused outputs of internal functions go; a use in dead code counts as a use."""
     left = _outputs(after)
     if not left:
         return None

@@ -45,7 +45,7 @@ def _rewriting(rule: RewriteRule, made: str) -> str:
 
 
 def _rule(c: Choices, mod: tvm.IRModule, rules: Sequence[RewriteRule]) -> tuple[RewriteRule, str]:
-    """A rule, mostly one whose operators the module has, and the text that makes it."""
+    """A rule, mostly with operators that occur in the module, and the text that makes it."""
     used = ops_used(mod)
     fitting = [rule for rule in rules if used.issuperset(f"relax.{op}" for op in rule.chain)]
     rule = c.pick(rules if c.flag(0.1) else fitting or rules)
@@ -56,7 +56,7 @@ def _rule(c: Choices, mod: tvm.IRModule, rules: Sequence[RewriteRule]) -> tuple[
 
 
 def _operands(mod: tvm.IRModule, op: str) -> list[tuple[tuple[int, ...], str]]:
-    """Shape and dtype of the first operands of an operator, where both are known."""
+    """Shape and dtype of the first operands of an operator, if both are known."""
     types = [call.args[0].ty for call in calls_of(mod, op)]
     known = [ty for ty in types if isinstance(ty, relax.TensorType) and static(ty)]
     found = [(tuple(map(int, ty.shape)), str(ty.dtype).removeprefix("T.")) for ty in known]

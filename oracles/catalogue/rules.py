@@ -1,7 +1,7 @@
-"""Rules that rewrite calls to others of the same value, as users of `tvm.relax.dpl` write them.
+"""Rules that rewrite calls into equal-valued ones, as users of `tvm.relax.dpl` write them.
 
 Each function stands by itself: its source goes into reproducers, below the statements of `IMPORTS`.
-Every rule takes away what its pattern looks for, so that rewriting ends.
+Every rule removes the matches of its pattern, so that rewriting terminates.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Make: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class RewriteRule:
-    """A function that makes a rule, and the operators that a module of it has."""
+    """A function that makes a rule, and the operators of modules that it applies to."""
 
     make: Make
-    """Makes a pattern and a function that replaces it, a module with both, or a context."""
+    """Makes a pattern and its replacement function, a module with both, or a context."""
     chain: tuple[str, ...]
-    """Operators, each on the result of the one before."""
+    """A chain of operators, each applied to the result of the previous one."""
     typed: bool = False
     """True if the rule is made for operands of one type: `make` takes shape and dtype."""
 
@@ -36,7 +36,7 @@ class RewriteRule:
         return self.make.__name__
 
 
-# A pattern, and a function that gives what replaces a match of it
+# A pattern, and a function that gives the replacement of a match
 
 
 def doubling() -> tuple[object, object]:
@@ -252,7 +252,7 @@ def pair_module(shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
     return builder.finalize()
 
 
-# A context of patterns, and a function that gives new values of the variables found
+# A context of patterns, and a function that gives new values of the matched variables
 
 
 def negations() -> tuple[object, object]:

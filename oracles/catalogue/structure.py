@@ -37,7 +37,7 @@ def _missing(ty: Any) -> bool:
 
 
 def _names_agree(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: public functions bear their global_symbol as name; all names are unique."""
+    """Docstring: public functions have their global_symbol as name; all names are unique."""
     for gvar, func in after.functions_items():
         symbol = attr(func, "global_symbol")
         if symbol is not None and symbol != gvar.name_hint:

@@ -1,4 +1,4 @@
-"""TensorIR functions that contracts can spell: elementwise ones, of inputs of one static shape."""
+"""TensorIR functions that contracts can write out: elementwise, on inputs of one static shape."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def inputs(name: str) -> int:
 
 
 def spell(name: str, shape: str, dtype: str) -> str:
-    """An expression for the PrimFunc of that name over tensors of that shape (itself a text)."""
+    """An expression for the PrimFunc of that name over tensors of that shape, given as text."""
     names = "ab"[: inputs(name)]
     computed = f"te.compute(a.shape, lambda *i: {ELEMENTWISE[name]})"
     given = ", ".join(

@@ -42,14 +42,14 @@ def between(first: Stage, last: Stage) -> tuple[Stage, ...]:
 
 
 ANYWHERE = between(Stage.TENSORIR, Stage.SPLIT)
-"""All stages before the packed API, behind which functions take handles."""
+"""All stages before the packed API, after which functions take handles."""
 
 WITHOUT_BLOCKS = between(Stage.BLOCKS_LOWERED, Stage.SPLIT)
 
 FLAT = between(Stage.FLATTENED, Stage.SPLIT)
 
 RAW = between(Stage.TENSORIR, Stage.BOUND)
-"""Stages of passes that also get functions without blocks as they are: the default pipeline of
+"""Stages of passes that also get functions without blocks unchanged: the default pipeline of
 `tvm/tirx/compilation_pipeline.py` has no CanonicalizeLoop."""
 
 WITH_TARGET = between(Stage.BOUND, Stage.SPLIT)
@@ -61,7 +61,7 @@ def nodes_of(mod: tvm.IRModule, *kinds: type[Any]) -> list[Any]:
 
 
 def without_blocks(mod: tvm.IRModule) -> str | None:
-    """The pass comes behind LowerOpaqueBlock in the pipeline for functions with blocks."""
+    """The pass comes after LowerOpaqueBlock in the pipeline for functions with blocks."""
     return "blocks" if nodes_of(mod, ir.SBlock) else None
 
 
@@ -85,7 +85,7 @@ def computes_in(mod: tvm.IRModule, dtype: str) -> bool:
 
 
 def legalized(dtype: str) -> Requires:
-    """Require that nothing is computed in the dtype, and that there are no numbers of it.
+    """Require that the module neither computes in the dtype nor contains numbers of it.
 
     src/tirx/transform/unsupported_dtype_legalize.cc: "This pass needs to happens after
     FP8/BF16ComputeLegalizer"; otherwise operations would compute with the bits.
@@ -107,7 +107,7 @@ def _is_of(dtype: str) -> Callable[[Any], bool]:
 
 
 def dynamic_pieces(mod: tvm.IRModule) -> int:
-    """The number of buffers in dynamic shared memory of the kernel that has most."""
+    """The number of buffers in dynamic shared memory, for the kernel with the most."""
     return max(
         (
             sum(
@@ -136,11 +136,11 @@ def accesses(stmt: Any) -> list[Any]:
 def meet(loop: ir.For, groups: Iterable[Sequence[Any]], own: Collection[int] = ()) -> bool:
     """True if accesses of two of these groups may conflict between iterations of the loop.
 
-    They conflict if both are to one element and one of them writes it.
+    Two accesses conflict if they touch the same element and one of them writes it.
 
     Args:
         groups: loads and stores in the loop.
-        own: buffers that each iteration has for itself, besides those that it allocates.
+        own: buffers private to each iteration, besides those that it allocates.
     """
     shared = conflicts(loop.body, [loop.loop_var], own)
     buffers = [{ir.tensor_of(each).__chandle__() for each in group} & shared for group in groups]
@@ -148,7 +148,7 @@ def meet(loop: ir.For, groups: Iterable[Sequence[Any]], own: Collection[int] = (
 
 
 def has(kind: type[Any], which: Callable[[Any], bool] = lambda node: True) -> Sought:
-    """The feature that a module has a node of this kind for which `which` is true."""
+    """The sought feature: a node of this kind for which `which` is true."""
     return Sought(lambda mod: any(map(which, nodes_of(mod, kind))))
 
 
@@ -163,7 +163,7 @@ def is_vectorized(loop: Any) -> bool:
 
 
 def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Variants:
-    """The pass, mostly as it is, else with one of these settings of its option: some take long."""
+    """The pass, mostly plain, sometimes with one of these settings of its option; some are slow."""
     plain = PassCall(expr)
     others = [PassCall(expr, {option: dict(each)}) for each in settings]
 
@@ -174,9 +174,8 @@ def under(expr: str, option: str, *settings: Mapping[str, bool | int]) -> Varian
 
 
 def outgrown(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """Report a kernel whose shared memory exceeds the limit of its target, and did not before: it
-    cannot be launched.
-    """
+    """Report a kernel whose shared memory exceeds the limit of its target only after the pass: it
+    cannot be launched."""
     old = {str(gvar.name_hint): shared_memory(func) for gvar, func in prim_funcs(before)}
     for gvar, func in prim_funcs(after):
         target = attr(func, "target")
@@ -189,7 +188,7 @@ def outgrown(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
 
 
 def keeps_shared_memory(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """The target says what there is."""
+    """The target gives the limit."""
     return outgrown(before, after)
 
 
@@ -205,7 +204,7 @@ def on_a_copy(pass_: tvm.transform.Pass) -> tvm.transform.Pass:
 
 PLAIN = 0.1
 """The chance that a pass known to mutate its input is given the module itself. It is small, since
-nothing but that bug is found on such modules."""
+such modules reveal nothing but that bug."""
 
 
 def mostly_on_a_copy(choices: Choices, expr: str) -> PassCall:

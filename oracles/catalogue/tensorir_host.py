@@ -1,4 +1,4 @@
-"""Contracts of the passes of TensorIR that bind a target, split and call functions of a host."""
+"""Contracts of the TensorIR passes that bind targets, or split and call host functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .tensorir_common import (
 )
 
 BEHIND = (Stage.PACKED, Stage.HOST_LOWERED)
-"""Stages whose parameters are handles; functions are called with the same arguments as before."""
+"""Stages whose functions take handles, though they are called with the same arguments as before."""
 
 
 def _bound(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -56,7 +56,7 @@ def _stores(mod: tvm.IRModule, dtype: str) -> bool:
 
 
 def _casts_to_int64(mod: tvm.IRModule, call: PassCall) -> bool:
-    """True if a float, whose values exceed the range of int32, is cast to an integer."""
+    """True if a float is cast to an integer, since its values may exceed the range of int32."""
     return any(
         str(cast.ty.dtype).startswith("int64") and "float" in str(cast.value.ty.dtype)
         for cast in nodes_of(mod, ir.Cast)
@@ -130,7 +130,7 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    # Messages of these name the attribute that BindTarget sets.
+    # The messages of these name the attribute that BindTarget sets.
     PassContract(
         name="tirx.LowerIntrin",
         requires=with_target,

@@ -261,7 +261,7 @@ CONTRACTS: tuple[PassContract, ...] = (
     ),
     PassContract(
         name="tirx.PointerValueTypeRewrite",
-        # StorageRewrite ends with it, so later modules have been through it.
+        # StorageRewrite ends with this pass, so later modules have been through it.
         stages=FLAT,
         exemptions=(
             Exemption("signature", _RETYPED, _OF_ARGUMENTS, _has_vectors),
@@ -316,7 +316,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         name="tirx.BF16ComputeLegalize",
         stages=WITHOUT_BLOCKS,
         looks_for=_IN_BF16,
-        # It computes in float32, and rounds where it stores.
+        # It computes in float32, and rounds at stores.
         relation=Relation.LOOSE,
         post=none_left("an operation on bfloat16", _IN_BF16.has),
         ops_alike=True,

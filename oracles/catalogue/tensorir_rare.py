@@ -1,4 +1,4 @@
-"""Contracts of passes in TVM's pipelines for features that few PrimFuncs have.
+"""Contracts of pipeline passes for features that few PrimFuncs have.
 
 The pipelines run them on every module, so they promise not to change any other module.
 """
@@ -46,10 +46,10 @@ def _attributed(key: str) -> Sought:
 
 
 def _unchanged_without(word: str) -> Post:
-    """Docstrings: each names what the pass works on, and nothing else.
+    """Docstrings: each names the one thing that the pass works on.
 
     Args:
-        word: in the JSON of each module that has it.
+        word: a word in the JSON of each module with the feature.
     """
 
     def post(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -69,7 +69,7 @@ def _rare(
 ) -> PassContract:
     """
     Args:
-        lowers: the sentence of the docstring that says that all of it is lowered.
+        lowers: the docstring's sentence that promises to lower all of it.
     """
     return PassContract(
         name=name,
@@ -107,9 +107,9 @@ CONTRACTS: tuple[PassContract, ...] = (
         "Lower TIRx tile primitive calls",
     ),
     PassContract(
-        # Unit loops and loops that are bound to threads become what they mean.
+        # Unit loops and loops that are bound to threads are replaced by their meaning.
         name="tirx.LowerTIRxOpaque",
-        # The default pipeline of `tvm/tirx/compilation_pipeline.py` gives it loops as they are.
+        # The default pipeline of `tvm/tirx/compilation_pipeline.py` gives it loops unchanged.
         stages=(*RAW, *between(Stage.BLOCKS_LOWERED, Stage.BLOCKS_LOWERED)),
         requires=without_blocks,
         normal_form=NormalForm("docstring: 'Lower opaque constructs in TIRX programs'"),

@@ -1,4 +1,4 @@
-"""Values of `T.undef()` in PrimFuncs: the variables and buffers that hold nothing else."""
+"""Values of `T.undef()` in PrimFuncs: the variables and buffers that hold only such values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def no_undefined_store(before: tvm.IRModule, after: tvm.IRModule, call: PassCall
 
 
 def _undefined(func: tirx.PrimFunc, among: Set[str] | None = None) -> dict[int, str]:
-    """Variables and own buffers of the function whose every value is undefined: handles and names.
+    """Variables (handles) and own buffers (names) of the function that only hold undefined values.
 
     Args:
         among: names of the buffers to consider; None: those that are stored to.
@@ -59,7 +59,7 @@ def _undefined(func: tirx.PrimFunc, among: Set[str] | None = None) -> dict[int, 
 
 
 def _is_undefined(expr: Any, held: Iterable[int]) -> bool:
-    """True if the whole value is undefined: nothing is chosen from it or computed with it."""
+    """True if the whole value is undefined, so nothing is selected from it or computed with it."""
     if isinstance(expr, ir.Cast | ir.Broadcast):
         return _is_undefined(expr.value, held)
     if isinstance(expr, ir.TensorLoad):
@@ -97,5 +97,5 @@ def _passed_on(func: tirx.PrimFunc) -> set[int]:
 
 
 def _handle(arg: Any) -> int:
-    """The handle of a buffer that is an argument, or whose element is."""
+    """The handle of a buffer that is itself an argument, or has an element that is one."""
     return int((ir.tensor_of(arg) if isinstance(arg, ir.TensorLoad) else arg).__chandle__())

@@ -33,7 +33,7 @@ def _to_mixed_precision(c: Choices, mod: tvm.IRModule) -> PassCall:
 def _convertible_inputs(mod: tvm.IRModule) -> list[str]:
     """Names of float32 parameters used only in dataflow blocks of functions that are not called.
 
-    Elsewhere their uses are not rewritten; docstring: "Mainly operates within dataflow blocks.
+    Their other uses are not rewritten; docstring: "Mainly operates within dataflow blocks.
     ConvertToDataflow may need to be called first."
     """
     called = {gvar.name_hint for gvar in global_vars(mod)}
@@ -76,7 +76,7 @@ def _of_floats(call: relax.Call) -> bool:
 
 
 def _inputs_converted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: the parameters of the given names become fp16, no other one changes."""
+    """Docstring: the parameters of the given names become fp16, no others change."""
     named = argument(call, "fp16_input_names", 1) or []
     results = dict(named_functions(after))
     for name, func in named_functions(before):
@@ -159,7 +159,7 @@ def _adjoint_added(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) ->
 
 
 def _anywhere(ty: tvm.ir.Type) -> tvm.ir.Type:
-    """The type without the virtual device, about which nothing is promised for gradients."""
+    """The type without the virtual device, about which gradients promise nothing."""
     if isinstance(ty, relax.TupleType):
         return relax.TupleType([_anywhere(field) for field in ty.fields])
     if isinstance(ty, relax.TensorType) and ty.vdevice is not None:

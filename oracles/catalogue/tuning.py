@@ -66,7 +66,7 @@ def in_database(
 
 CHANGES = (split_loop, fuse_loops)
 MOST = 2
-"""The number of functions that get a schedule: making one takes some 5 ms."""
+"""The number of functions that get a schedule; making one takes some 5 ms."""
 
 
 def _within_a_database(c: Choices, mod: tvm.IRModule) -> PassCall:
