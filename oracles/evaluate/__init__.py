@@ -1,4 +1,4 @@
-"""NumPy evaluation of Relax functions at every stage: the meaning of a module, no compiler used."""
+"""NumPy evaluation of Relax functions at every stage: a module's meaning, without a compiler."""
 
 from .evaluator import MAX_CALLS, MAX_DEPTH, Evaluator, evaluate
 

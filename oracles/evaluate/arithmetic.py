@@ -18,7 +18,7 @@ from .frame import Frame
 
 
 def rounded(value: Any, dtype: str) -> int | float:
-    """The number as the dtype holds it: integers wrap around, floats are rounded."""
+    """The number as its dtype holds it: integers wrap around, floats are rounded."""
     if dtype == "bool":
         return bool(value)
     kind = dtype_of(dtype)

@@ -60,7 +60,7 @@ def _call_tir_inplace(frame: Frame, call: Call) -> Any:
     evaluator.misused |= any(a is b for a, b in itertools.combinations(updated, 2))
     evaluator.call_global(_callee(call), [*inputs, *new])
     evaluator.updated += updated
-    # A result is the same memory under another name, so that using it does not use the operand.
+    # A result is the same memory under another name, so a use of it is not a use of the operand.
     return _packed(call, [output[...] for output in outputs])
 
 
@@ -114,7 +114,7 @@ def _invoke_pure_closure(frame: Frame, call: Call) -> Any:
 
 @contextlib.contextmanager
 def _asserted(frame: Frame) -> Iterator[None]:
-    """Mark calls made meanwhile as asserted: the module says that they are pure."""
+    """Mark calls made meanwhile as pure by declaration of the module."""
     evaluator = frame.evaluator
     around, evaluator.asserted = evaluator.asserted, True
     try:

@@ -16,11 +16,11 @@ class PackedCall:
     function: str
     """The name of the packed function, e.g. "relax.run.print"."""
     args: tuple[Any, ...]
-    """Copies of the arguments, which later writes do not reach."""
+    """Copies of the arguments, unaffected by later writes."""
     asserted: bool
-    """True if the module says that the call is pure: `call_pure_packed`, `relax.force_pure`."""
+    """True if the module declares the call pure: `call_pure_packed`, `relax.force_pure`."""
     claimed: bool
-    """True if it happens in a call of a function that claims to be pure."""
+    """True if it happens inside a call of a function that claims to be pure."""
 
 
 @functools.cache

@@ -28,8 +28,8 @@ from .poison import fresh, limited, touch
 
 MAX_CALLS = 200
 MAX_DEPTH = 20
-"""Bounds on calls of Relax functions beyond those that the module spells out, and on nested calls,
-so that recursion ends."""
+"""Bounds on calls of Relax functions beyond those written in the module, and on nested calls; they
+end recursion."""
 
 ENDLESS = "recursion without end"
 
@@ -44,8 +44,8 @@ def evaluate(
 ) -> Any:
     """Evaluate a function of a module in NumPy, without a compiler.
 
-    The evaluator knows modules at every stage of lowering, and shows what compiled code hides:
-    unwritten memory holds huge numbers, and an access outside of a buffer raises.
+    The evaluator handles modules at every stage of lowering, and shows faults that compiled code
+    hides: unwritten memory holds huge numbers, and an access outside a buffer raises.
 
     Args:
         mod: the module.
@@ -56,45 +56,45 @@ def evaluate(
         effects: receives the calls of packed functions that may have an effect, in order.
 
     Returns:
-        The same kinds of values; () if the function gives nothing. For a PrimFunc, the arrays of
-        all of its buffers as it leaves them.
+        The same kinds of values; () if the function returns nothing. For a PrimFunc, the final
+        arrays of all its buffers.
 
     Raises:
         Unsupported: an operator or expression that the evaluator does not know; it never guesses.
-        TooLarge: it takes too much time or memory.
+        TooLarge: the evaluation takes too much time or memory.
         Mismatch: an argument that does not meet its parameter's type, or another check of the
             module that fails.
-        Undefined: the module does something that has no meaning.
+        Undefined: the module has undefined behaviour.
     """
     return Evaluator(mod, effects=effects).run(name, args, functions)
 
 
 class Evaluator:
-    """Evaluates the functions of one module, at whatever stage of lowering.
+    """Evaluates the functions of one module at any stage of lowering.
 
-    Tensors share memory as they do when they run: an in-place update, a view, two tensors in one
-    storage are seen by every reader. Unwritten memory holds huge numbers.
+    Tensors share memory as at run time: every reader sees in-place updates, views and tensors that
+    overlap in one storage. Unwritten memory holds huge numbers.
 
     Args:
         mod: the module.
         watch: called with every parameter and bound variable and its value, in order of evaluation;
             not for memory that is only allocated; again for every variable that a PrimFunc writes
             to. The values it receives are not changed later.
-        perturb: changes the result of every operator, and what a PrimFunc writes, to show how far a
-            result depends on rounding.
+        perturb: changes the result of every operator, and the writes of PrimFuncs, to show how far
+            a result depends on rounding.
         prim: runs a PrimFunc on arguments, instead of its translation. It also receives the
-            positions of the arguments whose memory is still unwritten, and the PrimFunc as the
-            module has it, if SplitHostDevice has taken its kernels out of it.
+            positions of the arguments with unwritten memory, and the module's own PrimFunc if
+            SplitHostDevice has taken kernels out of it.
         effects: receives the calls of packed functions that may have an effect, in order.
         wraps: sums and products of integers may wrap around; see `Behaviour`.
-        promised: where nothing is promised for the operands of an operator, there is no result;
-            otherwise it is what the reference of the operator gives.
-        foreign: receives the operators whose records do not name the kind of numbers that their
-            operands are; then their references give the results. None: there are no results.
-        converts: a number that the integer cannot hold is converted to an arbitrary one, another
-            one for each `PATTERN`; otherwise that is undefined.
-        valued: an operator that has no value for its operands ends the evaluation; otherwise zeros
-            stand for its result, which shows if the rest is defined.
+        promised: an operator has no result for operands without a promise; otherwise the operator's
+            reference gives it.
+        foreign: receives the operators whose records do not cover their operands' kind of numbers;
+            their references then give the results. None: they have no results.
+        converts: a number that an integer dtype cannot hold becomes an arbitrary one, a different
+            one for each `PATTERN`; otherwise the conversion is undefined.
+        valued: an operator without a value for its operands ends the evaluation; otherwise zeros
+            replace its result, to show if the rest is defined.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Evaluator:
         self.converts = converts
         self.valued = valued
         self.partial = False
-        """True if some value on the way was not promised, and nothing was computed from it."""
+        """True if some intermediate value was not promised, and nothing was computed from it."""
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """True if tensors may change after they are made."""
         self.watch = watch
@@ -128,11 +128,11 @@ class Evaluator:
         self.updated: list[Any] = []
         """The operands that `call_tir_inplace` has updated."""
         self.misused = False
-        """True if an updated operand was aliased or live after the call, which the docstring of
-        `relax.op.call_tir_inplace` rules out."""
+        """True if an updated operand was aliased or live after the call, contrary to the docstring
+        of `relax.op.call_tir_inplace`."""
         self.effects = effects
         self.asserted = False
-        """True while the module says that calls are pure."""
+        """True while calls are pure by declaration of the module."""
         self._claimed = False
         self._mod = mod
         self._prim = prim
@@ -164,7 +164,7 @@ class Evaluator:
                 raise TooLarge(f"memory: {error}") from error
 
     def _entered(self, func: tirx.PrimFunc, args: list[Any]) -> Any:
-        """Call a PrimFunc from outside; the result is its buffers as it leaves them."""
+        """Call a PrimFunc from outside; the result is the final state of its buffers."""
         self._watch_all(func, args)
         self._call_prim(func, args)
         self._watch_all(func, args)
@@ -187,7 +187,7 @@ class Evaluator:
         raise Unsupported(f"call of {gvar.name_hint}, a {type(func).__name__}")
 
     def named(self, callee: Any) -> Any:
-        """The function of the module that a GlobalVar names; anything else as it is."""
+        """The function of the module that a GlobalVar names; any other expression unchanged."""
         return self._mod.functions.get(callee, callee) if type(callee) is GlobalVar else callee
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
@@ -231,7 +231,7 @@ class Evaluator:
     def _returns_to_itself(self, func: relax.Function, args: Sequence[Any]) -> bool:
         """True if a pure function is called with the arguments of a call of it that is in progress.
 
-        If memory changes, the next call may do something else.
+        If memory changes, the next call may behave differently.
         """
         if not func.is_pure or self.writes:
             return False
@@ -292,7 +292,7 @@ class Evaluator:
 
 
 def _called(program: Program, args: list[Any]) -> Any:
-    """Call a program, or reuse what it did to equal arguments.
+    """Call a program, or reuse its effect on equal arguments.
 
     The contents of the arguments decide its results, unless they share memory.
     """
@@ -321,17 +321,17 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _callback(value: Any) -> Any:
-    """The value with functions as the evaluator calls them: all arguments in one list."""
+    """The value with functions in the form that the evaluator calls: all arguments in one list."""
     return _wrapped(value, lambda function: lambda args: function(*args))
 
 
 def _exposed(value: Any) -> Any:
-    """The value with functions as others call them, who may give them to another evaluation."""
+    """The value with functions in the form that others call, perhaps from another evaluation."""
     return _wrapped(value, lambda function: lambda *args: function(list(args)))
 
 
 def _wrapped(value: Any, wrap: Callable[[Any], Any]) -> Any:
-    """The value with its functions, those in tuples as well, replaced."""
+    """The value with its functions replaced, also inside tuples."""
     if isinstance(value, tuple | list):
         return type(value)(_wrapped(each, wrap) for each in value)
     return wrap(value) if callable(value) else value

@@ -57,7 +57,7 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
 
 
 def _may_be_unused(bound: Any, error: NoResult) -> bool:
-    """True if the evaluation may go on as long as nothing uses the value.
+    """True if the evaluation may continue as long as nothing uses the value.
 
     Then the value is not promised, but no behaviour is undefined.
     """

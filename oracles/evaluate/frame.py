@@ -17,7 +17,7 @@ Visit = Callable[["Frame", Any], Any]
 
 
 class EvaluationHost(Protocol):
-    """The evaluation of a module, as far as the evaluation of an expression needs it."""
+    """The evaluation of a module, as seen by the evaluation of an expression."""
 
     writes: bool
     """True if tensors may change after they are made."""
@@ -28,13 +28,13 @@ class EvaluationHost(Protocol):
     wraps: bool
     """True if sums and products of integers may wrap around."""
     promised: bool
-    """True if an operator has no result for operands for which it promises nothing."""
+    """True if an operator has no result for operands without a promise."""
     foreign: set[str] | None
-    """Receives the operators whose records do not name the kind of numbers of their operands."""
+    """Receives the operators whose records do not cover their operands' kind of numbers."""
     converts: bool
     """True if a number that an integer dtype cannot hold is converted to an arbitrary one."""
     valued: bool
-    """True if the evaluation ends where an operator has no value for its operands."""
+    """True if an operator without a value for its operands ends the evaluation."""
     partial: bool
     """True if an operator had no result and nothing used it."""
     written: list[Any]
@@ -42,7 +42,7 @@ class EvaluationHost(Protocol):
     effects: list[PackedCall] | None
     """Receives the calls of packed functions; None: they are not recorded."""
     asserted: bool
-    """True while the module says that calls are pure."""
+    """True while calls are pure by declaration of the module."""
     updated: list[Any]
     """Operands of calls that have updated them in place."""
     misused: bool
@@ -52,7 +52,7 @@ class EvaluationHost(Protocol):
         """The result of a function of the module, whatever its kind."""
 
     def named(self, callee: Any) -> Any:
-        """The function of the module that a GlobalVar names; anything else as it is."""
+        """The function of the module that a GlobalVar names; any other expression unchanged."""
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """The result of a packed function."""
@@ -72,9 +72,9 @@ class EvaluationHost(Protocol):
 class Frame:
     """The values of variables, by address; the hash of a node is its address.
 
-    Relax variables and symbolic variables are of one class and share one dictionary. It is not
-    keyed by the variables themselves: they compare by making a comparison node, which costs more
-    than the rest of a look-up.
+    Relax variables and symbolic variables are of one class and share one dictionary. The variables
+    themselves are not the keys: comparing two of them makes a node, which costs more than the rest
+    of a look-up.
 
     Args:
         evaluator: the evaluation that the activation is part of.

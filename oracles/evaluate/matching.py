@@ -1,4 +1,4 @@
-"""Types as patterns: they define symbolic variables by values, and the rest of them is checked."""
+"""Types as patterns: values define their symbolic variables, and the rest is checked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def match(frame: Frame, ty: Any, value: Any) -> None:
 
 
 def settle(frame: Frame) -> None:
-    """Check the dimensions that were put off until all variables had their values."""
+    """Check the dimensions that were postponed until all variables had values."""
     pending, frame.pending = frame.pending, []
     for dim, size in pending:
         expected = _known(frame, dim)
@@ -96,7 +96,7 @@ def _function(frame: Frame, ty: relax.FuncType, value: Any) -> None:
 def _dims(frame: Frame, dims: Sequence[Any], sizes: Sequence[int]) -> None:
     if len(dims) != len(sizes):
         raise Mismatch(f"Expected rank {len(dims)} but got {tuple(sizes)}")
-    # Variables first: a dimension may be computed from one that comes after it.
+    # Variables first: a dimension may be computed from a later one.
     composite: list[tuple[Any, int]] = []
     for dim, size in zip(dims, sizes, strict=True):
         if type(dim) is IntImm:

@@ -1,11 +1,11 @@
 """Values of calls on large tensors, computed once for all evaluations of this process.
 
-A pass leaves most of a large module as it is, so that its result mostly makes the calls of the
-module again, on the same values. Operands are identified by their contents.
+A pass leaves most of a large module unchanged, so its result mostly repeats the module's calls on
+the same values. Operands are identified by their contents.
 
-ResNet-18, eight passes that change it, on one core: 19 s instead of 96 s. Of values that are
-computed faster than they are hashed only the digests are kept: one evaluation of Swin-T makes more
-than the limit of bytes, so that each value would be dropped before it is used again.
+ResNet-18, eight passes that change it, on one core: 19 s instead of 96 s. Values that are computed
+faster than hashed are kept as digests only: one evaluation of Swin-T makes more bytes than the
+limit, so each value would be dropped before its next use.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ V = TypeVar("V")
 Array: TypeAlias = np.ndarray[Any, Any]
 
 LARGE = 1 << 15
-"""The least total bytes of operands for which results are kept: for fewer, hashing costs more than
+"""The least total bytes of operands for results to be kept; below that, hashing costs more than
 computing."""
 
 MOST = 1 << 29
 """Limit on the total bytes of kept values; the least recently used ones are dropped."""
 
 FAST = 1e9
-"""Bytes per second of CPU time: values made faster are made again. Hashing takes as long."""
+"""Bytes per second of CPU time; values made faster are recomputed, since hashing takes as long."""
 
 DIGESTS = 1 << 17
 """Limit on the number of values whose digests are kept: five evaluations of the largest models have
@@ -74,7 +74,7 @@ class Memo:
         """Digests of arrays that nobody writes to, by address."""
 
     def keeps(self, args: Sequence[Any]) -> bool:
-        """True if values that are computed from these are kept."""
+        """True if values computed from these are kept."""
         return _size(args) >= LARGE
 
     def value(
@@ -85,7 +85,7 @@ class Memo:
         *,
         own: bool = False,
     ) -> Any:
-        """The result of `make`, or an earlier one if there is one.
+        """The result of `make`, or an earlier result if there is one.
 
         Args:
             what: identifies the computation.

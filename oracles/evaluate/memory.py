@@ -1,4 +1,4 @@
-"""Storage and the tensors in it: views of its bytes, so that tensors that overlap really do.
+"""Storage and its tensors, which are views of its bytes, so that overlaps are real.
 
 Memory is freed by variable, as in the virtual machine: killing a storage or a tensor ends its
 variable, while tensors in the storage, and views of the tensor, live on.
@@ -56,7 +56,7 @@ class Storage:
 
 
 def _byte_storage(frame: Frame, call: Call) -> Storage:
-    """`memory.alloc_storage`: the size is in bytes, whatever the dtype."""
+    """`memory.alloc_storage`: the size is in bytes for every dtype."""
     return Storage(poisoned((math.prod(frame.value(call.args[0])),), np.dtype("uint8")))
 
 
@@ -85,7 +85,7 @@ def _sizes(shape: Sequence[int]) -> Sequence[int]:
 
 
 def _view(frame: Frame, call: Call) -> Any:
-    """`memory.view`: an empty tuple stands for a property that stays as it is."""
+    """`memory.view`: an empty tuple leaves a property unchanged."""
     value, *changes = (frame.value(arg) for arg in call.args)
     kept = [None if isinstance(each, tuple) and not each else each for each in changes]
     if isinstance(call.args[1].ty, relax.ShapeType):
@@ -95,7 +95,7 @@ def _view(frame: Frame, call: Call) -> Any:
 
 def _kill(frame: Frame, call: Call) -> tuple[()]:
     (var,) = call.args
-    frame.value(var)  # it must be alive
+    frame.value(var)  # it must not be freed
     frame.env[hash(var)] = KILLED
     return ()
 

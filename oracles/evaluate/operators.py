@@ -33,7 +33,7 @@ from .memo import memo
 from .poison import MAX_BYTES, filled
 
 UNPROMISED = {Behaviour.OPEN: Unpromised, Behaviour.KIND: OtherKind}
-"""The behaviour that only leaves the result open, with the exception of each."""
+"""The behaviours that only leave the result open, with the exception for each."""
 
 
 def operator(frame: Frame, call: Call, name: str) -> Any:
@@ -54,7 +54,7 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     for value, arg in zip(args, call.args, strict=True):
         if not isinstance(arg.ty, ShapeType):
             continue
-        # NumPy takes a negative size for whatever fits.
+        # NumPy infers a negative size from the rest.
         if min(value, default=0) < 0:
             raise Undefined(f"a tensor of shape {value}")
         if math.prod(value) > MAX_BYTES:
@@ -142,7 +142,7 @@ def _empty(args: list[Any]) -> bool:
 
 
 def _array(value: Any, ty: Type) -> Any:
-    """A number that stands for a tensor, as an array of rank 0; anything else as it is."""
+    """A scalar that stands for a tensor, as an array of rank 0; any other value unchanged."""
     return np.asarray(value, str(ty.dtype)) if isinstance(ty, PrimType) else value
 
 
@@ -154,7 +154,7 @@ def _arrays(result: Any) -> Any:
 
 
 def _own(result: Any, args: list[Any]) -> Any:
-    """The results in memory of their own, so that a write to an operand does not reach them."""
+    """The results in separate memory, so that a write to an operand does not reach them."""
     if isinstance(result, tuple):
         return tuple(_own(part, args) for part in result)
     if isinstance(result, np.ndarray) and (

@@ -1,4 +1,4 @@
-"""The packed functions that TVM's own passes call, as far as their behaviour is known.
+"""The packed functions that TVM's own passes call and whose behaviour is known.
 
 A function of another name is not called, even if this process has one: the result must not depend
 on it.
@@ -94,7 +94,7 @@ def _check_function(value: Any, context: str) -> None:
 
 
 def _view(value: Any, shape: Sequence[int] | None, dtype: str | None, offset: int | None) -> Any:
-    """The tensor's bytes under another shape, dtype and offset; None leaves one as it is."""
+    """The tensor's bytes under another shape, dtype and offset; None leaves one unchanged."""
     kind = value.dtype if dtype is None else dtype_of(dtype)
     sizes = value.shape if shape is None else tuple(shape)
     start, size = offset or 0, math.prod(sizes) * kind.itemsize
@@ -126,7 +126,7 @@ def _assert(condition: Any, text: str, *values: Any) -> None:
 
 
 def _void(function: Callable[..., None]) -> Callable[..., tuple[()]]:
-    """The function with an empty tuple as its result, which its type in Relax asks for."""
+    """The function with an empty tuple as its result, as its Relax type demands."""
 
     def call(*args: Any) -> tuple[()]:
         function(*args)

@@ -1,4 +1,4 @@
-"""Memory that nothing has been written to yet."""
+"""Memory that has not been written yet."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..errors import TooLarge, Undefined
 from ..tensorir.runtime import PATTERN
 
 MAX_BYTES = 1 << 28
-"""Limit for one tensor, and for all memory that one evaluation allocates: a module whose sizes have
-upper bounds plans for these."""
+"""Limit for one tensor, and for all memory that one evaluation allocates: modules whose sizes have
+upper bounds plan for these bounds."""
 
 _LEFT: ContextVar[list[int] | None] = ContextVar("LEFT", default=None)
 
@@ -53,14 +53,14 @@ def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]
 
 
 def filled(dtype: np.dtype[Any]) -> Any:
-    """A number that stands for one that nobody has computed."""
+    """A number in place of one that was never computed."""
     return np.full(dtype.itemsize, PATTERN.get(), "uint8").view(dtype)[0]
 
 
 def fresh(value: Any) -> bool:
-    """True for a tensor in memory made by `poisoned` that nothing was written to.
+    """True for a tensor in memory made by `poisoned` and never written.
 
-    The contents do not show it: a tensor of 8-bit 127s looks the same.
+    The contents cannot tell: a tensor of 8-bit 127s looks the same.
     """
     return isinstance(value, np.ndarray) and _FRESH.get(id(owner := _owner(value))) is owner
 

@@ -74,7 +74,7 @@ Plan = Callable[[VMRunner], Any]
 TARGET = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 
 OPTIMIZING = tvm.target.Target({"kind": "llvm", "opt-level": 2})
-"""A target that runs loops four times as fast, and compiles them a third slower."""
+"""A target whose loops run four times as fast, but take a third longer to compile."""
 
 DEVICES = 4
 """Number of devices that a module may place values on; all of them are the CPU."""
@@ -95,7 +95,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ProcessDeath(Failure):
-    """The process ended instead, twice in the same way: `error` is a signal's name or "hang"."""
+    """The process died instead, twice in the same way: `error` is a signal's name or "hang"."""
 
     plan: int = -1
     """The index of the plan; -1 if the process ended before the first one."""
@@ -118,15 +118,15 @@ def execute(
         pipeline: "default", "zero" (and default after it) or "cpu_generic".
         optimize: optimize the code of a large module with much arithmetic. It may round
             differently, and give NaN where other code gives infinity.
-        record: packed functions whose calls are wanted in place of results: name and arguments.
-        seconds: limit for everything; None: what a check may take. More is for one large model:
-            each plan may use as much.
+        record: packed functions whose calls (name and arguments) replace the results.
+        seconds: limit for everything; None: the usual limit of a check. More is for one large
+            model: each plan may use as much.
         beat: called now and then meanwhile.
 
     Returns:
-        The result of each plan (a Failure where it raises); a Failure where the build raises; a
-        Death where the process dies; None where nothing is known: the time was too short, a
-        second attempt ended differently, or a value or a PrimFunc is for another device.
+        The result of each plan, or a Failure if it raises. A Failure if the build raises, a Death
+        if the process dies. None if nothing is known: the time was too short, a second attempt
+        ended differently, or a value or PrimFunc is for another device.
 
     Raises:
         Drift: this TVM lacks what relaxfuzz needs to build and run a module.
@@ -176,10 +176,10 @@ def carried_out(
     """The results of a build and its runs, made in a fork; see `execute`.
 
     Args:
-        work: yields "lower", "build" and then for each run "run" with its result; a Failure in
-            place of None ends it.
-        what: is logged as omitted if the time is up.
-        slow: running out of time is not a sign of a hang.
+        work: yields "lower" and "build" with None, then "run" with the result of each run; a
+            Failure in place of None ends it.
+        what: the thing to log as omitted if the time is up.
+        slow: running out of time does not indicate a hang.
         seconds: limit for everything.
         beat: called now and then meanwhile.
 
@@ -235,7 +235,7 @@ def is_large(mod: tvm.IRModule) -> bool:
 
 
 _LACKS = "lacks"
-"""In place of a step: the item names what this TVM lacks."""
+"""In place of a step: the item names the thing that this TVM lacks."""
 
 
 def raised(step: str, error: Exception) -> tuple[str, Any]:
@@ -245,13 +245,13 @@ def raised(step: str, error: Exception) -> tuple[str, Any]:
 
 
 def lower(mod: tvm.IRModule, pipeline: str) -> tvm.IRModule:
-    """The module as code generation takes it.
+    """The module in the form that code generation takes.
 
     Raises:
         Whatever the passes raise.
     """
     if mod.attrs is not None and "system_lib_prefix" in mod.attrs:
-        # Functions of a system library get other names and are not found in a loaded one.
+        # Functions of a system library get other names: a loaded library would not have them.
         mod = mod.without_attr("system_lib_prefix")
     with TARGET, quick_frames():  # legalizations are partly written in TVMScript
         return remaining(mod, pipeline)(mod)
@@ -269,7 +269,7 @@ def _machine(mod: tvm.IRModule, *, optimize: bool) -> VMRunner:
         ext_libs=[*attrs.get("external_mods", []), *libraries],
         params=dict(attrs.get("const_name_to_constant", {})),
     )
-    # The module itself: an Executable would have its empty source of host code compiled by gcc.
+    # The module itself: gcc would compile an Executable's empty source of host code.
     machine = relax.VirtualMachine(executable.mod, [tvm.cpu()] * DEVICES)
 
     entered = {str(gvar.name_hint) for gvar, _ in prim_funcs(mod)}
@@ -336,7 +336,7 @@ def to_numpy(value: Any) -> Any:
 
 
 def transferable(result: Any) -> Any:
-    """The result, if it can leave the fork: a closure cannot."""
+    """The result, if it can leave the fork; a closure cannot."""
     if isinstance(result, tuple):
         return tuple(map(transferable, result))
     if isinstance(result, tvm.runtime.Object):

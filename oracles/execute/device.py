@@ -25,7 +25,7 @@ from .fork import allow, in_fork
 from .vectors import vectors_of, with_vectors
 
 CPU = "llvm"
-"""The kind of target whose device is always there: the CPU goes the way of every other device."""
+"""The kind of target whose device always exists; the CPU is treated like every other device."""
 
 KINDS: Mapping[str, str] = {
     "cuda": "CUDA",
@@ -42,7 +42,7 @@ SECONDS = 60.0
 """Limit for a whole fork, which initialises a driver and runs the compiler of the device."""
 
 RUN_SECONDS = 20
-"""CPU time for each run: the first one loads the code, and busy-waits for the device."""
+"""CPU time for each run, which busy-waits for the device; the first one also loads the code."""
 
 
 def device_of(kind: str) -> tvm.runtime.Device:
@@ -51,7 +51,7 @@ def device_of(kind: str) -> tvm.runtime.Device:
 
 
 def missing(kind: str) -> str | None:
-    """The reason why a device of this kind cannot execute anything, in one line; None: it can.
+    """The reason why no device of this kind can execute code, in one line; None: one can.
 
     A tiny kernel is built and run there, which also shows whether the compiler is installed.
     """
@@ -81,14 +81,14 @@ def execute_on(
     """Build the PrimFuncs of a module for the device, and call one of them.
 
     Args:
-        mod: PrimFuncs, at any stage at which host and device are one. The targets that they are
-            bound to are replaced: the code must be for the device at hand.
+        mod: PrimFuncs, at any stage before host and device are split. Targets that they are bound
+            to are replaced: the code must be for the device at hand.
         calls: lists of arguments, in NumPy.
         beat: called now and then meanwhile.
 
     Returns:
-        For each call all buffers as it leaves them (a Failure where it raises); else as `execute`.
-        A Failure of the step "lower" is code that the device at hand cannot take.
+        For each call the final state of all buffers (a Failure if it raises); else as `execute`. A
+        Failure of the step "lower" means code that the device at hand cannot take.
 
     Raises:
         Drift: this TVM lacks what relaxfuzz needs.
@@ -127,7 +127,7 @@ def target_of(kind: str) -> Target:
 
 
 def built(mod: tvm.IRModule, target: Target) -> tvm.runtime.Module:
-    """The PrimFuncs of a module, built for this target, whatever they are bound to."""
+    """The PrimFuncs of a module, built for this target whatever they are bound to."""
     free = {gvar: func.without_attr("target") for gvar, func in mod.functions_items()}
     return tirx.build(tvm.IRModule(free), target)
 
@@ -135,7 +135,7 @@ def built(mod: tvm.IRModule, target: Target) -> tvm.runtime.Module:
 def called(
     function: Any, args: Sequence[Any], device: Any, vectors: Mapping[int, str] | None = None
 ) -> tuple[Any, ...]:
-    """The buffers that a compiled PrimFunc leaves, called with copies on the device.
+    """The final buffers of a compiled PrimFunc, called with copies on the device.
 
     Args:
         vectors: see `vectors_of`.
@@ -160,7 +160,7 @@ def _absent(kind: str) -> str | None:
 
 
 def _unlimited() -> None:
-    """Lift the limit on memory: a driver maps more than a worker may have."""
+    """Lift the limit on memory, since a driver maps more than a worker may have."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 

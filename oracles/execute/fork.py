@@ -1,10 +1,9 @@
-"""Work in a fork: generated code may die, and it must not take the process of the oracles with it.
+"""Work in a fork, so that a crash in generated code does not kill the process of the oracles.
 
-A process that has executed a parallel kernel cannot fork any more, and libraries once loaded are
-never unloaded: two more reasons to run nothing in the process itself.
+There are two more reasons to run nothing in the process itself: a process that has executed a
+parallel kernel cannot fork any more, and loaded libraries are never unloaded.
 
-A fork does not fork again by this module, and it dies with the process that made it. Its session
-ends with it.
+A fork cannot fork again through this module, and dies with its parent. Its session ends with it.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 WALL_SECONDS = 8.0
-"""Limit for a whole fork. A check must report progress every 10 seconds; on a busy machine it may
-be cut short, so that this is not a sign of a hang."""
+"""Limit for a whole fork. A check must report progress every 10 seconds. A busy machine may cut a
+fork short, so reaching the limit does not indicate a hang."""
 
 CPU_SECONDS = 3
 """Limit for each run, rounded up to whole seconds. Kernels for tensors of a few dozen elements take
 microseconds."""
 
 BEAT = 2.0
-"""Seconds between two calls of `beat`, which shows that a long fork still works."""
+"""Seconds between two calls of `beat`, which shows that a long fork still makes progress."""
 
 HANG = "hang"
 LATE = "late"
@@ -94,7 +93,7 @@ def in_fork(
 
 
 def _end_session(pid: int, *, kill: bool) -> int:
-    """Wait for a fork, and kill what it has left in its session; return its exit code.
+    """Wait for a fork, and kill all other processes in its session; return its exit code.
 
     Args:
         kill: kill the fork itself.
@@ -103,7 +102,7 @@ def _end_session(pid: int, *, kill: bool) -> int:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    # The process id is not free again before it is reaped.
+    # The process id stays taken until it is reaped.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -113,8 +112,8 @@ def _send(work: Callable[[], Iterator[Any]], pipe: BinaryIO, handled: BaseExcept
     """Send each item in a tuple, then an empty one; an exception as its traceback.
 
     Args:
-        handled: the exception that the parent was handling. It is not part of the traceback, since
-            its text may take any work to make.
+        handled: the exception that the parent was handling. The traceback omits it, since its text
+            may be arbitrarily expensive to make.
     """
     try:
         for item in work():
@@ -134,7 +133,7 @@ def _part_from(error: BaseException, handled: BaseException | None) -> None:
 
 
 def _isolate(parent: int) -> None:
-    """Give the fork a session, no output, no life longer than the parent's, no copying of pages."""
+    """Give the fork a session, no output, no life beyond the parent's, and no copying of pages."""
     global _in_fork
     _in_fork = True
     os.setsid()
@@ -149,11 +148,11 @@ def _isolate(parent: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    gc.disable()  # a collection touches every object of the parent's: 70 ms
+    gc.disable()  # a collection would touch every object of the parent: 70 ms
 
 
 def allow(seconds: int | None = None) -> None:
-    """Give the next step in this fork this much CPU time, or what the user's own limit leaves.
+    """Give the next step in this fork this much CPU time, or the rest of the user's own limit.
 
     Args:
         seconds: None: `CPU_SECONDS`.

@@ -1,8 +1,8 @@
 """The checks of a PrimFunc's arguments, made before the call instead of in the code.
 
-They are most of the code that LLVM emits for a small PrimFunc. So PrimFuncs are compiled without
-them, and called so if the arguments are certainly valid; otherwise the PrimFunc is compiled with
-its checks, which have their usual messages.
+The checks are most of the code that LLVM emits for a small PrimFunc. So PrimFuncs are compiled
+without them and called directly if the arguments are certainly valid. Otherwise the PrimFunc is
+compiled with its checks and their usual messages.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _ARITHMETIC: Mapping[type, Callable[[int, int], int]] = {
 
 
 def _value(dim: tvm.ir.Expr, known: Mapping[int, int]) -> int | None:
-    """The value of a dim; None for a kind that is left to the compiled checks."""
+    """The value of a dim; None for kinds that are left to the compiled checks."""
     if isinstance(dim, tirx.IntImm):
         return int(dim.value)
     if isinstance(dim, tirx.Var):

@@ -3,8 +3,8 @@
 A folder for each build has libraries, named after a digest of their content, and for each PrimFunc
 a link from its key to its library. Nothing is ever changed in place: a file is written under
 another name and renamed, so that no process sees a part of it, even if its writer is killed. A
-library that has changed since it was written is not loaded. When there is too much, the libraries
-unused for longest go, whatever build they are of.
+library that has changed since it was written is not loaded. Above the size limit, the libraries
+unused for longest are removed, whatever their build.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ import tvm
 from ...compat import build
 
 FORMAT = 1
-"""Version number, raised when PrimFuncs of the same key are compiled in another way."""
+"""Version number, raised when PrimFuncs of the same key are compiled in a new way."""
 
 KEPT_KILOBYTES = 256 * 1024
 """Limit for the kept libraries, about 70,000 PrimFuncs."""
 
 _ROOM = 0.75
-"""Share of the limit that is kept when the oldest libraries are removed. Removing is slow, since it
+"""Share of the limit that remains after the oldest libraries are removed. Removal is slow, since it
 reads all folders, so it makes room for many."""
 
 _FILLED = "filled"
@@ -42,8 +42,8 @@ _FILLED = "filled"
 def folder() -> Path:
     """The folder in which the libraries of this build are kept.
 
-    If the user's cache folder cannot be written to, or nothing may be loaded from it, this is a
-    temporary folder, which lives as long as the process that asks first.
+    If the user's cache folder is not writable, or forbids loading, this is a temporary folder,
+    which lives as long as the process that asks first.
     """
     path = build.kernels() / f"{build.identity()}-{FORMAT}"
     with contextlib.suppress(OSError):
@@ -106,7 +106,7 @@ def _load(library: Path) -> tvm.runtime.Module | None:
             return None
         os.utime(library)
         return tvm.runtime.load_module(str(library))
-    except Exception:  # TVM raises many classes: another process may have removed it meanwhile
+    except Exception:  # TVM raises many classes: another process may have just removed it
         return None
 
 
@@ -115,13 +115,13 @@ def _digest(content: bytes) -> str:
 
 
 def _remove_the_oldest() -> None:
-    """Remove the oldest libraries until there is room, and then dangling links."""
+    """Remove the oldest libraries until there is room, then dangling links."""
     parent = folder().parent
     with (parent / "lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return  # another process is at it
+            return  # another process is removing
         files = sorted(_files(parent))
         size = sum(each for _, each, _ in files)
         for _, each, path in files:

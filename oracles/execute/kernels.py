@@ -1,7 +1,7 @@
-"""Compiled PrimFuncs, each distinct one once on a machine.
+"""Compiled PrimFuncs; each distinct one is compiled once on a machine.
 
 Compiling is most of the cost of a build, and modules share most of their PrimFuncs: a pass leaves
-nearly all of them as they are, and small shapes recur. A PrimFunc is identified by its structural
+nearly all of them unchanged, and small shapes recur. A PrimFunc is identified by its structural
 hash (64 bits, the same in all processes) without its name. It is compiled under a name made of the
 hash and kept on disk (`kept`); the VM finds it as a global function.
 
@@ -32,7 +32,7 @@ USUAL = 4
 
 COMPILED = "__vmtir__"
 """Prefix of the PrimFuncs that exec mode "compiled" makes of Relax functions. They call others by
-symbols that must be in the same library."""
+symbols, which must be in the same library."""
 
 _TEMPORARY = tempfile.gettempdir()
 """The folder in which libraries are linked. A child has its own, which a pass may remove."""
@@ -67,8 +67,8 @@ def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Mo
     The process never forgets them, so it must be a fork that ends soon.
 
     Returns:
-        Libraries with the code of Relax functions (in exec mode "compiled"), which the VM looks
-        for among the imports of its executable.
+        Libraries with the code of Relax functions (in exec mode "compiled"), which the VM expects
+        among the imports of its executable.
 
     Raises:
         Whatever `tirx.build` raises.
@@ -94,12 +94,12 @@ Functions = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
 
 
 def _sorted(prims: Functions) -> tuple[Functions, Functions]:
-    """PrimFuncs that stand alone, and those that must be compiled together as they are."""
+    """PrimFuncs that stand alone, and those that must be compiled together unchanged."""
     if linker() is None or any(gvar.name_hint.startswith(COMPILED) for gvar in prims):
         return {}, prims
     uses = {gvar: {str(g.name_hint) for g in global_vars(func)} for gvar, func in prims.items()}
     called = set().union(*uses.values())
-    # Assertions that a PrimFunc has itself must stay.
+    # Assertions of the PrimFunc itself must stay.
     without = tirx.transform.SkipAssert()(tvm.IRModule(prims))
     asserting = {gvar for gvar, func in prims.items() if not without[gvar].body.same_as(func.body)}
     bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called or gvar in asserting}

@@ -25,15 +25,15 @@ DONE: Mapping[str, Callable[[Seen], bool]] = {
     pass_to(Stage.KILLED): _any("relax.memory.kill_", "relax.vm."),
     pipelines.LOWERS: _any("vm.builtin.alloc_shape_heap", "vm.builtin.check_"),
 }
-"""The passes that a module must not go through twice, each with a test that it has run."""
+"""The passes that must not run twice on a module, each with a test that it has run."""
 
 
 def remaining(mod: tvm.IRModule, pipeline: str) -> tvm.transform.Pass:
     """The passes that take a module from where it is to code generation.
 
-    They are the pipeline itself, with LambdaLift before it if functions are local (no pipeline has
-    it), but without passes that the module has been through and must not go through twice. All
-    others find nothing to do in a module that is past them.
+    They are those of the pipeline, except passes that have run already and must not run twice; the
+    others have no effect on a module that is past them. LambdaLift, which no pipeline has, comes
+    first if there are local functions.
     """
     passes = whole(pipeline)
     seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
@@ -47,8 +47,8 @@ def remaining(mod: tvm.IRModule, pipeline: str) -> tvm.transform.Pass:
 
 
 def whole(pipeline: str) -> tvm.transform.Pass:
-    """The passes of a build with this pipeline; "zero", and one of the user's that does not lower
-    the module itself, only prepare for another one."""
+    """The passes of a build with this pipeline. The default pipeline follows "zero", and a user's
+    pipeline that only prepares the module."""
     passes = pipelines.whole(pipeline)
     if not pipelines.lowers(pipeline):
         return tvm.transform.Sequential([passes, pipelines.whole("default")])

@@ -1,4 +1,4 @@
-"""Finds the operator that keeps a module from being built: its call alone, on operands of the same
+"""Finds the operator that prevents a build of a module: its call alone, on operands of the same
 types, fails in the same way."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Single:
 def culprit(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Single | None:
     """The first operator whose call alone fails as the build of the module does.
 
-    It is cached, since the oracle and the search for a smaller module both ask for it.
+    The result is cached, since both the oracle and the search for a smaller module need it.
     """
 
     def build(tried: tvm.IRModule) -> list[Any] | Failure | None:
@@ -122,5 +122,5 @@ def _alone(call: relax.Call) -> tvm.IRModule | None:
 
 
 def _is_weight(expr: relax.Expr) -> bool:
-    """True for a constant tensor of some rank, not for a number."""
+    """True for a constant tensor of rank 1 or more, not for a scalar."""
     return isinstance(expr, ir.GenericConst) and bool(getattr(expr.ty, "ndim", 0))

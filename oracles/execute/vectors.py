@@ -1,4 +1,4 @@
-"""Buffers of vectors, as `float32x4`: in NumPy, the last axis of an array has their scalars."""
+"""Buffers of vectors such as `float32x4`: in NumPy, the scalars are an array's last axis."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..tensorir.values import width_of
 
 
 def vectors_of(func: Any) -> dict[int, str]:
-    """The dtypes of the parameters of a PrimFunc that are buffers of vectors, by position; empty
-    for other functions."""
+    """The dtypes of the PrimFunc parameters that are buffers of vectors, by position; empty for
+    other functions."""
     if not isinstance(func, tirx.PrimFunc):
         return {}
     types = enumerate(param.ty for param in func.params)

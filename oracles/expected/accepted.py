@@ -1,8 +1,8 @@
 """Values that a function accepts as arguments, found from its operators or from a refusal.
 
-An operand that must be an index, a divisor or a distribution is mostly a parameter, or a reshaped
-and cast one. `demands` finds these parameters before numbers are drawn. `refused` finds those that
-a refused value came from, and `narrowed` narrows their ranges.
+An operand that must be an index, a divisor or a distribution is mostly a parameter, perhaps
+reshaped and cast. `demands` finds these parameters before numbers are drawn. `refused` finds the
+source parameters of a refused value, and `narrowed` narrows their ranges.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_RANGES: Ranges = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """An operand that is a parameter and that an operator accepts only some values for."""
+    """An operand that is a parameter and for which an operator accepts only some values."""
 
     call: Call
     record: Record
@@ -66,8 +66,8 @@ def _shape_of(ty: Any, size: Callable[[Any], int | None]) -> Any:
 def demands(func: relax.Function | tirx.PrimFunc) -> Mapping[Path, Sequence[Demand]]:
     """The demands on operands whose elements are those of a parameter, by parameter.
 
-    Calls in branches and local functions are left out: they may never be made. The cache is small,
-    as arguments of all kinds are drawn for one function after the other.
+    Calls in branches and local functions are left out, since they may never run. The cache is
+    small, as arguments of all kinds are drawn function by function.
     """
     found: dict[Path, list[Demand]] = {}
     if not isinstance(func, relax.Function) or not isinstance(func.body, relax.SeqExpr):
@@ -112,7 +112,7 @@ class Origins:
 
     Args:
         func: the function that is called from outside.
-        mod: the module with the functions that it calls; None: these are not followed.
+        mod: the module with the functions that it calls; None: calls are not followed.
         calls: the calls that are being evaluated, which give the arguments of enclosing functions.
     """
 
@@ -135,10 +135,10 @@ class Origins:
                 self._enter(call)
 
     def of(self, expr: Any, *, direct: bool = False) -> dict[Path, bool]:
-        """The parameters that a value comes from; True if their elements reach it unchanged.
+        """The source parameters of a value; True for those whose elements reach it unchanged.
 
         Args:
-            direct: only such parameters; on a large function this takes a hundredth of the time.
+            direct: only those; on a large function this takes a hundredth of the time.
         """
         alone = direct
         found: dict[Path, bool] = {}
@@ -163,7 +163,7 @@ class Origins:
         return found
 
     def _sources(self, expr: Any, fields: Path) -> Iterator[tuple[Any, Path, bool]]:
-        """Yields the expressions that a value is made of, the fields of each, and whether its
+        """Yields the expressions that a value consists of, the fields of each, and whether its
         elements are those of the value."""
         if isinstance(expr, Call):
             yield from self._operands_of(expr, fields)
@@ -216,13 +216,13 @@ class Refused:
     """A refusal of the evaluator because of the arguments."""
 
     paths: Mapping[Path, tuple[Accepted, bool]]
-    """The accepted values by parameter, and whether they apply to its elements themselves."""
+    """The accepted values by parameter; True if they apply to the parameter's own elements."""
     reason: str
     """The reason, e.g. "7 is outside of 0 to 4, operand 1 of relax.take"."""
 
 
 def refused(mod: tvm.IRModule, name: str, error: NoResult) -> Refused | None:
-    """The refusal with the parameters that the refused value came from; None if not known."""
+    """The refusal, with the source parameters of the refused value; None if not known."""
     calls = [call for call in error.calls if isinstance(call, Call)]
     func = mod[name]
     if isinstance(func, tirx.PrimFunc):
@@ -289,10 +289,10 @@ def _shape(value: Any) -> Any:
 def _wrong(
     expected: Mapping[Place, Accepted], operands: Sequence[Any], *, always: bool
 ) -> dict[Place, tuple[Accepted, Any]]:
-    """The operands that are not as expected, each with a wrong element.
+    """The operands with unexpected values, each with a wrong element.
 
     Args:
-        always: if no operand is wrong, give all of them: then a value computed from them is wrong.
+        always: if no operand is wrong, give all: a value computed from them is wrong then.
     """
     found = {}
     for place, accepted in expected.items():
@@ -335,7 +335,7 @@ def _reason(wrong: Mapping[Place, tuple[Accepted, Any]], of: str, error: NoResul
 
 
 def narrowed(ranges: Ranges, refusal: Refused, whole: Sequence[Path]) -> Ranges | None:
-    """Smaller ranges that make the refused value less likely; None if nothing is left to narrow.
+    """Smaller ranges that make the refused value less likely; None if none can be narrowed.
 
     Args:
         whole: the parameters that are integers.

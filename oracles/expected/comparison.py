@@ -13,14 +13,14 @@ from ...generators.ops.record import Tolerance
 from ..errors import Unsupported
 
 SENSITIVITY = 16
-"""Factor on the effect of the smallest perturbation up to which a difference is still rounding."""
+"""Multiple of the smallest perturbation's effect up to which a difference counts as rounding."""
 
 SENSITIVITY_OF_SHORT = 2
-"""The same factor for floats shorter than float32. A perturbation moves a bfloat16 by 3 %: 16 times
-as much is half of the value, so that 3 would pass for 2."""
+"""The same multiple for floats shorter than float32. A perturbation moves a bfloat16 by 3 %. With a
+multiple of 16 that is half of the value, so 3 would pass for 2."""
 
 COARSE = math.inf
-"""The factor on a perturbation that makes it that of a cast to float16."""
+"""The multiple at which a perturbation has the size of a cast to float16."""
 
 
 def _moved_up(size: int, phase: int) -> Any:
@@ -34,9 +34,9 @@ def perturbed(value: Any, phase: int = 0, times: float = 1) -> Any:
     """The value with floats moved by a few units in the last place, some up, some down.
 
     Args:
-        phase: chooses the elements to move up; 2 moves those up that 0 moves down. From 4 on it is
+        phase: chooses the elements to move up; 2 moves up those that 0 moves down. From 4 on it is
             the seed of a random choice.
-        times: move by so many times as much, but at most as a cast to float16 would.
+        times: multiplies the distance, which is at most that of a cast to float16.
 
     Raises:
         Unsupported: a cast to float16 would make a number infinite.
@@ -58,7 +58,7 @@ def perturbed(value: Any, phase: int = 0, times: float = 1) -> Any:
     largest = float(ml_dtypes.finfo(np.float16).max)
     if times == COARSE and (np.abs(moved[np.isfinite(moved)]) > largest).any():
         raise Unsupported("numbers beyond those of float16")
-    # Arithmetic turns a tensor of rank 0 into a number, which no parameter takes.
+    # Arithmetic turns a tensor of rank 0 into a scalar, which no parameter takes.
     return np.asarray(moved, value.dtype)
 
 
@@ -85,8 +85,8 @@ def difference(
     Args:
         expected: the reference result.
         actual: the result to judge.
-        shaken: reference results with every operator's result `perturbed`; elements that move in
-            them may differ by as much (an `argmax` between near equals, a `floor` of nearly a whole
+        shaken: reference results with every operator's result `perturbed`. Elements that move in
+            them may differ by as much (the `argmax` of near equals, the `floor` of nearly a whole
             number).
         tolerance: bounds by dtype; None for the default.
     """
@@ -103,7 +103,7 @@ def difference(
         if want.shape != got.shape:
             return f"shape: expected {want.shape} but got {got.shape}"
         others = [other for one in moved if (other := one.get(path)) is not None]
-        # If rounding decides on a shape, it decides on all elements, too.
+        # A rounding that decides a shape decides all elements, too.
         if any(other.shape != want.shape for other in others):
             continue
         if not _close(want, got, others, bounds):
@@ -112,7 +112,7 @@ def difference(
 
 
 def where_same(expected: Any, others: Sequence[Any], actual: Any) -> Any:
-    """The result to judge, with expected elements at places where the other results differ.
+    """The result to judge, with expected elements at positions where the other results differ.
 
     A tensor of another shape or dtype than expected stays as it is.
     """
@@ -159,7 +159,7 @@ def _close(want: Any, got: Any, moved: Sequence[Any], bounds: Tolerance) -> bool
 
 
 def sensitivity(array: Any) -> int:
-    """The factor up to which the effect of the smallest perturbation on an array is rounding."""
+    """The multiple of the smallest perturbation's effect on an array that counts as rounding."""
     return SENSITIVITY if array.dtype.itemsize >= 4 else SENSITIVITY_OF_SHORT
 
 
@@ -169,7 +169,7 @@ def bits(array: Any) -> Any:
 
 
 def is_float(value: Any) -> bool:
-    if callable(value):  # a function, in a tuple as well
+    if callable(value):  # a function, also inside a tuple
         return False
     return bool(value.dtype.kind == "f" or value.dtype.name.startswith(("bfloat", "float")))
 

@@ -28,12 +28,12 @@ from .comparison import COARSE, difference, exact, perturbed, where_same
 from .inputs import EXTREMES, InputKind
 
 PHASES = (0, 1, 2)
-"""Phases of `perturbed`: several, since one may happen to move nothing; each number goes up and
-down."""
+"""Phases of `perturbed`: several, since one alone may move nothing; each number moves up and down.
+"""
 
 MORE_PHASES = (4, 5, 6, 7, 8)
-"""Further phases for arguments whose sums cancel out: in each regular phase some sum stays as it
-is."""
+"""Further phases for arguments whose sums cancel out: each regular phase leaves some sum unchanged.
+"""
 
 OTHERS = (OTHER, ZERO, NEGATIVE)
 """Contents of unwritten memory; a defined element does not depend on them."""
@@ -45,35 +45,35 @@ TIGHT = Tolerance(
 PRECISE = Tolerance(
     float16=2e-2, float32=3e-5, float64=1e-11, reason="both sides are computed in the same way"
 )
-"""Some 500 units in the last place of float32, a sixteenth of one of float16: far more than the
-effect of another order in a sum."""
+"""Some 500 units in the last place of float32, a sixteenth of one of float16. That is far more than
+the effect of another summation order."""
 
 
 class Expectation:
     """One call of one function, and its expected result."""
 
     record: Sequence[str] = ()
-    """Packed functions whose calls are the result in the VM; see `execute`."""
+    """Packed functions whose calls replace the result in the VM; see `execute`."""
     valued: bool = True
-    """True if there is an expected result; otherwise only accesses to memory count."""
+    """True if there is an expected result; otherwise only memory accesses are compared."""
     precise: bool = False
-    """True if the result to compare comes from the same evaluator: only another order of rounding
-    may make a difference."""
+    """True if the compared result comes from the same evaluator, so that only the order of rounding
+    may differ."""
     finite: bool = True
-    """True if neither NaN nor infinity comes up on the way."""
+    """True if no NaN and no infinity occurs in the computation."""
     partial: bool = False
-    """True if a value on the way is not promised, and the result does not depend on it."""
+    """True if an intermediate value is not promised, but the result does not depend on it."""
     seconds: float = 0.0
     """CPU time that the evaluation has taken."""
     converts: bool = False
-    """True if a number is converted to an integer that cannot hold it, and the result does not
+    """True if a number is converted to an integer that cannot hold it, but the result does not
     depend on the outcome."""
     foreign: set[str] | None = None
-    """The operators on the way whose records promise nothing for the kind of numbers that their
-    operands are; None: they have no result."""
+    """The operators called whose records promise nothing for their operands' kind of numbers; None:
+    they have no result."""
     promised: bool = True
-    """False if the record of an operator promises no result for its operands: then the result is
-    not compared, but there must be one."""
+    """False if an operator's record promises no result for its operands. The result is then not
+    compared, but must exist."""
 
     def __init__(
         self,
@@ -99,13 +99,13 @@ class Expectation:
         self.wraps = wraps
         self._value: tuple[Any, Exception | None] | None = None
         self._moved: dict[float, list[Any]] = {}
-        """The results that are slightly off, made so far; shared with `precisely`."""
+        """The slightly changed results made so far; shared with `precisely`."""
 
     def plan(self, args: list[Any] | None = None) -> Plan:
         """The call itself, with copies of the arguments, since it may write into them.
 
         Args:
-            args: arguments in place of its own.
+            args: arguments to use instead of its own.
         """
         given = copies(self.args if args is None else args)
         if self._plan is not None:
@@ -116,7 +116,7 @@ class Expectation:
         """The result of the call in NumPy; options as for `Evaluator`.
 
         Args:
-            args: arguments in place of its own.
+            args: arguments to use instead of its own.
 
         Raises:
             Unsupported, Mismatch, Undefined: see `Evaluator.run`.
@@ -156,8 +156,8 @@ class Expectation:
 
     @functools.cached_property
     def arbitrary(self) -> bool:
-        """True if the result depends on unwritten memory, or on whether a reduction over nothing
-        writes its initial value."""
+        """True if the result depends on unwritten memory, or on whether a reduction over no
+        elements writes its initial value."""
         if self.kind is InputKind.EMPTY and self._reduces:
             return True
         again = self._over(OTHER)
@@ -165,7 +165,7 @@ class Expectation:
 
     @functools.cached_property
     def _others(self) -> list[Any] | None:
-        """The results of the call with other unwritten memory; None if they are not known."""
+        """The results of the call with other unwritten memory; None if not known."""
         if self.kind is InputKind.EMPTY and self._reduces:
             return None
         found = [again for pattern in OTHERS if (again := self._over(pattern)) is not None]
@@ -185,8 +185,8 @@ class Expectation:
     def _reduces(self) -> bool:
         """True for a PrimFunc with a reduction.
 
-        Over nothing it writes nothing. It does write once it is decomposed into a block that
-        initializes and one that updates (`Schedule.decompose_reduction`).
+        Over no elements it writes nothing, unless it is decomposed into a block that initializes
+        and one that updates (`Schedule.decompose_reduction`).
         """
         func = self.mod[self.function]
         blocks = nodes(func, ir.SBlock) if isinstance(func, tirx.PrimFunc) else []
@@ -204,8 +204,8 @@ class Expectation:
     def overflows(self) -> bool:
         """True if a PrimFunc adds or multiplies integers beyond their range; see `Behaviour`.
 
-        The evaluator has checked operators itself. A PrimFunc that would take too long to check
-        counts as overflowing if the arguments are extremes.
+        The evaluator itself checks operators. A PrimFunc that takes too long to check counts as
+        overflowing if the arguments are extremes.
         """
         found = False
 
@@ -224,7 +224,7 @@ class Expectation:
 
     @functools.cached_property
     def in_whole_numbers(self) -> Any:
-        """The result if no int32 and no int64 of its PrimFuncs overflows on the way.
+        """The result, provided no int32 and no int64 of its PrimFuncs overflows.
 
         Raises:
             Unsupported, Mismatch, Undefined: it is not known, or there is none.
@@ -233,10 +233,9 @@ class Expectation:
 
     @functools.cached_property
     def wrapped_around(self) -> Any:
-        """The result if every int32 and int64 of its PrimFuncs wraps around, as in compiled code.
+        """The result, with every int32 and int64 of its PrimFuncs wrapping as in compiled code.
 
-        Otherwise numbers that are not elements of tensors, such as parameters, only wrap around
-        when they are stored.
+        Without this, numbers outside tensors, such as parameters, only wrap around when stored.
 
         Raises:
             Unsupported, Mismatch, Undefined: it is not known, or there is none.
@@ -254,16 +253,16 @@ class Expectation:
         return self.evaluate(prim=prim)
 
     def shaken(self, times: float = 1) -> tuple[Any, ...] | None:
-        """Results with every operator's result slightly off: so many times the leeway of rounding.
+        """Results with every operator's result slightly off, by `times` the leeway of rounding.
 
-        With more than 1, arguments are off as well: with `COARSE` a sum near zero is off by as much
-        as its summands in float16. None if slightly other values lead to an unknown result.
+        Above 1, arguments are off as well: with `COARSE`, a sum near zero is off by as much as its
+        summands in float16. None if the changed values lead to an unknown result.
         """
         return self._shaken(len(self._phases), times)
 
     @functools.cached_property
     def exact(self) -> bool:
-        """True if no operator on the way had to round: all values are small multiples of 1/8."""
+        """True if no operator had to round on the way: all values are small multiples of 1/8."""
         whole = self.kind is not InputKind.SPECIAL
 
         def watch(var: relax.Var, value: Any) -> None:
@@ -276,10 +275,10 @@ class Expectation:
     def bounds(
         self, tolerance: Tolerance | None = None
     ) -> tuple[Tolerance, tuple[Any, ...] | None]:
-        """The tolerance for results, and results that are off by as much as rounding allows.
+        """The tolerance for results, and results shifted as far as rounding allows.
 
         Args:
-            tolerance: for a computation in less precision; None: the same precision is expected.
+            tolerance: for a computation in less precision; None: in the same precision.
         """
         return self._allowed(tolerance), self.shaken(1 if tolerance is None else COARSE)
 
@@ -342,7 +341,7 @@ class Expectation:
 
     @property
     def _cancels(self) -> bool:
-        """True if even a single sum may cancel out, whose rounding depends on the order."""
+        """True if even a single sum, whose rounding depends on the order, may cancel out."""
         return self.kind in (*EXTREMES, InputKind.DISTANT)
 
     def _shaken(self, count: int, times: float) -> tuple[Any, ...] | None:

@@ -44,23 +44,23 @@ from .inputs import EXTREMES, TRIES, InputKind, drawn, has_indices
 from .relations import CallRelation
 
 PLAIN = (InputKind.WHOLE, InputKind.POSITIVE)
-"""Kinds that suffice where each costs a run in the VM and lines in a reproducer."""
+"""Kinds to use if each costs a run in the VM and lines in a reproducer."""
 
 NARROWED = 6
-"""Limit of how often the range of a parameter is narrowed, for one kind of arguments."""
+"""Limit on how often the range of a parameter is narrowed for one kind of arguments."""
 
 _PLAIN = [(number, kind) for number, kind in enumerate(InputKind) if kind in PLAIN]
 """The plain kinds with their seeds."""
 
 
 class Expectations:
-    """Calls of the functions of one module, each evaluated when it is asked for."""
+    """Calls of the functions of one module, each evaluated on demand."""
 
     def __init__(self, mod: tvm.IRModule, largest: float = math.inf) -> None:
         """
         Args:
-            largest: limit of the iterations of a PrimFunc; others are too large. So are those that
-                take the evaluator too long, in any case.
+            largest: limit of the iterations of a PrimFunc; larger ones are refused, as are those
+                that take the evaluator too long.
         """
         self._mod = mod
         self._largest = largest
@@ -75,7 +75,7 @@ class Expectations:
         self._ranges: dict[tuple[str, InputKind], Ranges] = {}
         """The ranges of accepted values found so far."""
         self._refused: dict[tuple[str, InputKind], str] = {}
-        """The parameter that is to blame for there being no call, and the reason."""
+        """The parameter to blame for a missing call, and the reason."""
 
     def of(
         self,
@@ -94,8 +94,8 @@ class Expectations:
             rule: may choose other arguments.
             kinds: the kinds of arguments, in the order in which they are tried.
             journal: receives a step before each evaluation.
-            partial: also yield calls with a value that is not promised. Either their results do not
-                depend on it, or it has to be computed in the same way; see `Expectation.foreign`.
+            partial: also yield calls with a value that is not promised. Their results do not depend
+                on it, or both sides must compute it alike; see `Expectation.foreign`.
         """
         own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
         found = False
@@ -138,8 +138,8 @@ class Expectations:
         ]
 
     def unpromised(self, journal: StepJournal = silent) -> list[Expectation]:
-        """Calls of further functions that CPU builds are expected to run: those without a result
-        only because the record of an operator does not promise it."""
+        """Calls of further functions that CPU builds are expected to run: those whose result is
+        missing only because an operator's record does not promise it."""
         found = []
         for gvar, func in entries(self._mod):
             name = str(gvar.name_hint)
@@ -150,24 +150,24 @@ class Expectations:
         return found
 
     def is_open(self, name: str) -> bool:
-        """True if a function that was asked for has no result on plain arguments only because the
-        record of an operator does not promise it."""
+        """True if a requested function has no result on plain arguments only because an operator's
+        record does not promise it."""
         why = [self._why_not.get((name, kind)) for kind in PLAIN]
         return all(each and each.rule == inventory.OPEN.name for each in why)
 
     def again(self, name: str, rule: CallRelation, kind: InputKind) -> Expectation | None:
-        """A call with other numbers of the kind than `of` gives; None if it is not defined."""
+        """A call with other numbers of the same kind than `of` gives; None if it is not defined."""
         return self._drawn(name, rule, kind, list(InputKind).index(kind) + TRIES * len(InputKind))
 
     def valueless(
         self, name: str, kinds: Sequence[InputKind] = tuple(InputKind)
     ) -> list[Expectation]:
-        """The calls among those asked for that have no value according to a reference."""
+        """The requested calls that have no value according to a reference."""
         found = (self._valueless.get((name, kind)) for kind in kinds)
         return [e for e in found if e is not None]
 
     def why_not(self, name: str) -> str | None:
-        """The reason for missing calls of a function that was asked for; None if not known."""
+        """The reason for missing calls of a requested function; None if not known."""
         found = (why.why for (other, _), why in self._why_not.items() if other == name)
         return next(found, None)
 
@@ -178,7 +178,7 @@ class Expectations:
         return next(filter(None, map(self.no_arguments, names)), None)
 
     def no_arguments(self, name: str) -> str | None:
-        """The reason why no kind of arguments is defined for a function that was asked for.
+        """The reason why no kind of arguments is defined for a requested function.
 
         None if there are calls, or if they are missing for another reason.
         """
@@ -247,7 +247,7 @@ class Expectations:
             else:
                 turn += 1
         if (name, kind) in self._too_large:
-            gc.collect()  # a local function and its variables are a cycle that holds the tensors
+            gc.collect()  # a local function and its variables form a cycle that keeps tensors alive
         return None
 
     def _drawn(
@@ -347,7 +347,7 @@ class Expectations:
             self._ranges[name, kind] = new
 
     def _excused(self, rule: SilenceRule, name: str, kind: InputKind) -> bool:
-        """True if the rule leaves out a call; each oracle that asks for the call logs that."""
+        """True if the rule leaves out a call; each oracle that requests the call logs that."""
         if is_loud(rule):
             return False
         self._why_not[name, kind] = Silence(rule.name, why=rule.excuses)
@@ -356,7 +356,7 @@ class Expectations:
     def _always_too_large(self, name: str) -> bool:
         """True if a PrimFunc is too large for all arguments.
 
-        If its tensors have fixed sizes and one call was too large, other elements change little.
+        If its tensors have fixed sizes and one call was too large, other arguments change little.
         """
         func = self._mod[name]
         if isinstance(func, tirx.PrimFunc) and iterations_of(func) > self._largest:
@@ -371,7 +371,7 @@ class Expectations:
         return any(isinstance(self._mod[one], tirx.PrimFunc) for one in self.reached(name))
 
     def _all_nonfinite(self, name: str) -> bool:
-        """True if all operators on the way have references that define NaN and infinity.
+        """True if all operators called have references that define NaN and infinity.
 
         TensorIR's results for them are not documented.
         """

@@ -1,7 +1,7 @@
 """Arguments for a function's parameters, of several kinds; the same seed gives the same arguments.
 
-Most floats are small multiples of 1/8, so that sums and products of them are exact and no rounding
-hides or causes a difference.
+Most floats are small multiples of 1/8, so their sums and products are exact, and no rounding hides
+or causes a difference.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ SIZES = (2, 3, 4)
 
 
 class InputKind(enum.StrEnum):
-    """The kind of numbers that are drawn."""
+    """The kind of numbers to draw."""
 
     WHOLE = "whole numbers"  # in [-3, 3]
     POSITIVE = "positive numbers"  # in [1, 3], for logarithms, divisions and roots
-    FRACTION = "fractions"  # floats in (-1, 1), for inverse functions; integers that are large
+    FRACTION = "fractions"  # floats in (-1, 1), for inverse functions; integers are large
     BOUNDARY = "boundary values"  # 0, 1, -1, extremes of short integers; symbolic sizes are 1
     EMPTY = "empty tensors"  # one symbolic size is 0
     SPECIAL = "special values"  # NaN, infinities, -0.0, extremes among whole numbers
     ENDS = "ends of the dtypes"  # the largest and least integers; floats next to 0
-    PRECISION = "integers that floats round"  # those from which on a float does not hold them all
-    NEGATIVE = "negative numbers"  # in [-3, -1], of which a 0 that fills up is the maximum
+    PRECISION = "integers that floats round"  # those from which on a float has gaps
+    NEGATIVE = "negative numbers"  # in [-3, -1], where a padding 0 is the maximum
     DISTANT = "a large mean and a small spread"  # differences and variances cancel out
     OUTSIDE = "indices next to the range"  # for operators that clip them, or count from the end
 
@@ -54,8 +54,8 @@ ORDINARY = frozenset(InputKind) - {*EXTREMES, InputKind.SPECIAL, InputKind.EMPTY
 """Kinds of arguments that models have."""
 
 TRIES = 8
-"""Limit of the draws of extremes; the first draw for which the function is defined is used. In the
-first draw all integer tensors are extreme, and in the second one of `ENDS` all are at one end. In
+"""Limit on the draws of extremes; the first draw for which the function is defined is used. In the
+first draw all integer tensors are extreme, and in the second draw of `ENDS` all are at one end. In
 later draws every second tensor is extreme."""
 
 NEUTRAL = ((1, 0), (0,), (1, -1))
@@ -69,15 +69,14 @@ def drawn(
     sizes: Mapping[str, int] | None = None,
     ranges: Ranges = NO_RANGES,
 ) -> list[Any]:
-    """One argument for each parameter; outputs of a PrimFunc are full of numbers, too.
+    """One argument for each parameter; outputs of a PrimFunc are also filled with numbers.
 
-    Operands that must have certain values, such as indices, have these, except for
-    `InputKind.OUTSIDE`.
+    Operands that need certain values, such as indices, have these, except for `InputKind.OUTSIDE`.
 
     Args:
         seed: determines the values and the sizes of symbolic dimensions.
         sizes: sizes of symbolic dimensions, by name; the others are drawn.
-        ranges: further ranges of parameters, besides those that their operators demand.
+        ranges: further ranges of parameters, in addition to the demands of their operators.
 
     Raises:
         Unsupported: a parameter is not a tensor, shape, number or tuple of these.
@@ -125,7 +124,7 @@ class _Drawing:
         """Number of integer tensors drawn with extremes."""
         self._dims: dict[tirx.Var, int] = {}
         self._left = MOST
-        # A number that is a parameter may be a dimension of another one.
+        # A scalar parameter may be a dimension of another parameter.
         self._casts = _casts(func)
 
     @functools.cached_property
@@ -188,7 +187,7 @@ class _Drawing:
         raise Unsupported(f"parameter of type {type(ty).__name__}")
 
     def _number(self, param: relax.Var, dtype: Any, accepted: Accepted | None) -> int:
-        """An integer for a parameter; in every second draw it suits as a size."""
+        """An integer for a parameter; in every second draw it is small enough to be a size."""
         if accepted is not None and accepted.is_index and param not in self._dims:
             low, high = _ends(accepted, dtype)
             self._dims[param] = int(self._rng.integers(low, high + 1))
@@ -236,7 +235,7 @@ class _Drawing:
         size = self._size(dim)
         if (
             size < 0
-        ):  # type inference may give such a shape to a result, and a parameter may bear it
+        ):  # type inference may give such a shape to a result, and a parameter may have it
             raise Unsupported(f"dimension {dim} is negative")
         return size
 
@@ -281,7 +280,7 @@ class _Drawing:
         return template if accepted is None else within(template, accepted, shape)
 
     def _indices(self, shape: tuple[int, ...], dtype: Any, accepted: Accepted) -> str:
-        """The expression for indices of the whole range, which are all alike to an operator."""
+        """The expression for indices of the whole range, all equivalent for an operator."""
         low, high = _ends(accepted, dtype)
         distinct = _distinct(accepted, shape)
         match self._kind:
@@ -319,7 +318,7 @@ class _Drawing:
                 mean, unit = 2 ** (digits // 2 - 1), 2.0 ** (digits // 2 - digits + 6)
                 return f"({mean} + {unit} * rng.integers(-3, 4, shape))"
             case InputKind.PRECISION:
-                # Use one sign: if large numbers cancel out, rounding decides on the result.
+                # Use one sign: if large numbers cancel out, rounding dominates the result.
                 last = 2 ** (ml_dtypes.finfo(dtype).nmant + 1)
                 return f"rng.choice({[last, last - 1]}, shape)"
             case InputKind.SPECIAL:
@@ -329,7 +328,7 @@ class _Drawing:
         return "rng.integers(-3, 4, shape)"
 
     def _extremes(self, dtype: Any) -> list[int]:
-        """Integers at the ends of a dtype, or around those that floats begin to round."""
+        """Integers at the ends of a dtype, or around the first ones that floats round."""
         self._integer_tensors += 1
         info = np.iinfo(dtype)
         least, most = int(info.min), int(info.max)
@@ -357,7 +356,7 @@ class _Drawing:
             case InputKind.DISTANT:
                 return f"({100 if dtype.itemsize == 1 else 1000} + rng.integers(0, 4, shape))"
             case InputKind.FRACTION if dtype.itemsize == 8:
-                # Neighbours that are equal in float32.
+                # Neighbours that float32 cannot tell apart.
                 signs = "rng.choice([-1, 1], shape) * " if signed else ""
                 return f"({signs}(2**24 + rng.integers(0, 8, shape)))"
             case InputKind.ENDS | InputKind.PRECISION:
@@ -381,7 +380,7 @@ def _ends(accepted: Accepted, dtype: Any) -> tuple[int, int]:
 
 
 def _distinct(accepted: Accepted, shape: tuple[int, ...]) -> str | None:
-    """The expression for numbers that differ along an axis; None if too few, or not demanded."""
+    """The expression for numbers that differ along an axis; None if too few, or not needed."""
     axis = accepted.axis
     if accepted.form is not TensorCondition.DISTINCT or math.prod(shape) > LARGE:
         return None
@@ -391,7 +390,7 @@ def _distinct(accepted: Accepted, shape: tuple[int, ...]) -> str | None:
 
 
 def within(template: str, accepted: Accepted, shape: tuple[int, ...]) -> str:
-    """The expression with numbers that are not accepted replaced by the nearest accepted ones.
+    """The expression, with each unaccepted number replaced by the nearest accepted one.
 
     Args:
         template: an expression for numbers of any kind.
@@ -416,7 +415,7 @@ def _numbers_of(kind: InputKind, bits: int, *, counts: bool) -> list[int]:
 
     Args:
         bits: the width of its dtype.
-        counts: the parameter may determine a number of iterations or elements.
+        counts: the parameter may be a number of iterations or elements.
     """
     match kind:
         case InputKind.EMPTY:
@@ -452,7 +451,7 @@ _DIVISIONS = (int.__floordiv__, int.__mod__)
 
 
 def _casts(func: relax.Function | tirx.PrimFunc) -> dict[relax.Var, relax.Type]:
-    """The types that parameters of unknown shape are cast to by the function itself."""
+    """The types that the function itself casts its parameters of unknown shape to."""
     unknown = {
         param
         for param in func.params

@@ -1,8 +1,7 @@
-"""Random arrays, and the expressions that make large ones again.
+"""Random arrays, and the expressions that remake large ones.
 
-An array of more than `LARGE` elements is never written out as numbers, neither in a reproducer nor
-in a message. A large argument is made by evaluating an expression, which a reproducer contains in
-place of the numbers.
+Reproducers and messages never write out an array of more than `LARGE` elements. A large argument is
+made by evaluating an expression, which a reproducer contains instead of the numbers.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ LARGE = 1000
 """Limit of the elements of an array that is written out."""
 
 MOST = 1 << 25
-"""Limit of the elements of the arguments of one call: a check holds several sets of arguments."""
+"""Limit of the elements of one call's arguments, as a check holds several sets of arguments."""
 
 PERIOD = 8191
-"""Period of the random numbers in a large array, since drawing millions takes seconds. It is a
-prime, so that two rows or columns are hardly ever equal."""
+"""Period of the random numbers in a large array, since drawing millions takes seconds. It is prime,
+so two rows or columns are hardly ever equal."""
 
 REMEMBERED = 4096
 """Number of expressions that are kept."""
@@ -37,7 +36,7 @@ def random(template: str, rng: np.random.Generator, shape: tuple[int, ...], dtyp
 
     Args:
         template: an expression of `rng`, `shape` and `np`.
-        rng: gives a large array a seed, with which each `rng` of the template begins.
+        rng: gives a large array its seed; each `rng` of the template starts from it.
     """
     if math.prod(shape) <= LARGE:
         numbers = eval(_compiled(template), {"np": np, "rng": rng, "shape": shape})
@@ -54,7 +53,7 @@ def random(template: str, rng: np.random.Generator, shape: tuple[int, ...], dtyp
 
 
 def recipe(array: Any) -> str | None:
-    """The expression that gives a large array, bit by bit; None if it was not made by one."""
+    """The expression that remakes a large array, bit by bit; None if no expression made it."""
     return _made.get(_digest(array))
 
 
@@ -66,8 +65,7 @@ def is_large(value: Any) -> bool:
 
 
 _made: OrderedDict[tuple[Any, ...], str] = OrderedDict()
-"""Expressions by the content of an array, so that copies are recognised and changed arrays are
-not."""
+"""Expressions by the content of an array: copies are recognised, changed arrays are not."""
 
 
 def _digest(array: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Relations: calls of a pass's result that must give the same as calls of the module before."""
+"""Relations: calls of a pass's result that must give the same as calls of the original module."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CallRelation:
     They set `actual`, from `run` and the list `args`. None: one call with these arguments.
     """
     arguments: Callable[[str, list[Any]], list[Any]] | None = None
-    """Replaces the chosen arguments of the call in the module before; None: they are kept."""
+    """Replaces the chosen arguments of the original call; None: they are kept."""
     sizes: Callable[[str], Mapping[str, int]] | None = None
     """Gives the sizes of symbolic dimensions that the pass fixes, by name; None: it fixes none."""
 
@@ -63,7 +63,7 @@ def _compiled(text: str) -> CodeType:
 def rule(
     relation: Relation, before: tvm.IRModule, after: tvm.IRModule, call: PassCall
 ) -> CallRelation | None:
-    """The rule for one application of a pass; None if results cannot be compared."""
+    """The rule for one application of a pass; None if the results cannot be compared."""
     match relation:
         case Relation.LOOSE:
             return _cast(before, after, call)
@@ -90,7 +90,7 @@ def rule(
 
 
 def _same(before: tvm.IRModule, after: tvm.IRModule) -> CallRelation:
-    """The same call; arguments depend on the result only if there are numbers among them."""
+    """The same call; arguments only depend on the result if some of them are scalars."""
     applies = after.__contains__
     if not any(isinstance(p.ty, PrimType) for _, func in entries(before) for p in func.params):
         return CallRelation(applies)
@@ -98,7 +98,7 @@ def _same(before: tvm.IRModule, after: tvm.IRModule) -> CallRelation:
 
 
 def _fitting(params: Sequence[Any], args: list[Any]) -> list[Any]:
-    """The arguments, clipped to the integer parameters of the result, which may have fewer bits."""
+    """The arguments, clipped to the integer parameters of the result, which may be narrower."""
     if len(params) != len(args):
         return args
     return [_in_range(param.ty, arg) for param, arg in zip(params, args, strict=True)]
@@ -148,7 +148,7 @@ def _lifted(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> CallRe
 
     def applies(name: str) -> bool:
         if name not in after or name.endswith("transform_params"):
-            return False  # one that was there is composed with the new one
+            return False  # an existing transform is composed with the new one
         return _inputs(before, name) is None or transform(name) is not None
 
     def otherwise(name: str) -> str | None:
@@ -264,8 +264,8 @@ def _lazy_output(before: tvm.IRModule, after: tvm.IRModule) -> CallRelation:
 def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> CallRelation:
     """`transform()` calls `set_item(i, value)` for each element of the result of `transform(w)`.
 
-    It takes the weights by `get_item(i)`. Shapes and numbers in the tuple of weights are still
-    arguments if a dimension may come from them. Without a `set_item` it returns the tuple.
+    It gets the weights by `get_item(i)`. Shapes and scalars among the weights stay arguments if a
+    dimension may come from them. Without `set_item` it returns the tuple.
     """
     alone = _alone(before)
     get_item = argument(call, "fget_item", 0, "get_item")
@@ -304,7 +304,7 @@ def _lazy_params(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> C
 
 
 def _alone(mod: tvm.IRModule) -> Callable[[str], bool]:
-    """A predicate for functions that call no public function, whose signature would change."""
+    """A predicate: the function calls no public function, whose signature would change."""
     calls = {str(gvar.name_hint): references(func) for gvar, func in mod.functions_items()}
     public = {str(gvar.name_hint) for gvar, func in mod.functions_items() if is_public(func)}
     return lambda name: public.isdisjoint(reachable(calls, calls[name]))
