@@ -1,4 +1,4 @@
-"""A test whether the faults of a PrimFunc may depend on the contents of its buffers."""
+"""A test whether faults of a PrimFunc may depend on the contents of its buffers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from .values import is_float
 
 
 def depends_on_data(func: tirx.PrimFunc) -> bool:
-    """True if a loaded value may decide on an access, or on whether an operation has a result.
+    """True if a loaded value may influence an access, or the existence of an operation's result.
 
-    Only a value that is computed with and then stored certainly does not: an index, a condition,
-    an extent, a divisor may. The choice of memory that is read does not
-    depend on it either.
+    Values that are only computed with and then stored have no such influence; an index, a
+    condition, an extent or a divisor may.
     """
     stored = sum(_harmless(store.value) for store in nodes(func, ir.BufferStore))
     return stored < len(nodes(func, ir.TensorLoad))
 
 
 def _harmless(expr: Any) -> int:
-    """The number of loads in an expression that only give a value to compute with."""
+    """The number of loads in an expression whose values are only computed with."""
     if type(expr) is ir.TensorLoad:
         return 1  # loads in its indices do not count
     parts = _PARTS.get(type(expr))
@@ -42,7 +41,7 @@ def _division(expr: Any) -> list[Any]:
 
 
 def _cast(expr: Any) -> list[Any]:
-    """The harmless operand of a cast: a float that an integer cannot hold has no result."""
+    """The harmless operand of a cast, if any: a float that an integer cannot hold has no result."""
     loses = _float(expr.value) and not _float(expr)
     return [] if loses else [expr.value]
 
@@ -72,4 +71,4 @@ _PARTS: Mapping[type, Callable[[Any], list[Any]]] = {
     ir.Cast: _cast,
     tvm.ir.Call: _call,
 }
-"""The operands that only give a value; other expressions are not covered."""
+"""The harmless operands of each kind of expression; other kinds have none."""

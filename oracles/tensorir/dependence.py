@@ -1,24 +1,24 @@
 """The choice of loops of a PrimFunc that may run all their iterations at once.
 
 A loop over `v` **runs in lanes** (all iterations in lockstep, statement by statement) if no element
-is written in one iteration and accessed in another. The proof: for every buffer written in its
-body, no other name of the same memory is accessed there, and there is one number that an access
-(load or store) determines by its indices and that every access in the body has as `c * v + u + r`.
-There `c` is the same non-zero number everywhere, `u` is the same sum of multiples of variables that
-the loop does not change, and `r`, which may differ from access to access, stays within bounds whose
-distance is less than `c` times the step of the loop. Then no two iterations have that number in
-common. It is the index of one dimension, or a number `f` that the indices of all accesses have as
-digits: `f // 12`, `f % 12 // 4`, `f % 4`, each in the same dimension everywhere, determine `f`.
+is written in one iteration and accessed in another. The proof has two conditions for every buffer
+written in the body. No other name of the same memory is accessed there. And the indices of each
+access (load or store) determine a number of the form `c * v + u + r`. In it, `c` is the same
+non-zero number for all accesses, and `u` is the same sum of multiples of variables that the loop
+does not change. Only `r` may differ between accesses; it stays within bounds whose distance is less
+than `c` times the step of the loop. So no two iterations share that number. It is the index of one
+dimension, or a number `f` whose digits are indices: `f // 12`, `f % 12 // 4`, `f % 4`, each in the
+same dimension for all accesses, determine `f`.
 
-A loop **reduces** if it leads, through loops that run in lanes or reduce and through blocks without
-predicate, to one store only, of the form `C[i] = C[i] op e`: `op` is associative, the indices are
-sums of multiples of variables other than `v`, and `e` does not read C. The loops then fold all `e`
-in their order. If a block has initial values (a store to the same element), `v` must have a
-positive coefficient in a reduction variable of that block: as the values of such a variable are
-never below its domain, the block begins its reduction at the first `v` only.
+A loop **reduces** if it contains only one store, of the form `C[i] = C[i] op e`, inside loops that
+run in lanes or reduce and blocks without predicate. Here `op` is associative, the indices are sums
+of multiples of variables other than `v`, and `e` does not read C. The loops then fold all `e` in
+their order. If a block has initial values (a store to the same element), `v` must have a positive
+coefficient in a reduction variable of that block. Such a variable is never below its domain, so the
+block begins its reduction at the first `v` only.
 
-A loop that leads in this way to `C[i] = C[i] + a * b` only is part of a **contraction** (a matmul,
-a convolution): all its lanes run at once, as only those of `a`, `b` and C are ever in memory.
+A loop whose only such store is `C[i] = C[i] + a * b` is part of a **contraction** (a matmul, a
+convolution). All its lanes run at once, as only those of `a`, `b` and C are ever in memory.
 
 Loops with anything that lanes do not support (allocations, views, `while`, bounds that depend on
 `v` or on memory, calls, assertions, jumps) run one iteration after the other; loops inside of them
@@ -62,7 +62,7 @@ USUAL = 64
 
 
 class Size(NamedTuple):
-    """The depth of nested loops that run in lanes, and the number of their lanes."""
+    """Limits on the depth of nested loops that run in lanes, and on the number of their lanes."""
 
     height: int
     lanes: int
@@ -82,12 +82,12 @@ class Access:
 
 @dataclass(slots=True)
 class Loop:
-    """A loop and what is inside."""
+    """A loop and its contents."""
 
     node: Any
     var: int
     number: int
-    """The number of the loop, in the order of the text."""
+    """The number of the loop, in textual order."""
     kind: str = "serial"
     """"lanes", "reduce", "unit" (one iteration) or "serial"."""
     height: int = 0
@@ -103,7 +103,7 @@ class Loop:
     step: int | None = 1
     blocked: bool = False
     contraction: Contraction | None = None
-    """The contraction that the loop is part of, if nothing else is inside."""
+    """The contraction that the loop belongs to, if the loop contains nothing else."""
 
     @property
     def count(self) -> int:
@@ -124,7 +124,7 @@ class Update(NamedTuple):
 
 
 class Nest(NamedTuple):
-    """Loops and blocks around one store, each nested in the one before."""
+    """Loops and blocks around a single store, each nested in the previous one."""
 
     store: Any
     loops: Sequence[Loop]
@@ -136,7 +136,7 @@ class Contraction(NamedTuple):
 
     dtype: str
     held: int
-    """The approximate maximum of lanes of `a`, `b` and the sums; `a * b` is never held whole."""
+    """The approximate maximum of lanes of `a`, `b` and the sums; `a * b` never exists whole."""
 
 
 class LoopPlan:
@@ -153,16 +153,16 @@ class LoopPlan:
         self._forms = Forms()
         self._roots: dict[int, int] = {}
         self._overlapping: set[int] = set()
-        """Views that may have the same element at several indices."""
+        """Views in which several indices may be the same element."""
         self.sound = True
-        """True if every variable is defined once, and nothing is a vector, which has an axis of its
-        own; if not, all loops run one by one."""
+        """True if every variable is defined once, and no value is a vector, which has its own axis;
+        if not, all loops run one by one."""
         self.statement(func.body)
 
     # Walk
 
     def statement(self, stmt: Any) -> Size:
-        """Note what a statement does, and decide the loops in it."""
+        """Note the effects of a statement, and decide the loops in it."""
         kind = type(stmt)
         if kind is ir.For:
             return self._loop(stmt)
@@ -201,14 +201,14 @@ class LoopPlan:
             loop.blocked = True
 
     def _define(self, var: Any, value: Any) -> None:
-        """Note the value of a variable; after a second value, nothing known of it holds."""
+        """Note the value of a variable; a second value invalidates the first."""
         handle = var.__chandle__()
         if handle in self._forms.values or handle in self._of_var:
             self.sound = False
         self._forms.values[handle] = value
 
     def _element(self, buffer: Any) -> None:
-        """Note an element; one that is a vector has an axis of its own."""
+        """Note an element; a vector element has its own axis."""
         if width_of(buffer.ty.dtype) > 1:
             self.sound = False
 
@@ -250,7 +250,7 @@ class LoopPlan:
         return inside
 
     def _uniform(self, bound: Any) -> None:
-        """Require that a bound of an inner loop is the same for all lanes of the loops around."""
+        """Require that a bound of an inner loop is the same in all lanes of the outer loops."""
         if isinstance(bound, tirx.IntImm):
             return
         before = len(self._accesses)
@@ -342,7 +342,7 @@ class LoopPlan:
         )
 
     def _injective(self, loop: Loop, forms: Sequence[LinearForm]) -> bool:
-        """True if these numbers, one for each access, never agree in two iterations."""
+        """True if these numbers, one for each access, never agree in two different iterations."""
         if not forms or any(loop.var in form.within for form in forms):
             return False
         first = {v: c for v, c in forms[0].terms.items() if not self._inside(v, loop)}
@@ -358,7 +358,7 @@ class LoopPlan:
         rest = self._distance(loop, forms, {})
         if c == 0 or (rest is not None and rest < c):
             return c != 0
-        # Variables that all accesses share are like digits: each one outweighs the lower ones.
+        # Variables that all accesses share act like digits: each one outweighs all lower ones.
         reach = self._distance(loop, forms, shared)
         for weight, variable in sorted([(c, loop.var), *((abs(n), v) for v, n in shared.items())]):
             if reach is None or weight <= reach:
@@ -391,7 +391,7 @@ class LoopPlan:
         return other is not None and loop.number < other.number <= loop.last
 
     def _nest(self, loop: Loop) -> Nest | None:
-        """The inside of a loop, if it consists only of loops and blocks around one store."""
+        """The contents of a loop, if it has only loops and blocks around a single store."""
         stmt, loops, blocks = loop.node.body, [], []
         while not isinstance(stmt, ir.BufferStore):
             if isinstance(stmt, ir.For):

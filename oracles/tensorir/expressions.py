@@ -1,10 +1,10 @@
 """Expressions of TensorIR as Python text over NumPy.
 
-One text serves scalars and lanes: a value that differs between the iterations of a vectorised loop
-is an array with one axis for each such loop, all others are Python's or NumPy's scalars, and NumPy
-broadcasts. A vector is an array whose last axis has its scalars. Dtypes stay exact: integers of
-loops and shapes (int32 and int64) are Python integers, which take the dtype of the other operand;
-everything else has exactly NumPy's type for its dtype.
+The same text serves scalars and lanes, since NumPy broadcasts. A value that differs between the
+iterations of a vectorised loop is an array with one axis for each such loop; other values are
+scalars of Python or NumPy. A vector is an array whose last axis has its scalars. Dtypes stay exact:
+integers of loops and shapes (int32 and int64) are Python integers, which take the dtype of the
+other operand; everything else has exactly NumPy's type for its dtype.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Expressions:
         return value.text
 
     def pair(self, a: PyExpr, b: PyExpr) -> tuple[str, str, bool, bool]:
-        """Two operands, of which one has the exact dtype or both are Python integers.
+        """Two operands; at least one has the exact dtype, or both are Python integers.
 
         Returns:
             Their texts, whether the result is a Python number, and whether it has lanes.
@@ -267,7 +267,7 @@ class Expressions:
         """One of two values; only the chosen one is evaluated."""
         cond = self.value(condition)
         if width_of(condition.ty) > 1:
-            # Both values are computed: a condition for each scalar guards no access of a vector.
+            # Both values are computed: a condition for each scalar cannot guard a vector access.
             a, b = self.value(first), self.value(second)
             left, right, *_ = self.both_exact(a, b)
             return PyExpr(f"where({cond.text}, {left}, {right})", a.dtype, False, True)
@@ -330,7 +330,7 @@ class Expressions:
         return PyExpr(text, value.dtype, False, True, value.low, value.high)
 
     def select(self, expr: Any) -> PyExpr:
-        """Both values may be computed, but compilers guard the accesses of either."""
+        """Both values may be computed, but compilers guard the accesses of each."""
         return self.choice(expr.condition, expr.true_value, expr.false_value)
 
     def let(self, expr: Any) -> PyExpr:
@@ -391,7 +391,7 @@ class Expressions:
         return self.shifted_out(expr, value) if weak and symbol == "<<" else value
 
     def shifted_out(self, expr: Any, value: PyExpr) -> PyExpr:
-        """A Python integer without the bits that its dtype does not hold."""
+        """A Python integer truncated to the bits that its dtype holds."""
         return dataclasses.replace(value, text=self.held(value))
 
     def call(self, expr: Any) -> PyExpr:
@@ -445,7 +445,7 @@ class Expressions:
         raise Unsupported(f"TensorIR operator {name}")
 
     def _external(self, name: str, operands: Sequence[Any], dtype: str) -> PyExpr:
-        """A call of a function that is linked to the compiled code."""
+        """A call of a function linked to the compiled code."""
         if name not in OF_C:
             raise Unsupported(f"external function {name}")
         function, expected = OF_C[name]

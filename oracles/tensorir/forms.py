@@ -49,7 +49,7 @@ Places = tuple[tuple[int, int, int | None], ...]
 
 
 class Forms:
-    """Knowledge of the variables of a PrimFunc, and of expressions of them."""
+    """Knowledge about the variables of a PrimFunc, and about expressions of them."""
 
     def __init__(self) -> None:
         self.values: dict[int, Any] = {}
@@ -115,7 +115,7 @@ class Forms:
         return frozenset[int]().union(*map(self.variables, parts))
 
     def bounds(self, form: LinearForm) -> tuple[int | None, int | None]:
-        """Bounds of a form, known if all its variables are of loops with known bounds."""
+        """Bounds of a form, known if all its variables belong to loops with known bounds."""
         low, high = form.low, form.high
         if low is None or high is None:
             return None, None
@@ -129,7 +129,7 @@ class Forms:
         return low, high
 
     def number(self, indices: Sequence[Any]) -> tuple[LinearForm | None, Places]:
-        """The number whose digits are among the indices, and the places of the digits."""
+        """The number whose digits are among the indices, and the positions of the digits."""
         found: dict[int, tuple[Digit, int]] = {}
         for axis, index in enumerate(indices):
             digit = self.digit(index)
@@ -212,7 +212,7 @@ def split(func: tirx.PrimFunc, loops: Collection[Any]) -> tirx.PrimFunc:
 
 
 class DigitLoop(NamedTuple):
-    """A loop over one digit of another loop's variable: the weight of the digit, and its extent."""
+    """A loop over one digit of another loop's variable: the digit's weight and extent."""
 
     var: tirx.Var
     weight: int
@@ -228,7 +228,7 @@ def _digits(var: tirx.Var, cuts: Sequence[int], extent: int) -> list[DigitLoop]:
 
 
 def _alone(form: LinearForm) -> int | None:
-    """The variable that the form consists of, or None."""
+    """The variable that makes up the whole form, or None."""
     (first, *others) = form.terms.items() or [(None, 0)]
     var, coefficient = first
     return var if form.exact and not form.const and not others and coefficient == 1 else None
@@ -249,7 +249,7 @@ FIELDS: Mapping[type, tuple[str, ...]] = {
     ir.Ramp: ("base", "stride", "lanes"),
     ir.Broadcast: ("value", "lanes"),
 }
-"""The fields with the operands of an expression, if they are not `a` and `b`."""
+"""The fields with the operands of an expression, if they are not named `a` and `b`."""
 
 
 def integer(expr: Any) -> int | None:
@@ -258,7 +258,7 @@ def integer(expr: Any) -> int | None:
 
 
 def _integer_bits(expr: Any) -> int:
-    """The bits of an expression of a signed type that loops may have; 0 for other types."""
+    """The width of an expression of a signed type allowed for loops; 0 for other types."""
     return {"int32": 32, "int64": 64}.get(str(getattr(expr.ty, "dtype", "")), 0)
 
 

@@ -1,7 +1,7 @@
 """Scalar operations of TensorIR, each for NumPy scalars and arrays alike, in the exact dtype.
 
-Generated programs call these by the names in `NAMES`. Operations that Python and NumPy spell with
-an operator are not here. An operation without a meaning (division of integers by zero, a shift by
+Generated programs call these by the names in `NAMES`. Operations that Python and NumPy write as an
+operator are not included. An operation without a meaning (division of integers by zero, a shift by
 the width or more) raises `Undefined`.
 """
 
@@ -21,7 +21,7 @@ from ..errors import Undefined, Unsupported
 BITS = (8, 16, 32, 64)
 
 EXTERNAL = frozenset({"call_extern", "call_pure_extern"})
-"""Calls of functions that are linked to the compiled code."""
+"""Calls of functions linked to the compiled code."""
 
 
 def cast(x: Any, dtype: Any) -> Any:
@@ -95,12 +95,12 @@ def floor_mod(a: Any, b: Any) -> Any:
 
 
 def lesser(a: Any, b: Any) -> Any:
-    """`min`: the second operand unless the first is smaller, so also if one is NaN."""
+    """`min`: the second operand unless the first is smaller, so also if either is NaN."""
     return np.where(a < b, a, b)[()]
 
 
 def greater(a: Any, b: Any) -> Any:
-    """`max`: the second operand unless the first is greater, so also if one is NaN."""
+    """`max`: the second operand unless the first is greater, so also if either is NaN."""
     return np.where(a > b, a, b)[()]
 
 
@@ -124,7 +124,7 @@ def exp10(x: Any) -> Any:
 
 
 def differs(a: Any, b: Any) -> Any:
-    """`!=` of floats: like all comparisons in compiled code, it is false if one is NaN."""
+    """`!=` of floats: false if either is NaN, like all comparisons in compiled code."""
     return np.less(a, b) | np.greater(a, b)
 
 
@@ -230,15 +230,15 @@ C_FUNCTIONS: Mapping[str, str] = {
     "rint": "nearbyint",
     "round": "away",
 }
-"""Our functions for those of `math.h`, by name. Functions of float have the suffix "f"."""
+"""Our implementations of functions of `math.h`, by name. Those of float have the suffix "f"."""
 
 OF_C: Mapping[str, tuple[str, str]] = {
     f"{name}{suffix}": (function, dtype)
     for name, function in C_FUNCTIONS.items()
     for suffix, dtype in (("", "float64"), ("f", "float32"))
 }
-"""External functions that PrimFuncs may call: our function for each, and the dtype of its operands
-and result."""
+"""External functions that PrimFuncs may call, each with our implementation, and the dtype of its
+operands and result."""
 
 DTYPES: Mapping[str, Any] = {
     "bool": np.bool_,

@@ -1,4 +1,4 @@
-"""Statements of TensorIR as Python text whose loops run in lanes if that is proven right."""
+"""Statements of TensorIR as Python text; loops run in lanes if that is proven correct."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .statements import Statements, kept, targets
 from .values import BufferArray, PyExpr, subscript, type_name
 
 PER_STEP = 100
-"""Lanes that count as one iteration."""
+"""Number of lanes that count as one iteration."""
 
 FEW = 100
-"""Number of iterations that are not worth counting if they run once."""
+"""Number of iterations that are not worth counting if they run only once."""
 
 PER_MATMUL = 2000
-"""Lanes of a contraction of dtypes in `FAST` that count as one iteration."""
+"""Number of lanes of a contraction of dtypes in `FAST` that count as one iteration."""
 
 FAST = MATMUL | {f"{sign}int{bits}" for sign in ("", "u") for bits in BITS}
-"""Dtypes that BLAS multiplies; integers only mostly."""
+"""Dtypes that BLAS multiplies; for integers, it does so in most cases."""
 
 HELD = 1 << 26
-"""Limit of the lanes of a contraction's operands for running all of them at once."""
+"""Limit on the lanes of a contraction's operands for all to run at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Lane:
 
 
 class Masked(Statements):
-    """Conditions that differ between lanes: the mask has the lanes for which they hold."""
+    """Conditions that differ between lanes: the mask has the lanes in which they hold."""
 
     def condition(self, stmt: Any) -> None:
         condition = self.value(stmt.condition)
@@ -81,7 +81,7 @@ class Masked(Statements):
 
     def bind(self, var: Any, value: PyExpr) -> PyExpr:
         if value.lanes and not value.text.isidentifier():
-            # The text may be a part of a buffer that is overwritten before the variable is used.
+            # The text may be part of a buffer that is overwritten before the variable is used.
             copy = f"own({value.text})"
             value = PyExpr(copy, value.dtype, False, True, value.low, value.high, value.below)
         return super().bind(var, value)
@@ -168,7 +168,7 @@ class Lanes(Masked):
         self._open.pop()
 
     def _charge(self, loop: Loop, counts: Sequence[str]) -> None:
-        """Charge the budget for lanes, at the innermost loop, but not for a few that run once."""
+        """Charge the budget for lanes, at the innermost loop, except a few that run only once."""
         if loop.height > 1:
             return
         fast = loop.contraction is not None and loop.contraction.dtype in FAST
@@ -177,7 +177,7 @@ class Lanes(Masked):
             super().count(weight)
 
     def count(self, iterations: str) -> None:
-        """Charge for iterations inside of lanes, each of which works for every lane."""
+        """Charge for iterations inside lanes, each of which works for every lane."""
         weight = _weight([lane.count for lane in self._open], PER_STEP)
         super().count(iterations if weight == "1" else f"{iterations} * {weight}")
 
@@ -233,7 +233,7 @@ class Lanes(Masked):
     def element(self, storage: BufferArray, indices: Sequence[PyExpr]) -> PyExpr:
         """An element for each lane: a part of the array if the indices are variables of loops.
 
-        The part gets an axis for each loop in between that no index depends on.
+        The part gets an axis for each intermediate loop that no index depends on.
         """
         lanes = [self._named.get(index.text) for index in indices if index.lanes]
         plain = [lane for lane in lanes if lane is not None]

@@ -1,7 +1,7 @@
 """Functions of TVM's runtime that PrimFuncs call by name: sorting, over arrays on the stack.
 
-Equal elements keep their order, also in a descending sort. NaN is refused, since its place in the
-order depends on the algorithm.
+Equal elements keep their order, even in a descending sort. NaN is refused, since its position
+depends on the algorithm.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def sorted_indices(data: Any, axis: int, ascending: bool) -> Any:
     axis = _axis(data, axis)
     if ascending:
         return np.argsort(data, axis, kind="stable")
-    # The reverse of an ascending sort of the reverse keeps the order of equal elements.
+    # Reversing an ascending sort of the reversed data keeps the order of equal elements.
     backward = np.argsort(np.flip(data, axis), axis, kind="stable")
     return data.shape[axis] - 1 - np.flip(backward, axis)
 
@@ -53,7 +53,7 @@ def topk(data: Any, *rest: Any) -> None:
 
 
 def argsort_nms(data: Any, counts: Any, out: Any, axis: int, ascending: bool) -> None:
-    """`tvm.contrib.sort.argsort_nms`: the first elements of each row sorted, the others left."""
+    """`tvm.contrib.sort.argsort_nms`: the first elements of each row sorted, the others kept."""
     axis = _axis(data, axis)
     rows, indices = np.moveaxis(data, axis, -1), np.moveaxis(out, axis, -1)
     for place in np.ndindex(rows.shape[:-1]):
@@ -74,7 +74,7 @@ PACKED: Mapping[str, tuple[Callable[..., None], tuple[int, ...]]] = {
     "tvm.contrib.sort.topk": (topk, (1, 2)),
     "tvm.contrib.sort.argsort_nms": (argsort_nms, (2,)),
 }
-"""Packed functions by name: our function, and the positions of the arrays that it writes."""
+"""Packed functions by name: our implementation, and the positions of the arrays it writes."""
 
 
 def _where_defined(function: Callable[..., None]) -> Callable[..., None]:

@@ -23,7 +23,7 @@ from .threads.launch import is_device_code
 from .threads.lockstep import Lockstep
 
 STEPS = 2_000_000
-"""Iterations of Python loops that one call may take."""
+"""Limit on the iterations of Python loops in one call."""
 
 CACHE = 4096
 """Number of functions whose programs are kept."""
@@ -64,7 +64,7 @@ class Program:
 
     @functools.cached_property
     def _one_by_one(self) -> Callable[..., Any]:
-        """The program for arguments that share memory or are empty: lanes must have an element."""
+        """The program for arguments that share memory or are empty, since lanes need an element."""
         if is_device_code(self._func):
             return self._run
         return compiled(Statements().function(self._func))
@@ -75,7 +75,7 @@ class Program:
         Raises:
             Mismatch: an array whose shape or dtype its buffer does not have.
             TooLarge: more than `STEPS` iterations, or than the time for the check allows.
-            Undefined: the program does something that has no meaning.
+            Undefined: the program has undefined behaviour.
             Unsupported: lanes meet an empty buffer of the PrimFunc's own.
         """
         self.expect(args)
@@ -171,4 +171,4 @@ def _program_without_notes(key: tvm_ffi.StructuralKey) -> Program:
 
 
 _SPACE = {**NAMES, **THREADS}
-"""The global names of all programs; none of them defines one."""
+"""The global names of all programs, none of which defines one."""

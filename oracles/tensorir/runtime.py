@@ -19,33 +19,33 @@ from .packed import NAMES as PACKED
 from .values import INDEX
 
 PATTERN = ContextVar("PATTERN", default=0x7F)
-"""The value of every unwritten byte: huge floats and integers, and NaN in float16, so that a read
-shows."""
+"""The value of every unwritten byte: huge floats and integers, and NaN in float16, so that reads of
+it are visible."""
 
 OTHER = 0x11
-"""Another pattern: results that differ with it depend on unwritten memory."""
+"""Another pattern: results that change with it depend on unwritten memory."""
 
 ZERO, NEGATIVE = 0x00, 0xF1
-"""Further patterns: a comparison with unwritten memory may be the same for two large numbers."""
+"""Further patterns, since a comparison with unwritten memory may agree for two large numbers."""
 
 CHUNK = 1 << 19
-"""Number of lanes that run at once; more take turns, so that memory is bounded."""
+"""Number of lanes that run at once; further lanes take turns, so that memory is bounded."""
 
 SIDE_BY_SIDE = 256
-"""Number of sums above which adding each summand to all sums at once is faster."""
+"""Number of sums above which it is faster to add each summand to all sums at once."""
 
 IN_ORDER = 1 << 16
-"""Number of products of floats up to which they are added in the order of the loops."""
+"""Largest number of products of floats that are added in the order of the loops."""
 
 MATMUL = frozenset({"float32", "float64"})
 """The floats that BLAS multiplies. Narrower ones are rounded after each addition."""
 
 EXACT = 1 << 53
 """Bound below which integers are exact in float64, which BLAS multiplies faster than NumPy
-does integers."""
+multiplies integers."""
 
 MEMORY = 1 << 24
-"""Scalars that threads of a device that run at once may hold; a single block may exceed it."""
+"""Number of scalars that concurrent threads of a device may hold; a single block may exceed it."""
 
 ELEMENTS = 1 << 28
 """The largest buffer that a program may allocate."""
@@ -90,7 +90,7 @@ def too_large() -> NoReturn:
 
 
 def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """A new buffer, full of NaN or a large number since it is not written yet."""
+    """A new buffer, full of NaN or a large number because it is not written yet."""
     size = 1
     for dim in shape:
         size *= dim
@@ -102,7 +102,7 @@ def alloc(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """A stand-in for a value that was never computed; it differs for each `PATTERN`."""
+    """A placeholder for a value that was never computed; it differs for each `PATTERN`."""
     pattern = PATTERN.get()
     if dtype.kind == "b":
         return pattern not in (OTHER, ZERO)
@@ -194,7 +194,7 @@ def chunks(
 
 
 def own(values: Any) -> Any:
-    """A copy, which later stores do not change."""
+    """A copy, unaffected by later stores."""
     return np.array(values)
 
 
@@ -225,7 +225,7 @@ def _rows(values: Any, heights: Sequence[int], counts: Sequence[int]) -> Any:
 
 
 def _in_order(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    """Fold one after the other: the order affects rounding."""
+    """Fold one after the other, since the order affects rounding."""
     rows = _rows(values, *axes)
     if rows.dtype.kind in "iub":
         return _at_once(ufunc, old, values, *axes)
@@ -243,7 +243,7 @@ def _at_once(ufunc: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
 
 
 def _extreme(ufunc: Any, choose: Any, old: Any, values: Any, *axes: Sequence[int]) -> Any:
-    """Fold by `min` or `max`, for which the order matters if a value is NaN."""
+    """Fold by `min` or `max`; the order matters if a value is NaN."""
     rows = _rows(values, *axes)
     if rows.dtype.kind in "iub" or not (np.isnan(rows).any() or np.isnan(old).any()):
         return _at_once(ufunc, old, values, *axes)
@@ -257,12 +257,12 @@ def fold_product(old: Any, a: Any, b: Any, heights: Sequence[int], counts: Seque
     """The sum of `old` and of `a * b` along these axes.
 
     Integers wrap around. Floats are added in the order of the loops, which affects rounding. More
-    than `IN_ORDER` products of the dtypes in `MATMUL` are added in the order of BLAS, unless a sum
-    may be infinite in one order and not in another.
+    than `IN_ORDER` products of dtypes in `MATMUL` are added in BLAS's order, unless a sum may be
+    infinite in one order but not in another.
 
     Args:
         heights: axes, counted from the last one, in the order of the loops.
-        counts: the lengths of the axes; the operands have them or are repeated to them.
+        counts: the lengths of the axes; the operands have these or are broadcast to them.
     """
     rank = max(*heights, *(np.ndim(each) for each in (old, a, b)))
     into, one, other = (_of_rank(each, rank) for each in (old, a, b))
@@ -322,7 +322,7 @@ def _summed(start: Any, x: Any, y: Any) -> Any:
 
 
 def _stays_finite(start: Any, x: Any, y: Any) -> bool:
-    """True if no sum overflows in any order; then there is no NaN either."""
+    """True if no sum overflows in any order, so that there is no NaN either."""
     first, one, other = (float(np.abs(each).max(initial=0)) for each in (start, x, y))
     bound: float = first + one * other * x.shape[2]
     return bound < float(np.finfo(start.dtype).max)

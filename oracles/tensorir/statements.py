@@ -46,7 +46,7 @@ TRANSPARENT = (
 JUMPS = {"tirx.break_loop": "break", "tirx.continue_loop": "continue"}
 
 USUAL = 24
-"""Number of operations in an expression that takes no longer than a few iterations."""
+"""Most operations in an expression that takes no longer than a few iterations."""
 
 REDUCE = 2
 """The type of a reduction variable among the iteration variables of a block."""
@@ -73,7 +73,7 @@ class Statements(Expressions):
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Indent the statements written meanwhile under a line that ends in a colon."""
+        """Indent statements written meanwhile under a line that ends in a colon."""
         self.emit(head)
         self.depth += 1
         begin = len(self.lines)
@@ -200,7 +200,7 @@ class Statements(Expressions):
         self.emit("if left < 0: too_large()")
 
     def charge(self, value: PyExpr) -> None:
-        """Charge the budget for an expression that takes much longer than an iteration does."""
+        """Charge the budget for an expression that takes much longer than an iteration."""
         operations = value.text.count("(")
         if operations > USUAL:
             self.count(str(operations // 2))
@@ -219,7 +219,7 @@ class Statements(Expressions):
 
     @contextlib.contextmanager
     def guarded(self, condition: PyExpr) -> Iterator[None]:
-        """Make the statements written meanwhile run only where a condition holds."""
+        """Guard the statements written meanwhile with a condition."""
         if condition.text == "True":
             yield
         else:
@@ -245,7 +245,7 @@ class Statements(Expressions):
         self.statement(block.body)
 
     def initial(self, stmt: Any) -> None:
-        """Write the initial values of a block, where all its reductions begin."""
+        """Write the initial values of a block, for use at the start of all its reductions."""
         first = PyExpr("True", "bool")
         for iter_var in stmt.block.iter_vars:
             if iter_var.iter_type != REDUCE:
@@ -260,7 +260,7 @@ class Statements(Expressions):
             self.statement(stmt.block.init)
 
     def bind(self, var: Any, value: PyExpr) -> PyExpr:
-        """Give a variable a value, and a name unless the value is a name or a number."""
+        """Give a variable a value, and a name unless the value itself is a name or a number."""
         if not (value.text.isidentifier() or value.text.isdecimal()):
             name = self.fresh("v")
             self.emit(f"{name} = {value.text}")
@@ -271,9 +271,9 @@ class Statements(Expressions):
         return value
 
     def allocate(self, buffer: Any) -> None:
-        """Allocate a buffer, filled with values that are visibly not results."""
+        """Allocate a buffer, filled with values that clearly are not results."""
         for stride in buffer.ty.strides:
-            # Strides define the layout in memory, which only a view of the same memory sees.
+            # Strides define the layout in memory, which matters only to a view of the same memory.
             if isinstance(stride, tirx.Var):
                 raise Unsupported(f"allocated buffer {buffer.name} with symbolic strides")
         name = self.fresh("b")
@@ -335,7 +335,7 @@ class Statements(Expressions):
             return value
         if value.lanes:
             raise Unsupported(f"vectors of elements of dtype {storage.node.ty.dtype}")
-        # A copy, which later stores do not change.
+        # A copy, unaffected by later stores.
         return dataclasses.replace(value, text=f"own({value.text})", lanes=True)
 
     def store(self, stmt: Any) -> None:
@@ -362,7 +362,7 @@ class Statements(Expressions):
             self.writes.add(handle)
 
     def root(self, handle: int) -> int:
-        """The buffer that this one views in the end, which is not a view itself."""
+        """The buffer at the end of the chain of views; it is not a view itself."""
         while handle in self._sources:
             handle = self._sources[handle]
         return handle

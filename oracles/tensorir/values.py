@@ -13,7 +13,7 @@ from ..errors import Unsupported
 from .intrinsics import DTYPES
 
 INDEX = frozenset({"int32", "int64"})
-"""Dtypes whose scalars are Python's integers: their overflow is undefined in TensorIR too."""
+"""Dtypes whose scalars are Python's integers; their overflow is undefined in TensorIR, too."""
 
 NATIVE = frozenset(name for name in DTYPES if not name.startswith(("bfloat", "float8")))
 """Dtypes that a Python number adopts from its operand; with other dtypes the result is float32."""
@@ -33,7 +33,7 @@ class PyExpr:
     high: int | None = None
     """Bounds of an integer, inclusive."""
     below: str | None = None
-    """Text of an upper bound, exclusive, of a non-negative value: a symbolic extent."""
+    """Text of an exclusive upper bound of a non-negative value: a symbolic extent."""
 
     @property
     def literal(self) -> int | None:
@@ -62,7 +62,7 @@ class BufferArray:
     shape: tuple[PyExpr, ...]
     node: tirx.Buffer
     width: int = 1
-    """Number of scalars of an element: for a vector, they are the last axis of the array."""
+    """Number of scalars in an element: for a vector, they are the last axis of the array."""
 
 
 LIMIT = 1 << 31
@@ -112,7 +112,7 @@ def limits(
 ) -> tuple[int | None, int | None]:
     """Bounds of an operation that is monotonic in each operand.
 
-    There are none if those of an operand are missing or the dtype overflows.
+    There are none if an operand has none or the dtype overflows.
     """
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None, None

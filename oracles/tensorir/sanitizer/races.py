@@ -1,10 +1,10 @@
 """Accesses to one element by iterations that must not depend on each other.
 
-Two kinds of iterations must not: iterations of loops that are declared parallel or vectorised or
-are bound to blocks of threads, and instances of a block that differ in its spatial variables
-("all iterations are independent", "we can confidently parallelize or reorder loops associated with"
-them: docs/deep_dive/tensor_ir/abstraction.rst). Loops over the threads of one block are left out:
-threads may work together, as on a reduction, and wait for each other.
+There are two kinds of such iterations. One is iterations of loops that are declared parallel or
+vectorised or are bound to blocks of threads. The other is instances of a block that differ in its
+spatial variables ("all iterations are independent", "we can confidently parallelize or reorder
+loops associated with" them: docs/deep_dive/tensor_ir/abstraction.rst). Loops over the threads of
+one block are left out: threads may work together, as on a reduction, and wait for each other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def unordered(loop: ir.For) -> bool:
 
 
 def spatial(block: ir.SBlock) -> list[Any]:
-    """The spatial variables of a block that have more than one value."""
+    """The spatial variables of a block that take more than one value."""
     return [
         iter_var.var
         for iter_var in block.iter_vars
@@ -49,15 +49,15 @@ def variables(expr: Any) -> set[int]:
 
 
 def conflicts(body: Any, keys: Sequence[Any], private: Collection[int] = ()) -> frozenset[int]:
-    """Buffers in which two iterations may access one element, unless the indices rule it out.
+    """Buffers in which the indices do not prevent two iterations from accessing one element.
 
-    The indices do so if each variable that distinguishes iterations is itself an index of all
+    The indices prevent it if each variable that distinguishes iterations is itself an index of all
     accesses of the buffer, in the same dimension.
 
     Args:
         body: the code of an iteration.
         keys: the variables that distinguish iterations; none if nothing is to be proven.
-        private: buffers that each iteration has for itself.
+        private: buffers that belong to a single iteration.
     """
     stores: dict[int, list[Sequence[Any]]] = {}
     accesses: dict[int, list[Sequence[Any]]] = {}

@@ -1,18 +1,18 @@
-"""PrimFuncs run one element at a time, with every check that compiled code does not make.
+"""Runs of PrimFuncs, one element at a time, with every check that compiled code omits.
 
 The faults, and the rules for them:
 
-- An access whose index is outside the buffer's shape in any dimension. The branch that
-  `if_then_else`, `Select`, `And`, `Or` or a block's predicate does not take makes no access
-  (`Select` is rewritten for that before code is generated: `s_tir.transform.RewriteUnsafeSelect`).
+- An access whose index is outside the buffer's shape in any dimension. A branch not taken by
+  `if_then_else`, `Select`, `And`, `Or` or a block's predicate makes no access (code generation
+  comes after a rewrite of `Select` to that end: `s_tir.transform.RewriteUnsafeSelect`).
 - A read of unwritten memory: of buffers that the PrimFunc allocates, and of the
   parameters that the caller names as outputs, which `call_tir` allocates. Every element of an
   output must be written.
 - A race: see `races`.
-- Parameters that share memory, if one of them is written and the attribute `tirx.noalias`
-  promises that they do not.
-- Arithmetic that LLVM has no result for: integers divided by zero, a shift by the width or more,
-  a float converted to an integer type that cannot hold it, signed overflow inside an index.
+- Parameters that share memory, if one of them is written and the attribute `tirx.noalias` promises
+  that they do not.
+- Arithmetic without a result in LLVM: integers divided by zero, a shift by the width or more, a
+  float converted to an integer type that cannot hold it, signed overflow inside an index.
 
 The regions that blocks declare (`T.reads`, `T.writes`) are not compared with the accesses: the
 documentation says that they "declare buffer access regions" (docs/arch/tvmscript.rst), but not
@@ -68,15 +68,15 @@ def sanitize(
         overflow: overflow of an int32 or int64 is also a fault in values, not only in indices.
         module: the module with the kernels that the PrimFunc launches.
         synchronised: True if ThreadSync has put barriers between the statements of kernels, so that
-            threads may race; a storage scope: only for memory of that scope. By default it is True
-            if there is a barrier, or if the kernels are split from the host.
-        placed: True if allocations are at their final places. Otherwise parallel iterations do not
-            race for memory that the PrimFunc allocates, since each gets its own from
-            PlanAndUpdateBufferAllocationLocation.
+            races are possible; a storage scope limits this to memory of that scope. The default is
+            True if there is a barrier, or if the kernels are split from the host.
+        placed: True if allocations are at their final places. If not, parallel iterations cannot
+            race for memory that the PrimFunc allocates: PlanAndUpdateBufferAllocationLocation will
+            give each its own.
 
     Raises:
         Mismatch: the arguments do not match the parameters.
-        TooLarge: the budget does not suffice.
+        TooLarge: the budget is exceeded.
         Undefined: no memory can hold a view or an allocation.
         Unsupported: something in the PrimFunc is not known.
     """
@@ -151,7 +151,7 @@ def checked_run(
 
 
 class Mode(NamedTuple):
-    """The choice of checks; the fields are arguments of `sanitize`."""
+    """The choice of checks; its fields are arguments of `sanitize`."""
 
     outputs: frozenset[int]
     overflow: Overflow
@@ -213,7 +213,7 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
     for position, written in marks.items():
         if not written.all():
             param = func.params[position]
-            # The index is followed by the scalar in a vector, whose scalars are written together.
+            # In a vector, the scalar's index follows; the scalars of a vector are written together.
             left = np.unique(np.argwhere(~written)[:, : len(param.ty.shape)], axis=0)
             index, name = tuple(map(int, left[0])), str(param.name)
             text = f"{name} has {len(left)} elements that are never written"
@@ -222,7 +222,7 @@ def _left(func: tirx.PrimFunc, marks: Mapping[int, np.ndarray[Any, Any]]) -> Fau
 
 
 def _fault(func: tirx.PrimFunc, mode: Mode, found: Trap) -> Fault:
-    """The fault with the names of this very PrimFunc: equal ones may have other names."""
+    """The fault with the names of this very PrimFunc, since equal ones may have other names."""
     writer = mode.writer(func)
     writer.function(func)
     site = writer.sites[found.site]
@@ -230,5 +230,5 @@ def _fault(func: tirx.PrimFunc, mode: Mode, found: Trap) -> Fault:
 
 
 def _printed(node: Any) -> str:
-    """A statement in one line, without the declarations that its text begins with."""
+    """A statement in one line, without the declarations at the start of its text."""
     return str(node).strip().splitlines()[-1].strip()

@@ -1,4 +1,4 @@
-"""Faults, and the checks of sanitized programs that are too long for their text."""
+"""Faults, and the checks of sanitized programs that are too long to inline."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ KINDS = (
 """All kinds of faults."""
 
 MEMORY = (READ_OUTSIDE, WRITE_OUTSIDE, UNINITIALISED, UNWRITTEN, RACE, ALIASED)
-"""Faults of accesses to memory; the others are undefined arithmetic and control flow."""
+"""Faults of memory accesses; the others are undefined arithmetic and control flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A thing that a PrimFunc does and must not do.
+    """An illegal action of a PrimFunc.
 
     `buffer`, `index` and `shape` are empty if no buffer is at fault (as in a division).
     """
@@ -65,7 +65,7 @@ class Trap(Exception):
 
 
 class Race:
-    """The readers and writers of elements, in one run of code that must not depend on an order."""
+    """The readers and writers of elements in one run of code that must not depend on an order."""
 
     def __init__(self) -> None:
         self._writers: dict[Any, Any] = {}
@@ -75,11 +75,11 @@ class Race:
     def _place(self, array: np.ndarray[Any, Any], index: tuple[int, ...]) -> int:
         known = self._places.get(id(array))
         if known is None:
-            # The array is kept alive, so that no other one gets its memory.
+            # The array is kept alive, so that no other array gets its memory.
             known = (array, _address(array), array.strides)
             self._places[id(array)] = known
         _, begin, strides = known
-        # The last axis of an array of vectors has the scalars.
+        # In an array of vectors, the last axis has the scalars.
         return begin + sum(i * stride for i, stride in zip(index, strides, strict=False))
 
     def read(self, key: Any, order: Any, array: Any, index: tuple[int, ...]) -> bool:
@@ -87,7 +87,7 @@ class Race:
 
         Args:
             key: the iteration.
-            order: iterations are unordered only if they agree in this.
+            order: iterations conflict only if they agree in this.
         """
         where = (order, self._place(array, index))
         if self._writers.get(where, key) != key:
@@ -142,7 +142,7 @@ def read_lanes(
     """Read a vector: the elements at the indices of its lanes, or one element of vectors.
 
     Args:
-        chosen: the lanes whose values are used; None for all. The others are read, too.
+        chosen: the lanes whose values are used; None for all. Other lanes are read, too.
     """
     places = _places(index)
     shape = array.shape[: len(index)]
@@ -192,14 +192,14 @@ def all_read(site: int, marks: np.ndarray[Any, Any]) -> None:
 
 
 def unwritten(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Marks for the elements of an array, none of which is written."""
+    """Marks for the elements of an array, initially all unwritten."""
     return np.zeros(array.shape, np.bool_)
 
 
 def marks_of(
     view: np.ndarray[Any, Any], source: np.ndarray[Any, Any], marks: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """The marks of a view: those of the same elements of its source."""
+    """The marks of a view, which are those of the same elements of its source."""
     root: Any = marks if marks.base is None else marks.base
     size = view.itemsize
     first = _address(source) - size * (_address(marks) - _address(root))

@@ -1,4 +1,4 @@
-"""Checks of PrimFuncs, the sites that they are written for, and the arithmetic of integers."""
+"""Checks of PrimFuncs, the sites that they belong to, and integer arithmetic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..statements import Statements
 from ..values import INDEX, PyExpr, bits_of, fits, is_float
 
 _SIMPLE = (ir.BufferStore, ir.Bind, ir.AssertStmt, ir.Evaluate, ir.Return)
-"""Statements that are shown whole for a fault inside; for others the expression is shown."""
+"""Statements that are shown whole for a fault inside them; for others the expression is shown."""
 
 
 class CheckSite(NamedTuple):
@@ -38,7 +38,7 @@ class Overflow(enum.Enum):
 
 
 class Sited(Statements):
-    """Numbers the sites that checks are written for.
+    """Numbers the sites that checks belong to.
 
     Args:
         overflow: the meaning of overflow of integers.
@@ -54,7 +54,7 @@ class Sited(Statements):
         """True if elements are read as Python's integers, which do not wrap around."""
 
     def site(self, buffer: str = "", expr: Any = None) -> int:
-        """A number for the statement that is being written, or for an expression outside of one."""
+        """A number for the statement being written, or for an expression outside of one."""
         self.sites.append(CheckSite(buffer, expr if self._statement is None else self._statement))
         return len(self.sites) - 1
 
@@ -118,7 +118,7 @@ class Sited(Statements):
         return dataclasses.replace(value, text=text, low=None, high=None)
 
     def shifted_out(self, expr: Any, value: PyExpr) -> PyExpr:
-        """The result of a shift; the simplifier takes it for a product, which may overflow."""
+        """The result of a shift, which the simplifier treats as a product that may overflow."""
         if self._overflow is not Overflow.OF_VALUES:
             return super().shifted_out(expr, value)
         return dataclasses.replace(value, text=self.fitting(value, self.site(expr=expr)))

@@ -1,7 +1,7 @@
 """Statements of TensorIR as Python text that checks every access.
 
-A check is left out only where it cannot fail: an index whose bounds are known, a buffer that the
-caller has filled, iterations that provably never conflict.
+Only checks that cannot fail are left out: an index with known bounds, a buffer that the caller has
+filled, iterations that provably never conflict.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .races import SPATIAL, conflicts, spatial, unordered, variables
 from .sites import Overflow, Sited
 
 PER_STEP = 64
-"""Number of elements of an allocation that count as one step."""
+"""Number of elements in an allocation that count as one step."""
 
 _ROOT = "    race = None"
 """The line of the program for the race detectors of the outermost scope."""
 
 
 class RaceGroup(NamedTuple):
-    """A group of iterations that must not conflict, kept while their inside is written."""
+    """A group of iterations that must not conflict, active while their body is written."""
 
     name: str
     keys: tuple[int, ...]
@@ -72,7 +72,7 @@ class CheckedStatements(Sited):
         """Handles of the variables of the enclosing loops, up to the next block."""
         self._in_while = False
         self._chosen: str | None = None
-        """Text of the mask of lanes of the expression that are used; None for all of them."""
+        """Text of the mask of the expression's used lanes; None for all of them."""
 
     def function(self, func: tirx.PrimFunc) -> str:
         self._given = frozenset(param.__chandle__() for param in func.params)
@@ -93,14 +93,14 @@ class CheckedStatements(Sited):
         super().count(f"{iterations} * {self._charge}")
 
     def charge(self, value: PyExpr) -> None:
-        """Charge nothing for an expression: its accesses are charged."""
+        """Charge nothing for an expression, since its accesses are charged."""
 
     @contextmanager
     def _weighed(self) -> Iterator[None]:
-        """Weigh an iteration: itself and the accesses that are not in an inner loop."""
+        """Weigh an iteration: itself, and its accesses outside inner loops."""
         begin, outer, self._weight = len(self.lines), self._weight, 1
         yield
-        # The charge of this loop is the first one without a weight.
+        # This loop's charge is the first one without a weight.
         for number in range(begin, len(self.lines)):
             head, times, charge = self.lines[number].rpartition(" * ")
             if times and charge.startswith("w") and head.lstrip().startswith("left -= "):
@@ -133,7 +133,7 @@ class CheckedStatements(Sited):
         self._watches.pop()
 
     def _iterations(self, stmt: Any) -> RaceGroup | None:
-        """The watch for a loop; None if it may have an order or is proven independent."""
+        """The watch for a loop; None if its iterations may be ordered or are proven independent."""
         if not unordered(stmt):
             return None
         if self._plan.sound and self._plan.loops[stmt.__chandle__()].kind in ("lanes", "unit"):
@@ -160,8 +160,8 @@ class CheckedStatements(Sited):
     def _instances(self, stmt: Any) -> RaceGroup | None:
         """The watch for a block, or None.
 
-        Loops around it that its variables do not depend on, and its ordered variables, give its
-        instances an order. Nothing is watched inside a `while`, whose number of iterations is not
+        Its ordered variables give its instances an order, as do enclosing loops that its variables
+        do not depend on. There is no watch inside a `while`, whose number of iterations is not
         known.
         """
         keys = spatial(stmt.block)
@@ -239,7 +239,7 @@ class CheckedStatements(Sited):
             return
         old, new = self.storage(source), self.storage(buffer)
         if old.dtype != new.dtype:
-            # The elements have another size: the memory is not checked any further.
+            # The elements have another size, so the memory is not checked any further.
             self.emit(f"{marks}[...] = True")
             return
         self.emit(f"{new.name}u = marks_of({new.name}, {old.name}, {marks})")
@@ -256,7 +256,7 @@ class CheckedStatements(Sited):
     def _access(
         self, storage: BufferArray, indices: Sequence[PyExpr]
     ) -> tuple[list[str], list[str], str]:
-        """Conditions for indices in bounds, the indices as text once they hold, and at any time."""
+        """Conditions for indices in bounds; the indices as text if these hold, and in any case."""
         inside, names = [], []
         for index, size in zip(indices, storage.shape, strict=True):
             if self._checked(index, size, None) is index:
@@ -324,7 +324,7 @@ class CheckedStatements(Sited):
     def _lanes(
         self, storage: BufferArray, indices: Sequence[PyExpr], vector: Any, expr: Any = None
     ) -> str:
-        """Arguments that identify the elements that lanes of a vector access, and the iteration."""
+        """Arguments that identify the iteration, and the elements that a vector's lanes access."""
         self._weight += width_of(vector.ty)
         marks = self._marks.get(storage.node.__chandle__())
         watches = "".join(f"({name}, {it}), " for name, it in self._iteration(storage))
@@ -384,7 +384,7 @@ class CheckedStatements(Sited):
 
 
 def _is_vector(storage: BufferArray, indices: Sequence[PyExpr]) -> bool:
-    """True if an access at these indices is of several scalars."""
+    """True if an access at these indices touches several scalars."""
     return storage.width > 1 or any(index.lanes for index in indices)
 
 

@@ -25,8 +25,8 @@ class CheckedThreads(Sited, Lockstep):
 
     Args:
         outputs: positions of the parameters that hold nothing at first.
-        synchronised: True if barriers are where they have to be; a storage scope: only those
-            between accesses to memory of that scope.
+        synchronised: True if all necessary barriers are present; a storage scope limits this to
+            accesses to memory of that scope.
         overflow: the meaning of overflow of integers; indices are not checked for it.
     """
 
@@ -113,7 +113,7 @@ class CheckedThreads(Sited, Lockstep):
 
     @contextlib.contextmanager
     def _as_they_are(self) -> Iterator[None]:
-        """Give integers their dtypes meanwhile: NumPy takes no others for an index."""
+        """Give integers their dtypes meanwhile, as NumPy takes no others for an index."""
         outer, self._wide = self._wide, False
         yield
         self._wide = outer
@@ -139,7 +139,7 @@ class CheckedThreads(Sited, Lockstep):
         return f"{site}, {shadow}, {storage.name}, {copy}, ({texts}), {self._active}"
 
     def _index(self, expr: Any, index: PyExpr) -> str:
-        """Text of an index; a vector has the axis of the lanes even if it is the same in all."""
+        """Text of an index; for a vector it has the axis of lanes even if all lanes agree."""
         return f"atleast_2d({index.text})" if width_of(expr.ty) > 1 else index.text
 
     def load(self, expr: Any) -> PyExpr:
@@ -154,7 +154,7 @@ class CheckedThreads(Sited, Lockstep):
         self.emit(f"{self._grid}.write({access}, {self.exact(value)})")
 
     def packed(self, name: str, args: Sequence[Any]) -> None:
-        """Refuse the call: its accesses to memory are not tracked, only those of threads."""
+        """Refuse the call: only accesses of threads are tracked, not those of calls."""
         raise Unsupported(f"function {name} next to kernels")
 
     # Operations of several threads

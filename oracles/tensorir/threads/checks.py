@@ -83,9 +83,9 @@ class LaneElements:
 class CheckedGrid(Grid):
     """A kernel whose accesses are checked.
 
-    An unwritten register may be read: its value is *poison*, and so is everything computed from it.
-    Only poison that others see is a fault: a store to shared memory, an address, a condition. TVM's
-    own reductions read such registers, in threads whose results are not used.
+    An unwritten register may be read: its value, and everything computed from it, is *poison*.
+    Poison is a fault only if it becomes visible: in a store to shared memory, an address, a
+    condition. TVM's own reductions read such registers, in threads whose results are unused.
 
     Args:
         warp: the number of threads of a warp.
@@ -97,7 +97,7 @@ class CheckedGrid(Grid):
         super().__init__(extents, held)
         self._warp = warp
         self._poison: Any = False
-        """The lanes in which the current statement so far depends on poison."""
+        """The lanes in which the current statement already depends on poison."""
         self._source: tuple[int, tuple[int, ...], tuple[int, ...]] = (0, (), ())
         """The first read of poison: its site, index and shape."""
         self._variables: dict[str, Any] = {}
@@ -115,7 +115,7 @@ class CheckedGrid(Grid):
         self._poison = False
 
     def decide(self, value: Any, active: Any = True) -> Any:
-        """Check a value that decides what is executed, or an address."""
+        """Check a value that determines control flow, or an address."""
         if np.any(self._poison & np.asarray(active)):
             raise Trap(UNINITIALISED, *self._source)
         return value
@@ -130,7 +130,7 @@ class CheckedGrid(Grid):
         return value
 
     def apart(self) -> Any:
-        """The poison of the statement so far, which is reset for the operand of a shuffle."""
+        """The poison of the statement so far, which is then reset for the operand of a shuffle."""
         before, self._poison = self._poison, False
         return before
 
@@ -205,15 +205,15 @@ class CheckedGrid(Grid):
             self._refuse(site, place, wrong.reshape(where.shape))
         place.store(new)
         if shadow.races or self.virtual == 1:
-            # If threads store to one element in one statement, one has the last word, and no
-            # barrier helps. Virtual threads follow each other until they are loops.
+            # If threads store to one element in one statement, one store wins, and no barrier
+            # helps. Virtual threads run one after the other until they are loops.
             self._refuse(site, place, _differ(place.values(), new))
         shadow.known[where] = True
 
     def _place(
         self, kind: str, site: int, array: Any, copy: Any, index: Sequence[Any], active: Any
     ) -> LaneElements:
-        """The elements that the lanes access, all of them checked to be in bounds."""
+        """The elements that the lanes access, all checked to be in bounds."""
         rank = max(1, *(np.ndim(i) for i in index)) if index else 1
         wide = [_wide(i, rank) for i in index]
         shape = np.broadcast_shapes((self.size, *(1,) * (rank - 1)), *map(np.shape, wide))
@@ -248,13 +248,13 @@ class CheckedGrid(Grid):
             raise Trap(RACE, site, *place.first(wrong))
 
     def together(self, site: int, active: Any = True) -> None:
-        """Check that all threads of a block take part, or none."""
+        """Check that either all threads of a block take part or none."""
         blocks = np.broadcast_to(active, self.size).reshape(self.blocks, -1)
         if (blocks.any(axis=1) & ~blocks.all(axis=1)).any():
             raise Trap(DIVERGENT, site)
 
     def barrier(self, site: int, scope: str, active: Any = True) -> None:
-        """Make threads wait for each other: all of a block or none."""
+        """Make threads wait for each other: all threads of a block, or none."""
         count = 1
         if scope != "warp":
             self.together(site, active)

@@ -1,8 +1,7 @@
 """The threads of a launched kernel as lanes of NumPy, and the operations of several threads.
 
-A lane is a thread. The threads of one block follow each other, `threadIdx.x` fastest, which is the
-order in which CUDA forms warps. Virtual threads belong to their block, but only to warps of their
-own.
+A lane is a thread. The threads of one block are adjacent, with `threadIdx.x` fastest, the order in
+which CUDA forms warps. Virtual threads belong to their block, but form separate warps.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PER_STEP = 100
 """Number of lanes that count as one iteration."""
 
 CALLS = 8
-"""The extra steps of an iteration of all lanes: each operation in it is a call of NumPy."""
+"""The additional steps for an iteration of all lanes: each operation in it is a call of NumPy."""
 
 AXES = ("z", "y", "x")
 """The axes of blocks and threads, the slowest first."""
@@ -122,7 +121,7 @@ class Grid:
         return [self._repeated(row, tags) for row in rows]
 
     def _dims(self, tags: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
-        """The extents of the axes of lanes, the axes with these tags, and the other axes."""
+        """The extents of all lane axes; the axes with these tags; the other axes."""
         names = [*self._virtual, *self._inner]
         dims = [self.blocks, *(self._extents[name] for name in names)]
         along = [1 + names.index(tag) for tag in tags if tag in names]
@@ -145,7 +144,7 @@ class Grid:
     def shuffled(
         self, kind: str, value: Any, offset: Any, width: Any, warp: int, active: Any = True
     ) -> Any:
-        """The value of another thread of the warp, as CUDA's `__shfl_sync` and its like find it.
+        """The value of another thread of the warp, as by CUDA's `__shfl_sync` and its variants.
 
         The value of a thread that does not take part is undefined.
         """

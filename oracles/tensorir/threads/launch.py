@@ -1,4 +1,4 @@
-"""The threads of a kernel, and the test whether a PrimFunc is read as kernels at all.
+"""The threads of a kernel, and the test whether a PrimFunc is treated as kernels.
 
 TensorIR binds threads in two forms: loops of kind THREAD_BINDING, and, once blocks are lowered,
 the attribute `thread_extent`.
@@ -31,7 +31,7 @@ DEVICE_KERNEL = 2
 
 
 def tag(stmt: Any) -> str | None:
-    """The threads that a statement binds its variable to (`threadIdx.x`), if it binds one."""
+    """The threads that a statement binds its variable to (`threadIdx.x`), or None."""
     if type(stmt) is ir.For:
         bound = stmt.kind == ir.ForKind.THREAD_BINDING
         return str(stmt.thread_binding.thread_tag) if bound else None
@@ -96,7 +96,7 @@ def is_device_code(func: tirx.PrimFunc) -> bool:
     """True if the threads of a PrimFunc run at once.
 
     Loops over threads remain loops as long as a block reduces over one of them, since the order of
-    its iterations defines its meaning. LowerCrossThreadReduction makes an allreduce of it.
+    its iterations defines its meaning. LowerCrossThreadReduction turns it into an allreduce.
     """
     binding = [stmt for stmt in nodes(func, ir.For, ir.AttrStmt) if tag(stmt) is not None]
     threads = {variable(stmt).__chandle__() for stmt in binding}
@@ -115,8 +115,8 @@ def calls(root: Any, name: str) -> bool:
 
 
 def is_synchronised(func: tirx.PrimFunc) -> bool:
-    """True if ThreadSync has run, as far as it shows: by a barrier, or the split from the host.
+    """True if ThreadSync has visibly run: there is a barrier, or the host is split off.
 
-    ThreadSync puts barriers only where they are needed, and leaves no other trace.
+    ThreadSync inserts only necessary barriers, and leaves no other trace.
     """
     return calls(func, BARRIER) or bool(attr(func, "calling_conv") == DEVICE_KERNEL)

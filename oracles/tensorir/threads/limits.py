@@ -1,4 +1,4 @@
-"""The limits of targets, and the amounts that kernels take."""
+"""The limits of targets, and the resources that kernels use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .lockstep import shared
 def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) -> str | None:
     """The first limit of its target that a kernel of a PrimFunc exceeds, or None.
 
-    The limits are attributes of the target, and those in `GRID` for its kind. Only amounts that are
-    known when the code is generated count, not extents and sizes that are not numbers. Shared
-    memory counts once blocks are lowered; before, buffers still have the shapes of whole tensors.
+    The limits are attributes of the target, and those in `GRID` for its kind. Only amounts known
+    when code is generated count, not symbolic extents and sizes. Shared memory counts once blocks
+    are lowered; before that, buffers still have the shapes of whole tensors.
 
     Args:
         target: replaces the one that the PrimFunc is bound to.
@@ -42,7 +42,7 @@ def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) ->
 
 
 def shared_memory(func: tirx.PrimFunc) -> int:
-    """The bytes of shared memory in a block, for the kernel that takes most.
+    """The bytes of shared memory in a block, for the kernel that uses the most.
 
     Buffers that blocks of TensorIR allocate count as they are declared.
     """
@@ -108,9 +108,9 @@ LIMITS: Mapping[str, tuple[str, Callable[[Any], int | None]]] = {
     "max_block_size_z": ("threads along z", _along("z")),
     "max_shared_memory_per_block": ("bytes of shared memory in a block", _shared),
 }
-"""Limits by attribute of the target: the limited thing in words, and the amount a kernel takes.
+"""Limits by attribute of the target: the resource in words, and the amount a kernel uses.
 
-Virtual threads have no limit: InjectVirtualThread makes loops or copies of statements of them.
+Virtual threads have no limit: InjectVirtualThread turns them into loops or copies of statements.
 """
 
 GRID: Mapping[str, Mapping[str, int]] = {"cuda": {"x": 2**31 - 1, "y": 65535, "z": 65535}}

@@ -1,7 +1,7 @@
-"""Kernels put back into the host code that launches them, from which SplitHostDevice took them.
+"""Kernels put back into the host code that launches them, undoing SplitHostDevice.
 
-One PrimFunc then has the whole computation at every stage. Its threads are those that the launch
-asks for, which a device would run.
+One PrimFunc then has the whole computation at every stage. Its threads are those requested by the
+launch, as on a device.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ CALLS = ("tirx.call_ffi_kernel", "tirx.tvm_call_packed")
 
 
 def has_callees(mod: tvm.IRModule) -> bool:
-    """True if SplitHostDevice may have taken kernels out of PrimFuncs, or these call private ones.
+    """True if SplitHostDevice may have split PrimFuncs, or PrimFuncs call private ones.
 
-    Private ones do not count in a module with functions of Relax, which call them.
+    Private PrimFuncs do not count in a module with Relax functions, since these call them.
     """
     found = [func for _, func in prim_funcs(mod)]
     if any(attr(func, "calling_conv") for func in found):
@@ -33,9 +33,9 @@ def has_callees(mod: tvm.IRModule) -> bool:
 
 
 def linked(func: tirx.PrimFunc, mod: tvm.IRModule) -> tirx.PrimFunc:
-    """The PrimFunc with kernels in place of their launches, and PrimFuncs in place of their calls.
+    """The PrimFunc with launches replaced by their kernels, and calls by the called PrimFuncs.
 
-    Without any, it is the PrimFunc itself.
+    If there are none, it is the PrimFunc itself.
     """
 
     def launched(stmt: Any) -> Any:

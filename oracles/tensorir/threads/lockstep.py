@@ -1,8 +1,8 @@
-"""Statements of kernels as Python text: each is executed by all threads before the next one.
+"""Statements of kernels as Python text; all threads execute each statement before the next one.
 
 This is the meaning of a PrimFunc until ThreadSync puts barriers into it: a statement sees the
-results of all the statements before it. With the right barriers every order of the threads gives
-the same.
+results of all the statements before it. With correct barriers every order of the threads gives the
+same result.
 
 A value that differs between threads is an array over the lanes of `grid.Grid`. A condition that
 differs is a mask; a loop whose extent differs runs as long as one thread needs it. Memory of scope
@@ -36,7 +36,7 @@ UNKNOWN = 64
 
 @dataclass(slots=True)
 class LockstepKernel:
-    """The kernel whose statements are written: names of its grid and of the grid's lanes."""
+    """The kernel being written: names of its grid and of the grid's lanes."""
 
     grid: str
     lane: str
@@ -48,7 +48,7 @@ class LockstepKernel:
 
 
 class LaneSlice(NamedTuple):
-    """The part of an array that the lanes access, as index texts."""
+    """The part of an array that the lanes access, as texts of indices."""
 
     texts: Sequence[str]
     lanes: bool = False
@@ -61,7 +61,7 @@ class LaneSlice(NamedTuple):
 
     @property
     def own(self) -> bool:
-        """True if each lane accesses the same element, of its own copy."""
+        """True if each lane accesses the same element of its own copy."""
         return self.texts[:1] == [":"]
 
 
@@ -124,7 +124,7 @@ class Lockstep(Masked):
         """Write a sequence, with all its loops over threads of one block in one kernel.
 
         LiftThreadBinding also makes one kernel of them. Statements before the first loop or after
-        the last one are outside of it.
+        the last one stay outside.
         """
         items = list(stmt.seq)
         loops = [i for i, item in enumerate(items) if self.kernel is None and _in_a_block(item)]
@@ -289,8 +289,8 @@ class Lockstep(Masked):
     def _widened(self, view: BufferArray, source: BufferArray) -> BufferArray:
         """A flat view of shared memory, as far as the memory reaches.
 
-        MergeSharedMemoryAllocations leaves the shapes of the buffers that it puts into one memory,
-        and adds their places to the indices: its test, test_matmul_t_buffer, expects that.
+        MergeSharedMemoryAllocations keeps the shapes of the buffers that it merges, and adds their
+        offsets to the indices, as its test test_matmul_t_buffer expects.
         """
         sizes = [dim.literal for dim in source.shape]
         ty = view.node.ty
@@ -373,7 +373,7 @@ class Lockstep(Masked):
             super().evaluate(stmt)
 
     def barrier(self, scope: str) -> None:
-        """Write nothing for a barrier: threads always wait for each other here."""
+        """Write nothing for a barrier: threads always wait for each other in this form."""
         if scope not in ("shared", "shared.dyn", "warp"):
             raise Unsupported(f"barrier of scope {scope}")
 
@@ -441,7 +441,7 @@ class Lockstep(Masked):
 
 
 WARP = 32
-"""Threads of a warp in CUDA, the only target that asks for the mask of active threads."""
+"""Number of threads in a warp of CUDA, the only target that asks for the active threads."""
 
 
 def _in_a_block(stmt: Any) -> bool:

@@ -1,15 +1,15 @@
-"""Shadow of memory that threads share: the writer and reader of each element, and the times.
+"""Shadow of memory that threads share: the last writer and reader of each element, and the times.
 
 Two threads race for an element if both access it, one of them changes it, and nothing orders the
 accesses. Within a block a barrier orders them (or, between threads of one warp, a barrier of the
 warp); between blocks nothing does.
 
-A write that leaves an element as it is changes nothing, whoever writes. So several threads may
-write one value to one place, which TVM's schedules do on purpose: a statement that is not bound to
-`threadIdx.x` is executed by all threads. CUDA defines that ("if a non-atomic instruction executed
-by a warp writes to the same location [...] which thread performs the final write is undefined",
-programming guide, SIMT architecture), and ThreadSync counts on it ("Same index value means no
-conflicts", thread_storage_sync.cc). No document defines which of two different values remains.
+A write that leaves an element unchanged has no effect. So several threads may write the same value
+to one place, as TVM's schedules do on purpose: a statement that is not bound to `threadIdx.x` is
+executed by all threads. CUDA defines that ("if a non-atomic instruction executed by a warp writes
+to the same location [...] which thread performs the final write is undefined", programming guide,
+SIMT architecture), and ThreadSync counts on it ("Same index value means no conflicts",
+thread_storage_sync.cc). No document defines which of two different values remains.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 NOBODY = -1
 
 TURN = 32
-"""Bits of a time that count barriers of the warp; those above count barriers of the block."""
+"""Bits of a time that count barriers of the warp; higher bits count barriers of the block."""
 
 
 class Who(NamedTuple):
@@ -45,15 +45,15 @@ class Accesses:
         self._thread = np.full(size, NOBODY, "int64")
         self._time = np.zeros(size, "int64")
         self._several = np.zeros(size, np.bool_)
-        """Marks of elements for which other threads did the same at that time."""
+        """Marks of elements on which other threads did the same at that time."""
         self._blocks = np.zeros(size, np.bool_)
-        """Marks of elements for which other blocks did the same at any time."""
+        """Marks of elements on which other blocks did the same at any time."""
 
     def others(self, where: Any, who: Who, *, same: bool = False) -> Any:
         """A mask of elements that another thread has accessed, without an order.
 
         Args:
-            same: several threads have agreed on a value, and this one may be among them.
+            same: several threads have written an equal value, perhaps including this one.
         """
         last, time = self._thread[where], self._time[where]
         here = last // who.threads == who.thread // who.threads
@@ -69,7 +69,7 @@ class Accesses:
         return wrong
 
     def agree(self, where: Any, who: Who) -> None:
-        """Note accesses made now, to the same effect as the latest ones."""
+        """Note accesses made now, with the same effect as the latest ones."""
         again = where[self.others(where, who)]
         if again.size:
             self._several[again] = True
@@ -100,7 +100,7 @@ class Shadow:
         array: the array, of which other arrays may be views.
         written: True if its elements have values from the beginning.
         common: True if threads share it.
-        races: True if barriers are where they have to be. Without them, statements run one by one.
+        races: True if all necessary barriers are present. If not, statements run one by one.
     """
 
     def __init__(
@@ -121,13 +121,13 @@ class Shadow:
         return self.known.reshape(self._shape)
 
     def places(self, array: np.ndarray[Any, Any], index: tuple[Any, ...]) -> Any:
-        """The numbers of elements of an array here; for each element the first number.
+        """The numbers of an array's elements here; for each element the first number.
 
         Args:
             array: this array, or a view of it.
         """
         if id(array) not in self._views:
-            # The array is kept alive, so that no other one gets its id.
+            # The array is kept alive, so that no other array gets its id.
             self._views[id(array)] = array, _address(array) - self._begin
         byte: Any = self._views[id(array)][1]
         for i, step in zip(index, array.strides, strict=False):
@@ -135,11 +135,11 @@ class Shadow:
         return byte // self._grain
 
     def count(self, array: np.ndarray[Any, Any], width: int) -> int:
-        """The count of numbers that an element of `width` scalars has here."""
+        """The number of shadow entries for an element of `width` scalars."""
         return max(1, array.itemsize * width // self._grain)
 
     def launched(self, kernel: Any) -> None:
-        """Note the kernel: kernels run one after the other, so accesses of two never race."""
+        """Note the kernel: kernels run one after another, so accesses from two never race."""
         if self._kernel is not kernel:
             self._kernel = kernel
             self._reads, self._writes = (Accesses(self.known.size) for _ in range(2))
