@@ -24,14 +24,14 @@ from ..structural.canonical import canonical, equivalent
 from ..violation import Violation
 
 SEEDS = ("1", "2", "3")
-"""Hash seeds of fresh processes; the process itself has another one, mostly by chance."""
+"""Hash seeds of fresh processes; this process most likely has another one."""
 
 SECONDS = 50.0
-"""Time limit to import TVM, even on a busy machine, and to run the pass. After it, nothing is
+"""Time limit to import TVM, even on a busy machine, and to run the pass. Beyond it, nothing is
 compared; a step that takes a minute counts as a hang."""
 
 ONE_IN = 16
-"""One of this many checks of TVM's own passes is made; nearly all of these are written in C++."""
+"""TVM's own passes, nearly all written in C++, are checked in one of this many checks."""
 
 HASHES = "the result depends on the hash seed of the process"
 PAST = "the result depends on what the process did before"
@@ -58,7 +58,7 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _cause(runs: PassRuns, result: tvm.IRModule, seed: str) -> str:
-    """The cause: fresh processes can only differ from one another by their hashes."""
+    """The cause: fresh processes differ from one another only by their hashes."""
     for other in SEEDS:
         if other != seed:
             runs.step("in another fresh process")

@@ -1,4 +1,4 @@
-"""History: earlier work of a pass on other modules makes no difference to its result."""
+"""History: earlier runs of a pass on other modules do not affect its result."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from . import twins
 
 ROUNDS, THOROUGH = 3, 20
 """Number of rounds in a sample, and if the oracle is asked by name. The fault only shows if a new
-function lies at the address of a freed one: allocators reuse memory at once, but not for the same
-thing each time. A fault that was seen once must be seen again."""
+function gets the address of a freed one. Allocators reuse memory at once, but not always for the
+same object. A fault seen once must be seen again."""
 
 SMALL = 200_000
-"""Characters of a module's JSON up to which `THOROUGH` rounds take only a second or two."""
+"""Most characters of a module's JSON for which `THOROUGH` rounds take only a second or two."""
 
 STALE = "gives another result after it has worked on another module"
 OVERWRITTEN = "work on another module changes an earlier result"
@@ -30,9 +30,9 @@ REMEMBERED = "takes a module for an earlier one with the same names"
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Let the pass work on another module with the same names, then on this one again.
+    """Run the pass on another module with the same names, then on this one again.
 
-    A module on which the pass does nothing is skipped: it shows little, and costs as much.
+    A module that the pass does not change is skipped: it shows little, but costs as much.
     """
     after = runs.changed_result()
     if after is None:
@@ -42,7 +42,7 @@ def check(runs: PassRuns) -> Violation | None:
         module = twins.other_module(runs.given.copy())
         if module is None or runs.contract.requires(module) is not None:
             return None
-        # Free all of it, or nothing new can lie at its addresses.
+        # Free all of it, so that new objects can get its addresses.
         runs.attempt("another module", runs.directly, module)
         del module
         if save_json(keys.comparable(after)) != text:
@@ -68,7 +68,7 @@ def _stale(before: tvm.IRModule, again: Outcome) -> Violation | None:
 
 
 def _remembered(runs: PassRuns) -> Violation | None:
-    """The violation if the other module is not treated as one with names new to the pass."""
+    """The violation if the pass treats the other module unlike one with new names."""
     call = runs.call
     module = twins.other_module(runs.given.copy())
     assert module is not None
@@ -76,7 +76,7 @@ def _remembered(runs: PassRuns) -> Violation | None:
     unknown = runs.attempt("under new names", runs.directly, _renamed(module, call))
     if _alike(other, unknown):
         return None
-    # Names may matter to the pass anyway.
+    # Names may matter to the pass in any case.
     stranger = _renamed(_renamed(runs.given.copy(), call), call)
     if not _alike(runs.direct, attempt(runs.directly, stranger)):
         return None
@@ -87,7 +87,7 @@ def _remembered(runs: PassRuns) -> Violation | None:
 
 
 def _renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
-    """The module under other names, except for those that the call mentions."""
+    """The module with other names, except for those that the call mentions."""
     names = frozenset(twins.names(mod))
     return twins.renamed(mod, names.intersection(re.findall(r"\w+", call.expr)))
 

@@ -1,6 +1,6 @@
 """Laws of operators: code agrees with itself even if no single result is documented.
 
-An operator is called by itself, in functions of its own, on other numbers than in the module; see
+An operator is called by itself, in separate functions, on other numbers than in the module; see
 `generators/ops/laws.py`. So neither other errors in the module nor undefined values hide a
 violation. The operator is blamed.
 """
@@ -34,7 +34,7 @@ def _violation(question: Question, results: Any) -> Violation | None:
 
 
 def check(mod: tvm.IRModule, pipeline: str, journal: StepJournal) -> tuple[Violation, ...]:
-    """The laws that a build by the pipeline breaks."""
+    """The laws that a build by this pipeline breaks."""
     journal("execute operators")
     asked = list(subjects(mod))
     if not asked:
@@ -46,7 +46,7 @@ def check(mod: tvm.IRModule, pipeline: str, journal: StepJournal) -> tuple[Viola
     if isinstance(together, list):
         return _of_results(questions, together)
     found: dict[tuple[str, ...], Violation] = {}
-    for each in asked:  # one of them is not built
+    for each in asked:  # one of them fails to build
         results = execute(each.mod, _plans(each.questions), pipeline)
         if isinstance(results, list):
             for violation in _of_results(each.questions, results):
@@ -93,7 +93,7 @@ def _shown(case: Case, broken: str | None = None) -> tuple[Subject, Question] | 
 
 
 def _text(case: Case, shown: tuple[Subject, Question]) -> str:
-    """Statements that build the operator and fail where it breaks the law."""
+    """Statements that build the operator and fail if it breaks the law."""
     subject, question = shown
     trial = question.trial
     pipeline = PIPELINE_TEXTS[case.pipeline or "default"]

@@ -1,7 +1,7 @@
-"""Normal forms for the ways in which a script does not preserve PrimFuncs, one for each way.
+"""Normal forms, one for each known way in which a script fails to preserve PrimFuncs.
 
-The nodes at which two modules differ are an accident of the expressions in them. The normal forms
-tell the ways in which the modules differ, and whether anything else differs.
+The nodes at which two modules differ depend on the expressions in them by accident. The normal
+forms tell in which way the modules differ, and if anything else differs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ...generators.rewrite.nodes import with_functions
 from ..inspect import prim_funcs
 
 Callback = tuple[Any, Callable[[Any, Any], Any]]
-"""Classes of nodes, and a function that gives the replacement of a node; it also receives the
-mutator, to go on below the node."""
+"""Classes of nodes, and a function that gives a node's replacement; it also receives the mutator,
+to continue below the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Normal:
     """A normal form."""
 
     lost: str
-    """The change to a module between its script and the parser, for a key."""
+    """The change to a module on its way through the script and the parser, for a key."""
     of: Callable[[tvm.IRModule], tvm.IRModule]
 
 
 def _in_prim_funcs(*callbacks: Callback) -> Callable[[tvm.IRModule], tvm.IRModule]:
-    """Applies the callbacks to a module's PrimFuncs, and leaves everything else as it is.
+    """Applies the callbacks to a module's PrimFuncs, and leaves everything else unchanged.
 
-    Sequences are always flattened, as some versions of TVM do whenever they make one anew.
+    Sequences are always flattened, as some versions of TVM do whenever they create one.
     """
     entries = ((ir.SeqStmt, _flattened), *callbacks)
 
@@ -98,14 +98,14 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     ir.GT: operator.gt,
     ir.GE: operator.ge,
 }
-"""Nodes that are written as an operator if TVM does not fold the operands, else by their name."""
+"""Nodes that are written as an operator if TVM does not fold the operands, else by name."""
 
 _FUNCTIONS: dict[Any, Callable[[Any, Any], Any]] = {
     ir.Min: T.min,
     ir.Max: T.max,
     ir.Mod: T.truncmod,
 }
-"""Nodes that are written as a function, whatever the operands."""
+"""Nodes that are always written as a function."""
 
 _PURE = 1
 """The greatest TCallEffectKind of calls without effects."""
@@ -127,9 +127,9 @@ def _function(node: Any, mutator: Any) -> Any:
 
 
 def _call(call: Any, mutator: Any) -> Any:
-    """The result of the script's function if it is not a call, because the function folds it.
+    """The result of the script's function if it folds the call; else the call.
 
-    Calls with effects, and of operators whose dtype is written, are left as they are.
+    Calls with effects, and of operators whose dtype is written, stay unchanged.
     """
     call = mutator.default_mutate(call)
     name = _function_of(call.op)
@@ -170,7 +170,7 @@ def _with_simple_extents(region: Any, mutator: Any) -> Any:
 def _simple(expr: Any) -> Any:
     """The expression, simplified by TVM until it settles.
 
-    In some sums TVM swaps two terms each time; then one of both forms is taken.
+    In some sums TVM swaps two terms each time; then one of the two forms is chosen.
     """
     simplify = ir.Analyzer().simplify
     for _ in range(_SETTLES):
@@ -179,7 +179,7 @@ def _simple(expr: Any) -> Any:
 
 
 _SETTLES = 4
-"""Number of simplifications after which only sums whose terms TVM swaps still change."""
+"""Number of simplifications after which only sums with such swapped terms still change."""
 
 
 def _load_of_first(load: Any, mutator: Any) -> Any:
@@ -196,7 +196,7 @@ def _store_of_first(store: Any, mutator: Any) -> Any:
 
 
 def _is_written_as_number(access: Any, buffer: Any) -> bool:
-    """True if the script has only the buffer's name, which is parsed as its first element."""
+    """True if the script only has the buffer's name, which is parsed as its first element."""
     return getattr(access, "predicate", None) is None and any(map(buffer.is_scalar, (True, False)))
 
 
@@ -239,4 +239,4 @@ NORMAL_FORMS: tuple[Normal, ...] = (
         _in_prim_funcs((ir.AttrStmt, _with_extent_as_domain)),
     ),
 )
-"""The normal forms in the order in which they are tried, each on top of those before it."""
+"""The normal forms in the order of trial; each is applied on top of those before it."""

@@ -31,17 +31,17 @@ class Twin:
     """One way to make a module that means the same."""
 
     how: str
-    """The difference of the twin from the module, for titles and labels."""
+    """The twin's difference from the module, for titles and labels."""
     make: Callable[[tvm.IRModule], tvm.IRModule | None]
-    """Makes the twin of a module; gives None if there is none."""
+    """Makes the twin of a module; None if there is none."""
 
 
 class SourceFault(RuntimeError):
-    """A module does not come back from its own source: relaxfuzz's mistake, not a finding."""
+    """A module does not survive its own source: an error of relaxfuzz, not a finding."""
 
 
 def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
-    """The violation if the pass gives another result for the twin than for the module."""
+    """The violation if the pass gives different results for the twin and the module."""
     after = runs.result()
     if after is None:
         return None
@@ -77,12 +77,12 @@ def _raises(how: str, error: Exception) -> Violation:
 
 
 def _is_unstable(runs: PassRuns, after: tvm.IRModule, what: str) -> bool:
-    """True if the pass gives another result even for a mere copy, which excuses the difference."""
+    """True if even a mere copy gives another result, which excuses the difference."""
     return not _copies_agree(runs, after) and excused(inventory.UNSTABLE, what)
 
 
 def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
-    """True if a mere copy gives the same result. Else every twin differs, as `json` reports."""
+    """True if a mere copy gives the same result. If not, every twin differs, as `json` reports."""
     copy = attempt(runs.directly, runs.given.copy()).mod
     return copy is not None and equivalent(keys.comparable(after), keys.comparable(copy))
 
@@ -112,7 +112,7 @@ def rebuilt(mod: tvm.IRModule) -> tvm.IRModule | None:
 
 
 def json(runs: PassRuns) -> Violation | None:
-    """Check that a saved and loaded module is treated the same, and that the result survives it."""
+    """Check that a saved and loaded module is treated the same, and that its result survives."""
     after = runs.result()
     if after is None:
         return None
@@ -265,5 +265,5 @@ JSON = Oracle(
 )
 
 ORACLES = (JSON, SOURCE, FUNCTION_ORDER, TVMSCRIPT)
-"""The oracles, those of copies first: if a pass treats a mere copy differently, so it does every
-other twin."""
+"""The oracles, those of copies first: if a mere copy makes a difference, so does every other twin.
+"""

@@ -1,4 +1,4 @@
-"""Questions of laws: calls of an operator by itself, on numbers that show if a law holds."""
+"""Questions of laws: calls of a single operator, on numbers that show if a law holds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..inspect import calls_of, op_name, relax_functions, static
 from ..single_call import MAIN, module_of
 
 SHORT = 3
-"""Size of each dimension of an operand that is not 1, if the operator allows it."""
+"""Size of each operand dimension other than 1, if the operator allows it."""
 
 LARGE = 4096
 """Limit of the elements of an operand if the operator does not allow `SHORT` sizes."""
@@ -61,7 +61,7 @@ class Question:
     def wrong(self, results: Sequence[Any]) -> str | None:
         """The difference that shows that the law is broken, or None."""
         if not all(map(_has_shape, self.types, results)):
-            return None  # another oracle reports that, and exceptions, too
+            return None  # other oracles report that, and exceptions
         try:
             seen = views(self.trial, results)
         except IndexError as error:
@@ -81,7 +81,7 @@ class Question:
 
 
 def _has_shape(ty: relax.Type, value: Any) -> bool:
-    """True if structure and shapes are those of the type, whatever the dtypes."""
+    """True if structure and shapes are those of the type; dtypes may differ."""
     if isinstance(ty, relax.TupleType):
         fits = isinstance(value, tuple) and len(value) == len(ty.fields)
         return fits and all(map(_has_shape, ty.fields, value))
@@ -199,7 +199,7 @@ def _small(call: relax.Call) -> relax.Call | None:
         made = relax.Call(call.op, args, call.attrs, call.ty_args)
         try:
             made = relax.BlockBuilder().normalize(made)
-        except Exception:  # a window, say, is longer
+        except Exception:  # e.g. a window is longer
             continue
         if all(map(_positive, (made, *args))):
             return made
@@ -217,7 +217,7 @@ def _parameter(arg: relax.Expr, longest: int) -> relax.Expr | None:
 
 
 def _size(dim: tirx.Expr, longest: int) -> int:
-    """The dimension's own size up to `longest`; short ones are unified, so that calls are alike."""
+    """The dimension's own size up to `longest`; short sizes are unified, so that calls agree."""
     size = int(dim.value) if isinstance(dim, tirx.IntImm) else SHORT
     return min(size, longest) if longest > SHORT or size < 2 else SHORT
 
@@ -234,7 +234,7 @@ def _positive(expr: relax.Expr) -> bool:
 
 
 def _function(call: relax.Call, args: Sequence[Any]) -> relax.Function:
-    """A function of the call whose parameters take the arrays."""
+    """A function with the call, whose parameters take the arrays."""
     params: list[relax.Var] = []
 
     def operand(arg: Any) -> relax.Expr:

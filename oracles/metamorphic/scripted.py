@@ -33,10 +33,10 @@ def tvmscript(runs: PassRuns) -> Violation | None:
     """Check that the result's script form parses back to the result.
 
     If it does not, TVMScript is to blame, unless the parser reads the text but refuses the module
-    for a fault of the pass. The pass is to blame if a match_cast is to a type that its value cannot
-    have; or if the parser gets further with the pass's input, and a type in the result differs from
-    the one inferred anew. TVM does not construct inputs with such a match_cast: nothing is promised
-    for these.
+    for a fault of the pass. The pass is to blame for a match_cast to a type that its value cannot
+    have. It is also to blame if the parser gets further with the pass's input, and a type in the
+    result differs from the one inferred again. Inputs with such a match_cast have no promise, as
+    TVM does not construct them.
     """
     after = runs.changed_result()
     if after is None or flaw(after) is not None:
@@ -75,7 +75,7 @@ def tvmscript(runs: PassRuns) -> Violation | None:
 
 
 def violation_of(mod: tvm.IRModule) -> Violation | None:
-    """The violation when a module is printed and parsed, whatever its origin."""
+    """The violation if a module does not survive printing and parsing, whatever its origin."""
     mod = keys.comparable(mod)
     try:
         found = difference(mod, read_script(mod.script(show_meta=True)))
@@ -85,7 +85,7 @@ def violation_of(mod: tvm.IRModule) -> Violation | None:
 
 
 def unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
-    """The violation that the parser does not read the module's script."""
+    """The violation if the parser cannot read the module's script."""
     text, found = parser_message(error), keys.exception(error)
     lacking = _LACKING.match(text)
     known = lacking is not None and lacking[1] in _printed_names()
@@ -99,7 +99,7 @@ def unreadable(mod: tvm.IRModule, error: Exception) -> Violation:
 
 
 def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
-    """The lost property: one of `NORMAL_FORMS`, or else the place where these leave a difference.
+    """The lost property: one of `NORMAL_FORMS`, else the place of a difference that they leave.
 
     Args:
         again: the module that the parser reads from the script.
@@ -117,7 +117,7 @@ def difference(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
 
 
 def _mismatch(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
-    """The first difference; its place names the cause, as a node is mostly printed by itself."""
+    """The first difference; its place names the cause, as most nodes are printed independently."""
     found = keys.mismatch(mod, again, CHANGED, located=True)
     if found is None:
         return None
@@ -126,7 +126,7 @@ def _mismatch(mod: tvm.IRModule, again: tvm.IRModule) -> Violation | None:
 
 
 _CAST_VALUE = re.compile(r"(?<=^MatchCast / ).*")
-"""The value that is parsed in place of a cast, which is an accident."""
+"""The value that is parsed in place of a cast; it is accidental."""
 
 
 def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
@@ -144,7 +144,7 @@ def _has_blocks_of_no_dialect(mod: tvm.IRModule) -> bool:
 def _only_more_is_known(before: tvm.IRModule, casts: list[relax.MatchCast]) -> bool:
     """True if each of these failing match_casts stems from one with less precise types.
 
-    A pass may find out that a match_cast fails, e.g. from `n` elements to 3 if it binds `n` to 2.
+    A pass may reveal that a match_cast fails, e.g. from `n` elements to 3 if it binds `n` to 2.
     """
     old = nodes(before, relax.MatchCast)
     return all(
@@ -181,7 +181,7 @@ CHANGED = "printing and parsing changes a module"
 UNREADABLE = "the script form of a module does not parse"
 
 _IN_A_TYPE = re.compile(r"\w+Type\b")
-"""Matches if the innermost node that differs is a type."""
+"""Matches if the innermost differing node is a type."""
 
 _REFUSALS = (
     "Number of arguments and parameters mismatch",
@@ -208,14 +208,14 @@ NO_FUNCTION = "the script has no function for an operator, by the name that is p
 
 @functools.cache
 def _printed_names() -> frozenset[str]:
-    """All parts of the names by which operators of TensorIR are printed (`PrintTIRCall`)."""
+    """All parts of the printed names of TensorIR's operators (`PrintTIRCall`)."""
     ops = (Op.get(name) for name in Op.list_op_names() if not name.startswith("relax."))
     printed = (op.get_attr("TScriptPrinterName") or op.name for op in ops)
     return frozenset(part for name in printed for part in str(name).split("."))
 
 
 def _tvmscript_halves(case: Case, violation: Violation) -> Halves | None:
-    """The module and its parsed script; None if a pass is to blame, to show before and after it."""
+    """The module and its parsed script; None (to show input and result) if a pass is to blame."""
     if violation.pass_name != TVMSCRIPT_ITSELF:
         return None
     (call,) = case.calls

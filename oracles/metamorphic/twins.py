@@ -1,4 +1,4 @@
-"""Twins: modules that mean the same as a given one, so that a pass must treat them the same."""
+"""Twins: modules with the same meaning as a given one; a pass must treat them the same."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PREFIX = "renamed_"
 
 
 def unshared(mod: tvm.IRModule, only: Collection[int] | None = None) -> tvm.IRModule | None:
-    """The module with a separate ShapeExpr node at every use; None if none is shared.
+    """The module with a separate ShapeExpr node for every use; None if no node is shared.
 
     Args:
-        only: the nodes of the module's graph to do this with; None: all.
+        only: the nodes of the module's graph to separate; None: all.
     """
     graph = Graph(mod)
     shapes = set(graph.of("ShapeExpr"))
@@ -103,9 +103,8 @@ OTHER = {
 
 
 def other_module(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """A module that computes something else under the same names and types; None if it would be the
-    same. It is not a twin, but stands for a module that a pass may have worked on before.
-    """
+    """A module that computes something else under the same names and types; None if it cannot
+    differ. It is not a twin, but represents an earlier module of the pass."""
     graph = Graph(mod)
     found = [node for node in graph.nodes if node["type"] == "ir.Op" and node["data"] in OTHER]
     for node in found:

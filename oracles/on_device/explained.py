@@ -1,4 +1,4 @@
-"""Explanations, besides wrong code, of another result on a device: chance, or a pass."""
+"""Causes other than wrong code for a different result on a device: chance, or a pass."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: StepJournal
 
 
 def _faulty(func: tirx.PrimFunc, args: list[Any], *, synchronised: bool | None = None) -> bool:
-    """True if it has a race, or another fault that leaves its values to chance."""
+    """True if it has a race, or another fault that makes its values random."""
     try:
         return sanitize(func, args, SMALL, synchronised=synchronised) is not None
     except (Unsupported, Mismatch, Undefined):
@@ -50,7 +50,7 @@ def _faulty(func: tirx.PrimFunc, args: list[Any], *, synchronised: bool | None =
 
 
 def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
-    """True if the call has another result in this module."""
+    """True if the call has a different result in this module."""
     try:
         value = Expectation(mod, e.function, e.args, None, e.kind, wraps=True).evaluate()
     except Unsupported:
@@ -63,7 +63,7 @@ def _changes(mod: tvm.IRModule, e: Expectation) -> bool:
 def _steps(kind: str) -> Iterator[str]:
     """The passes that `tirx.build` runs on all functions before it generates code for some.
 
-    On a CPU they include the passes for the host: all functions are the host's there.
+    On a CPU they include the passes for the host, to which all functions belong.
     """
     if kind == CPU:
         lowering = between(Stage.BOUND, Stage.SPLIT)

@@ -1,11 +1,11 @@
 """Executed semantics of code for a device: the device must compute what the PrimFunc means.
 
 There are three values. Those evaluated before and after the pass must agree (else the pass is to
-blame, and `evaluated` reports it); the value of the device differs from both. Then code
-generation for the device is to blame, unless one of the passes that `tirx.build` runs before it
-already changes the value or raises: these have checks of their own.
+blame, and `evaluated` reports it). If the device's value differs from both, code generation for the
+device is to blame, unless a pass that `tirx.build` runs before it changes the value or raises.
+These passes have checks of their own.
 
-The CPU is a device like any other here, so that all of this also runs without another device.
+The CPU is a device like any other here, so all of this also runs without another device.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ REFUSALS = re.compile(
     r"|uses too much shared data|CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
     r"|too many resources requested for launch"
 )
-"""Clean refusals: the message names what the device, or its toolkit, does not have."""
+"""Clean refusals: the message names something that the device or its toolkit lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceMismatch:
-    """A call for which a device does something other than the PrimFunc means."""
+    """A call for which a device deviates from the meaning of the PrimFunc."""
 
     before: Expectation
     after: Expectation
     part: tvm.IRModule
-    """The module that was built: the PrimFunc and those that it calls."""
+    """The module that was built: the PrimFunc and its callees."""
     value: Any
     """The result on the device, or a Failure."""
     wrong: str
@@ -87,7 +87,7 @@ def build_of(kind: str) -> str:
 
 
 def on_device(kind: str, runs: PassRuns) -> Violation | None:
-    """Report the first call that the device carries out other than the pass's result means."""
+    """Report the first call that the device carries out differently from the result's meaning."""
     found = next(differences(kind, runs), None)
     return None if found is None else _violation(kind, found)
 
@@ -108,20 +108,20 @@ def _failed(kind: str, name: str, failure: Failure) -> Violation:
         return failure.violation.under(f"code for {kind} kills the process", detail=detail)
     what = f"code for {kind} fails to {failure.step}"
     violation = failure.violation.under(what, detail=detail)
-    # Compilers list everything that they do not accept; the length of the list is an accident.
+    # Compilers list everything that they reject; the length of the list is accidental.
     first = anonymous(headline(failure.text))
     return replace(violation, key=(what, failure.error, first)) if first else violation
 
 
 def _dtype(found: DeviceMismatch) -> str:
-    """The dtype of the first buffer that differs; another dtype has other code, so another bug."""
+    """The dtype of the first buffer that differs: other dtypes have other code, thus other bugs."""
     pairs = list(zip(leaves(found.after.result), leaves(found.value), strict=True))
     odd = [want for (_, want), (_, got) in pairs if difference(want, got, (), LOOSE)]
     return str((odd or [pairs[0][0][1]])[0].dtype)
 
 
 def differences(kind: str, runs: PassRuns) -> Iterator[DeviceMismatch]:
-    """The calls that go wrong on the device, and for which no pass is to blame."""
+    """The calls that go wrong on the device without a pass to blame."""
     after = runs.changed_result()
     if after is None:
         return
@@ -138,7 +138,7 @@ def differences(kind: str, runs: PassRuns) -> Iterator[DeviceMismatch]:
 
 
 def _calls(kind: str, runs: PassRuns) -> dict[str, list[tuple[Expectation, Expectation]]]:
-    """The calls on which both sides agree and that the device can take, by function."""
+    """The calls on which both sides agree and that suit the device, by function."""
     after, rule = runs.direct.mod, rule_of(runs)
     assert after is not None
     found: dict[str, list[tuple[Expectation, Expectation]]] = defaultdict(list)
@@ -168,8 +168,8 @@ def _rounds(e: Expectation) -> bool:
 
 
 def takes(kind: str, mod: tvm.IRModule, name: str) -> bool:
-    """True for a PrimFunc that is code for the device: written or scheduled for its threads, not
-    split yet.
+    """True for a PrimFunc that is code for the device: written or scheduled for its threads, but
+    not split yet.
 
     PrimFuncs bound to another kind of target are not tried: LowerThreadAllreduce makes other code
     for warps of another size.
@@ -183,7 +183,7 @@ def takes(kind: str, mod: tvm.IRModule, name: str) -> bool:
 
 
 def part_of(mod: tvm.IRModule, name: str) -> tvm.IRModule:
-    """A module of only the PrimFunc and those that it calls."""
+    """A module of only the PrimFunc and its callees."""
     reached = Expectations(mod).reached(name)
     functions = mod.functions_items()
     return tvm.IRModule({gvar: f for gvar, f in functions if str(gvar.name_hint) in reached})

@@ -1,1 +1,1 @@
-"""Tier 1: oracles that look at what a pass returns, not at what it computes."""
+"""Tier 1: oracles that check the form of a pass's result, not the values it computes."""

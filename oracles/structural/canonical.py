@@ -1,4 +1,4 @@
-"""Equality of modules up to what no pass promises: names of private functions, and their copies."""
+"""Equality of modules up to things no pass promises: private functions' names and duplicates."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..inspect import global_vars, is_public
 
 
 def equivalent(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    """Structurally equal, private functions compared by what they do instead of their names."""
+    """Structural equality in which private functions are compared by behaviour instead of name."""
     return bool(tvm_ffi.structural_equal(a, b)) or bool(
         tvm_ffi.structural_equal(canonical(a), canonical(b))
     )
 
 
 def canonical(mod: tvm.IRModule) -> tvm.IRModule:
-    """Private functions named by first use from the public ones; equal ones merged.
+    """The module with private functions named by first use, and equal ones merged.
 
     Private functions that no public one reaches are left out. Local functions stay as they are.
     """
@@ -35,7 +35,7 @@ def canonical(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _by_first_use(mod: tvm.IRModule) -> dict[str, str]:
-    """New names of the functions that public ones reach, public ones first, by name."""
+    """New names of the functions reachable from public ones; public ones come first, by name."""
     functions = {gv.name_hint: func for gv, func in mod.functions_items()}
     queue = sorted(name for name, func in functions.items() if is_public(func))
     names = {name: name for name in queue}
@@ -49,7 +49,7 @@ def _by_first_use(mod: tvm.IRModule) -> dict[str, str]:
 
 
 def _renamed(mod: tvm.IRModule, names: Mapping[str, str]) -> tvm.IRModule:
-    """The functions that have a new name, under it."""
+    """The functions with a new name, keyed by that name."""
     if all(old == new for old, new in names.items()) and len(names) == len(mod.functions):
         return mod
     kept = {gvar: func for gvar, func in mod.functions_items() if gvar.name_hint in names}
@@ -62,7 +62,7 @@ def _redirected(
     functions: Mapping[GlobalVar, tvm.ir.BaseFunc],
     new: Mapping[GlobalVar, GlobalVar],
 ) -> tvm.IRModule:
-    """The module with these functions only, and with other GlobalVars wherever they are used."""
+    """The module with only these functions, and with other GlobalVars at all their uses."""
     replaced = GlobalVar, lambda gvar: new.get(gvar, gvar)
     made = {
         new[gvar]: func if isinstance(func, relax.ExternFunc) else structural_map(func, replaced)
@@ -72,7 +72,7 @@ def _redirected(
 
 
 def _twins(mod: tvm.IRModule) -> dict[str, str]:
-    """Private functions that are equal to one before them."""
+    """Private functions that equal an earlier one."""
     seen: dict[int, str] = {}
     twins: dict[str, str] = {}
     for gvar, func in sorted(mod.functions_items(), key=lambda item: str(item[0].name_hint)):

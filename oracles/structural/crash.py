@@ -1,4 +1,4 @@
-"""No crash: a pass gives a module, or refuses and names what it does not support."""
+"""No crash: a pass gives a module, or refuses and names the unsupported feature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..violation import Case, Violation
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Report any exception except a refusal that the contract lists, and a result that is none."""
+    """Report exceptions except refusals that the contract lists, and results that are no module."""
     error = runs.direct.error
     if error is None:
         return None
@@ -30,7 +30,7 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _of_part(runs: PassRuns, found: Violation) -> Violation:
-    """The exception with the pass inside of a partition function that raised.
+    """The exception, blamed on the pass inside a partition function that raised.
 
     Such a function only calls passes, with patterns and checks in files of TVM's backends.
     """

@@ -1,6 +1,5 @@
 """Devices: remaining kernels and public functions keep the virtual devices of their results, and
-public functions also keep those of their arguments.
-"""
+public functions also those of their arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _of_kernels(mod: tvm.IRModule, after: tvm.IRModule) -> Violation | None:
-    """The first kernel with a result on another device, though its operands are where they were."""
+    """The first kernel with a result on another device, although its operands have not moved."""
     before = _results(mod)
     for (kernel, operands), places in _results(after).items():
         known = before.get((kernel, operands))
@@ -49,8 +48,8 @@ def _of_kernels(mod: tvm.IRModule, after: tvm.IRModule) -> Violation | None:
 def _of_functions(mod: tvm.IRModule, after: tvm.IRModule) -> Violation | None:
     """The first public function with a tensor on another device.
 
-    A tensor that had no device may be given one. The device of a result is to be that of the body,
-    from which a pass infers its type.
+    A tensor without a device may get one. The device of a result must be that of the body, from
+    which a pass infers its type.
     """
     there = {str(gvar.name_hint): func for gvar, func in public_functions(after)}
     for gvar, func in public_functions(mod):
@@ -58,7 +57,7 @@ def _of_functions(mod: tvm.IRModule, after: tvm.IRModule) -> Violation | None:
         before, places = _of_type(func), _of_type(there.get(name, func))
         given = _of_type(func, func.body.ty)
         if not len(before) == len(places) == len(given):
-            continue  # the signature has changed, which the oracle `signature` reports
+            continue  # the signature has changed, and the oracle `signature` reports it
         kept = zip(before, given, places, strict=True)
         lost = [was == own for was, own, now in kept if was not in ("", now)]
         detail = f"{name}: expected {before} but got {places}"
@@ -68,7 +67,7 @@ def _of_functions(mod: tvm.IRModule, after: tvm.IRModule) -> Violation | None:
 
 
 def _of_type(func: relax.Function, result: Any = None) -> Places:
-    """The devices of the parameters, then of the result, by default that of the signature."""
+    """The devices of the parameters, then of the result, by default as in the signature."""
     types = (*(p.ty for p in func.params), func.ret_ty if result is None else result)
     return tuple(place for ty in types for place in _places(ty))
 

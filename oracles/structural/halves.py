@@ -1,4 +1,4 @@
-"""The halves of exhibits: outcomes of runs, each with a label."""
+"""The two sides of an exhibit: outcomes of runs, each with a label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .canonical import canonical
 
 
 def ran(outcome: Outcome, label: str, name: str) -> Half:
-    """The outcome of a run; if it raised, the label says so of the named pass or step."""
+    """The outcome of a run; if it raised, the label says that the named pass or step did."""
     if outcome.mod is not None:
         return Half(label, outcome.mod)
     assert outcome.error is not None
@@ -20,7 +20,7 @@ def ran(outcome: Outcome, label: str, name: str) -> Half:
 
 
 def both(left: Outcome, left_label: str, right: Outcome, right_label: str) -> Halves:
-    """The halves for two runs that ought to give the same."""
+    """The halves for two runs that should give the same result."""
     return alike(
         ran(left, left_label, left_label),
         ran(right, right_label, right_label),
@@ -28,9 +28,9 @@ def both(left: Outcome, left_label: str, right: Outcome, right_label: str) -> Ha
 
 
 def alike(left: Half, right: Half) -> Halves:
-    """The halves, with private functions under the same names if these differ.
+    """The halves, with private functions renamed consistently if their names differ.
 
-    A pass may choose these names: they are not the error.
+    A pass may choose these names, so they are not the error.
     """
     one, other = left.mod, right.mod
     if one is None or other is None or _private(one) == _private(other):

@@ -26,7 +26,7 @@ from .well_formed import complaint_text
 
 WHAT = "a second run changes the result"
 UNPROMISED = f"no normal form: {WHAT}"
-"""Title for a pass of the user's that changes its result again without promising a normal form."""
+"""Title for a user's pass that changes its own result without promising a normal form."""
 RAISES = "a second run raises"
 BROKEN = "the result of a second run"
 
@@ -34,15 +34,15 @@ CALLED_AS_BEFORE = frozenset(
     {Relation.SAME, Relation.LOOSE, Relation.ADJOINT, Relation.LOWERED, Relation.WORKSPACE}
 )
 """Relations in which a second run makes sense. In others, arguments may name parameters that the
-first run has removed, or each run adds what the docstring says."""
+first run removed, or each run adds the documented parts again."""
 
 
 def check(runs: PassRuns) -> Violation | None:
     """Check that a second run neither raises nor breaks the module.
 
     If the contract promises a normal form, p(p(m)) == p(m) up to names of private functions. The
-    contracts of TVM's passes name all such promises. For other passes, a change by the second run
-    is a hint for their author.
+    contracts of TVM's passes list all such promises. For other passes, a change by the second run
+    is a hint for the author.
     """
     once = runs.changed_result()
     if once is None:
@@ -75,7 +75,7 @@ def check(runs: PassRuns) -> Violation | None:
         return None
     if promised or not described:
         return _change(once, again.mod, WHAT if promised else UNPROMISED)
-    if is_curious() or is_loud(inventory.NO_NORMAL_FORM):  # else the comparison is too expensive
+    if is_curious() or is_loud(inventory.NO_NORMAL_FORM):  # the comparison is expensive otherwise
         found = _change(once, again.mod, UNPROMISED)
         if found is None or not excused(inventory.NO_NORMAL_FORM, found.title):
             return found
@@ -84,13 +84,13 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _part(runs: PassRuns, once: tvm.IRModule) -> str | None:
-    """The pass of TVM that changes the result in the same way; nothing of it is promised either."""
+    """The pass of TVM that changes the result in the same way, and promises no normal form."""
     return same_part(runs, once, runs.again, shows=lambda others: True)
 
 
 def _change(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | None:
-    # Renaming and merging private functions does not change the length of public ones. So compare
-    # lengths first: undoing it is expensive.
+    # Renaming and merging private functions does not change the length of public ones. Lengths are
+    # compared first, since undoing the renaming is expensive.
     if _lengths(once) != _lengths(twice):
         return _difference(once, twice, what)
     if equivalent(once, twice):
@@ -99,7 +99,7 @@ def _change(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | N
 
 
 def _is_described(call: PassCall) -> bool:
-    """True if the catalogue describes the pass's promises: it is one of TVM's, or like one."""
+    """True if the catalogue describes the pass's promises: it is TVM's, or declared like one."""
     return call.like is not None or (call.is_tvms and call.name in catalogue)
 
 
@@ -108,7 +108,7 @@ def _lengths(mod: tvm.IRModule) -> dict[str, int]:
 
 
 def _difference(once: tvm.IRModule, twice: tvm.IRModule, what: str) -> Violation | None:
-    """The change by the second run; the first differing place is only an accident of it."""
+    """The change by the second run; the first differing place in it is accidental."""
     found = keys.mismatch(once, twice, what)
     if found is None:
         return None
@@ -149,7 +149,7 @@ def _halves(case: Case, violation: Violation) -> Halves:
 
 ORACLE = Oracle(
     name="idempotent",
-    # Values are compared all the same: a pass may correct its error in the second run.
+    # Values are compared in any case: a pass may correct its error in the second run.
     breach=Breach(FailureKind.FORM, explains=frozenset()),
     breaches={
         BROKEN: Breach(FailureKind.ILL_FORMED, explains=frozenset()),

@@ -1,4 +1,4 @@
-"""Runs the parts of a pass by themselves on the module that the pass was given."""
+"""Runs the inner passes of a pass by themselves, on the module that the pass was given."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..passcall import REWRITING, bare_call
 
 
 def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, PassRuns]]:
-    """Yields the common parts that apply to the module, the rarest first, each with its own runs.
+    """Yields the common inner passes that suit the module, the rarest first, each with its runs.
 
-    A pass that is itself a common part has none: its errors are its own fault.
+    A pass that is itself among the common ones yields none: its errors are its own fault.
 
     Args:
         among: only these, by name.
@@ -50,9 +50,9 @@ def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, P
 def same_part(
     runs: PassRuns, mod: tvm.IRModule, outcome: Outcome, shows: Callable[[PassRuns], bool]
 ) -> str | None:
-    """The pass of TVM that a user's pass runs and that is to blame for what the user's pass breaks.
+    """The pass of TVM that a user's pass runs and that is to blame for the broken promise.
 
-    Alone, it does the same to the module, and it breaks its own contract in the same way.
+    Alone, it changes the module in the same way and breaks its own contract in the same way.
 
     Args:
         shows: return whether runs of a pass break the same promise in the same way.
@@ -80,10 +80,10 @@ def is_of_rewriter(
     outcome: Outcome,
     breaks: Callable[[PassRuns], bool] = lambda runs: False,
 ) -> bool:
-    """True if TVM's rewriting by patterns alone does the same to a module as a pass of the user's.
+    """True if TVM's rewriting by patterns alone has the same effect on a module as the user's pass.
 
-    The rewriting infers types anew even in functions in which no pattern matches. A pass that uses
-    it is not to blame for that, although it may do more.
+    The rewriting infers types again even in functions without a match. A pass that uses it is not
+    to blame for that, although it may do more.
 
     Args:
         breaks: return whether runs of a pass break the same promise in the same way.
@@ -118,7 +118,7 @@ def _rewrites(runs: PassRuns, mod: tvm.IRModule) -> bool:
 
 
 def _rewritten(runs: PassRuns, mod: tvm.IRModule, *, anew: bool = False) -> Outcome:
-    """The outcome of rewriting by a pattern that matches nothing, or makes each call anew."""
+    """The outcome of rewriting by a pattern that matches nothing, or that remakes each call."""
     pattern = dpl.wildcard() if anew else dpl.is_gv("no function has this name")
 
     def made_anew(expr: relax.Expr) -> relax.Expr:

@@ -36,11 +36,11 @@ SAME_RESULT = (
     Relation.LAZY_INPUT,
     Relation.WORKSPACE,
 )
-"""Relations in which parameters change, but nothing else that callers see."""
+"""Relations in which only parameters change, of all the things that callers see."""
 
 TRANSFORM = "transform_params"
 """The suffix of the name of a function that makes weights. LiftTransformParams changes its result
-by purpose, and composes an existing one with its own."""
+on purpose, and composes an existing one with its own."""
 
 IMPURE = "a pure public function becomes impure"
 
@@ -62,7 +62,7 @@ def functions(runs: PassRuns) -> Violation | None:
         for name in sorted(new.keys() - old.keys()):
             kind = type(new[name]).__name__
             if attr(new[name], "Codegen") is not None:
-                continue  # a library is to define it, under its global_symbol
+                continue  # a library is expected to define it, under its global_symbol
             if attr(new[name], "calling_conv") == DEVICE_KERNEL:
                 continue  # SplitHostDevice: "splits them into host and device-side PrimFuncs"
             return _violation(f"a {kind} becomes public, or a public one is added", name, after)
@@ -72,7 +72,7 @@ def functions(runs: PassRuns) -> Violation | None:
 def signature(runs: PassRuns) -> Violation | None:
     """Public functions keep the names and types of parameters and the types of results.
 
-    The type of a result may become more precise. A pass that changes parameters by purpose keeps
+    The type of a result may become more precise. A pass that changes parameters on purpose keeps
     the functions with unchanged parameters, and keeps purity and result of the others.
     """
     after = runs.changed_result()
@@ -96,8 +96,8 @@ def signature(runs: PassRuns) -> Violation | None:
 def attributes(runs: PassRuns) -> Violation | None:
     """Attributes of public functions and of the module stay, as do its global infos.
 
-    So do those of private functions that are otherwise unchanged; others may be new functions under
-    an old name.
+    So do attributes of private functions that are otherwise unchanged. Other private functions may
+    be new ones under an old name.
     """
     after = runs.changed_result()
     if after is None:
@@ -175,7 +175,7 @@ def _both(runs: PassRuns) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _pairs(runs: PassRuns) -> Iterator[tuple[str, Any, Any]]:
-    """Yields public functions of both modules that are not the very same object."""
+    """Yields public functions of both modules that are different objects."""
     old, new = _both(runs)
     for name, func in sorted(old.items()):
         if name in new and not func.same_as(new[name]):
@@ -193,7 +193,7 @@ def _signature(old: Any, new: Any) -> str | None:
 
 
 def _beside_params(old: Any, new: Any, relation: Relation) -> str | None:
-    """The error in a Relax function beside its parameters, which change on purpose."""
+    """The error in a Relax function apart from its parameters, which change on purpose."""
     if relation not in SAME_RESULT or not _are_relax(old, new):
         return None
     if old.is_pure and not new.is_pure:
@@ -205,7 +205,7 @@ def _beside_params(old: Any, new: Any, relation: Relation) -> str | None:
 
 
 def _loses_sizes(old: relax.Function, new: relax.Function) -> bool:
-    """True if the type of the result has a size that only changed parameters gave."""
+    """True if the result's type has a size that only the changed parameters determined."""
     types = {str(param.name): param.ty for param in new.params}
     known = {
         hash(var)
@@ -326,7 +326,7 @@ def _violation(title: str, detail: str, after: tvm.IRModule) -> Violation:
 
 
 def _kind_of_loss(wrong: str, whose: str, detail: str, after: tvm.IRModule) -> Violation:
-    """The violation for a lost attribute; its name is an accident, and not in the key."""
+    """The violation for a lost attribute, whose name is accidental and so not in the key."""
     lost = "lost" if wrong.endswith("is lost") else "changed"
     return dataclasses.replace(_violation(wrong, detail, after), key=(f"{whose} is {lost}",))
 
@@ -418,7 +418,7 @@ FUNCTIONS = Oracle(
 SIGNATURE = Oracle(
     name="signature",
     breach=Breach(FailureKind.ILL_FORMED, explains=ALL - {1}),
-    # Of a result that is called as before, values can be compared.
+    # If a result is called as before, its values can be compared.
     breaches={LESS_KNOWN: Breach(FailureKind.ILL_FORMED, explains=frozenset())},
     tier=1,
     promise="Functions with external linkage are called with the same names and types after a "

@@ -19,11 +19,11 @@ from ..text import messages
 from ..violation import Case, Violation
 
 LEFT = "left"
-"""Stands for a gap's reason in a key: the pass that lowers the operator has left a call."""
+"""Replaces a gap's reason in a key if the pass that lowers the operator has left a call."""
 
 
 def check(runs: PassRuns) -> tuple[Violation, ...]:
-    """Report each operator and reason once; none if the pass was asked to leave operators alone."""
+    """Report each operator and reason once, or none if the pass was asked to skip operators."""
     if not lowers(runs.contract, runs.call):
         abstain(inventory.NO_PROMISE, "the pass is not to lower all operators")
         return ()
@@ -34,7 +34,7 @@ def check(runs: PassRuns) -> tuple[Violation, ...]:
 
 
 def lowers(contract: PassContract, call: PassCall) -> bool:
-    """True if the call must lower all operators; with arguments or options it may leave some."""
+    """True if the call must lower all operators; with arguments or options it may skip some."""
     return contract.lowers and call.expr.endswith("()") and not call.config
 
 
@@ -62,7 +62,7 @@ def of_pipeline(
             found.append(
                 (culprit, Violation(title, f"{title}\n\n{messages.listing(last)}", (op, LEFT)))
             )
-    # Gaps that LegalizeOps left are reported already, though more may be known of their types now.
+    # Gaps that LegalizeOps left are reported already, although more may be known of their types.
     before = {op for _, _, op in leftovers(reached[legalizer + 1])}
     for gap in _by_key(gaps(last)).values():
         if gap.op not in before and lowered_by(gap.op) is None:
@@ -109,7 +109,7 @@ def _first_with(op: str, reached: Sequence[tvm.IRModule], begin: int) -> int:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """Python for a build as users make it: its pipeline contains the pass."""
+    """Python for a build as users make it, whose pipeline contains the pass."""
     if case.pipeline in (None, "default"):
         yield 'relax.build(mod, "llvm")'
     if case.pipeline is None:
@@ -126,7 +126,7 @@ _BUILDS = {
 target = tvm.target.Target("llvm")
 relax.build(mod, target=target, relax_pipeline=relax.get_default_pipeline(target))""",
 }
-"""Python for a build by the pipelines besides the default one; "zero" only prepares for it."""
+"""Python for a build by the pipelines other than the default one; "zero" only prepares for it."""
 
 
 ORACLE = Oracle(

@@ -1,4 +1,4 @@
-"""Input not mutated: every application leaves the input as it was."""
+"""Input not mutated: no application changes the input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHAT = "the input module is changed in place"
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Compare hashes always, and the deep content (names, annotations, data) on a sample."""
+    """Always compare hashes; on a sample, also the deep content (names, annotations, data)."""
     if not runs.intact:
         found = keys.mismatch(runs.given.copy(), runs.mod, WHAT)
         # The field that shows the change depends on the arguments.
@@ -53,7 +53,7 @@ def _content(mod: tvm.IRModule) -> str:
 
 
 def _stripped(text: str) -> str:
-    """JSON without spans, since places in source code are not content."""
+    """JSON without spans, since source locations are not content."""
     return _SPAN.sub("", text)
 
 
@@ -62,7 +62,7 @@ def _halves(case: Case, violation: Violation) -> Halves:
     text = _content(case.mod)
     before = load_json(save_json(keys.comparable(case.mod)))
     attempt(call.run, case.mod)
-    if _content(case.mod) == text:  # then the change happens inside of Sequential
+    if _content(case.mod) == text:  # otherwise the change happens inside Sequential
         with contextlib.suppress(Exception), call.context():
             tvm.transform.Sequential([call.build()])(case.mod)
     return Half(f"the input before {call.name}", before), Half(f"and after {call.name}", case.mod)

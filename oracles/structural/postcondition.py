@@ -21,7 +21,7 @@ from ..violation import Case, Violation
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Ask the contract's post-condition, whose text becomes the key."""
+    """Apply the contract's post-condition, whose text becomes the key."""
     if runs.contract.post is no_post:
         abstain(inventory.NO_PROMISE, "the contract has no post-condition")
         return None
@@ -73,11 +73,11 @@ text = the_pass(mod).script()
 assert ":-1:" not in text, text  # the index of a device that is none of the module's
 """,
 }
-"""Short checks by title, right for modules where the pass has nothing else to leave or do."""
+"""Short checks by title, valid for modules on which the pass has nothing else to keep or do."""
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """A check in terms of TVM, or a comparison with the wrong result, which no right pass gives."""
+    """A check in terms of TVM, or a comparison with the wrong result that no correct pass gives."""
     if violation.title in _BRIEF:
         yield _BRIEF[violation.title]
     (call,) = case.calls

@@ -1,4 +1,4 @@
-"""Reference: the pass does what the reference pass of its contract does."""
+"""Reference: the pass agrees with the reference pass of its contract."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REFUSED = "refuses a module for which the reference has a result"
 
 
 class ReferenceFault(RuntimeError):
-    """A reference raises or breaks a promise itself: relaxfuzz's mistake, not a finding."""
+    """A reference raises or breaks a promise itself: an error of relaxfuzz, not a finding."""
 
 
 def check(runs: PassRuns) -> Violation | None:
@@ -70,7 +70,7 @@ def check(runs: PassRuns) -> Violation | None:
 
 
 def _coarse(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module without differences that only rebuilding nodes makes.
+    """The module without differences that merely rebuilding nodes creates.
 
     Sizes in types are dropped, since a rebuilt node may know more of them. A call in a match_cast
     gets a variable, as ExprMutator makes one when it rebuilds the match_cast.
@@ -104,7 +104,7 @@ def _calls_before_casts(block: relax.BindingBlock) -> relax.BindingBlock:
 
 
 def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
-    """The reference's result for the module as it was before the runs; None if it has no answer."""
+    """The reference's result for the module before the runs; None if it has no answer."""
     before = runs.mod if runs.intact else runs.given.copy()
     outcome = runs.attempt("reference", runs.under(made), before)
     if isinstance(outcome.error, NoAnswer):
@@ -127,7 +127,7 @@ def _expected(runs: PassRuns, made: tvm.transform.Pass) -> tvm.IRModule | None:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """The right result, spelled out, as the compiler's own tests do."""
+    """The correct result, spelled out as in the compiler's own tests."""
     (call,) = case.calls
     reference = contract_of(call).reference
     made = None if reference is None else reference(call)

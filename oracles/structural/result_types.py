@@ -14,10 +14,10 @@ from ..inspect import bindings_of, nodes, op_name
 
 
 def says_as_much(old: relax.Type, new: relax.Type) -> bool:
-    """True if the new type is at least as precise as the old one, each field of a tuple by itself.
+    """True if the new type is at least as precise as the old one, field by field for tuples.
 
-    Dimensions may have new variables, or be written in another way, which TVM's check cannot tell
-    from other dimensions. So only the known sizes decide.
+    Dimensions may have new variables or another spelling, and TVM's check cannot tell these from
+    different dimensions. So only the known sizes decide.
     """
     if isinstance(old, relax.TupleType) and isinstance(new, relax.TupleType):
         return len(old.fields) == len(new.fields) and all(map(says_as_much, old.fields, new.fields))
@@ -27,7 +27,7 @@ def says_as_much(old: relax.Type, new: relax.Type) -> bool:
 def since(old: relax.Function, new: relax.Function) -> str | None:
     """The first operator that is gone, or whose result contradicts its old type."""
     made = [(str(binding.var.name), binding.var.ty) for binding in bindings_of(new)]
-    # A new variable may have the name of an old one, and an old one the name of another.
+    # A new variable may have the name of an old one, and an old variable that of another.
     names = Counter(name for name, _ in made)
     before = Counter(str(binding.var.name) for binding in bindings_of(old))
     after = {name: ty for name, ty in made if names[name] == 1 and before[name] <= 1}
@@ -71,8 +71,8 @@ def _retyped(
 def inferred_wrongly(old: Any, new: Any) -> str | None:
     """The operator to blame instead of the pass, or None.
 
-    Type inference gives it a type that contradicts the old one, because less is known of its
-    operands.
+    Type inference gives this operator a type that contradicts the old one, because less is known
+    about its operands.
     """
     if not isinstance(old, relax.Function) or not isinstance(new, relax.Function):
         return None

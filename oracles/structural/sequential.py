@@ -17,12 +17,12 @@ from ..violation import Case, Violation
 from .halves import both
 
 COPIES = 4
-"""Number of fresh copies for each way to run, to explain a difference. They mostly suffice to show
-iteration in the order of addresses."""
+"""Number of fresh copies for each way of running, to explain a difference. These mostly suffice to
+show iteration in address order."""
 
 MANY = 64
-"""Number of fresh copies before anything but chance is blamed for a difference: an order of
-addresses may give another result on only one copy of twenty."""
+"""Number of fresh copies to try before blaming anything but chance for a difference: an order of
+addresses may give another result on only one copy in twenty."""
 
 NONDETERMINISTIC = "the result differs from run to run on equal modules"
 HIDDEN_STATE = "a second application to the same module object gives another result"
@@ -32,7 +32,7 @@ DIFFERENT = "Sequential gives another result than the pass itself"
 
 @functools.lru_cache(maxsize=1)
 def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
-    """The oracle concerned and the violation, if the direct and the Sequential run differ."""
+    """The responsible oracle and the violation, if the direct and the Sequential run differ."""
     direct, sequential = runs.direct, runs.sequential
     both = direct.mod is not None and sequential.mod is not None
     if both and same_functions(direct.mod, sequential.mod):
@@ -50,7 +50,7 @@ def explanation(runs: PassRuns) -> tuple[str, Violation] | None:
 
 
 def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
-    """Distinguish randomness, a fault of Sequential, and state that an earlier run left behind."""
+    """Distinguish randomness, a fault of Sequential, and state that an earlier run left."""
     direct, sequential = _on_copies(runs)
     for name, outcomes in (("direct", direct), ("Sequential", sequential)):
         other = next((one for one in outcomes if one.mark != outcomes[0].mark), None)
@@ -64,7 +64,7 @@ def _diagnose(runs: PassRuns) -> tuple[str, Violation] | None:
 
 
 def _on_copies(runs: PassRuns) -> tuple[list[Outcome], list[Outcome]]:
-    """Direct and Sequential runs on copies that are all alive, and so at different addresses."""
+    """Direct and Sequential runs on copies that are all alive, so at different addresses."""
     copies = [runs.given.copy() for _ in range(2 * COPIES)]
     return (
         [runs.attempt("direct on a fresh copy", runs.directly, mod) for mod in copies[:COPIES]],
@@ -76,7 +76,7 @@ def _on_copies(runs: PassRuns) -> tuple[list[Outcome], list[Outcome]]:
 
 
 def by_chance(runs: PassRuns) -> tuple[str, Violation] | None:
-    """The violation if some of many copies of the module have another result than the others."""
+    """The violation if the result for some of many copies of the module differs from the others."""
     mods = [runs.given.copy() for _ in range(MANY)]
     first, *others = [runs.attempt("direct on a fresh copy", runs.directly, mod) for mod in mods]
     other = next((one for one in others if one.mark != first.mark and _apart(first, one)), None)
@@ -89,7 +89,7 @@ def _random(way: str, one: Outcome, other: Outcome) -> tuple[str, Violation]:
 
 
 def _apart(a: Outcome, b: Outcome) -> bool:
-    """True if the outcomes differ, by comparison: hashes of equal modules may differ."""
+    """True if comparison shows that the outcomes differ; hashes of equal modules may differ."""
     if a.mod is None or b.mod is None:
         return True
     return keys.mismatch(a.mod, b.mod, DIFFERENT) is not None
@@ -124,7 +124,7 @@ _TWO_WAYS = ("the_pass", "tvm.transform.Sequential([the_pass])")
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """Both ways, on separate copies: an earlier run may have left something in the module."""
+    """Both ways, on separate copies, as an earlier run may have changed the module."""
     copy = "tvm.ir.load_json(tvm.ir.save_json(mod))"
     if len(case.calls) == 1:
         runs = f"inside = tvm.transform.Sequential([the_pass])({copy})\ndirect = the_pass(mod)"

@@ -56,9 +56,9 @@ def _retyped(before: tvm.IRModule, after: tvm.IRModule) -> bool:
 
 
 def _inside(runs: PassRuns) -> Violation | None:
-    """The violation of a common part of one of TVM's passes, alone on the module.
+    """The violation of a common inner pass of one of TVM's passes, run alone on the module.
 
-    Parts that run after it may have changed the checker's complaint.
+    Inner passes that run after it may have changed the checker's complaint.
     """
     if not runs.call.is_tvms:
         return None
@@ -71,7 +71,7 @@ def _inside(runs: PassRuns) -> Violation | None:
 
 
 def _same_prim_funcs(before: tvm.IRModule, after: tvm.IRModule) -> bool:
-    """True if no PrimFunc is new or changed; TensorIR's checker looks at nothing else."""
+    """True if no PrimFunc is new or changed; TensorIR's checker inspects nothing else."""
     old = before.functions
     return all(gvar in old and old[gvar].same_as(func) for gvar, func in prim_funcs(after))
 

@@ -1,4 +1,4 @@
-"""Finds the smallest part of an expression that a pass gets wrong, if it changes expressions."""
+"""Finds the smallest subexpression that a pass gets wrong, for passes that change expressions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..passcall import PassCall
 
 @dataclass(frozen=True, slots=True)
 class WrongSubexpr:
-    """A part of an expression that has another value after the pass, even by itself."""
+    """A subexpression whose value differs after the pass, even by itself."""
 
     kind: str
     """The kind of its dtype, and its operator, for a finding's key."""
@@ -35,9 +35,9 @@ class WrongSubexpr:
 
 
 def smallest_wrong(e: Expectation, call: PassCall) -> WrongSubexpr | None:
-    """The first wrong part without wrong parts of its own, in the order of the statements.
+    """The first wrong part that has no wrong parts itself, in statement order.
 
-    None if the difference is not that of an expression alone.
+    None if the difference is not due to an expression alone.
     """
     func = e.mod[e.function]
     if not isinstance(func, tirx.PrimFunc):
@@ -119,7 +119,7 @@ def _differ(e: Expectation, before: tirx.PrimFunc, after: tirx.PrimFunc) -> bool
 
 
 def _size(e: Expectation, dim: Any) -> int:
-    """The size of a dimension, from the arguments of other parameters that have it."""
+    """The size of a dimension, from the arguments for other parameters with that dimension."""
     if isinstance(dim, tirx.IntImm):
         return int(dim.value)
     for param, arg in zip(e.mod[e.function].params, e.args, strict=True):

@@ -1,4 +1,4 @@
-"""Finds the place where two computations of one result begin to differ, for keys of findings."""
+"""Finds where two computations of one result begin to differ, for keys of findings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ IN_PLACE = "a tensor that is updated in place"
 def first_difference(
     before: Expectation, after: Expectation, tolerance: Tolerance | None = None
 ) -> str:
-    """The first operator of the module before whose result differs.
+    """The first operator of the original module whose result differs.
 
     If no variable differs, it is the operator that computes the differing part of the result. If
-    the result uses a tensor after an update in place, the operator is an accident.
+    the result uses a tensor after an in-place update, it is `IN_PLACE`.
 
     Args:
         tolerance: see `first_variable`.
@@ -51,14 +51,14 @@ def first_variable(
 ) -> str | None:
     """The operator whose result is bound to the first variable that differs.
 
-    Variables are compared by name; if the pass gives one name to several, with each of them. A
-    value that is found under another name is only renamed, unless the variable of that name had it
-    before, too.
+    Variables are compared by name; if the pass gives a name to several variables, with each of
+    them. A value found under another name counts as renamed, unless the variable of that name
+    already had it before.
 
     Args:
-        tolerance: given for a pass that computes in another precision; on the way to the result,
-            floats of another dtype are then not a difference.
-        among: names of the variables to look at; None: all.
+        tolerance: given for a pass that computes in another precision; intermediate floats may then
+            have another dtype.
+        among: names of the variables to compare; None: all.
     """
     old = {name: made[0] for name, made in _trace(before).items() if len(made) == 1}
     new = _trace(after)
@@ -89,7 +89,7 @@ def mistyped(e: Expectation) -> str | None:
 def kind_of(value: Any) -> str:
     """The operator that a binding's value calls, or the kind of the value.
 
-    Names of functions of the module are accidents, and left out.
+    Names of functions of the module are accidental, and left out.
     """
     op = op_name(value)
     if isinstance(value, relax.Call):
@@ -110,8 +110,8 @@ def alone(
 
     Args:
         values: the values of variables among the operands, which become parameters.
-        summed: make a function that has a gradient: only floats become parameters, and the result
-            is the sum of the squares (the mere sum of a softmax would always be 1).
+        summed: make a function with a gradient: only floats become parameters, and the result is
+            the sum of squares (the plain sum of a softmax would always be 1).
         constants: keep constants; otherwise they become parameters, too.
     """
     params: list[relax.Var] = []
@@ -166,7 +166,7 @@ def _trace(e: Expectation) -> dict[str, list[tuple[str, Any]]]:
 
 
 def _values(e: Expectation) -> dict[Any, Any]:
-    """The last value of each variable until the evaluation ends or fails."""
+    """The last value of each variable, up to the end or the failure of the evaluation."""
     values: dict[Any, Any] = {}
     with contextlib.suppress(Unsupported, Mismatch, Undefined):
         e.evaluate(watch=values.__setitem__)
@@ -174,13 +174,13 @@ def _values(e: Expectation) -> dict[Any, Any]:
 
 
 def _written(value: Any) -> Any:
-    """The allocated tensor that a call of a PrimFunc writes to, by convention its last operand."""
+    """The allocated tensor that a PrimFunc call writes to, by convention its last operand."""
     calls = isinstance(value, relax.Call) and isinstance(value.op, relax.GlobalVar)
     return value.args[-1] if calls and len(value.args) else None
 
 
 def _is_of(ty: relax.Type, value: Any) -> bool:
-    """True if the value has the type's dtype and shape; types that are not static always fit."""
+    """True if the value has the type's dtype and shape; types that are not static always match."""
     if isinstance(ty, relax.TupleType) and isinstance(value, tuple | list):
         return len(ty.fields) == len(value) and all(map(_is_of, ty.fields, value))
     if not isinstance(ty, relax.TensorType) or not static(ty) or not hasattr(value, "dtype"):
@@ -193,7 +193,7 @@ def _is_of(ty: relax.Type, value: Any) -> bool:
 def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None) -> bool:
     """True if one of the values made equals this one, in any layout.
 
-    Given a tolerance, floats of another dtype are not a difference.
+    If a tolerance is given, floats may have another dtype.
     """
     if tolerance is not None:
         made = [(kind, _as_precise(other, value)) for kind, other in made]
@@ -203,7 +203,7 @@ def _found(value: Any, made: list[tuple[str, Any]], tolerance: Tolerance | None)
 
 
 def _in_one_layout(value: Any, other: Any) -> tuple[Any, Any]:
-    """The sorted elements of two images of one size but different shapes; else both as they are.
+    """The sorted elements of two images of equal size but different shapes; others unchanged.
 
     A tensor of fewer than three dimensions, e.g. a flattened one, has no layout.
     """
@@ -246,7 +246,7 @@ def _used(mod: tvm.IRModule, function: str, path: tuple[int, ...]) -> set[str] |
     """Names of the variables from which a part of a result is computed; None if a call writes to
     memory that others read.
 
-    Of functions that are called on the way, all variables count.
+    For called functions, all variables count.
     """
     if isinstance(mod[function], tirx.PrimFunc) or not ops_used(mod).isdisjoint(roles.IN_PLACE):
         return None

@@ -1,8 +1,8 @@
 """Effects: the result of a pass has the same effects as the module, in the same order.
 
 An effect is a call of a packed function that the module does not declare pure: a print, an
-assertion, a call of a function that is registered elsewhere. Both sides are evaluated, and the VM
-votes on prints and assertions, whose calls it can record.
+assertion, a call of a function registered elsewhere. Both sides are evaluated, and the VM votes on
+prints and assertions, whose calls it can record.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPERATORS = tuple(
     for name, op in table.items()
     if not op.pure and (effect := packed_effect(f"relax.{name}")) is not None
 )
-"""The packed functions of impure operators, which the VM does not use for anything else."""
+"""The packed functions of impure operators, which the VM uses for nothing else."""
 
 CLAIMED = "a function that claims to be pure has an effect"
 ASSERTED = "a call that has an effect is taken for pure"
@@ -49,7 +49,7 @@ OTHER = "an effect has other arguments"
 
 
 class Effects(Expectation):
-    """The effects of one call, in place of its result: the name and the arguments of each."""
+    """The effects of one call, instead of its result: the name and the arguments of each."""
 
     def __init__(self, e: Expectation, record: Sequence[str] = ()) -> None:
         """
@@ -93,11 +93,11 @@ class EffectDifference:
     after: Effects
     what: str
     function: str
-    """The packed function that has a call too many or too few; empty if only the order differs."""
+    """The packed function with a call too many or too few; empty if only the order differs."""
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """The first difference that the VM confirms, or that it cannot see."""
+    """The first difference that the VM confirms or cannot observe."""
     for found in _differences(runs):
         runs.step("ask the VM")
         if _refuted(found, tolerance_of(runs)) and excused(inventory.REFUTED, found.what):
@@ -123,9 +123,9 @@ def _names(e: Effects) -> str:
 
 
 def _refuted(found: EffectDifference, tolerance: Tolerance | None) -> bool:
-    """True if the VM sees no difference, or disagrees with the evaluator on one side."""
+    """True if the VM sees no difference, or contradicts the evaluator on one side."""
     if found.what in (CLAIMED, ASSERTED):
-        return False  # compiled code has the effect all the same
+        return False  # compiled code has the effect in any case
     before, after = (Effects(e, OPERATORS) for e in (found.before, found.after))
     if before.differs(after.result, tolerance) is None:
         return False  # the VM also calls the other functions by itself
@@ -188,10 +188,9 @@ def _newly_asserted(before: Effects, after: Effects) -> list[PackedCall]:
 
 
 def _concerned(expected: list[PackedCall], before: Effects, after: Effects) -> list[PackedCall]:
-    """The effects of a result that must equal the expected ones.
+    """The effects of a result, in a form that must equal the expected ones.
 
-    Lowering calls other packed functions, and turns calls that the module declares pure into
-    ordinary ones.
+    Lowering uses other packed functions, and turns calls that are declared pure into ordinary ones.
     """
     functions = {*OPERATORS, *(each.function for each in expected)}
     declared = _newly_asserted(after, before)
@@ -208,7 +207,7 @@ def _concerned(expected: list[PackedCall], before: Effects, after: Effects) -> l
 
 
 def _without(these: Sequence[PackedCall], others: Sequence[PackedCall]) -> list[PackedCall]:
-    """These effects, without one equal effect for each of the others."""
+    """These effects, with one equal effect removed for each of the others."""
     left = list(these)
     for other in others:
         place = next((i for i, each in enumerate(left) if _same(each, other)), None)

@@ -1,10 +1,10 @@
 """Evaluated semantics: the result of a pass computes the same as the module.
 
 Both sides are evaluated in NumPy, on several sets of arguments, and compared by the contract's
-relation. If they differ, the VM votes. If it cannot vote, a difference is reported only if no
-rounding explains it and a second set of arguments shows it.
+relation. If they differ, the VM votes. If it cannot vote, a difference is only reported if rounding
+cannot explain it and a second set of arguments shows it.
 
-A result with undefined behaviour, of a module that has none, is always different. Compiled code
+If the result has undefined behaviour and the module has none, they always differ. Compiled code
 hides undefined behaviour, so the VM is only asked for the value of the module.
 """
 
@@ -49,7 +49,7 @@ MOST = 3
 """Number of calls in a reproducer."""
 
 FAR = 100
-"""Factor on the tolerance beyond which no rounding explains a difference."""
+"""Multiple of the tolerance beyond which rounding cannot explain a difference."""
 
 
 REFUSES = "the result refuses arguments that the module takes"
@@ -67,7 +67,7 @@ class ValueDifference:
     undefined: bool = False
     """The result has undefined behaviour, which compiled code would hide."""
     overflows: bool = False
-    """True if both sides agree in integers of unlimited size."""
+    """True if both sides agree when integers are unbounded."""
 
     @property
     def kind(self) -> str:
@@ -77,12 +77,12 @@ class ValueDifference:
 
     @property
     def what(self) -> str:
-        """The function and the kind, which other arguments must show, too."""
+        """The function and the kind, which other arguments must also show."""
         return f"{self.before.function} {self.kind}"
 
 
 def evaluated(runs: PassRuns) -> Violation | None:
-    """The first difference that the VM confirms; else one that no rounding explains.
+    """The first difference that the VM confirms; else one that rounding cannot explain.
 
     A difference in the VM takes precedence over undefined behaviour, which may have the same cause.
     """
@@ -132,7 +132,7 @@ def _voted(
 
 
 def _is_narrower(after: tvm.IRModule, before: tvm.IRModule) -> bool:
-    """True if PrimFuncs of the result add in a type that is narrower than one of the module's."""
+    """True if PrimFuncs of the result add in a narrower type than the module does."""
     old = _added(before)
     bits = [tvm.DataType(dtype).bits for dtype in old]
     return any(tvm.DataType(new).bits < max(bits, default=0) for new in _added(after) - old)
@@ -141,8 +141,8 @@ def _is_narrower(after: tvm.IRModule, before: tvm.IRModule) -> bool:
 def _shows_again(runs: PassRuns, difference: ValueDifference, tolerance: Tolerance | None) -> bool:
     """True if other numbers of the same kind show it, too.
 
-    The kind must be the same: an error on negative numbers only, e.g. in a reduction, shows on no
-    other kind.
+    The kind must be the same, since an error on negative numbers only, e.g. in a reduction, shows
+    on no other kind.
     """
     other = drawn_again(runs, difference.before)
     again = None if other is None else _compared(*other, tolerance)
@@ -154,7 +154,7 @@ def _shows_again(runs: PassRuns, difference: ValueDifference, tolerance: Toleran
 def _blaming(
     runs: PassRuns, difference: ValueDifference, tolerance: Tolerance | None, *notes: str
 ) -> Violation:
-    """The violation by the pass, or by a part of it that makes a difference by itself."""
+    """The violation by the pass, or by an inner pass that makes a difference by itself."""
     culprit = _inside(runs)
     part = None
     if _treats_expressions(runs):
@@ -164,13 +164,13 @@ def _blaming(
 
 
 def _treats_expressions(runs: PassRuns) -> bool:
-    """True if the pass changes each stored value and each condition by itself."""
+    """True if the pass changes each stored value and each condition separately."""
     return Stage.EXPRESSIONS in runs.contract.stages
 
 
 def _inside(runs: PassRuns) -> str | None:
-    """The name of a common part of the pass that, run alone on the module, changes values."""
-    # The passes that a user's own pass runs inside are not known.
+    """The name of a common inner pass that changes values when run alone on the module."""
+    # The inner passes of a user's own pass are not known.
     among = parts(runs.call.name) if documented(runs.call) else COMMON_PARTS
     for name, alone in parts_alone(runs, among):
         if next(differences(alone), None) is not None:
@@ -217,13 +217,13 @@ def _compared(
         return None
     wrong = e.differs(side.result, tolerance) or _wraps(e, side, tolerance)
     if wrong is None and tolerance is None:
-        # The VM may use its own approximations: only the evaluator is compared in all digits.
+        # The VM may use its own approximations, so only the evaluator is compared in all digits.
         e = e.precisely()
         wrong = e.differs(side.result)
     if wrong is None:
         return None
-    # An operator gives the same for the same operands, whatever that is: only if the pass has
-    # replaced one, anything may come of it.
+    # An operator gives the same for the same operands, whatever that is. So the result is arbitrary
+    # only if the pass has replaced one.
     if e.foreign and side.foreign != e.foreign and excused(inventory.OPEN, wrong):
         return None
     return ValueDifference(e, side, wrong, overflows=_only_overflows(e, side, tolerance))
@@ -232,7 +232,7 @@ def _compared(
 def _only_overflows(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> bool:
     """True if the result's PrimFuncs compute the same integers, in types that may overflow.
 
-    A type that a pass has made narrower must still be wide enough.
+    A type that a pass has narrowed must still be wide enough.
     """
     if _added(side.mod) - _added(e.mod):
         return False
@@ -243,7 +243,7 @@ def _only_overflows(e: Expectation, side: Expectation, tolerance: Tolerance | No
 
 
 def _wraps(e: Expectation, side: Expectation, tolerance: Tolerance | None) -> str | None:
-    """A difference that shows if numbers that are parameters wrap around in the result."""
+    """A difference that shows if scalar parameters wrap around in the result."""
     if not any(isinstance(arg, int) and not isinstance(arg, bool) for arg in e.args):
         return None
     try:
@@ -277,7 +277,7 @@ SIMPLIFIER = PassCall("tirx.transform.StmtSimplify()")
 
 
 def _is_simplified(e: Expectation, side: Expectation) -> bool:
-    """True if the simplifier alone makes the same elements wrong as in the result."""
+    """True if the simplifier alone causes the same wrong elements as in the result."""
     mod = SIMPLIFIER.run(e.mod)
     alone = Expectation(mod, e.function, e.args, None, e.kind, wraps=True).wrapped_around
     return compared(e.result, side.result, (alone,)) is None
@@ -290,7 +290,7 @@ def _added(mod: tvm.IRModule) -> set[str]:
 
 
 def _certain(difference: ValueDifference, tolerance: Tolerance | None) -> bool:
-    """True if no rounding explains it: integers, exact data, or a far too large difference."""
+    """True if rounding cannot explain it: integers, exact data, or a far too large difference."""
     e, result = difference.before, difference.after.result
     if result is REFUSED or difference.kind != "values" or (tolerance is None and e.exact):
         return True

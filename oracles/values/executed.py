@@ -1,6 +1,6 @@
 """Executed semantics of passes: the result computes the same as the module in the VM.
 
-There are four values: evaluated and executed, before the pass and after. The pass is guilty if
+There are four values: evaluated and executed, before the pass and after. The pass is to blame if
 evaluator and VM agree on each side and the sides differ. If the evaluator does not know a value
 (e.g. after LegalizeOps), the VM alone decides. A disagreement before the pass is an error of code
 generation (or of the evaluator): `pipeline_values` reports it.
@@ -33,7 +33,7 @@ from .sides import rule_of, tolerance_of
 
 
 def executed(runs: PassRuns) -> Violation | None:
-    """The first difference between the result's values in the VM and the module's, or None."""
+    """The first difference in the VM between the result's values and the module's, or None."""
     expected, others = calls(runs)
     if not expected:
         undefined = runs.given.expectations.undefined
@@ -65,7 +65,7 @@ def executed(runs: PassRuns) -> Violation | None:
         if not agree and excused(inventory.REFUTED, wrong):
             continue
         if isinstance(value, Failure):
-            # The place where the VM notices the error is an accident.
+            # The place where the VM notices the error is accidental.
             what = "the result raises in the VM, where the module does not"
             return Violation(f"{what}: {value.error}", f"{e.function}: {wrong}", (what,))
         kind = wrong.split(":", 1)[0]
@@ -83,9 +83,9 @@ NO_LONGER = "the result builds no longer"
 def _unbuilt(
     runs: PassRuns, expected: list[Expectation], failure: Failure | None
 ) -> Violation | None:
-    """The violation if the result of a user's pass is not built, and the module is.
+    """The violation if the VM cannot build the result of a user's pass, but can build the module.
 
-    A later pass that fails on the result of one of TVM's is checked by itself.
+    If the pass is TVM's, the later pass that fails on its result has its own check.
     """
     if failure is not None and not documented(runs.call):
         runs.step("execute the module")
@@ -96,7 +96,7 @@ def _unbuilt(
 
 
 def _no_values(outcome: Failure | None, side: str) -> tuple[SilenceRule, str]:
-    """The rule that leaves out a side without values in the VM, and the reason."""
+    """The rule by which a side without values in the VM is left out, and the reason."""
     if outcome is None:
         return inventory.NO_TIME, f"the {side} takes too long in the VM"
     return inventory.LATER_PASS, f"the VM cannot build the {side}: {headline(outcome.text)}"
@@ -119,7 +119,7 @@ def _died(
 ) -> Violation | None:
     """The violation if the result kills the process and the module does not.
 
-    The result must also evaluate to something else than the module.
+    Both must also evaluate differently.
     """
     if death.step == "lower" and excused(inventory.LATER_PASS, death.error):
         return None
@@ -148,7 +148,7 @@ def _means(expected: Expectation, side: Expectation) -> bool:
 
 
 def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:
-    """True if evaluator and VM agree on the result, or the evaluator does not know it."""
+    """True if evaluator and VM agree on the result, or the evaluator cannot compute it."""
     try:
         side.result = side.evaluate()
     except Unsupported:

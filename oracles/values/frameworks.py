@@ -1,4 +1,4 @@
-"""Compares the model of a framework with the module that TVM's importer has made of it.
+"""Compares a framework's model with the module that TVM's importer made from it.
 
 The framework's own outputs on example arguments are the expected values. The NumPy evaluation of
 the imported module and its default build are compared with them. The types and values of the nodes
@@ -32,14 +32,14 @@ from ..violation import StepJournal, silent
 _Leaves: TypeAlias = tuple[Any, ...]
 
 OWN = "your values"
-"""In place of a framework: the user has given inputs and outputs."""
+"""Placeholder for a framework: the user has given inputs and outputs."""
 
 MAIN = "main"
-"""The function that importers make of a model."""
+"""The name of the function that importers create for a model."""
 
 BUILD_SECONDS = 120.0
-"""Time limit of the default build of a model and one run; the largest of torchvision take a
-minute."""
+"""Time limit for a model's default build and one run; the largest torchvision models take a minute.
+"""
 
 _ARRAYS, _REST = "framework.npz", "framework.json"
 
@@ -51,12 +51,12 @@ class FrameworkNode:
     op: str
     """The framework's name of the operator, e.g. "aten.cumsum.default"."""
     var: str
-    """The name of the variable that the importer has made of it."""
+    """The name of the variable that the importer created for it."""
     dtype: str
     shape: tuple[int, ...]
     """The sizes; -1 if a size is known only when the model runs."""
     operands: tuple[str, ...] = ()
-    """The variables of the nodes that it is computed from."""
+    """The variables of its operand nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +129,21 @@ class ImporterVerdict:
     framework: str
     importer: str
     types: tuple[str, ...] = ()
-    """The nodes that have another type in the module."""
+    """The nodes whose type differs in the module."""
     evaluated: str | None = None
     """The difference of the NumPy evaluation; None if there is none."""
     not_evaluated: str | None = None
-    """The reason if there is no value."""
+    """The reason for a missing value."""
     starts: str | None = None
-    """The node with which the evaluation begins to differ."""
+    """The first node at which the evaluation differs."""
     built: str | None = None
     """The difference of the default build; None if there is none."""
     not_built: str | None = None
-    """The reason if there is no value."""
+    """The reason for a missing value."""
     agree: bool = False
     """True if the evaluation and the build give the same."""
     departs: str | None = None
-    """The step of the build whose result departs from the user's values, if the module does not."""
+    """The step of the build whose result departs from the user's values, if the module agrees."""
 
     @property
     def fails(self) -> bool:
@@ -198,7 +198,7 @@ CODE_GENERATION = "code generation"
 def _departs(
     mod: tvm.IRModule, reference: FrameworkReference, pipeline: str, journal: StepJournal
 ) -> str:
-    """The first step of a build whose result evaluates to other values, else code generation."""
+    """The first step of a build whose result evaluates to other values; else code generation."""
     for call in pipelines.steps(pipeline):
         journal(call.name)
         try:
@@ -218,7 +218,7 @@ def _difference(reference: FrameworkReference, value: _Leaves, missing: str | No
 
 
 def _furthest(expected: Sequence[Any], actual: _Leaves) -> str | None:
-    """The element that is furthest from the expected one; None if shapes differ."""
+    """The element furthest from its expected value; None if shapes differ."""
     if [each.shape for each in expected] != [each.shape for each in actual]:
         return None
     worst = (-1.0, "")
@@ -228,7 +228,7 @@ def _furthest(expected: Sequence[Any], actual: _Leaves) -> str | None:
             continue
         with np.errstate(all="ignore"):
             off = np.abs(got - want)
-        # A NaN on one side is as far as an element can be.
+        # A NaN on one side is the greatest possible distance.
         off = np.where(np.isnan(want) & np.isnan(got), 0.0, np.where(np.isnan(off), np.inf, off))
         place = np.unravel_index(int(np.argmax(off)), off.shape)
         index = ", ".join(map(str, map(int, place)))
@@ -238,8 +238,8 @@ def _furthest(expected: Sequence[Any], actual: _Leaves) -> str | None:
 
 
 def _types(mod: tvm.IRModule, reference: FrameworkReference) -> list[str]:
-    """The nodes that have another dtype or another static shape in the module, without those whose
-    operands have one."""
+    """The nodes with another dtype or static shape in the module, except those whose operands
+    already differ."""
     types = {str(each.var.name): each.var.ty for each in bindings_of(mod[MAIN])}
     calls = _calls(mod)
     name = reference.framework.partition(" ")[0]
@@ -280,8 +280,7 @@ def _calls(mod: tvm.IRModule) -> dict[str, str]:
 def _evaluated(
     mod: tvm.IRModule, reference: FrameworkReference
 ) -> tuple[_Leaves, str | None, str | None]:
-    """The evaluated tensors, the node with which they begin to differ, and the reason if there are
-    none."""
+    """The evaluated tensors, the first node where they differ, and the reason if there are none."""
     ops = {node.var: node.op for node in reference.nodes}
     calls = _calls(mod)
     starts: list[str] = []

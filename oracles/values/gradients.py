@@ -1,7 +1,7 @@
 """Gradients: `<function>_adjoint` returns the slope of the function.
 
-Both are evaluated in float64, on a twin of the module, along one random direction for each
-parameter. A parameter is skipped if two steps do not agree on the slope (at a kink, on a jump).
+Both are evaluated in float64, on a copy of the module, along one random direction for each
+parameter. A parameter is skipped if two step sizes disagree on the slope (at a kink or a jump).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from ..violation import Case, Violation
 from .blame import alone
 
 STEP = 2.0**-12
-"""Step of central differences, which are off by about its square, 6e-8, and by 1e-16 / STEP for
+"""Step of central differences. Their error is about its square, 6e-8, plus 1e-16 / STEP for
 rounding."""
 
 AGREE = 1e-5
-"""Relative difference of two slopes up to which they agree: there is no kink between the steps."""
+"""Relative difference up to which two slopes agree, so that no kink lies between the steps."""
 
 WRONG = 1e-3
-"""Difference from which on a gradient is wrong, relative to the slope and the size of its terms."""
+"""Difference above which a gradient is wrong, relative to the slope and the size of its terms."""
 
 COMBINATION = "a combination of operators"
 FUNCTION = "a call of a function"
@@ -61,11 +61,11 @@ class Slope:
     direction: Any
     expected: float
     actual: float
-    """NaN: the adjoint has undefined behaviour."""
+    """NaN if the adjoint has undefined behaviour."""
 
     @property
     def wrong(self) -> bool:
-        """True if they differ by more than rounding and the finite step explain."""
+        """True if they differ by more than rounding and the finite step can explain."""
         return not abs(self.actual - self.expected) <= WRONG * (1 + abs(self.expected))
 
 
@@ -116,7 +116,7 @@ def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
     for kind in (InputKind.POSITIVE, InputKind.FRACTION):
         rng = np.random.default_rng(7)
         try:
-            # Stay off whole numbers, where most kinks are.
+            # Avoid whole numbers, where most kinks are.
             args = [_moved(arg, rng) for arg in drawn(mod[name], kind, 1)]
             found = _gradients_at(mod, name, args)
         except (Unsupported, Mismatch):
@@ -135,8 +135,8 @@ def _slopes(mod: tvm.IRModule, name: str, index: int) -> Iterator[Slope]:
 def _gradients_at(mod: tvm.IRModule, name: str, args: list[Any]) -> Mapping[int, Any]:
     """The gradients that the adjoint gives, by parameter.
 
-    None where the adjoint has undefined behaviour, such as an index outside: where the function
-    has a slope, it must have none.
+    None if the adjoint has undefined behaviour, such as an index out of bounds; if the function has
+    a slope, that is an error.
     """
     try:
         return dict(enumerate(_evaluated(mod, f"{name}_adjoint", args)[1]))
@@ -174,14 +174,14 @@ def _slope(
     except (Unsupported, Mismatch, Undefined):
         return None
     size = AGREE * (1 + abs(sides[0]))
-    # One-sided differences are off by the step itself.
+    # One-sided differences have an error as large as the step itself.
     curved = abs(sides[2] - sides[3]) > (1 + abs(sides[0])) * WRONG * 10
     smooth = np.isfinite(sides).all() and abs(sides[0] - sides[1]) <= size and not curved
     return sides[0] if smooth else None
 
 
 def _unavailable(func: relax.Function, param: int) -> bool:
-    """True if the parameter reaches an operand for which there is no gradient."""
+    """True if the parameter reaches an operand that has no gradient."""
     reached = {func.params[param]}
     for binding in bindings_of(func):
         value = binding.value
@@ -208,7 +208,7 @@ def _moved(value: Any, rng: np.random.Generator) -> Any:
     return value + rng.uniform(0.01, 0.1, value.shape)
 
 
-# The twin in float64
+# The copy in float64
 
 NARROW = ("float32", "float16")
 FLOAT_CODE = 2
@@ -216,7 +216,7 @@ FLOAT_CODE = 2
 
 
 def _doubled(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module in float64, in which rounding does not matter.
+    """The module in float64, so that rounding does not matter.
 
     Raises:
         Unsupported: the module is ill-formed in float64.
@@ -327,7 +327,7 @@ def along(gradient: Any, direction: Any) -> float:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    """Python that compares the built adjoint with the slope of the function between two points."""
+    """Python that compares the built adjoint with the function's slope between two points."""
     (call,) = case.calls
     runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
     name, index = _target(call)

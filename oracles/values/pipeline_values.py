@@ -55,10 +55,10 @@ MOST = 3
 CODE_GENERATION = "relax.build"
 
 AFTER_OTHERS = "after other calls"
-"""Circumstance of a call that is right if made first: an earlier call has left something behind."""
+"""Circumstance of a call that is right if made first, so an earlier call left some effect."""
 
 NO_FUNCTION = "Module has no function"
-"""The VM's message for the name of a function that the build does not export."""
+"""The VM's message for a function name that the build does not export."""
 
 REFUSALS = re.compile(
     # An operator without legalization, or on operands of unknown shape.
@@ -66,7 +66,7 @@ REFUSALS = re.compile(
     # A packed function or an external library that is not linked.
     r"|Cannot find (?:ffi::Function|PackedFunc)"
 )
-"""Clean refusals: the message names what is missing."""
+"""Clean refusals: the message names the missing part."""
 
 
 def check(mod: tvm.IRModule, pipeline: str, journal: StepJournal) -> Violation | None:
@@ -83,7 +83,7 @@ def _of_values(
 ) -> Violation | None:
     expected, actual = outcomes(mod, pipeline, journal)
     if isinstance(actual, Failure) and actual.step == "lower":
-        # A pass has failed; its own checks report that.
+        # A pass has failed, and its own checks report that.
         abstain(inventory.LATER_PASS, headline(actual.text))
         return None
     if isinstance(actual, ProcessDeath):
@@ -102,7 +102,7 @@ def _of_values(
             continue
         culprit = _culprit(mod, e, _of_operators(pipeline))
         if not (culprit or e.promised) and excused(inventory.OPEN, wrong):
-            continue  # other values may depend on one that is not promised
+            continue  # other values may depend on an unpromised one
         of_step = None if culprit or pipelines.is_own(pipeline) else _of_step(mod, pipeline)
         if of_step is not None:
             return of_step
@@ -122,8 +122,8 @@ def _of_values(
 
 
 def _of_step(mod: tvm.IRModule, pipeline: str) -> Violation | None:
-    """The violation of the first step that computes something else than its input, as a check of
-    this pass alone reports it: a bug of a pass has no row for each pipeline that runs it."""
+    """The violation of the first step that does not preserve the values of its input, as a check of
+    this pass alone reports it: a bug of a pass needs no row for each pipeline that runs it."""
     for call in pipelines.steps(pipeline):
         runs = PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True)
         if evaluated.ORACLE.promised(runs):
@@ -145,11 +145,11 @@ def _abstain(mod: tvm.IRModule) -> None:
 
 
 def _is_accident(e: Expectation, wrong: str, unwritten: _Unwritten) -> bool:
-    """True if a difference that no operator shows alone is allowed by the module itself."""
-    # A branch may hinge on an output that is left unwritten.
+    """True if the module itself permits a difference that no operator shows alone."""
+    # A branch may depend on an output that stays unwritten.
     if unwritten() and excused(inventory.LEFT_UNWRITTEN, wrong):
         return True
-    # Code may give 0 for x - x and x * 0, for NaN and infinity as well.
+    # Code may give 0 for x - x and x * 0, even for NaN and infinity.
     return not _is_finite(e) and excused(inventory.NONFINITE_DIFFERENCE, wrong)
 
 
@@ -179,7 +179,7 @@ def outcomes(
 
 
 def _calls(mod: tvm.IRModule, journal: StepJournal = silent) -> list[Expectation]:
-    """All calls that a build must carry out, those without a promised result among them."""
+    """All calls that a build must carry out, including those without a promised result."""
     known = given(mod)
     if known.calls is None:
         calls = known.expectations.all(kinds=tuple(InputKind), journal=journal)
@@ -193,12 +193,12 @@ def _calls(mod: tvm.IRModule, journal: StepJournal = silent) -> list[Expectation
 
 
 SECONDS = 0.5
-"""CPU time in NumPy of the calls that a build carries out, but for the first: loops without a
+"""CPU time in NumPy for the calls that a build carries out, except the first. Loops without a
 schedule take some ten times as long as NumPy's matrix products."""
 
 
 def _no_call(run: VMRunner) -> None:
-    """A plan for a build that is not called."""
+    """A plan for a build that is not to be called."""
 
 
 _Wrong: TypeAlias = tuple[Expectation, Any, str]
@@ -231,7 +231,7 @@ def _differing(expected: list[Expectation], actual: list[Any]) -> Iterator[_Wron
 
 
 def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | None:
-    """The circumstance that a wrong value needs: special values, or earlier calls."""
+    """The circumstance required for a wrong value: special values, or earlier calls."""
     if e.kind is InputKind.SPECIAL:
         return str(e.kind)
     single = execute(mod, [e.plan()], pipeline)
@@ -240,7 +240,7 @@ def _circumstance(mod: tvm.IRModule, e: Expectation, pipeline: str) -> str | Non
 
 
 def _of_operators(pipeline: str) -> str:
-    """The pipeline by which operators are judged: not one of the user's, which may be to blame."""
+    """The pipeline for judging operators: never one of the user's, which may be to blame."""
     return pipelines.BUILT if pipelines.is_own(pipeline) else pipeline
 
 
@@ -249,7 +249,7 @@ def _label(pipeline: str) -> str:
 
 
 def _raised(e: Expectation, failure: Failure) -> Violation:
-    """The violation that the VM raises for arguments for which the function is defined."""
+    """The violation raised by the VM for arguments for which the function is defined."""
     found = failure.violation
     return found.under("a build raises in the VM", detail=f"{e.function}: {found.detail}")
 
@@ -265,7 +265,7 @@ def _made_private(mod: tvm.IRModule, pipeline: str, value: Any) -> bool:
 def _of_memory(mod: tvm.IRModule, journal: StepJournal, unwritten: _Unwritten) -> Violation | None:
     """The violation of legalized code that leaves an output unwritten if there are no elements.
 
-    The values are left to chance: they may be right, so a reproducer cannot rely on them.
+    The values are random and may be right, so a reproducer cannot rely on them.
     """
     if not _has_empty_tensors(mod):
         return None
@@ -303,7 +303,7 @@ def _unwritten(mod: tvm.IRModule) -> sanitized.FaultWitness | None:
 
 
 def _not_built(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Violation | None:
-    """The violation if code generation fails after all passes; these have checks of their own."""
+    """The violation if code generation fails after all passes, which have checks of their own."""
     if REFUSALS.search(failure.text) and excused(inventory.BUILD_REFUSAL, headline(failure.text)):
         return None
     if not all(executes(f) for _, f in public_functions(mod)):
@@ -324,7 +324,7 @@ def _located(mod: tvm.IRModule, failure: Failure, pipeline: str) -> Violation:
 
 
 def culprit(mod: tvm.IRModule, pipeline: str) -> unbuilt.Single | None:
-    """The call that alone keeps a module from being built; None: there is none."""
+    """The call that alone prevents a build of the module; None if there is none."""
     failure = outcomes(mod, pipeline, silent)[1]
     return unbuilt.culprit(mod, failure, pipeline) if isinstance(failure, Failure) else None
 
@@ -343,7 +343,7 @@ def _died(
 
 
 def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
-    """The operator with a wrong result in a function of its own, on its original operands."""
+    """The operator whose result is wrong in a separate function, on its original operands."""
     singles = list(_operators(mod, case))
     for start in range(0, len(singles), TOGETHER):
         batch = singles[start : start + TOGETHER]
@@ -352,7 +352,7 @@ def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
         for place, (name, single) in enumerate(batch):
             if isinstance(results, list):
                 own: Any = results[place : place + 1]
-            else:  # one of them ended it, or was refused
+            else:  # one of them killed the process, or was refused
                 own = execute(single.mod, [single.plan()], pipeline)
             if isinstance(own, ProcessDeath) or (
                 isinstance(own, list) and single.differs(own[0]) is not None
@@ -362,7 +362,7 @@ def _culprit(mod: tvm.IRModule, case: Expectation, pipeline: str) -> str | None:
 
 
 def _operators(mod: tvm.IRModule, case: Expectation) -> Iterator[tuple[str, Expectation]]:
-    """Yields each operator that ran, with a call of its own function, named after its place."""
+    """Yields each operator that ran, with a call of a separate function named after its place."""
     values: dict[Any, Any] = {}
     case.evaluate(watch=values.__setitem__)
     for place, binding in enumerate(bindings_of(mod)):

@@ -1,7 +1,7 @@
 """Sanitized semantics: the PrimFuncs that a pass makes access only their own memory.
 
-Compiled code reads past a buffer without an error. The new PrimFuncs of a result are run by a
-sanitizer, on the arguments that they get when the module is evaluated.
+Compiled code reads past a buffer without an error. So a sanitizer runs the new PrimFuncs of a
+result, on the arguments that they get when the module is evaluated.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from .sides import sides
 REMEMBERED = 4_000
 
 WITH_BARRIERS = frozenset(between(Stage.SYNCHRONIZED, Stage.DEVICE_SPLIT))
-"""The stages of modules in which all barriers stand."""
+"""The stages of modules in which all barriers are present."""
 
 OVER_NOTHING = "output left unwritten by a reduction over nothing"
 
@@ -64,7 +64,7 @@ class FaultWitness:
     synchronised: bool | str
     """See `sanitize`."""
     split: bool
-    """True if its kernels are split from the host, and linked into it again."""
+    """True if its kernels were split from the host, and are linked into it again."""
     placed: bool
     """See `sanitize`."""
 
@@ -75,32 +75,32 @@ class FaultWitness:
 
     @property
     def kind(self) -> str:
-        """The fault, in words that are the same for the same bug."""
+        """The fault, in words that are the same for all occurrences of a bug."""
         if self.fault.kind in (UNWRITTEN, UNINITIALISED) and self._reduces_nothing():
             return OVER_NOTHING
         return self.fault.kind
 
     def _reduces_nothing(self) -> bool:
-        """True if it sets initial values with the first element to reduce, and there is none."""
+        """True if it initializes together with the first reduced element, and there is none."""
         starts = any(block.init is not None for block in nodes(self.func, ir.SBlock))
         return starts and any(getattr(arg, "size", 1) == 0 for arg in self.args)
 
 
 def sanitized(runs: PassRuns) -> Violation | None:
-    """The first fault of a new PrimFunc, if the module before has no fault at all."""
+    """The first fault of a new PrimFunc, if the original module has no fault at all."""
     found = find(runs)
     return None if found is None else violation_of(found, runs)
 
 
 def violation_of(found: FaultWitness, runs: PassRuns) -> Violation:
-    """The violation by the pass that has made the PrimFunc."""
+    """The violation, attributed to the pass that made the PrimFunc."""
     fault = found.fault
     what = found.kind
     if found.left:
         what += " for want of a barrier"
     elif what == fault.kind:
-        # A pass that legalizes makes each PrimFunc from one operator and names it after that:
-        # another operator is another bug. Names of PrimFuncs that others compose are accidents.
+        # A legalizing pass makes each PrimFunc from one operator and names it after that, so
+        # another operator is another bug. Names of PrimFuncs that others compose are accidental.
         legal = runs.contract.lowers
         what += f" by function {_family(found)}" if legal else " by a new PrimFunc"
     detail = (
@@ -124,7 +124,7 @@ def _family(found: FaultWitness) -> str:
 
 
 def find(runs: PassRuns) -> FaultWitness | None:
-    """A fault that the pass must prevent; or one that the module before does not have."""
+    """A fault that the pass must prevent, or one that the original module lacks."""
     if runs.contract.synchronizes is None:
         return _made(runs)
     return _left(runs, runs.contract.synchronizes(runs.call)) or (
@@ -153,14 +153,14 @@ def _left(runs: PassRuns, scope: str) -> FaultWitness | None:
 
 
 def _made(runs: PassRuns) -> FaultWitness | None:
-    """A fault that shows twice, if the module before shows none."""
+    """A fault that shows twice, if the original module shows none."""
     after = runs.changed_result()
     if after is None:
         return None
     if not (new := _new(runs.mod, after)):
         abstain(inventory.NO_PRIM_FUNC, "the result has no new PrimFunc")
         return None
-    # Behind all barriers, code that does not race must not race, even where no barrier is left.
+    # After all barriers, race-free code must stay race-free, even if no barrier is left.
     behind = all(stage in WITH_BARRIERS for stage in runs.contract.stages)
     placed = not runs.exempt("allocations")
     watch = _Watch(
@@ -177,9 +177,9 @@ def _made(runs: PassRuns) -> FaultWitness | None:
         by_module = found.fault.kind == UNINITIALISED and e.valued and e.arbitrary
         if by_module and excused(inventory.ARBITRARY, found.kind):
             continue
-        # A PrimFunc that has barriers, or is split from the host, counts as synchronised, and so
-        # before the pass, too: a pass that splits it, or inserts barriers for one kind of memory,
-        # need not insert the others.
+        # A PrimFunc with barriers, or split from the host, counts as synchronised, and so it does
+        # before the pass: a pass that splits it, or inserts barriers for one kind of memory, need
+        # not insert the others.
         alike = behind or (found.fault.kind == RACE and bool(found.synchronised))
         before = _Watch(_all(runs.mod), synchronised=alike or None, budget=STEPS)
         if before.first(e, afresh=True) is not None:
@@ -195,7 +195,7 @@ def _made(runs: PassRuns) -> FaultWitness | None:
 def _launching(mod: tvm.IRModule) -> dict[int, str]:
     """The PrimFuncs whose threads are launched, by address.
 
-    Loops over threads, and virtual threads, get their barriers later.
+    PrimFuncs with loops over threads, or virtual threads, get their barriers later.
     """
     return {
         hash(func): str(gvar.name_hint)
@@ -216,9 +216,9 @@ def _all(mod: tvm.IRModule) -> dict[int, str]:
 
 
 def _new(before: tvm.IRModule, after: tvm.IRModule) -> dict[int, str]:
-    """The PrimFuncs of the result that are not in the module before, compared without names.
+    """The PrimFuncs of the result that the original module lacks, compared without names.
 
-    Kernels belong to the PrimFunc that launches them, even if they are split from it.
+    Kernels belong to the PrimFunc that launches them, even after a split.
     """
     if has_callees(after):
         fresh = [(gvar, func, linked(func, after)) for gvar, func in prim_funcs(after)]
@@ -244,7 +244,7 @@ def _meaning(func: tirx.PrimFunc) -> int:
 
 
 _clean: OrderedDict[tuple[Any, ...], None] = OrderedDict()
-"""Calls that have shown no fault: PrimFuncs and everything that their faults may depend on."""
+"""Calls that showed no fault: PrimFuncs and everything that their faults may depend on."""
 
 
 class _Watch:
@@ -254,8 +254,8 @@ class _Watch:
         names: the names of the watched PrimFuncs, by address.
         synchronised: see `sanitize`.
         placed: see `sanitize`.
-        barriers: names of PrimFuncs that had barriers before: they count as synchronised even
-            without any barrier left.
+        barriers: names of PrimFuncs that had barriers before; they count as synchronised even if no
+            barrier is left.
         budget: see `sanitize`.
     """
 
@@ -274,9 +274,9 @@ class _Watch:
         self._barriers = barriers
         self._budget = budget
         self._known = False
-        """True if the sanitizer knows one of the calls."""
+        """True if the sanitizer can run one of the calls."""
         self.refusal: str | None = None
-        """The sanitizer's reason for refusing a call, for the first refused one."""
+        """The sanitizer's reason for the first refused call."""
 
     def first(self, e: Expectation, *, afresh: bool = False) -> FaultWitness | None:
         """The first fault while the call is evaluated."""
@@ -304,7 +304,7 @@ class _Watch:
         return found[0] if found else None
 
     def conclude(self) -> None:
-        """Abstain if the sanitizer knows none of the calls."""
+        """Abstain if the sanitizer can run none of the calls."""
         if not self._known and self.refusal is not None:
             abstain(inventory.UNKNOWN, self.refusal)
 
@@ -344,9 +344,9 @@ class _Watch:
 
 
 def _unshared(args: list[Any]) -> list[Any]:
-    """The arguments, with a tensor that is given twice, as dataflow_inplace.cc allows, as two.
+    """The arguments; a tensor passed twice, as dataflow_inplace.cc allows, becomes two.
 
-    Views stay as they are.
+    Views stay unchanged.
     """
     return [
         copies(arg) if any(arg is one for one in args[:i]) else arg for i, arg in enumerate(args)
@@ -356,7 +356,7 @@ def _unshared(args: list[Any]) -> list[Any]:
 def _key(
     func: tirx.PrimFunc, args: list[Any], outputs: list[int], synchronised: bool | str
 ) -> tuple[Any, ...]:
-    """Everything that faults depend on; the values of arrays only if an access depends on data."""
+    """Everything that faults depend on; array contents only if an access depends on data."""
     meaning = int(tvm_ffi.structural_hash(func))
     arrays = [arg for arg in args if isinstance(arg, np.ndarray)]
     shared = any(np.may_share_memory(a, b) for a, b in itertools.combinations(arrays, 2))
@@ -375,10 +375,10 @@ def _depends(meaning: int, func: tirx.PrimFunc) -> bool:
 
 
 def sanitizer_text(case: Case) -> str | None:
-    """Python that lets the sanitizer run the PrimFunc; None if that shows nothing."""
+    """Python that runs the PrimFunc in the sanitizer; None if that shows nothing."""
     (call,) = case.calls
     found = find(PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True))
-    if found is None or found.fault.kind == ALIASED:  # written out, arguments share no memory
+    if found is None or found.fault.kind == ALIASED:  # as literals, arguments share no memory
         return None
     # The contents of an output do not matter.
     args = [np.zeros_like(x) if i in found.outputs else x for i, x in enumerate(found.args)]

@@ -1,5 +1,5 @@
-"""The two sides of a pass: calls of a module's functions, and the calls of its result that must
-give the same."""
+"""The two sides of a pass: calls of the original functions, and the calls of the pass's result that
+must give the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..silence import inventory
 from ..silence.log import abstain, excused, is_loud
 
 KINDS = ContextVar("KINDS", default=frozenset(InputKind))
-"""The kinds of arguments of which calls are made."""
+"""The kinds of arguments for calls."""
 
 LOOSE = Tolerance(float16=1e-1, float32=2e-2, float64=1e-3, reason="computes in less precision")
 
@@ -39,7 +39,7 @@ def rule_of(runs: PassRuns, *, unchanged: bool = False) -> CallRelation | None:
     """The rule for calls of the result; None if its values cannot be compared.
 
     Args:
-        unchanged: even if the pass has left the module as it is.
+        unchanged: give the rule even if the pass did not change the module.
     """
     after = runs.result() if unchanged else runs.changed_result()
     if after is None:
@@ -57,9 +57,9 @@ def rule_of(runs: PassRuns, *, unchanged: bool = False) -> CallRelation | None:
 def sides(
     runs: PassRuns, *, unchanged: bool = False, valueless: bool = False, partial: bool = False
 ) -> Iterator[tuple[Expectation, Expectation]]:
-    """Yields calls, on both sides, of functions that the pass has changed or whose callees it has.
+    """Yields both sides of calls of functions that the pass changed, directly or in a callee.
 
-    All oracles get the same objects, so the first one that asks evaluates the calls of the result.
+    All oracles get the same objects, so the first one to ask evaluates the calls of the result.
 
     Args:
         unchanged: yield calls of all functions.
@@ -77,7 +77,7 @@ def sides(
         abstain(inventory.UNCHANGED, "the pass leaves the functions as they are")
         return
     kinds, most = _kinds(runs)
-    # A function that becomes private, if it may, is no longer called from outside.
+    # A function that becomes private, if that is allowed, is no longer called from outside.
     uncalled = _private_functions(after) if runs.exempt("functions") else set()
     why = "no public function of the module computes something that the pass has changed"
     undefined: str | None = None
@@ -111,7 +111,7 @@ def _private_functions(mod: tvm.IRModule) -> set[str]:
 
 
 def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectation] | None:
-    """The two sides of the same call with other numbers of the kind; None if there are none."""
+    """Both sides of the same call with other numbers of the same kind; None if there are none."""
     rule, after = rule_of(runs), runs.direct.mod
     if rule is None or after is None:
         return None
@@ -124,9 +124,9 @@ def drawn_again(runs: PassRuns, e: Expectation) -> tuple[Expectation, Expectatio
 
 
 def _comparable(runs: PassRuns, e: Expectation) -> bool:
-    """With less precision, NaN and infinities come and go, extremes and small spreads go lost.
+    """True if comparable: less precision changes non-finite values, and loses extremes and spreads.
 
-    Infinities that a finite result comes of are those of masks, which are the same in float16.
+    Infinite operands of a finite result are those of masks, which float16 preserves.
     """
     if runs.contract.relation is not Relation.LOOSE:
         return True
@@ -135,7 +135,7 @@ def _comparable(runs: PassRuns, e: Expectation) -> bool:
 
 
 def _in_result(after: tvm.IRModule, rule: CallRelation, e: Expectation) -> Expectation:
-    """The calls of the result, which must give the same."""
+    """The calls of the result that must give the same."""
     plan = functools.partial(rule.plan, e.function)
     side = Expectation(after, e.function, e.args, None, e.kind, plan, wraps=True)
     side.converts, side.foreign, side.promised = e.converts, set(), e.promised
@@ -145,8 +145,8 @@ def _in_result(after: tvm.IRModule, rule: CallRelation, e: Expectation) -> Expec
 def _kinds(runs: PassRuns) -> tuple[list[InputKind], int | None]:
     """The kinds of arguments in the order to try, and the limit of calls; None: no limit.
 
-    The many checks of a campaign make two calls, and the module determines the order. All passes
-    that are checked on a module get the same kinds, so its own values are evaluated once.
+    Checks in a campaign make only two calls, and the module determines the order. All passes
+    checked on a module get the same kinds, so the module's values are evaluated once.
     """
     kinds = [each for each in InputKind if each in KINDS.get()]
     if runs.all_kinds:
@@ -156,7 +156,7 @@ def _kinds(runs: PassRuns) -> tuple[list[InputKind], int | None]:
 
 
 def _kept(before: tvm.IRModule, after: tvm.IRModule) -> set[str]:
-    """Names of the functions that are equal in both modules: many passes rebuild equal ones."""
+    """Names of the functions that are equal in both modules, though perhaps rebuilt."""
     new = {str(gvar.name_hint): func for gvar, func in after.functions.items()}
     return {
         name
