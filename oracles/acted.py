@@ -1,4 +1,4 @@
-"""Decides whether a pass did what it is for, beyond mere clean-up of its input."""
+"""Decides whether a pass did its actual work, beyond mere clean-up of its input."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def acted(
     """True if the pass changed the calls of the operators that it works on.
 
     Calls that dead code elimination alone removes do not count. If the contract names no operators,
-    any change to a module that has what the pass works on counts. Without a contract that says what
-    it works on, any of its behaviours counts that is not clean-up.
+    any change to a module with the sought feature counts. If the contract names no feature either,
+    any behaviour counts that is not clean-up.
 
     Args:
-        did: its behaviours; see `behaviours`.
+        did: the pass's behaviours; see `behaviours`.
     """
     sought = contract.looks_for
     if sought is None:

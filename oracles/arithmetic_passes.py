@@ -1,8 +1,8 @@
 """Passes that apply TVM's arithmetic analysis to what a module computes: `arith.Simplify()`.
 
 Each visits the statements of a PrimFunc with an Analyzer that knows the ranges of loop variables
-and the conditions, and writes what the analyzer says of an expression into the function, so that it
-computes the same if and only if the analyzer is right.
+and the conditions. It writes the analyzer's answer for each expression into the function, so the
+function computes the same if and only if the analyzer is right.
 
 The source of these functions goes into reproducers: they use TVM only, and one another.
 """

@@ -1,4 +1,4 @@
-"""Behaviours: the kinds of things that a pass does to a module, as short texts without names.
+"""Behaviours: the kinds of changes that a pass makes to a module, as short texts without names.
 
 Examples: "adds relax.astype", "removes a PrimFunc", "changes dtype of relax.matmul".
 """
@@ -37,21 +37,21 @@ CLEAN_UP = re.compile(
     rf"(?:adds|removes) (?:{UNUSED}|{AGAIN}|alias|DataflowBlock|MatchCast|Tuple|TupleGetItem)"
     rf"|{UNSEEN}|changes (?:name|shape) of .*|raises .*"
 )
-"""Behaviours that rewriters have on the way, whatever they are for, and exceptions."""
+"""Behaviours of any rewriter as a side effect, whatever its purpose, and exceptions."""
 
 LONGEST = 100
 """Most characters of a behaviour."""
 
 Feature: TypeAlias = tuple[str, str, Any]
-"""A kind of node, function or attribute; a part of it, or "" for the node itself; the value of the
-part."""
+"""A kind of node, function or attribute; a part of it, or "" for the node itself; the part's value.
+"""
 
 
 def behaviours(before: tvm.IRModule, after: tvm.IRModule) -> frozenset[str]:
-    """The behaviours of a pass that has made one module, which differs, of the other.
+    """The behaviours of a pass that turned `before` into `after`; the two must differ.
 
-    Functions that are the same object in both are not looked at, and PrimFuncs only if both have
-    them. All bindings and functions that nothing depends on are of one kind.
+    Functions that are the same object in both are skipped, as are PrimFuncs that only one of them
+    has. All bindings and functions that nothing depends on count as one kind.
     """
     old, new = _Features(before, after), _Features(after, before)
     found = set()
@@ -82,7 +82,7 @@ def is_work(did: Collection[str]) -> bool:
 
 
 class _Features:
-    """The features of the functions of a module that are not those of another one."""
+    """The features of a module's functions, without those shared with another module."""
 
     def __init__(self, mod: tvm.IRModule, other: tvm.IRModule) -> None:
         self.counts: Counter[str] = Counter()
@@ -129,7 +129,7 @@ class _Features:
             yield from _of_prim_func(func)
 
     def _of_relax(self, func: relax.Function, live: list[_Use]) -> Iterator[Feature]:
-        """The features of a function: of its bindings, and of the blocks inside."""
+        """The features of a function: of its bindings and the blocks inside it."""
         number: dict[Any, int] = {}
         made: dict[tuple[Any, ...], Any] = {}
         for param in func.params:
@@ -171,11 +171,11 @@ Made: TypeAlias = list[tuple[relax.Var, Any]]
 """Variables, each with its value; None for a parameter."""
 
 _Use: TypeAlias = tuple[relax.Binding, list[Any]]
-"""A binding, and what its value uses; see `_uses`."""
+"""A binding, and the things that its value uses; see `_uses`."""
 
 
 def _live(func: relax.Function) -> tuple[list[_Use], int]:
-    """The bindings that the result or an effect of a function depends on; the number of others."""
+    """The bindings that a function's result or effect depends on, and the number of others."""
     bindings = bindings_of(func)
     used = set(_uses(func))
     live: list[_Use] = []
@@ -223,7 +223,7 @@ def _is_pure_op(name: str) -> bool:
 
 
 def _again(value: Any, first: Any) -> bool:
-    """True if a value on the same operands is computed a second time."""
+    """True if a value is computed a second time from the same operands."""
     if not _is_pure(value):
         return False
     return type(value) is not relax.Call or _hash(value.attrs) == _hash(first.attrs)
@@ -242,7 +242,7 @@ def _of_prim_func(func: tirx.PrimFunc) -> Iterator[Feature]:
 
 
 def _changed(old: Made, new: Made) -> Iterator[str]:
-    """The parts that changed in variables of one kind, of which there are as many as before."""
+    """The parts that changed in variables of one kind, whose number is as before."""
     if _differ(old, new, lambda var, value: [_hash(getattr(value, "attrs", None))]):
         yield "attributes"
     if _differ(old, new, lambda var, value: [_hash(var.ty)]):

@@ -40,14 +40,14 @@ BUILDS = (pipeline_values.ORACLE.name, laws.ORACLE.name)
 """The oracles of values of whole builds."""
 
 OF_PIPELINES = frozenset(name for name, oracle in ORACLES.items() if oracle.check is None)
-"""The oracles of whole builds, which are not asked of a single pass."""
+"""The oracles of whole builds; they do not apply to a single pass."""
 
 NAMED = tuple(name for name in USUAL if ORACLES[name].tier > 1 and name not in OF_PIPELINES)
-"""The oracles besides those of tier 1 that are asked of a pass that a user has named."""
+"""The oracles above tier 1 that check a pass that a user has named."""
 
 
 class UnknownOracle(ValueError):
-    """No oracle has the name."""
+    """No oracle has this name."""
 
 
 def validated(contract: PassContract) -> PassContract:
@@ -72,14 +72,13 @@ for _contract in catalogue.values():
 _Again: TypeAlias = Callable[[Case], list[Violation]]
 
 CALLS = 3
-"""Calls of an operator that are tried by themselves, to find the one that shows a violation."""
+"""Calls of an operator to try on their own, to find the one that shows a violation."""
 
 CALLS_OF_STEP = 64
-"""Calls of any operator that are tried where a step of a pipeline raises, which takes
-milliseconds each."""
+"""Calls of any operator to try if a step of a pipeline raises; each takes milliseconds."""
 
 UNCHANGED = 8
-"""A sampled oracle of tier 2 is asked in one of this many checks whose pass changes nothing."""
+"""A sampled oracle of tier 2 runs in one of this many checks whose pass changes nothing."""
 
 
 def check(
@@ -99,10 +98,10 @@ def check(
 
     Args:
         oracles: only these, by name, and without sampling; None: all of tier 1.
-        besides: further oracles, asked about the same runs if the others find nothing wrong; those
-            of tier 2 mostly if the pass has changed something.
+        besides: further oracles for the same runs, asked if the others find nothing wrong; those of
+            tier 2 mostly if the pass has changed something.
         journal: receives each step before it is taken.
-        contract: what the pass promises; None: what the catalogue promises, else everything.
+        contract: the promises of the pass; None: those in the catalogue, else all.
         watch: called with the runs of a pass after the oracles have been asked.
         all_kinds: compare values on all kinds of arguments, not on a sample.
 
@@ -172,7 +171,7 @@ def _composed(case: Case, chosen: tuple[Oracle, ...], journal: StepJournal) -> l
             abstain(inventory.ANOTHER_SUBJECT)
     if any(oracle in STRUCTURAL for oracle in chosen):
         wrong: list[Violation] = []
-        with answers():  # answers about one step say nothing about the whole
+        with answers():  # answers about one step do not apply to the whole
             if case.calls:
                 found = composition.check_list(case.mod, case.calls, journal)
             else:
@@ -231,25 +230,25 @@ def _one(
     if runs.lacking and not violations:
         raise Drift(runs.lacking[0])
     if is_users(call):
-        # All violations of a user's pass are one row; the first one gives it its title.
+        # All violations of a user's pass share one row; the first one gives its title.
         violations.sort(key=_class_of)
     return violations
 
 
 def _class_of(violation: Violation) -> int:
-    """The rank of the violation's failure; failures that are plain to see come first."""
+    """The rank of the violation's failure; failures that are easy to see come first."""
     return list(FailureKind).index(ORACLES[violation.oracle].breach_of(violation.key).failure)
 
 
 def _worthwhile(oracle: Oracle, runs: PassRuns) -> bool:
-    """False for most checks whose pass changes nothing: it leaves the twins as they are, too."""
+    """False for most checks whose pass changes nothing, since it leaves the twins unchanged too."""
     if oracle.tier != 2 or runs.changed:
         return True
     return zlib.crc32(f"{oracle.name} {runs.entropy}".encode()) % UNCHANGED == 0
 
 
 def _brings_code(runs: PassRuns) -> bool:
-    """True if a backend of the user's own compiled code; only the VM shows what that computes."""
+    """True if a user's own backend compiled code; only the VM shows what that code computes."""
     after = runs.direct.mod
     return after is not None and keys.comparable(after) is not after and not documented(runs.call)
 
@@ -260,8 +259,8 @@ def _asked(
     """The violations that these oracles report.
 
     Args:
-        explained: for each tier that is not asked, the oracle whose violation explains what the
-            tier would report; oracles that find something here are added.
+        explained: for each tier that is not asked, the oracle whose violation explains the reports
+            of that tier; oracles that find something here are added.
     """
     off = availability.current().oracles
     for oracle in oracles:
@@ -306,8 +305,8 @@ def _explained_by(
 ) -> frozenset[int]:
     """The tiers whose oracles would report consequences of these violations.
 
-    A pass of the user's has one row for all that is wrong with its result. Its violations explain
-    only what each breach of the promise does, so that the row has what the others find.
+    A user's pass has one row for all errors in its result. So that the row includes the findings of
+    other oracles, its violations explain only tiers that every breach of the promise explains.
     """
     breaches = [oracle.breach_of(each.key) for each in violations]
     if not breaches:
@@ -319,14 +318,14 @@ def _explained_by(
 
 
 def _left_to_chance(runs: PassRuns, violations: Sequence[Violation]) -> bool:
-    """True if the contract allows the violations: each run may give another result."""
+    """True if the contract excuses the violations because each run may give another result."""
     chance = runs.exemption("chance") if violations else None
     return chance is not None and excused(inventory.EXEMPTION, f"exempt: {chance.reason}")
 
 
 def _culprit(oracle: Oracle, runs: PassRuns, violations: Sequence[Violation]) -> str:
-    """The pass to blame: `REWRITER` or one of TVM that a user's pass runs, if it does the same by
-    itself."""
+    """The pass to blame: `REWRITER` or another pass of TVM that the user's pass runs, if it alone
+    does the same."""
     mod, outcome = runs.mod, runs.direct
     is_again = oracle is idempotence.ORACLE and runs.direct.mod is not None
     if is_again:
@@ -376,8 +375,8 @@ def smaller(case: Case, violation: Violation) -> Iterator[unbuilt.Single]:
 
 
 def hides(violation: Violation) -> bool:
-    """True if others of the same module may be behind it: results were not compared by value, or
-    only up to the first difference. Builds are left out, which take long."""
+    """True if the violation may hide others of the same module: results were not compared by value,
+    or only up to the first difference. Builds are left out, since they take long."""
     oracle = ORACLES.get(violation.oracle)
     if oracle is None or oracle is pipeline_values.ORACLE:
         return False
@@ -387,7 +386,7 @@ def hides(violation: Violation) -> bool:
 def still_shows(case: Case, violation: Violation, contract: PassContract | None = None) -> bool:
     """True if one run shows a violation that `hides` others on this module, too.
 
-    Whether the module is well-formed is not looked at.
+    The module is not checked for well-formedness.
     """
     wanted = violation.key, violation.trace
     if case.pipeline is not None:
@@ -407,7 +406,7 @@ def still_shows(case: Case, violation: Violation, contract: PassContract | None 
 
 
 def narrow(case: Case, violation: Violation) -> Case:
-    """The case of the one pass in a list or pipeline that shows the violation; else the case."""
+    """The case of the one pass in a list or pipeline that shows the violation; else this case."""
     calls = case.calls if case.pipeline is None else pipelines.steps(case.pipeline)
     if len(calls) < 2:
         return case

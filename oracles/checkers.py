@@ -1,4 +1,4 @@
-"""Checkers of well-formedness: TVM's two, and ours for rules that neither of them checks."""
+"""Checkers of well-formedness: TVM's two, and our own for rules that neither covers."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def relax_flaw(mod: tvm.IRModule) -> Violation | None:
 
 
 INFERENCE = "type inference"
-"""Blamed for an ill-formed module whose types only TVM has written."""
+"""The name to blame for an ill-formed module whose types are all TVM's own."""
 
 
 def inferred_flaw(mod: tvm.IRModule) -> Violation | None:
     """The complaint of Relax's checker about a type that TVM itself infers.
 
-    The module's types are those that TVM infers, and with weaker types it is well-formed.
-    Whoever writes such calls, e.g. an importer, has no other module to write.
+    The module's types are those that TVM infers, and with weaker types it is well-formed. The
+    author of such calls, e.g. an importer, cannot write the module in another way.
     """
     found = relax_flaw(mod)
     if found is None:
@@ -81,7 +81,7 @@ def inferred_flaw(mod: tvm.IRModule) -> Violation | None:
 
 
 def sound_form(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """A well-formed module with the meaning of this one, whose types make it ill-formed, or None.
+    """A well-formed module with the same meaning, for one that is ill-formed by its types; or None.
 
     Types may name variables outside of dataflow blocks. If that does not help, types are weakened.
     """
@@ -190,7 +190,7 @@ _PLACE = re.compile(r"\sat <root>[^\s,]*")
 
 
 def complaint(what: str, error: Exception, mod: tvm.IRModule) -> Violation:
-    """A complaint, keyed by the rule if several places check it, else by the place that raised."""
+    """A complaint, keyed by its rule if several places check it, else by the place that raised."""
     raised = str(error)
     rule = next((name for name, said in _RULES.items() if said.match(raised)), "")
     trace = Trace() if rule else frames.trace(frames.frames_of(error), type(error).__name__, raised)
@@ -206,7 +206,7 @@ def names_flaw(mod: tvm.IRModule, sound: tvm.IRModule | None = None) -> Violatio
     """An error in global_symbols or in uses of GlobalVars, also in PrimFuncs.
 
     Args:
-        sound: a module without such errors; functions that `mod` shares with it are not rechecked.
+        sound: a module without such errors; functions that `mod` shares with it are skipped.
     """
     functions = {gvar.name_hint: gvar for gvar in mod.functions}
     for gvar, func in mod.functions_items():
@@ -237,8 +237,8 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
     """An error in calls of Relax functions of a module that was given to a pass.
 
     TVM's checker compares a call with the type of the GlobalVar, which may not be the function's:
-    an earlier pass may have changed only one of them, for which no later pass is to blame. Nor does
-    it compare the type of a function's body with its declared return type.
+    an earlier pass may have changed only one of them, and no later pass is to blame for that. The
+    checker also does not compare the type of a function's body with its declared return type.
     """
     functions = {gvar.name_hint: func for gvar, func in relax_functions(mod)}
     for gvar, func in relax_functions(mod):
@@ -270,7 +270,7 @@ def calls_flaw(mod: tvm.IRModule) -> Violation | None:
 
 
 def branches_flaw(mod: tvm.IRModule) -> Violation | None:
-    """An If, or a branch of one, whose type its value may not have.
+    """An If, or a branch of one, with a type that its value may not have.
 
     TVM infers what the branches have in common, but its checker accepts any other type.
     """

@@ -17,7 +17,7 @@ from .structural import crash, lowering_complete, sequential, well_formed
 from .violation import Case, StepJournal, Violation, silent
 
 BLAMED = "Sequential"
-"""Name of the contract of several passes."""
+"""Name of the contract of several passes together."""
 
 
 ASKED = (
@@ -32,7 +32,7 @@ ASKED = (
 
 
 def check_pipeline(mod: tvm.IRModule, name: str, journal: StepJournal) -> list[Violation]:
-    """Violations: calls that are not lowered, and the first step that crashes or breaks the module.
+    """Violations: calls that stay unlowered, and the first step that crashes or breaks the module.
 
     Raises:
         UnknownPipeline: no pipeline has the name.
@@ -77,7 +77,7 @@ def halves(case: Case, violation: Violation) -> Halves | None:
 def step_before(
     mod: tvm.IRModule, calls: Sequence[PassCall], violation: Violation
 ) -> tuple[tvm.IRModule, PassCall] | None:
-    """The module and the call at which the walk over `calls` meets this violation."""
+    """The module and call at which a walk over `calls` meets this violation."""
     reached, last = _walk(mod, calls, silent)
     found = _not_lowered(reached, calls)
     if last is not None:
@@ -92,8 +92,8 @@ def step_before(
 def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
     """Violations of the first step of a pipeline that breaks the promise.
 
-    Each step gets the result of the steps before it. Empty if a step rejects that; None if no step
-    is to blame.
+    Each step gets the result of the steps before it. Empty if a step rejects its input; None if no
+    step is to blame.
     """
     if runs.contract.steps is None:
         return None
@@ -120,7 +120,7 @@ def at_step(oracle: Oracle, runs: PassRuns) -> tuple[Violation, ...] | None:
 
 
 def reach(mod: tvm.IRModule, calls: Sequence[PassCall]) -> list[tvm.IRModule]:
-    """The module that each pass of a list is given, up to the first pass that raises."""
+    """The input module of each pass of a list, up to the first pass that raises."""
     config = _config(calls)
     reached = [mod]
     for call in calls[:-1]:
@@ -167,7 +167,7 @@ def _walk(
 def _not_lowered(
     reached: Sequence[tvm.IRModule], calls: Sequence[PassCall]
 ) -> list[tuple[int, Violation]]:
-    """Violations for calls that a pass ought to have lowered, with the index of the blamed pass."""
+    """Violations for calls that a pass ought to have lowered, each with the index of that pass."""
     for legalizer, call in enumerate(calls):
         if lowering_complete.lowers(contract_of(call), call):
             return [

@@ -1,8 +1,8 @@
-"""Measures the consequence of a violation, by what users call: builds, and the pass by itself.
+"""Measures the consequence of a violation for users: in builds, and in the pass by itself.
 
-The minimized module is built as users build it and run in the VM. Where no VM can run it, or only
-the sanitizer sees the fault, it goes through the passes of the pipeline up to the blamed one. All
-of that happens in forks, which may die.
+The minimized module is built as users build it and run in the VM. If no VM can run it, or only the
+sanitizer sees the fault, it goes through the passes of the pipeline up to the blamed one. All of
+this happens in forks, which may die.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .values.sides import KINDS
 from .violation import Case, StepJournal, Violation, silent
 
 _IN_RESULTS = frozenset(FailureKind) - {FailureKind.MUTATES, FailureKind.UNSTABLE}
-"""Failures that a build may show by its result."""
+"""Failures that a build may show in its result."""
 
 
 def consequence(
@@ -57,14 +57,14 @@ def consequence(
 ) -> Consequence | None:
     """The gravest consequence of a violation that the module of the case shows.
 
-    None if it is not known: nothing that users call can be run on the module.
+    None if not known, because nothing that users call can be run on the module.
     """
     found = list(_Measure(case, violation, journal).all())
     return min(found, key=lambda each: each.rank, default=None)
 
 
 def reported(violation: Violation) -> Effect | None:
-    """The effect that the report itself states; None: it depends on what becomes of the result."""
+    """The effect that the report itself states; None: it depends on later uses of the result."""
     failure, _ = failure_of(violation)
     if failure is FailureKind.DIES or not set(violation.key).isdisjoint(signal.Signals.__members__):
         return Effect.DIES
@@ -73,7 +73,7 @@ def reported(violation: Violation) -> Effect | None:
     if failure is FailureKind.RAISES or violation.raised is not None:
         return Effect.UNBUILT
     if failure is FailureKind.ILL_FORMED and violation.oracle != well_formed.ORACLE.name:
-        # Whatever takes a result of another type raises.
+        # Any user of a result of another type raises.
         less = violation.key[:1] == (LESS_KNOWN,) or violation.oracle == devices.ORACLE.name
         return Effect.LESS if less else Effect.UNBUILT
     if failure is not FailureKind.VALUES:
@@ -85,7 +85,7 @@ def reported(violation: Violation) -> Effect | None:
 
 
 def stated(violation: Violation) -> Consequence:
-    """The consequence as the report states it, of a pass or function of TVM called by itself."""
+    """The consequence as the report states it, for a pass or function of TVM called by itself."""
     effect = reported(violation)
     if effect is None:
         effect = Effect.UNBUILT if _spoils(violation) else Effect.NOTHING
@@ -93,7 +93,7 @@ def stated(violation: Violation) -> Consequence:
 
 
 def assumed(violation: Violation) -> Consequence:
-    """The consequence that counts until it is measured: the gravest that the report allows."""
+    """The consequence assumed until it is measured: the gravest that the report allows."""
     unknown = reported(violation) is None
     ill_formed = unknown and failure_of(violation)[0] is FailureKind.ILL_FORMED
     effect = Effect.VALUES if ill_formed else stated(violation).effect
@@ -101,8 +101,8 @@ def assumed(violation: Violation) -> Consequence:
 
 
 def _spoils(violation: Violation) -> bool:
-    """True if what comes after the pass may fail: its result, its input or the state of the process
-    is not as promised."""
+    """True if code after the pass may fail: the result, the input or the process state is not as
+    promised."""
     oracle = ORACLES.get(violation.oracle)
     if oracle is None or oracle is history.ORACLE or violation.key[:1] == (PAST,):
         return True
@@ -146,8 +146,8 @@ class _Measure:
     def _is_undefined(self) -> bool:
         """True if no operator's documentation promises the result of a function.
 
-        An exception then is a late refusal; a dead process is none. Shapes that are arguments are
-        not drawn so that they fit.
+        An exception then counts as a late refusal, the death of a process does not. Shape arguments
+        exclude this, as they are not chosen to fit.
         """
         mod = self._case.mod
         params = (param.ty for _, func in relax_functions(mod) for param in func.params)
@@ -159,7 +159,7 @@ class _Measure:
         return any(expected.is_open(str(gvar.name_hint)) for gvar, _ in entries(mod))
 
     def _is_ordinary(self) -> bool:
-        """True unless wrong values or accesses show on unusual arguments only."""
+        """True unless wrong values or accesses show only on unusual arguments."""
         if any(each in part for each in (WITH_NAN, WITH_INFINITY) for part in self._violation.key):
             return False
         if self._reported not in (Effect.VALUES, Effect.MEMORY) or len(self._case.calls) != 1:
@@ -219,7 +219,7 @@ class _Measure:
                     yield where if e.kind in ORDINARY else Where.CONTRIVED, effect
 
     def _is_its(self, failure: Failure, name: str) -> bool:
-        """True if a build fails for this bug: a pass behind the blamed one may notice it."""
+        """True if a build fails for this bug: a pass after the blamed one may notice it."""
         if self._failure is FailureKind.VALUES:
             return False
         if self._reported is Effect.UNBUILT:
@@ -237,7 +237,7 @@ class _Measure:
     # Pipelines up to the blamed pass
 
     def _lists(self) -> Iterator[tuple[Where, Sequence[PassCall]]]:
-        """The passes of each pipeline up to the first one that is called as the blamed one."""
+        """The passes of each pipeline up to the first call of the blamed one."""
         (call,) = self._case.calls
         for where, calls in self._whole_lists():
             places = [i for i, each in enumerate(calls) if each.name == call.name]
@@ -265,7 +265,7 @@ class _Measure:
         yield from ((Where.PIPELINE, steps_for(each)) for each in devices if each is not None)
 
     def _shows(self, calls: Sequence[PassCall]) -> bool:
-        """True if the last of these passes shows the violation on what the others make."""
+        """True if the last of these passes shows the violation on the result of the others."""
         self._journal("pipeline up to the pass")
         if self._reported is not Effect.DIES:
             return self._shown(calls)
@@ -322,7 +322,7 @@ class _Measure:
         """The effect of a result in which builds show nothing.
 
         Args:
-            known: it was built, and so was the module, and all public functions were called.
+            known: both result and module were built, and all public functions were called.
         """
         if self._failure is FailureKind.ILL_FORMED and not known:
             return Effect.UNBUILT
@@ -336,7 +336,7 @@ def _same_place(one: Violation, other: Violation) -> bool:
 
 
 def _is_new(outcome: list[Any] | Failure | None, before: Failure) -> bool:
-    """True if a result fails, and otherwise than the module before."""
+    """True if a result fails in another way than the module before."""
     return isinstance(outcome, Failure) and not (
         outcome.text == before.text or _same_place(outcome.violation, before.violation)
     )
@@ -347,8 +347,8 @@ def _wrong(
 ) -> Iterator[tuple[Expectation, Effect]]:
     """Yield the calls whose results differ from the expected ones, each with the effect.
 
-    Values that are right but for the last digits say less.
-    A result of another type than inferred counts as not built: whatever takes it raises.
+    Values that are right except for the last digits have a lesser effect. A result of another type
+    than inferred counts as not built, since its users raise.
     """
     for e, value in zip(expected, actual, strict=True):
         wrong = e.differs(value)

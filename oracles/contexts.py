@@ -20,9 +20,9 @@ VALUES: Mapping[str, tuple[bool, ...] | tuple[int, ...]] = {
     "int": (0, 1, 2, 1 << 30),
     OPT_LEVEL: (1, 3),
 }
-"""The values to draw, by the option's type as TVM names it. Options of other types are left alone.
+"""The values to draw, by the option's type as TVM names it. Options of other types are not set.
 Level 0 is not drawn: it skips the passes that CanonicalizeBindings and LiftTransformParams consist
-of, and with them all that these promise."""
+of, and thus all their promises."""
 
 
 @functools.cache

@@ -28,19 +28,19 @@ Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
 The text is part of the finding's key: it holds op and node kinds, never names or numbers."""
 
 ReferencePass = Callable[[PassCall], tvm.transform.Pass | None]
-"""Makes the right pass, written a second time, for these arguments; None if it does not support
-them. Both results are equal but for names of private functions; see `oracles/reference`."""
+"""Makes the correct pass, written a second time, for these arguments; None if unsupported. Both
+results are equal but for names of private functions; see `oracles/reference`."""
 
 
 NO_CONTRACT = "no contract"
-"""The mark of a pass of TVM that nobody has written a contract for."""
+"""The mark of a TVM pass without a written contract."""
 
 
 class Relation(enum.StrEnum):
-    """Relation of the result to the module before: how it is called and compared."""
+    """Relation of the result to the module before: the way it is called and compared."""
 
     SAME = "same"  # every public function: same signature, same values
-    NEW_SIGNATURE = "new signature"  # parameters change by purpose; the post-condition checks how
+    NEW_SIGNATURE = "new signature"  # parameters change on purpose; the post-condition checks how
     LIFTED_PARAMS = "lifted params"  # main(x, *transform(w)) == main(x, *w)
     BUNDLED_PARAMS = "bundled params"  # main(x, (w1, w2)) == main(x, w1, w2)
     BOUND_PARAMS = "bound params"  # main(x) == main(x, w) with w bound
@@ -48,7 +48,7 @@ class Relation(enum.StrEnum):
     LAZY_INPUT = "lazy input"  # main(x, get) == main(x, *w), where get(i, name) is w[i]
     LAZY_OUTPUT = "lazy output"  # main(x, set) sets what main(x) gives
     LAZY_PARAMS = "lazy params"  # transform() gets weights by get_item and gives them to set_item
-    WORKSPACE = "workspace"  # external functions take a workspace besides
+    WORKSPACE = "workspace"  # external functions take an additional workspace
     LOOSE = "loose"  # same signature, values to a loose tolerance (mixed precision, fast math)
     ADJOINT = "adjoint"  # adds <fn>_adjoint, keeps the rest
     LOWERED = "lowered"  # the calling convention inside is lowered; called as before
@@ -118,18 +118,18 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """A feature that a pass works on and most modules lack."""
+    """A feature that a pass works on and that most modules lack."""
 
     has: Callable[[tvm.IRModule], bool]
     """Fast test for the feature; it may accept modules in which the pass changes nothing."""
     ops: tuple[str, ...] = ()
-    """Operators of which such modules are made, named as in the table of operators."""
+    """Operators in such modules, named as in the table of operators."""
     chains: tuple[tuple[str, ...], ...] = ()
-    """Chains of these operators, each applied to the result of the one before."""
+    """Chains of these operators, each applied to the result of the previous one."""
     traits: tuple[Trait, ...] = ()
-    """The traits of modules that have it."""
+    """The traits of modules with the feature."""
     dtypes: tuple[str, ...] = ()
-    """Dtypes of buffers of modules that have it."""
+    """Dtypes of buffers in modules with the feature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +140,14 @@ class PassContract:
     variants: Variants | None = None
     """Chooses the arguments; None: the pass is called without any."""
     no_variants: str = "it offers no arguments for the pass"
-    """The reason why `variants` gives None: what the module lacks."""
+    """The reason why `variants` gives None: the thing that the module lacks."""
     stages: tuple[Stage, ...] = tuple(RELAX)
-    """The stages at which modules meet the pass, in one pipeline or in several."""
+    """The stages at which the pass runs, in one pipeline or in several."""
     requires: Requires = lambda mod: None
     looks_for: Sought | None = None
     """The feature that the pass works on; None: nearly every module has it. A campaign makes
-    modules that have it, and checks the pass mostly on them, sometimes on others: unlike
-    `requires`, this takes no promise back."""
+    modules with the feature and mostly checks the pass on those. Unlike `requires`, this takes no
+    promise back."""
     relation: Relation = Relation.SAME
     post: Post = no_post
     normal_form: NormalForm | None = None
@@ -158,27 +158,27 @@ class PassContract:
     """The pass must leave only operators that the virtual machine's code generator or a later pass
     of the pipeline can handle."""
     synchronizes: Callable[[PassCall], str] | None = None
-    """The storage scope of the memory that the pass inserts barriers for: nothing in its result
-    races there, whatever did before. None: the pass inserts no barriers."""
+    """The storage scope of the memory that the pass inserts barriers for. Nothing in its result
+    races there, even if the input did. None: the pass inserts no barriers."""
     inside: tuple[str, ...] = ()
-    """The passes that it runs inside and that need no arguments, as its source shows. A bug of one
-    of them is reported as theirs if it shows on the very same module."""
+    """The passes that it runs inside and that need no arguments, according to its source. A bug of
+    one of them is reported as theirs if it shows on the very same module."""
     steps: Callable[[PassCall], tuple[PassCall, ...]] | None = None
     """The passes that a pipeline runs one after the other. A bug of one of them is reported as
     theirs if it shows on the result of the ones before it. None: the pass is not a pipeline."""
     shares: str = ""
-    """The name blamed for bugs in code of TVM that the pass shares with others; a pass that does
-    nothing else shows what that code does."""
+    """The name to blame for bugs in TVM code that several passes share. A pass that does nothing
+    else shows that code's behaviour."""
     ops_by: str = ""
     """The attribute of operators in TVM's registry that the pass reads before it runs code of the
-    operator. If the pass raises, operators with the same value of it are interchangeable."""
+    operator. If the pass raises, operators with the same value are interchangeable."""
     ops_alike: bool = False
-    """The pass treats all operators of the model, or all arithmetic of TensorIR, alike: none is an
+    """The pass treats all model operators, or all arithmetic of TensorIR, alike, so none is an
     ingredient of its bugs."""
     exemptions: tuple[Exemption, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     universal_only: bool = False
-    """True if nobody has written a contract for the pass: only the universal oracles are asked."""
+    """True if the pass has no written contract: only the universal oracles apply."""
 
     def choose(self, choices: Choices, mod: tvm.IRModule) -> PassCall | None:
         """The pass with arguments that fit the module; None if it offers none."""

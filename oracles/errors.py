@@ -9,7 +9,7 @@ import tvm_ffi
 
 
 class NoResult(Exception):
-    """The evaluator gives no result.
+    """The evaluator has no result.
 
     Attributes:
         calls: the bound expressions that were being evaluated, the innermost first.
@@ -23,25 +23,25 @@ class NoResult(Exception):
 
 
 class Unsupported(NoResult):
-    """The evaluator does not know a construct; it never guesses."""
+    """The evaluator does not know a construct, and never guesses."""
 
 
 class TooLarge(Unsupported):
-    """The work exceeds the budget; smaller sizes may do."""
+    """The work exceeds the budget; smaller sizes may fit."""
 
 
 class Unpromised(Unsupported):
-    """Operands for which the record of an operator promises no result."""
+    """The record of an operator promises no result for these operands."""
 
 
 class OtherKind(Unpromised):
-    """Operands of a kind of numbers that the record of an operator does not name: floats, signed or
+    """The record of an operator does not cover this kind of operand numbers: floats, signed or
     unsigned integers, bool."""
 
 
 class RefusedOperands(Unpromised):
-    """The reference of an operator refuses the operands, e.g. a missing axis, or a class outside of
-    a tensor."""
+    """The reference of an operator refuses the operands, e.g. a missing axis or a class outside a
+    tensor."""
 
 
 class NoValue(RefusedOperands):
@@ -52,7 +52,7 @@ class NoValue(RefusedOperands):
 
 
 class Mismatch(NoResult):
-    """Values do not fit a match_cast or the type of a parameter."""
+    """A value does not fit a match_cast or the type of a parameter."""
 
 
 class Undefined(NoResult):
@@ -72,16 +72,16 @@ class Undefined(NoResult):
 
 
 class NoModule(TypeError):
-    """A pass returns something else than a module whose functions are all there."""
+    """A pass returns something other than a module with all its functions."""
 
 
 class NoAnswer(ValueError):
-    """A reference pass defines no result, for the reason in the message, so nothing is compared.
+    """A reference pass has no result, for the reason in the message, so nothing is compared.
 
     It is raised if the pass may refuse, or if no document defines the right result.
     """
 
 
-# Registered so that the exception keeps its class when it leaves a pass. Not as a decorator: a
-# reproducer in this process would bring a class of the same name and register that one instead.
+# Registered, so that the exception keeps its class when it leaves a pass. Not as a decorator: a
+# reproducer in this process would define a class of the same name and register that one instead.
 tvm_ffi.register_error(NoAnswer)

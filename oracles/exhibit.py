@@ -1,4 +1,4 @@
-"""The exhibit: the things that an oracle compared, as two texts and their difference."""
+"""The exhibit: the two texts that an oracle compared, and their difference."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Exhibit:
 
     @property
     def story(self) -> str:
-        """The diff; if there is nothing to compare, the one text and the reason."""
+        """The diff; if there is nothing to compare, the only text and the reason."""
         return self.diff or f"{self.left_label}:\n{self.left}\n\n{self.right_label}"
 
 
@@ -69,7 +69,7 @@ def exhibit(case: Case, violation: Violation, journal: StepJournal = silent) -> 
 
 
 def alone(module: str, violation: Violation) -> Exhibit:
-    """The exhibit of a module that not even TVM's printer survives."""
+    """The exhibit of a module that even TVM's printer cannot handle."""
     text = clipped(module)
     return Exhibit(text, GIVEN, text, _blamed(violation), "")
 
@@ -95,7 +95,7 @@ def _halves(case: Case, violation: Violation) -> Halves:
         else:  # it ended the process
             shown = Half(GIVEN, case.mod), Half(_blamed(violation))
         return shown or _before_and_after(case, violation)
-    except Exception:  # an exhibit only helps; the finding does not depend on it
+    except Exception:  # the exhibit is optional: the finding does not depend on it
         return Half(GIVEN, case.mod), Half(_blamed(violation))
 
 

@@ -11,8 +11,8 @@ def decides(key: Sequence[str], named: Collection[str] = ()) -> bool:
     """True if a finding decides exit codes: it breaks a promise, or its oracle was asked by name.
 
     Args:
-        key: oracle, blamed pass, and the oracle's report. The death of a process stands in place of
-            the oracle.
+        key: oracle, blamed pass, and the oracle's report. If a process died, its death replaces the
+            oracle.
         named: the oracles that the user has asked for by name.
     """
     oracle = ORACLES.get(key[0])

@@ -17,14 +17,14 @@ from ..compat.serialization import load_json, save_json
 
 
 class Graph:
-    """The nodes of a module; edit, then `load`."""
+    """The nodes of a module; edit them, then `load`."""
 
     def __init__(self, mod: tvm.IRModule) -> None:
         self.document: dict[str, Any] = json.loads(save_json(mod))
         self.nodes: list[dict[str, Any]] = self.document["nodes"]
 
     def load(self) -> tvm.IRModule:
-        """The module that the graph stands for now."""
+        """The module that the graph now represents."""
         return load_json(json.dumps(self.document))
 
     @property
@@ -91,7 +91,7 @@ class Graph:
         return "global_symbol" in self.attrs(func)
 
     def replace_uses(self, replace: Callable[[int], int]) -> None:
-        """Put `replace(index)` in the place of each use of a node as an operand or in a type.
+        """Put `replace(index)` in place of each use of a node as an operand or in a type.
 
         Nodes that `replace` adds are not visited.
         """
@@ -112,4 +112,4 @@ EXPRESSION_FIELDS = {
     "relax.TensorType": ("shape",),
 }
 """Fields that refer to an expression which may be a leaf. (Other fields of the same document hold
-plain integers: only the schema tells one from the other.) Operands stand in arrays."""
+plain integers; only the schema tells the two apart.) Operands are in arrays."""

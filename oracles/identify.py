@@ -39,16 +39,16 @@ _OPERATOR = re.compile(r"\brelax(?:\.\w+)+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """Facts about a violation besides its report, once its module is minimized."""
+    """Facts about a violation beyond its report, known once its module is minimized."""
 
     ingredients: frozenset[str] | None = None
     inside: str = ""
-    """The pass that runs inside of the blamed one and shows the same by itself; or empty."""
+    """The pass that runs inside the blamed one and alone shows the same; or empty."""
     retyped: tuple[str, str] | None = None
-    """The first operator whose legalization gives another type than the call has, and the part of
-    the type that differs."""
+    """The first operator whose legalization gives another type than the call has, and the differing
+    part of the type."""
     unknowns: tuple[str, ...] = ()
-    """Unknown parts of types of calls that a legalization must know."""
+    """Unknown parts of call types that a legalization must know."""
 
 
 UNKNOWN = Circumstances()
@@ -79,8 +79,8 @@ def identity_of(
     if failure is FailureKind.RAISES and within:
         blamed = within
     if refused:
-        # Reading a script constructs its calls, which the operators check; calls that are made in
-        # another way are checked by type inference alone.
+        # Reading a script constructs its calls, and constructors check them. Calls that are made in
+        # another way are only checked by type inference.
         blamed, site, condition = TYPE_INFERENCE, (refused,), ""
     elif within == LEGALIZATION and known.unknowns and violation.pass_name != LEGALIZER:
         # LegalizeOps checks the types first; other callers of legalizations must do so, too.
@@ -89,7 +89,7 @@ def identity_of(
         # The result has another type than the call, so its consumers refuse it.
         operator, respect = known.retyped
         failure, blamed, site, condition = FailureKind.ILL_FORMED, operator, (respect,), ""
-        if respect == DEVICE:  # all legalizations get the device of their result by one code
+        if respect == DEVICE:  # the same code gives all legalizations the device of their result
             blamed, named = LEGALIZATION, True
     elif is_mistyped or (
         failure in (FailureKind.VALUES, FailureKind.ILL_FORMED) and blamed in LEGALIZERS
@@ -108,10 +108,10 @@ def identity_of(
 
 
 def _below_callers(site: tuple[str, ...], blamed: str) -> tuple[str, ...]:
-    """The site without the callers of code that passes share: passes of TVM or of the user's."""
+    """The site without the callers of code that passes share, whether of TVM or of the user."""
     if blamed == REWRITER:
         return tuple(itertools.dropwhile(lambda name: not name.startswith("relax/dpl/"), site))
-    if blamed == MUTATOR:  # a pass in C++ does without the frames of Python
+    if blamed == MUTATOR:  # a pass in C++ has no frames of Python
         last = max((i for i, name in enumerate(site) if name.startswith(_VISITORS)), default=-1)
         return site[last + 1 :]
     return site
@@ -121,7 +121,7 @@ _VISITORS = "relax/expr_functor.py:"
 
 
 def _constructed(site: Sequence[str]) -> str:
-    """The family of the operator whose Python constructor is on the way to the throw."""
+    """The family of the operator whose Python constructor is on the stack of the throw."""
     for found in filter(None, map(_CONSTRUCTOR.match, site)):
         name = f"{found[1] or ''}{found[2]}".replace("/", ".")
         if name in table:
@@ -169,7 +169,7 @@ def _needed(
 
 
 def _told(ingredient: str, attribute: str) -> str:
-    """The ingredient, or the value of the attribute by which the pass tells operators apart."""
+    """The ingredient, or the value of the attribute by which the pass distinguishes operators."""
     if not attribute or ingredient.removeprefix("relax.") not in table:
         return ingredient
     return f"{attribute} {Op.get(ingredient).get_attr(attribute)}"
@@ -195,14 +195,14 @@ def failure_of(violation: Violation) -> tuple[FailureKind, tuple[str, ...]]:
     of_part = kind is not oracle.breach.failure and len(violation.key) > 1
     site = violation.key[1:] if of_part else violation.key
     if kind is FailureKind.VALUES and site[:1] == ("dtype",):
-        kind = FailureKind.ILL_FORMED  # running it shows the same as looking at its types
+        kind = FailureKind.ILL_FORMED  # running it shows the same as its types
     if kind is FailureKind.FORM:
         site = tuple(_OPERATOR.sub(lambda found: of_family(found[0]), part) for part in site)
     return kind, site
 
 
 def _by_operator(blamed: str, site: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Blame and site with the operator whose legalization gives a wrong result, if there is one."""
+    """Blame and site, with the operator that has a wrong legalization, if there is one."""
     found = [name for part in site for name in _OPERATOR.findall(part)]
     if len(found) != 1:
         return blamed, site
@@ -211,16 +211,16 @@ def _by_operator(blamed: str, site: tuple[str, ...]) -> tuple[str, tuple[str, ..
 
 
 def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Identity:
-    """The identity for a pass of the user's, which is blamed by its file and its name.
+    """The identity for a user's pass, which is blamed by its file and its name.
 
-    Nothing is known of its code, so all wrong results are one class: ill-formed, of other types or
-    values, or refused by TVM on the way. An exception of its own has its function and line. A hint
-    is kept apart, since it breaks no promise.
+    Nothing is known about its code, so all wrong results are one class: ill-formed, of other types
+    or values, or refused by TVM on the way. The pass's own exceptions have their function and line.
+    A hint stays separate, since it breaks no promise.
     """
     failure, site = failure_of(violation)
     condition, raised = violation.trace.condition, violation.raised
     ingredients = known.ingredients
-    if ingredients is not None and known.unknowns:  # the operator is an accident
+    if ingredients is not None and known.unknowns:  # the operator is accidental
         ingredients = frozenset(known.unknowns)
     own = raised is not None and violation.trace.functions[-1:] == (raised.own,)
     if failure is FailureKind.RAISES and own:

@@ -30,18 +30,18 @@ class FailureKind(enum.StrEnum):
     VALUES = "values"
     """The result computes other values, accesses other memory, or has other effects."""
     FORM = "form"
-    """The result lacks a normal form, or TVM does not read what it has written."""
+    """The result lacks a normal form, or TVM cannot read its own output."""
     UNSTABLE = "unstable"
-    """The result depends on more than the module: on addresses, an order, names, history."""
+    """The result depends on more than the module: addresses, an order, names, history."""
     MUTATES = "mutates"
-    """The input is changed, or state of the process."""
+    """The pass changes its input or the state of the process."""
 
 
 _FIELD = re.compile(r"^\w+, \w+$")
-"""Node and field in which two modules differ, as opposed to a rule that was broken."""
+"""Node and field where two modules differ; the name of a broken rule does not match."""
 
 _ON_THE_WAY = (FailureKind.RAISES, FailureKind.DIES)
-"""Failures whose site is the way from the pass to the throw."""
+"""Failures whose site is the call path from the pass to the throw."""
 
 
 class Sameness(enum.IntEnum):
@@ -58,16 +58,16 @@ class Identity:
 
     failure: FailureKind
     how: str = ""
-    """The death of a process, e.g. "segfault"; else empty."""
+    """The cause of death of a process, e.g. "segfault"; empty if none died."""
     blamed: tuple[str, ...]
-    """The blamed pass, operator or function of TVM. A record names all that show the bug."""
+    """The blamed pass, operator or function of TVM; in a record, all that show the bug."""
     site: tuple[str, ...] = ()
-    """Functions from the pass to the throw, the innermost last; else the fault that the oracle
-    names, from the whole to the part."""
+    """Functions from the pass to the throw, the innermost last; else the fault named by the oracle,
+    from the whole to the part."""
     condition: str = ""
     """See `Trace.condition`."""
     ingredients: frozenset[str] | None = None
-    """See `ingredients`; None if the module was not looked at, or is not minimized."""
+    """See `ingredients`; None if the module was not analysed or is not minimized."""
 
     @property
     def last(self) -> str:
@@ -83,7 +83,7 @@ class Identity:
     def has_place(self) -> bool:
         """True if the site alone distinguishes the bug from others of the pass.
 
-        Then a function on the way to the throw points to it, or an oracle has named the rule.
+        A function on the way to the throw points to it then, or an oracle has named the rule.
         """
         if self.failure in _ON_THE_WAY:
             return bool(self.telling)
@@ -94,8 +94,8 @@ class Identity:
 def compare(one: Identity, other: Identity) -> Sameness:
     """The agreement of two identities.
 
-    Same: failure, blamed and site agree, and the ingredients too unless the site names a place.
-    Similar: the site agrees and another pass is blamed, or blamed and ingredients agree and no site
+    Same: failure, blamed and site agree, and so do the ingredients unless the site names a place.
+    Similar: the site agrees but another pass is blamed; or blamed and ingredients agree and no site
     contradicts.
     """
     failure, blamed, site = _agreements(one, other)
@@ -118,7 +118,7 @@ def _agreements(one: Identity, other: Identity) -> tuple[bool, bool, bool]:
 
 
 def distinction(one: Identity, other: Identity) -> str:
-    """The difference between two identities, for people."""
+    """The difference between two identities, as text for people."""
     failure, blamed, site = _agreements(one, other)
     found = []
     if not failure:
@@ -134,12 +134,12 @@ def distinction(one: Identity, other: Identity) -> str:
 
 
 def same_site(one: Identity, other: Identity) -> bool:
-    """True if the conditions agree, and one way has all telling functions of the other, in order.
+    """True if the conditions agree, and one path has all telling functions of the other, in order.
 
-    Also true if both are refusals by one function that a legalization calls, and the condition does
-    not count if type inference refuses both: which of its checks fails depends on the operands.
+    Also true if both are refusals by one function that a legalization calls. The condition is
+    ignored if type inference refuses both, since the operands decide which of its checks fails.
 
-    A build with symbols names functions that a release leaves out.
+    A build with symbols names functions that a release omits.
     """
     return _same_way(one, other) or _same_check(one, other)
 
@@ -157,7 +157,7 @@ def _same_way(one: Identity, other: Identity) -> bool:
 def _same_check(one: Identity, other: Identity) -> bool:
     """True if one function behind a legalization refuses both calls, which type inference accepts.
 
-    The condition of that function that is the first to fail depends on the operands.
+    The operands decide which condition of that function fails first.
     """
     if not all(LEGALIZATION in each.blamed and each.telling for each in (one, other)):
         return False
@@ -165,12 +165,12 @@ def _same_check(one: Identity, other: Identity) -> bool:
 
 
 def _throws_in(identity: Identity) -> str:
-    """The Python file that raises; empty if C++ does."""
+    """The Python file that raises; empty if C++ raises."""
     return identity.last.rpartition(":")[0] if ".py" in identity.last else ""
 
 
 def is_presumed(bug: Identity, report: Identity, made_of: Collection[str]) -> bool:
-    """True if a report on a module that is not minimized is presumed to be the bug.
+    """True if a report on a module that is not minimized presumably is the bug.
 
     Failure, blamed and site must agree, and the module must have all ingredients of the bug. A bug
     without ingredients shows on every module.
@@ -191,7 +191,7 @@ def is_alike(one: Identity, other: Identity) -> bool:
 def same_ingredients(one: Identity, other: Identity) -> bool:
     """True if one needs all ingredients of the other.
 
-    If either needs an attribute of an operator or an open type, both must have one in common. A bug
+    If either needs an operator attribute or an unknown type, they must have one in common. A bug
     that needs nothing agrees only with others that need nothing.
     """
     mine, its = one.ingredients, other.ingredients
@@ -232,7 +232,7 @@ _PLACE = re.compile(r"^(.*):\d+ \((.*)\)$")
 
 
 def _same_condition(one: str, other: str) -> bool:
-    """True if equal; places in the source of two versions of TVM are compared by their files."""
+    """True if equal; source places from different versions of TVM are compared by file only."""
     mine, its = _PLACE.match(one), _PLACE.match(other)
     if mine and its and mine[2] != its[2]:
         return mine[1] == its[1]
@@ -240,7 +240,7 @@ def _same_condition(one: str, other: str) -> bool:
 
 
 def _placed(one: Identity, other: Identity) -> bool:
-    """True if the ways agree and a function that points to a cause is on both."""
+    """True if the paths agree and a function that points to a cause is on both."""
     if not _same_way(one, other):
         return False
     if one.failure not in _ON_THE_WAY:
@@ -249,7 +249,7 @@ def _placed(one: Identity, other: Identity) -> bool:
 
 
 def _is_much(one: Identity, other: Identity) -> bool:
-    """True if the common ingredients are too many for a coincidence."""
+    """True if the common ingredients are too many to be a coincidence."""
     common = (one.ingredients or frozenset()) & (other.ingredients or frozenset())
     return len(common) > 1
 
@@ -266,8 +266,8 @@ _HELPER = re.compile(
     r"|(?:\w+::)*DispatchNode$|runtime/|ir/(?:expr|utils|transform|_overload\w*|base)\.py:"
     r"|(?:\w+::)*(?:div|floordiv|floormod|indexdiv|indexmod|truncdiv|truncmod)$)"
 )
-"""Functions that raise on behalf of their callers. The default of a visitor is none: the pass that
-reaches it has no case for a kind of node."""
+"""Functions that raise on behalf of their callers. The default of a visitor is not among them: the
+pass that reaches it lacks a case for a kind of node."""
 
 
 def is_telling(name: str) -> bool:
@@ -281,5 +281,5 @@ SHARED = Path(__file__).with_name("shared_functions.txt")
 
 @functools.cache
 def shared_functions() -> frozenset[str]:
-    """The functions that do not point to a cause, since records of many bugs have them."""
+    """The functions that do not point to a cause, since records of many bugs share them."""
     return frozenset(SHARED.read_text(encoding="utf-8").splitlines())

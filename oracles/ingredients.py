@@ -27,23 +27,22 @@ from .keys import computes
 _RELAX = "relax."
 
 SUBSTITUTES = frozenset({PLAINEST, *PLAIN})
-"""Operators that the minimizer inserts where any value will do."""
+"""Operators that the minimizer inserts as arbitrary values."""
 
 ELEMENTWISE = frozenset(
     f"{_RELAX}{name}"
     for name, op in table.items()
     if op.elementwise and computes(f"{_RELAX}{name}")
 )
-"""Operators that share their code in TVM; the one that a module has is an accident."""
+"""Operators that share their code in TVM, so which one occurs is accidental."""
 
 INTERCHANGEABLE = ELEMENTWISE | {
     f"{_RELAX}{name}" for name, op in table.items() if op.interchangeable
 }
-"""Elementwise operators, those that fill a tensor, and those that make a shape; the one that a
-module has is an accident."""
+"""Operators that are elementwise, fill a tensor or make a shape; which one occurs is accidental."""
 
 _BY_OTHER_MEANS = frozenset({"alias", relax.ShapeExpr.__name__})
-"""Kinds of bindings that others can replace: a second name, another way to a shape."""
+"""Kinds of bindings that others can replace: an alias, another way to a shape."""
 
 
 def _families() -> Iterator[tuple[str, str]]:
@@ -60,20 +59,20 @@ def _families() -> Iterator[tuple[str, str]]:
 
 
 FAMILY: Mapping[str, str] = dict(_families())
-"""The operator that stands for the family, by operator. The members of a family differ in the rank,
-as convolutions do, or in a function that TVM's code is handed, as poolings and scans do. The same
-code in the table of operators makes their calls."""
+"""The representative of each operator's family. The members differ in the rank, as convolutions do,
+or in a function passed to TVM's code, as poolings and scans do. Their calls come from the same code
+in the table of operators."""
 
 
 def of_family(name: str) -> str:
-    """The operator that stands for the operator's family."""
+    """The representative of the operator's family."""
     return FAMILY.get(name, name)
 
 
 ON_DEVICE = "tensor on a device"
 
 FITTED = frozenset({"axis", "axes", "dtype"})
-"""Attributes that have to fit the shapes of operands or the type of the result."""
+"""Attributes that must fit the shapes of operands or the type of the result."""
 
 
 def ingredients(mod: tvm.IRModule) -> frozenset[str]:
@@ -131,7 +130,7 @@ def _of_call(call: relax.Call, functions: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def kind_of_call(callee: Any, functions: Mapping[Any, Any]) -> str:
-    """The kind of a call of anything but an operator.
+    """The kind of a call to anything other than an operator.
 
     Args:
         functions: the Relax functions of the module, by GlobalVar.
@@ -142,7 +141,7 @@ def kind_of_call(callee: Any, functions: Mapping[Any, Any]) -> str:
 
 
 def of_binding(binding: Any) -> Iterator[str]:
-    """The kind of a binding, or of the value that is bound without a call."""
+    """The kind of a binding, or of a bound value that is not a call."""
     if isinstance(binding, relax.MatchCast):
         yield "MatchCast"
     elif isinstance(binding.value, relax.Var):
@@ -209,7 +208,7 @@ def _of_loop(loop: Any) -> Iterator[str]:
 
 
 _BINDINGS = {"Let": "Bind"}
-"""An expression and a statement that bind a variable to a value; passes treat them alike."""
+"""An expression and a statement that bind a variable to a value; passes treat both alike."""
 
 _LEAVES = frozenset(
     [

@@ -65,9 +65,8 @@ def public_functions(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, rela
 def entries(
     mod: tvm.IRModule,
 ) -> Iterator[tuple[tvm.ir.GlobalVar, relax.Function | tirx.PrimFunc]]:
-    """The functions that whoever builds the module calls: the public Relax functions, and where
-    there is no Relax function at all, the public PrimFuncs.
-    """
+    """The entry points for users of a build: the public Relax functions; without any Relax
+    function, the public PrimFuncs."""
     if any(True for _ in relax_functions(mod)):
         yield from public_functions(mod)
     else:
@@ -100,7 +99,7 @@ def calls_of(root: Any, op: str | None = None) -> list[relax.Call]:
 
 
 def op_name(expr: Any) -> str | None:
-    """The registered name of the called operator, e.g. "relax.add"; None where none is called."""
+    """The registered name of the called operator, e.g. "relax.add"; None if it calls none."""
     if isinstance(expr, relax.Call):
         op = expr.op
         if isinstance(op, Op):
@@ -182,5 +181,5 @@ def static(ty: Any) -> bool:
 
 
 def first(problem: Callable[[Any], str | None], items: Iterator[Any] | list[Any]) -> str | None:
-    """The first problem that any of the items has."""
+    """The first problem among the items."""
     return next((text for item in items if (text := problem(item)) is not None), None)

@@ -41,7 +41,7 @@ def exception(error: BaseException) -> Violation:
 
 
 OPAQUE = "external_mods"
-"""The module attribute with compiled code, which TVM can neither compare nor save."""
+"""The module attribute for compiled code, which TVM can neither compare nor save."""
 
 
 def comparable(mod: tvm.IRModule) -> tvm.IRModule:
@@ -59,13 +59,12 @@ def compiled(mod: tvm.IRModule) -> int:
 def mismatch(
     before: tvm.IRModule, after: tvm.IRModule, what: str, *, located: bool = False
 ) -> Violation | None:
-    """The first place where two modules differ; None where they are equal.
+    """The first place where two modules differ; None if they are equal.
 
     Args:
         what: the beginning of the title, e.g. "a second run changes the result".
-        located: the key has the kind of node that differs. A difference between results of a pass
-            shows at one node or another, by accident of the module; TVM's failure to print concerns
-            one kind.
+        located: the key has the kind of node that differs. In results of a pass that node is
+            accidental to the module; TVM's failure to print concerns one kind.
     """
     before, after = comparable(before), comparable(after)
     paths = tvm_ffi.get_first_structural_mismatch(before, after, map_free_vars=True)
@@ -89,7 +88,7 @@ _MISSING = (
 
 
 def _site(root: tvm.IRModule, path: AccessPath) -> tuple[str, str, str]:
-    """The innermost IR node on an access path, the last step behind it, and the text of its end."""
+    """The innermost IR node on an access path, the step after it, and the text of the end."""
     found, last = "", ""
     node: Any = root
     for step in path.to_steps():
@@ -121,8 +120,8 @@ def kind_of(node: Any) -> str | None:
 
 
 def _operator(op: Any) -> str:
-    """The kind of a called operator. All that compute on tensors are one kind: it is an accident
-    which of them shows the bug."""
+    """The kind of a called operator. Those that compute on tensors are all one kind, since which of
+    them shows the bug is accidental."""
     if not isinstance(op, Op):
         return f"Call of a {type(op).__name__}"
     name = str(op.name)

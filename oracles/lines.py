@@ -1,7 +1,7 @@
 """The lines of Python files that run while a pass runs.
 
-From Python 3.12 on, `sys.monitoring` reports each line once. An older Python traces the functions
-of the files that are looked at, and no others.
+From Python 3.12 on, `sys.monitoring` reports each line once. On older versions, only functions of
+the watched files are traced.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ PARTS_OF_TVM = (
     "tirx/transform",
     "topi",
 )
-"""Parts of TVM's Python package that passes, and the rules that they apply, consist of."""
+"""Parts of TVM's Python package that implement passes and the rules they apply."""
 
 SHORT = "tvm/"
-"""Beginning of the name of a file of TVM's, which is elsewhere on another machine."""
+"""Start of the name of a TVM file, whose folder differs between machines."""
 
 INSTALLED = "site-packages"
-"""A folder with this name holds packages that are not the user's own."""
+"""A folder of this name holds packages that are not the user's own."""
 
 Lines: TypeAlias = dict[str, set[int]]
-"""Numbers of lines by the name of a file: its path, which for TVM's begins at the package."""
+"""Line numbers by file name: a file's path; for TVM's files, the path from the package on."""
 
 _monitoring: Any = getattr(sys, "monitoring", None)
 
@@ -49,7 +49,7 @@ class LineRecorder:
     def __init__(self, folders: Collection[str] = ()) -> None:
         """
         Args:
-            folders: the folders whose files are looked at, besides those of TVM.
+            folders: the folders whose files are watched, besides those of TVM.
         """
         self._folders = tuple(map(os.path.abspath, folders))
         self._parts = tuple(os.path.join(TVM, *part.split("/")) for part in PARTS_OF_TVM)
@@ -58,7 +58,7 @@ class LineRecorder:
         self._seen: Lines = defaultdict(set)
         self._new: Lines = defaultdict(set)
         self.name_of = functools.lru_cache(maxsize=None)(self._name_of)
-        """The name of the file in which a function stands; None for a file not looked at."""
+        """The name of the file that defines a function; None for a file that is not watched."""
 
     def take(self) -> Lines:
         """The lines that ran for the first time since the last call."""

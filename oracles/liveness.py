@@ -1,4 +1,4 @@
-"""Variables that the result or the side effects of a Relax function depend on, and for how long."""
+"""Variables that the result or the side effects of a Relax function depend on, and how long."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def live_variables(func: relax.Function) -> set[int]:
 
 
 MANY = 64
-"""Least number of bindings of a sequence of which values are dropped after their last use."""
+"""Least number of bindings in a sequence for values to be dropped after their last use."""
 
 _ends: dict[int, tuple[relax.SeqExpr, Sequence[Sequence[int]]]] = {}
 """The results of `ends` for the last sequences, which are kept alive, by address."""
@@ -36,7 +36,7 @@ _ends: dict[int, tuple[relax.SeqExpr, Sequence[Sequence[int]]]] = {}
 def ends(seq: relax.SeqExpr) -> Sequence[Sequence[int]]:
     """For each binding of a long sequence, the hashes of the tensors that are not used after it.
 
-    Empty for a short one, and for one with local functions, which may use a variable later.
+    Empty for a short sequence, and for one with local functions, which may use a variable later.
     """
     if sum(len(block.bindings) for block in seq.blocks) < MANY:
         return ()

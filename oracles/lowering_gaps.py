@@ -1,13 +1,13 @@
 """Finds calls of operators that no pass lowers, after LegalizeOps or at any later stage.
 
 The virtual machine's code generator knows five operators. All others must be lowered before: most
-by LegalizeOps, some by a pass of their own (`lowered_by`). LegalizeOps silently leaves a call as it
-is if the operator has no legalization, if a shape is not known, or if the legalization itself gives
-the call back. The build then fails many passes later.
+by LegalizeOps, some by a pass of their own (`lowered_by`). LegalizeOps silently leaves a call
+unchanged if the operator has no legalization, if a shape is unknown, or if the legalization itself
+returns the call. The build then fails many passes later.
 
 A call with an unused result counts like any other. The pipeline of `relax.build` removes no dead
-code, so the build fails all the same; in the pipeline "cpu_generic", FuseTIR removes it and so
-hides the gap.
+code, so the build fails anyway; in the pipeline "cpu_generic", FuseTIR removes the call and hides
+the gap.
 
 Functions for a backend (with the attribute Composite or Codegen) are left out: RunCodegen lowers
 them.
@@ -37,7 +37,7 @@ LOWERED_BY: Mapping[str, tuple[str, ...]] = {
 }
 """Operators by the pass of TVM's default pipeline that lowers them by name, except LegalizeOps.
 
-`bucketize` is left out, although it is dispatched, too: LegalizeOps lowers it as well.
+`bucketize` is left out although it is dispatched, because LegalizeOps lowers it as well.
 """
 
 _LOWERED_BY = {f"relax.{op}": name for name, ops in LOWERED_BY.items() for op in ops}
@@ -50,7 +50,7 @@ class Reason(enum.StrEnum):
     UNKNOWN_SHAPE = "unknown shape"
     UNKNOWN_DTYPE = "unknown dtype"
     UNKNOWN_TYPE = "unknown type"
-    """A tensor is needed, but the type allows something else."""
+    """A tensor is needed, but the type allows other values."""
     DECLINED = "declined by its legalization"
     FAILED = "its legalization fails"
     NOT_LEGALIZED = "not legalized"
@@ -84,7 +84,7 @@ def gaps(mod: tvm.IRModule) -> list[Gap]:
 def passed_over(mod: tvm.IRModule) -> list[Gap]:
     """The gaps in a result of LegalizeOps, except for operators that other passes lower.
 
-    Calls that it could lower and has overlooked do not count: its post-condition reports them.
+    Calls that it could have lowered but missed do not count: its post-condition reports them.
     """
     return [
         gap
@@ -114,7 +114,7 @@ def leftovers(mod: tvm.IRModule) -> Iterator[tuple[tvm.ir.GlobalVar, relax.Bindi
 
 @functools.cache
 def lowered_by(op_name: str) -> str | None:
-    """The pass of TVM's default pipeline, LegalizeOps apart, that lowers calls of the operator."""
+    """The pass of TVM's default pipeline, except LegalizeOps, that lowers calls of the operator."""
     if op_name in _LOWERED_BY:
         return _LOWERED_BY[op_name]
     lowers = "FLowerBuiltin"
@@ -158,8 +158,7 @@ def _operands(call: relax.Call) -> list[Named]:
 
 
 def _unknown(types: Iterable[Named]) -> tuple[Reason, str] | None:
-    """The first part of types that a PrimFunc needs and that is unknown; LegalizeOps asks for
-    shapes first."""
+    """The first unknown part of types that a PrimFunc needs; shapes first, as in LegalizeOps."""
     parts = [part for named in types for part in _taken_apart(*named)]
     for whose, ty in parts:
         if isinstance(ty, relax.TensorType) and not isinstance(ty.shape, relax.ShapeExpr):

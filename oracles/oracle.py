@@ -39,7 +39,7 @@ TWINS = frozenset({2})
 """The tier of oracles that compare runs of a pass on modules that mean the same."""
 
 FORMS = frozenset({1, 2})
-"""The tiers of oracles that look at the form of a result, not at what it computes."""
+"""The tiers of oracles that check the form of a result, not the values it computes."""
 
 
 class About(enum.Enum):
@@ -50,10 +50,10 @@ class About(enum.Enum):
     RUN = enum.auto()
     """One run of a pass. If the pass changes nothing, no result is compared."""
     RUNS = enum.auto()
-    """Several runs of a pass, which are compared. The oracle is silent if the contract allows each
-    run another result (an exemption from "chance")."""
+    """Several runs of a pass, which are compared. The oracle is silent if the contract lets each
+    run give another result (an exemption from "chance")."""
     OPERATORS = enum.auto()
-    """Operators, in modules of the oracle's own: no other violation explains these."""
+    """Operators, in modules of the oracle's own, so that no other violation explains these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,12 @@ class Breach:
     failure: FailureKind
     """The class of the violation in its identity."""
     explains: frozenset[int] = ALL
-    """The tiers whose oracles would report consequences of the violation: those that are behind
-    it are not asked. Of a result that is not there, is ill-formed or is called in another way,
-    nothing else means anything; where only a form is missed, or is another one in each run, other
-    forms differ for it, and values do not; what a second run does explains nothing of the
-    first."""
+    """The tiers whose oracles would only report consequences of the violation, and so are not
+    asked. A missing, ill-formed or differently called result makes everything else meaningless. If
+    only a form is missing, or varies from run to run, other forms may differ for that reason, but
+    values do not. The behaviour of a second run explains nothing about the first."""
     hint: bool = False
-    """It breaks no promise: it is reported, but decides no exit code unless the oracle is asked by
+    """It breaks no promise: it is reported, but affects exit codes only if the oracle is asked by
     name."""
 
 
@@ -96,16 +95,16 @@ class Oracle:
     None: the oracle is asked of whole pipelines, never of a single pass.
     """
     brief: Callable[[Case, Violation], Iterable[str]] = lambda case, violation: ()
-    """Python (tvm and numpy) that shows this one violation, the best first; none, one or several.
+    """Python (tvm and numpy) that shows this violation, the best first; none, one or several.
 
-    They are given `mod` and `the_pass`, which is called on modules, or `passes`, a list of passes.
-    They may fail to show the violation: execute one before using it. The last statement is the one
-    that raises; unless it raises what the pass itself raised, the pass is run before it.
+    They may use `mod` and `the_pass`, which is called on modules, or `passes`, a list of passes.
+    They may fail to show the violation, so execute one before using it. The last statement raises;
+    unless it re-raises the pass's own exception, the pass runs before it.
     """
     halves: Callable[[Case, Violation], Halves | None] = lambda case, violation: None
     """The two halves to show side by side; None: the module before the pass and after it.
 
-    It may run passes, and must work on what the case holds, not on what an earlier run left.
+    It may run passes, and must work on the case's own module, not on one that an earlier run left.
     """
 
     def breach_of(self, key: Sequence[str]) -> Breach:

@@ -1,4 +1,4 @@
-"""The time for one check. Whoever makes the check sets it; oracles ask if it is used up."""
+"""The time for one check. The caller of the check sets it; oracles ask if it is used up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 OF_BUILD = 0.4
-"""The share of a check's time that one build of a large module and its runs may take."""
+"""The share of a check's time for one build of a large module and its runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,15 @@ class Pace:
     build: float | None
     """Seconds of the clock for one build of a large module and its runs; None: the usual limit."""
     beat: Callable[[], None] | None
-    """Called now and then meanwhile."""
+    """Called now and then during long work."""
     hard: bool = False
-    """Evaluations end at `end`, too."""
+    """True if evaluations end at `end`, too."""
 
 
 NO_TIME = "more time than is left for the check"
 
 STEPS_A_SECOND = 200_000
-"""Iterations of a PrimFunc that NumPy makes in a second, at least."""
+"""The least number of iterations of a PrimFunc that NumPy makes in a second."""
 
 
 _pace: ContextVar[Pace | None] = ContextVar("pace", default=None)
@@ -48,11 +48,11 @@ def paced(
     """Limit the time that a check in this context spends on further kinds of arguments.
 
     Args:
-        seconds: of CPU time; of the clock if the time of all checks is limited, and so of builds:
-            on a busy machine, the last checks would have no time otherwise.
+        seconds: of CPU time; with `build`, of wall-clock time, since otherwise the last checks
+            would get no time on a busy machine.
         build: see `Pace`.
         beat: see `Pace`.
-        hard: for the first kind, too.
+        hard: the limit also holds for the first kind.
     """
     clock = time.process_time if build is None else time.monotonic
     token = _pace.set(Pace(clock() + seconds, clock, build, beat, hard))
@@ -84,10 +84,10 @@ def of_build() -> tuple[float | None, Callable[[], None] | None]:
 
 
 def shares(until: float, checks: int) -> tuple[float, float]:
-    """The time for the next of so many checks, as `paced` takes it.
+    """The time for the next one of the remaining checks, as arguments of `paced`.
 
-    Each has an equal part of the time that is left: then there is time for the last ones, even if
-    all passes change the module. Most leave it as it is, and leave their part to others.
+    Each check has an equal part of the remaining time, so the last ones have time even if all
+    passes change the module. Most passes do not, and leave their part to others.
 
     Args:
         until: `time.monotonic()` at which the time for all of them is used up.

@@ -1,4 +1,4 @@
-"""The runs of one case, each made once, when the first oracle asks for it."""
+"""The runs of one case, each made once, when an oracle first asks for it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def outcome_of(result: Any) -> Outcome:
-    """The outcome of a pass that returned `result`: an error unless that is a whole module."""
+    """The outcome of a pass that returned `result`: an error unless that is a complete module."""
     try:
         return Outcome(mod=whole(result))
     except NoModule as error:
@@ -66,8 +66,8 @@ def outcome_of(result: Any) -> Outcome:
 def attempt(run: Transform, mod: tvm.IRModule) -> Outcome:
     """Run, and keep an exception as a value.
 
-    An exception because this TVM lacks something that we use, such as `Sequential`, is raised: it
-    is not an outcome of a pass.
+    If the exception is due to something that this TVM lacks, such as `Sequential`, it is raised,
+    since it is not an outcome of a pass.
     """
     try:
         return Outcome(mod=whole(run(mod)))
@@ -78,14 +78,14 @@ def attempt(run: Transform, mod: tvm.IRModule) -> Outcome:
 
 
 class Given:
-    """A module as it was handed in, and facts about it."""
+    """A module as it was passed in, and facts about it."""
 
     def __init__(
         self, mod: tvm.IRModule, mark: int, again: Callable[[], tvm.IRModule] | None = None
     ) -> None:
         """
         Args:
-            again: makes an equal module anew. Then the text, which costs as much as a check, need
+            again: makes an equal module. If given, the text, which costs as much as a check, need
                 not be saved before each run.
         """
         self.mod = mod
@@ -110,10 +110,10 @@ class Given:
         return self._again is not None
 
     def note(self, *, copies: bool = False) -> None:
-        """Save the text before a run, unless it can be made later.
+        """Save the text before a run, unless the module can be made again later.
 
         Args:
-            copies: copies of the module will be wanted, and making it again would cost more.
+            copies: copies of the module will be needed, and making it again would cost more.
         """
         if self._text is None and (self._again is None or copies):
             self._text = save_json(keys.comparable(self.mod))
@@ -152,7 +152,7 @@ class Given:
     def derived(
         self, name: Hashable, make: Callable[[tvm.IRModule], tvm.IRModule | None]
     ) -> tvm.IRModule | None:
-        """A module derived from this one, made once for all passes that do not mutate this one.
+        """A module derived from this one, made once for all passes that leave it intact.
 
         Args:
             name: the name of the derived module.
@@ -168,21 +168,21 @@ class Given:
         return load_json(self.text)
 
     def anew(self) -> tvm.IRModule:
-        """A copy that is made as the original was, if that is known: loading may fill in parts that
-        are missing from a module."""
+        """A copy, made like the original if possible: loading may fill in parts that a module
+        lacks."""
         return self._made_again() or self.copy()
 
 
 RECORDS = 3
-"""Number of modules whose records are kept, the last used first: oracles look at modules of their
-own between two passes over the same module."""
+"""Number of modules whose records are kept, the last used first: between two passes over one
+module, oracles use other modules."""
 
 _recent: list[Given] = []
 
 
 @contextlib.contextmanager
 def records_kept() -> Iterator[None]:
-    """Keep the records of the modules so far, whatever other modules are looked at inside."""
+    """Keep the records of the modules so far, whatever other modules occur inside the context."""
     before = list(_recent)
     try:
         yield
@@ -191,7 +191,7 @@ def records_kept() -> Iterator[None]:
 
 
 def given(mod: tvm.IRModule, again: Callable[[], tvm.IRModule] | None = None) -> Given:
-    """The record of this module; made anew if the module is another object or has changed.
+    """The record of this module; a new one if the module is another object or has changed.
 
     Args:
         again: see `Given`; kept with a record made now.
@@ -205,7 +205,7 @@ def given(mod: tvm.IRModule, again: Callable[[], tvm.IRModule] | None = None) ->
 
 
 def same_functions(a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    """True if two modules consist of the very same objects: what holds for one holds for both."""
+    """True if two modules consist of the very same objects: facts about one hold for the other."""
     if a.same_as(b):
         return True
     if (
@@ -225,8 +225,8 @@ def same_functions(a: tvm.IRModule, b: tvm.IRModule) -> bool:
 class PassRuns:
     """One module and one pass (or a list of passes), and the runs that the oracles look at.
 
-    Direct and Sequential runs work on the *same* module object, as a user's would. A bit of the
-    module's hash decides which comes first, so that both orders are covered.
+    Direct and Sequential runs work on the *same* module object, as a user's runs would. A bit of
+    the module's hash decides which comes first, so that both orders are covered.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class PassRuns:
         """
         Args:
             known: the module's record, if the caller has just made it.
-            seen: the outcome of the passes, if they have run elsewhere; it stands for all runs.
+            seen: the outcome of the passes, if they ran elsewhere; it stands for all runs.
             config: PassContext options; None: those of the calls.
             alone: only the direct run is wanted.
             thorough: compare the deep content, whether or not it is in the sample.
@@ -274,7 +274,7 @@ class PassRuns:
                 self.given.latest = save_json(keys.comparable(mod))
             self.before = self.given.latest
         self.other_sides: dict[Expectation, Expectation] = {}
-        """Calls of the result, each by the call of the module whose result it must have."""
+        """Calls of the result, keyed by the call of the module whose result they must have."""
         self._seen = seen
         with lines.watched():
             self.passes = [] if seen is not None else [call.build() for call in calls]
@@ -283,10 +283,10 @@ class PassRuns:
         self._rejections: dict[tuple[int, int], tuple[bool, Exception, tvm.IRModule | None]] = {}
         """Answers of `rejected`, by addresses of the exception and the module, both kept alive."""
         self.once = False
-        """One run alone was made, since it took the time for the whole check; it stands for the
-        direct one and for that in Sequential."""
+        """True if only one run was made, since it took the whole time for the check. It stands for
+        both the direct run and the one in Sequential."""
         self.lacking: list[str] = []
-        """The features that the installed TVM lacks, so that an oracle could not answer."""
+        """The features that the installed TVM lacks and an oracle would need to answer."""
         self._journal = journal
         self._config = (
             {key: value for call in calls for key, value in call.config.items()}
@@ -311,7 +311,7 @@ class PassRuns:
 
     @property
     def entropy(self) -> str:
-        """The seed of random choices: it does not depend on where the user's files are."""
+        """The seed of random choices; it does not depend on the location of the user's files."""
         return f"{self.given.mark} {', '.join(map(str, self.calls))}"
 
     @property
@@ -322,7 +322,7 @@ class PassRuns:
     # Ways to run
 
     def under(self, pass_: Pass, **others: Any) -> Transform:
-        """Apply this pass under the case's PassContext, with further arguments, and target."""
+        """Apply this pass under the case's PassContext and target, with further arguments."""
         context, target = pass_context(self._config, **others), target_of(self._config)
 
         def run(mod: tvm.IRModule) -> tvm.IRModule:
@@ -373,7 +373,7 @@ class PassRuns:
         return direct, self.attempt("Sequential", self.in_sequential, self.mod)
 
     def _one_suffices(self) -> bool:
-        """Note if the first run has taken the time for the check: the second is not made."""
+        """Note if the first run has used up the time for the check; the second is then not made."""
         self.once = late() and self.enabled()
         return self.once
 
@@ -384,7 +384,7 @@ class PassRuns:
         return self.attempt("second run", self.directly, self.direct.mod)
 
     def attempt(self, step: str, run: Transform, mod: tvm.IRModule) -> Outcome:
-        """A further run, journaled first."""
+        """A further run, entered in the journal first."""
         self.step(step)
         with lines.watched():
             return attempt(run, mod)
@@ -402,9 +402,9 @@ class PassRuns:
         return digest(self.mod) == self.given.mark
 
     def set_apart(self) -> None:
-        """Go on with copies, since the pass changes what it is given in place.
+        """Go on with copies, since the pass changes its input in place.
 
-        The module is what it was, and its result is made of another copy: the two can be compared.
+        The module is restored, and its result comes from another copy, so the two can be compared.
         """
         outcome = self.attempt("on a copy", self.directly, self.given.copy())
         self.mod = self.given.copy()
@@ -415,7 +415,7 @@ class PassRuns:
 
     @functools.cached_property
     def changed(self) -> bool:
-        """True if the direct run gave another module than it was given."""
+        """True if the direct run gave a module different from its input."""
         after = self.direct.mod
         if after is None or after.same_as(self.mod):
             return False
@@ -449,10 +449,10 @@ class PassRuns:
         return self._refused_inside(error, self.given.copy() if mod is None else mod)
 
     def _refused_inside(self, error: Exception, mod: tvm.IRModule) -> bool:
-        """True if a pass of TVM that runs inside of this one rejects, by its own contract, the very
-        module that this one was given.
+        """True if a pass of TVM that runs inside this one rejects, by its own contract, the very
+        input of this one.
 
-        If it rejects only a module that this pass has made, that is this pass's fault.
+        If it only rejects a module that this pass has made, this pass is at fault.
         """
         mark = Outcome(error=error).mark
         for name, given_to_it in self._running(mod):
@@ -486,13 +486,12 @@ class PassRuns:
         return running[::-1] if outcome.error is not None else []
 
     def raising(self) -> str:
-        """The innermost pass of TVM that runs when the pass raises; empty if it is the pass
-        itself."""
+        """The innermost pass of TVM that runs when the pass raises; empty if it is the pass."""
         names = [name for name, _ in self._running(self.mod) if name in catalogue]
         return names[0] if names and names[0] != self.call.name else ""
 
     def inner_passes(self) -> frozenset[str]:
-        """The names of the passes that run when the pass is applied, its own among them."""
+        """The names of the passes that run when the pass is applied, including its own."""
 
         def run(instrument: Any) -> None:
             for pass_ in self.passes:

@@ -39,14 +39,14 @@ BELOW_RELAX: Mapping[str, ModuleType] = {
 """The modules of `MODULES`."""
 
 DEVICE_PIPELINES = ("relax.get_default_pipeline", "tirx.get_default_tir_pipeline")
-"""Functions that give TVM's pipelines for a target; those for GPUs are passes of the catalogue."""
+"""Functions that give TVM's pipelines for a target; the catalogue has those for GPUs as passes."""
 
 
 @functools.cache
 def partitions() -> Mapping[str, Partition]:
     """TVM's functions from module to module that hand parts of it to a library, by name.
 
-    They are read in the files: many of these modules are not imported with TVM.
+    They are read from the files, as many of these modules are not imported with TVM.
     """
     [folder] = relax.backend.__path__
     found = {}
@@ -73,10 +73,10 @@ class Partition:
 
 
 NO_PASSES = ("Apply", "Filter")
-"""Functions that turn a function of their caller's into a pass."""
+"""Functions that turn a caller's function into a pass."""
 
 REWRITING = (PatternMatchingRewriter.__name__, rewrite_bindings.__name__)
-"""Rewriters of `tvm.relax.dpl` for modules and functions, by rules that their caller writes."""
+"""Rewriters of `tvm.relax.dpl` for modules and functions, by rules from their caller."""
 
 
 class BadSpelling(ValueError):
@@ -84,7 +84,7 @@ class BadSpelling(ValueError):
 
 
 class BadPass(ValueError):
-    """The pass that a user has named cannot be loaded, or is not a pass."""
+    """The pass that a user named cannot be loaded, or is not a pass."""
 
 
 CPU_TEXT = 'tvm.target.Target("llvm")'
@@ -93,7 +93,7 @@ CPU_TEXT = 'tvm.target.Target("llvm")'
 
 @functools.cache
 def cpu() -> tvm.target.Target:
-    """The current target, where none is asked for."""
+    """The current target if none is requested."""
     return tvm.target.Target("llvm")
 
 
@@ -103,7 +103,7 @@ def public_passes() -> Mapping[str, str]:
     `REWRITING`, and ours of `arithmetic`, by name.
 
     Functions, and classes derived from Pass, count as passes; base classes and decorators
-    (`function_pass`) do not. The values are expressions for them.
+    (`function_pass`) do not. The values are Python expressions for the passes.
     """
     return {name: name for name in _passes_in(relax.transform)} | {
         **{name: f"relax.backend.{name}" for name in _passes_in(relax.backend)},
@@ -153,7 +153,7 @@ def constructor(name: str) -> Any:
 
 
 def as_pass(thing: object) -> tvm.transform.Pass | None:
-    """A pass as it is, a rewriter by patterns as a module pass; None for anything else."""
+    """A pass unchanged, a rewriter by patterns as a module pass; None for anything else."""
     if isinstance(thing, PatternMatchingRewriter):
         # A pass in C++, whose class in Python is not derived from Pass.
         return tvm.transform.module_pass(
@@ -163,14 +163,14 @@ def as_pass(thing: object) -> tvm.transform.Pass | None:
 
 
 OPT_LEVEL = "opt_level"
-"""Pseudo-option for the level of a PassContext, above which Sequential skips passes."""
+"""Pseudo-option for the level of a PassContext above which Sequential skips passes."""
 
 TARGET = "target"
-"""Pseudo-option for the current target, as text; without it, that is the CPU."""
+"""Pseudo-option for the current target, as text; without it, the target is the CPU."""
 
 
 def pass_context(options: Mapping[str, Any], **others: Any) -> tvm.transform.PassContext:
-    """The PassContext with these options, as `PassCall.config` has them, and other arguments."""
+    """The PassContext with these options, in the form of `PassCall.config`, and other arguments."""
     if OPT_LEVEL in options:
         others[OPT_LEVEL] = options[OPT_LEVEL]
     return tvm.transform.PassContext(config=_registered(options), **others)
@@ -231,12 +231,11 @@ class PassCall:
 
     `expr` is a Python expression over the names `tvm`, `relax`, `tirx`, `s_tir`, `np`, `arith` (our
     passes of `arithmetic`) and all of `tvm.relax.transform` (for the passes of the catalogue), e.g.
-    "FuseOps(fuse_opt_level=2)", "relax.backend.DispatchSortScan()",
-    "tirx.transform.UnrollLoop()" or "arith.Simplify()"; or, for a user's own pass,
-    `factory` names where it comes from ("package.module:Name" or "path/to/file.py:Name": a pass or
-    a rewriter by patterns, or a function or a class that gives one when it is called, with literal
-    arguments in parentheses or without any; with "[N]" behind it, a step of a pipeline) and `expr`
-    is a label.
+    "FuseOps(fuse_opt_level=2)", "relax.backend.DispatchSortScan()", "tirx.transform.UnrollLoop()"
+    or "arith.Simplify()". For a user's own pass, `expr` is a label, and `factory` names its origin:
+    "package.module:Name" or "path/to/file.py:Name". The name is that of a pass, of a rewriter by
+    patterns, or of a function or class that gives one; literal arguments may follow in parentheses.
+    A final "[N]" means a step of a pipeline.
     """
 
     expr: str
@@ -248,7 +247,7 @@ class PassCall:
     factory: str | None = None
     like: str | None = None
     """The pass of the catalogue whose contract a user's own pass keeps, or the place of its own
-    contract, spelled like `factory`; None: the strict one."""
+    contract, spelled like `factory`; None: the strict contract."""
 
     @property
     def name(self) -> str:
@@ -263,12 +262,12 @@ class PassCall:
 
     @property
     def is_step(self) -> bool:
-        """True for a step of a pipeline of the user's."""
+        """True for a step of a user's pipeline."""
         return self.factory is not None and self.factory.endswith("]")
 
     @property
     def is_tvms(self) -> bool:
-        """True for a pass of TVM, also as a step of a pipeline of the user's."""
+        """True for a pass of TVM, also as a step of a user's pipeline."""
         return self.factory is None or (self.is_step and self.name in public_passes())
 
     def build(self) -> tvm.transform.Pass:
@@ -304,10 +303,10 @@ class PassCall:
             yield
 
     def run(self, mod: tvm.IRModule) -> tvm.IRModule:
-        """Build and apply directly, under the call's PassContext and target.
+        """Build the pass and apply it directly, under the call's PassContext and target.
 
         Raises:
-            NoModule: the pass returns something else than a whole module.
+            NoModule: the pass returns something other than a complete module.
             Exception: the pass cannot be built, or raises.
         """
         with self.context():
@@ -355,7 +354,7 @@ def whole(result: Any) -> tvm.IRModule:
     """The result of a pass itself, if it is a module whose functions are all there.
 
     Raises:
-        NoModule: it is something else; TVM does not check what a function of Python returns.
+        NoModule: it is something else; TVM does not check the result of a Python function.
     """
     if not isinstance(result, tvm.IRModule):
         raise NoModule(f"Expected an IRModule but got {result!r} (type={type(result).__name__})")
@@ -426,7 +425,7 @@ _OWN = re.compile(
     r"(?P<place>[^()]*):(?P<name>[^\W\d]\w*)(?P<args>\(.*\))?(?P<step>\[\d+\])?$", re.DOTALL
 )
 """The spelling of a user's own pass: its home and its name there, perhaps with arguments, and with
-the number of a step if it is a pipeline."""
+a step number if it is a pipeline."""
 
 
 def own(spelling: str) -> tuple[str, str, str, int | None]:
@@ -464,7 +463,7 @@ def _check_file(place: str, text: str) -> None:
 
 
 def _defined(file: Path) -> list[str]:
-    """The public names that a file defines, without constants; empty if it cannot be read."""
+    """The public names that a file defines, except constants; empty if it cannot be read."""
     try:
         body = ast.parse(file.read_bytes()).body
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -489,7 +488,7 @@ def _known(name: str, text: str) -> str:
 
 
 def bare(name: str) -> str:
-    """The name of a public pass, without modules before it."""
+    """The unqualified name of a public pass."""
     name = name.removeprefix("tvm.")
     for module in ("relax.transform.", "relax.backend.", "relax.dpl."):
         name = name.removeprefix(module)
@@ -535,9 +534,9 @@ def _namespace(imports: tuple[str, ...]) -> dict[str, Any]:
         "arith": arithmetic,
         **{name: functools.partial(_partition, name) for name in partitions()},
     }
-    names["__name__"] = __name__  # an expression asks TVM in our name, see `drift_of`
+    names["__name__"] = __name__  # expressions use TVM under our module name, see `drift_of`
     for line in imports:
-        # Do not inherit our `from __future__ import annotations`: a file has these lines only.
+        # Do not inherit our `from __future__ import annotations`: a file only has these lines.
         exec(compile(line, "<string>", "exec", dont_inherit=True), names)
     return names
 
@@ -588,7 +587,7 @@ def _call_factory(spelling: str) -> tvm.transform.Pass:
 
 @functools.cache
 def namespace(spelling: str) -> Mapping[str, Any]:
-    """The names of the module of a user's spelling, which is executed once, as by an import.
+    """The names in the module of a user's spelling, which is executed once, like an import.
 
     Raises:
         BadPass: it cannot be loaded.
@@ -605,7 +604,7 @@ def namespace(spelling: str) -> Mapping[str, Any]:
 
 
 def folder_of(call: PassCall) -> str | None:
-    """The folder with the user's file that has the pass, or his package; None: TVM has the pass."""
+    """The folder of the user's file or package that defines the pass; None: TVM defines it."""
     if call.factory is None:
         return None
     directory, module = _place(own(call.factory)[0])
@@ -619,7 +618,7 @@ def load(spelling: str) -> object:
     """The object that a user's spelling names.
 
     Raises:
-        BadPass: it cannot be loaded, or is not there.
+        BadPass: it cannot be loaded, or does not exist.
     """
     place, name, *_ = own(spelling)
     names = namespace(spelling)
@@ -640,9 +639,8 @@ def _fail(spelling: str, what: str, error: Exception) -> NoReturn:
 
 
 def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
-    """See `PassCall.source`. Only modules that are loaded anyway are executed: a spelling may come
-    from anybody.
-    """
+    """See `PassCall.source`. Only modules that are loaded anyway are executed, since a spelling may
+    come from an untrusted source."""
     if spelling.endswith("]"):
         home, step = spelling[:-1].rsplit("[", 1)
         needs, made = _factory_source(home)
@@ -669,7 +667,7 @@ def _factory_source(spelling: str) -> tuple[tuple[str, ...], str]:
 
 
 class _Kind(enum.Enum):
-    """The kinds of things that a user names as a pass."""
+    """The kinds of things that a user may name as a pass."""
 
     PASS = "a pass"
     FACTORY = "a class or a function that gives a pass when it is called without arguments"
@@ -682,7 +680,7 @@ def _needs(made: str) -> tuple[str, ...]:
 
 
 def _passed(got: str, name: str, args: str, kind: _Kind | None) -> str:
-    """Python for the pass that an expression gives; without a kind, it finds out."""
+    """Python for the pass that an expression gives; if no kind is given, the Python finds out."""
     if args:
         return f"{got}{args}"
     if kind is _Kind.FUNCTION:
@@ -700,12 +698,12 @@ def _kind_of(thing: Any) -> _Kind:
 
 
 def _takes_module(thing: Any) -> bool:
-    """True of a function with one parameter that has no default."""
+    """True for a function with exactly one parameter without a default."""
     if inspect.isclass(thing) or not callable(thing):
         return False
     try:
         parameters = inspect.signature(thing).parameters.values()
-    except (TypeError, ValueError):  # of C
+    except (TypeError, ValueError):  # functions of C
         return False
     needed = [each.kind for each in parameters if each.default is each.empty]
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -713,7 +711,7 @@ def _takes_module(thing: Any) -> bool:
 
 
 def _kind_in(file: Path, name: str, spelling: str) -> _Kind | None:
-    """The kind of a thing, read in the file that defines it; None: only execution shows it."""
+    """The kind of a thing, read from the file that defines it; None: only execution shows it."""
     try:
         body = ast.parse(file.read_bytes(), str(file)).body
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -744,12 +742,12 @@ def _kind_by(args: ast.arguments) -> _Kind:
 
 
 def _file(module: str, spelling: str) -> str | None:
-    """The file of a module, found as by an import, but without importing anything."""
+    """The file of a module, found as by an import but without importing anything."""
     first, *rest = module.split(".")
     try:
         spec = importlib.machinery.PathFinder.find_spec(first, [os.getcwd()])
         spec = spec or importlib.util.find_spec(first)
-        for part in rest:  # not by its full name: of a namespace package, that needs the parent
+        for part in rest:  # not by its full name: for a namespace package, that needs the parent
             inside = spec and spec.submodule_search_locations
             spec = importlib.machinery.PathFinder.find_spec(part, [*inside]) if inside else None
     except (ImportError, ValueError) as error:
@@ -760,13 +758,13 @@ def _file(module: str, spelling: str) -> str | None:
 
 
 def steps_inside(pipeline: tvm.transform.Pass) -> list[tvm.transform.Pass]:
-    """The passes that a pipeline runs, in order, without groups of them.
+    """The passes that a pipeline runs, in order, without pass groups.
 
-    Of a pipeline that is a function, these are the passes that it calls for a tiny module. A pass
-    that runs no others is its only step.
+    For a pipeline that is a function, these are the passes that it calls on a tiny module. A pass
+    that runs no others is its own only step.
     """
     if isinstance(pipeline, tvm.transform.Sequential):
-        # Some passes of TVM are made of others.
+        # Some passes of TVM consist of others.
         if str(pipeline.info.name) in public_passes():
             return [pipeline]
         return [step for each in pipeline.passes for step in _unpacked(each)]
@@ -785,7 +783,7 @@ def steps_inside(pipeline: tvm.transform.Pass) -> list[tvm.transform.Pass]:
     try:
         with cpu():
             plain(pipeline, tiny_module())
-    except Exception:  # it is not for such a module
+    except Exception:  # the pass is not for such a module
         return [pipeline]
     finally:
         tvm.transform.Pass.__call__ = plain
@@ -798,13 +796,13 @@ def _unpacked(step: tvm.transform.Pass) -> list[tvm.transform.Pass]:
 
 
 def is_group(name: str) -> bool:
-    """True if this is the name of a pipeline or of a list of passes, which is by default
-    "sequential", not that of a step."""
+    """True for the name of a pipeline or a list of passes (by default "sequential"), False for a
+    step."""
     return name == "sequential" or name.endswith("_pipeline")
 
 
 _ONE_AT_A_TIME = threading.Lock()
-"""TVM's builders of one process are on one stack."""
+"""The builders of TVM in one process share one stack."""
 
 
 def tiny_module() -> tvm.IRModule:
@@ -817,5 +815,5 @@ def tiny_module() -> tvm.IRModule:
 
 
 def is_users(call: PassCall) -> bool:
-    """True if the pass is the user's own, whatever its name."""
+    """True if the pass is the user's own, even under the name of one of TVM's."""
     return not call.is_tvms

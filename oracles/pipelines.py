@@ -1,6 +1,6 @@
 """The steps of TVM's own pipelines, read from the installed TVM, so that they fit any version.
 
-A pipeline is one pass that runs others inside. A pass instrument sees these when the pipeline runs
+A pipeline is one pass that runs others inside. A pass instrument sees them when the pipeline runs
 on a tiny module.
 """
 
@@ -34,14 +34,14 @@ PIPELINES: Mapping[str, Callable[[], tvm.transform.Pass]] = {
     "default": lambda: relax.get_pipeline("default"),
     "cpu_generic": lambda: relax.get_default_pipeline(tvm.target.Target("llvm")),
 }
-"""Each pipeline by its name, as the users of TVM get it; `relax.build` runs `default`."""
+"""Each pipeline by its name, as users of TVM get it; `relax.build` runs `default`."""
 
 
 BUILT = "default"
 """The pipeline of `relax.build`."""
 
 FUSING = "cpu_generic"
-"""The pipeline for the CPU that fuses operators as well."""
+"""The pipeline for the CPU that also fuses operators."""
 
 OF_KERNELS: Mapping[str, Callable[[], tvm.transform.Pass]] = {
     "s_tir": lambda: tirx.get_tir_pipeline("s_tir")[0],
@@ -53,14 +53,14 @@ BUILT_KERNELS = "s_tir"
 """The pipeline of `tirx.build`."""
 
 BIND = PassCall('tirx.transform.BindTarget(tvm.target.Target("llvm", host="llvm"))')
-"""The pass with which `tirx.build` begins."""
+"""The first pass of `tirx.build`."""
 
 LIFTS = PassCall("LambdaLift()")
-"""The pass that a module with local functions needs before a build; no pipeline has it."""
+"""The pass that a module with local functions needs before a build; no pipeline includes it."""
 
 
 class UnknownPipeline(ValueError):
-    """No pipeline of `PIPELINES` has the name."""
+    """No pipeline in `PIPELINES` has this name."""
 
 
 class UnknownStep(Drift):
@@ -71,7 +71,7 @@ _remembered: dict[str, tuple[PassCall, ...]] = {}
 
 
 def remember(name: str, calls: tuple[PassCall, ...]) -> None:
-    """Keep the steps of a pipeline of the user's that another process has loaded."""
+    """Keep the steps of a user's pipeline that another process loaded."""
     _remembered[name] = calls
 
 
@@ -84,10 +84,10 @@ def steps(name: str) -> tuple[PassCall, ...]:
 def _steps(name: str) -> tuple[PassCall, ...]:
     """The passes that a pipeline runs, in order.
 
-    A step's arguments cannot be seen: it is the pass with its defaults. The tests compare the
+    A step's arguments are not visible, so it is the pass with its defaults. The tests compare the
     steps' result with the pipeline's.
 
-    The steps of a user's own pipeline, `FILE.py:factory`, have their arguments. It is loaded.
+    The steps of a user's own pipeline, `FILE.py:factory`, have their arguments, since it is loaded.
 
     Raises:
         UnknownPipeline: no pipeline has the name; the message lists the pipelines.
@@ -102,7 +102,7 @@ def _steps(name: str) -> tuple[PassCall, ...]:
     calls = [BIND] if name in OF_KERNELS else []
     for step in names_of_steps(whole(name)):
         if step not in passes and name in OF_KERNELS:
-            continue  # it is for one kind of device
+            continue  # the pass is for one kind of device
         if step not in passes:
             raise UnknownStep(
                 f"this TVM's pipeline {name!r} runs {step!r}, which is no public pass"
@@ -112,16 +112,16 @@ def _steps(name: str) -> tuple[PassCall, ...]:
 
 
 LOWERS = STEPS[Stage.LOWERED][0]
-"""The pass after which code generation takes a module."""
+"""The pass after which code generation takes over."""
 
 
 def lowers(name: str) -> bool:
-    """True if code generation takes the result of a pipeline; others only prepare for `BUILT`."""
+    """True if code generation takes the result of the pipeline; others only prepare for `BUILT`."""
     return name == BUILT or any(call.name == LOWERS for call in steps(name))
 
 
 def is_own(name: str) -> bool:
-    """True for a pipeline of the user's, `FILE.py:factory` or `package.module:factory`."""
+    """True for a user's pipeline, `FILE.py:factory` or `package.module:factory`."""
     return ":" in name
 
 
@@ -216,7 +216,7 @@ def observe(
 
 @functools.cache
 def run_by_builds(name: str = BUILT) -> frozenset[str]:
-    """The names of the passes that a pipeline runs, including those inside of others."""
+    """The names of the passes that a pipeline runs, including nested ones."""
 
     def run(instrument: Any) -> None:
         with pass_context({}, instruments=[instrument]), tvm.target.Target("llvm"):

@@ -1,8 +1,8 @@
 """Clean rejections: exceptions by which a pass without a contract may refuse a module.
 
-A contract lists the rejections of its pass. Without one, a rejection is clean if the author of the
-pass wrote it for people: the pass itself raises it, on purpose, with a message that names an
-unsupported feature or a requirement of the pass.
+A contract lists the rejections of its pass. Without a contract, a rejection is clean if its author
+addressed users: the pass itself raises it, on purpose, with a message that names an unsupported
+feature or a requirement of the pass.
 
 Every pass may refuse a module that lacks a function named in the pass's arguments.
 """
@@ -21,26 +21,26 @@ _UNSUPPORTED = re.compile(
     r"\b(?:un(?:supported|implemented)|only (?:\w+ )?(?:support|handle|accept|work)"
     r"|(?:support|handle|accept|work)(?:s|ed) (?:\w+ )?only"
     r"|(?:not|n't|cannot)(?: \w+){0,2} (?:support|implement|handle|work|enable|install)"
-    # Another pass is to run first.
+    # Another pass must run first.
     r"|should have been|make sure)",
     re.IGNORECASE,
 )
 
 _REQUIRED = re.compile(r"\b(?:must|should|expect|requir|needs? )", re.IGNORECASE)
-"""Wording that counts only in errors for users, since failed internal checks use it, too."""
+"""Wording that counts only in errors for users, since failed internal checks also use it."""
 
 _OTHERS = re.compile(r"/relax/op/|/tvm/topi/|/(?:src|tvm)/te/|/src/ffi/|tvm[-_]ffi|^<")
 """Sources whose exceptions mean that a pass has used them wrongly."""
 
 
 def is_clean(error: Exception) -> bool:
-    """True if the exception names something that the pass does not support, or that it requires."""
+    """True if the exception names something that the pass does not support or requires."""
     frames = frames_of(error)
     text = messages.explanation(messages.text_of(error))
     if not frames or not text or not isinstance(error, RuntimeError | ValueError | TypeError):
         return False
     file, line = frames[-1].filename, frames[-1].line or ""
-    # Python raises TypeErrors by itself, and operators refuse wrong operands that a pass gives.
+    # Python itself raises TypeErrors, and operators refuse wrong operands from a pass.
     if _OTHERS.search(file) or (file.endswith(".py") and not line.startswith("raise")):
         return False
     # NotImplementedError leaves TVM as a RuntimeError.

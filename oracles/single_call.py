@@ -1,4 +1,4 @@
-"""Puts a call into a function of its own, to see what it does by itself."""
+"""Puts a call into a separate function, to observe its behaviour in isolation."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from .values import (
 )
 
 STRUCTURAL: tuple[Oracle, ...] = (
-    # Without a result there is nothing else to look at.
+    # Without a result there is nothing else to check.
     crash.ORACLE,
     # An ill-formed result explains every later failure on it.
     well_formed.ORACLE,
@@ -43,11 +43,11 @@ STRUCTURAL: tuple[Oracle, ...] = (
     interface.FUNCTIONS,
     interface.SIGNATURE,
     interface.ATTRIBUTES,
-    # A second run completes work that the pass left undone: report the former, not both.
+    # A second run completes work that the pass left undone: report the unfinished work, not both.
     postcondition.ORACLE,
     # A result that breaks the post-condition also differs from the right one: report the former.
     reference.ORACLE,
-    # It reports calls that the pass leaves alone by design; the others report mistakes.
+    # It reports calls that the pass leaves by design; the others report mistakes.
     lowering_complete.ORACLE,
     idempotence.ORACLE,
 )
@@ -57,7 +57,7 @@ EVALUATED: tuple[Oracle, ...] = (
     # A fault in a PrimFunc explains wrong values that it computes.
     sanitized.ORACLE,
     evaluated.ORACLE,
-    # Differing values may also be printed.
+    # Values that differ may also be printed.
     effects.ORACLE,
     gradients.ORACLE,
 )
@@ -67,7 +67,7 @@ EXECUTED: tuple[Oracle, ...] = (
     executed.ORACLE,
     pipeline_values.ORACLE,
     laws.ORACLE,
-    # Behind all others, so that drawing one of them changes no earlier draw.
+    # After all others, so that drawing one of these changes no earlier draw.
     *on_device.ORACLES,
 )
 """Tier 4: asked of a sample."""
@@ -77,7 +77,7 @@ _ALL = (
     devices.ORACLE,
     *oracles.ORACLES,
     history.ORACLE,
-    # `history` comes first: it shows traces of an earlier module together with that module.
+    # `history` comes first, because it shows traces of an earlier module with that module.
     fresh_process.ORACLE,
     *EVALUATED,
     *EXECUTED,
@@ -87,13 +87,13 @@ ORACLES: Mapping[str, Oracle] = {oracle.name: oracle for oracle in _ALL}
 """All oracles by name, in that order."""
 
 USUAL = tuple(name for name in ORACLES if name not in on_device.NAMES)
-"""The names of the oracles that are asked without being named: those that need no device."""
+"""The names of the oracles that are asked by default: those that need no device."""
 
 
 def compared(answers: Iterable[Answer], asked: Collection[str] | None = None) -> bool:
     """True if an oracle compared the result of the pass or the pipeline.
 
-    Oracles that only compare runs count if no other one was asked.
+    Oracles that only compare runs count if no others were asked.
 
     Args:
         asked: the oracles that were named; None: the usual ones.

@@ -17,7 +17,7 @@ from .text.frames import Trace
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing to check: a module with one pass, a list of passes, or a named pipeline."""
+    """The subject of a check: a module with one pass, a list of passes, or a named pipeline."""
 
     mod: tvm.IRModule
     calls: tuple[PassCall, ...] = ()
@@ -35,8 +35,7 @@ class Raised:
     within: str = ""
     """The code of TVM that raised, if many passes share it, e.g. `LEGALIZATION`; else empty."""
     own: str = ""
-    """`file:function` of the innermost frame in a file of the user's; empty if TVM has raised
-    outside of any."""
+    """`file:function` of the innermost frame in a user's file; empty if TVM raised outside any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Violation:
     """The functions from the pass to the fault, if TVM or Python reported them."""
     raised: Raised | None = None
     reason: str = ""
-    """The broken rule, if it names the cause by itself, whatever the module contains."""
+    """The broken rule, if it identifies the cause by itself for all modules."""
     oracle: str = ""
     """The oracle's name; empty until the violation is blamed, like `pass_name`."""
     pass_name: str = ""
@@ -68,14 +67,14 @@ class Violation:
 
     @classmethod
     def titled(cls, title: str, detail: str = "") -> Violation:
-        """A violation that its title identifies."""
+        """A violation identified by its title."""
         return cls(title, detail or title, (title,))
 
     def under(self, what: str, title: str | None = None, detail: str | None = None) -> Violation:
-        """The same violation as one of another promise, e.g. that a second run does not raise.
+        """The same violation under another promise, e.g. that a second run does not raise.
 
         Args:
-            what: stands before the key and, unless `title` is given, before the title.
+            what: prefix of the key and, unless `title` is given, of the title.
         """
         return dataclasses.replace(
             self,
@@ -85,12 +84,12 @@ class Violation:
         )
 
     def blame(self, oracle: str, pass_name: str) -> Violation:
-        """The violation of this promise, by this pass unless the oracle has blamed another."""
+        """The violation of this promise, by this pass unless the oracle has blamed another one."""
         return dataclasses.replace(self, oracle=oracle, pass_name=self.pass_name or pass_name)
 
 
 Mark: TypeAlias = tuple[str, ...]
-"""Oracle, pass, key and trace of a violation: reports with one mark look alike."""
+"""Oracle, pass, key and trace of a violation; reports with the same mark look alike."""
 
 
 def mark_of(violation: Violation) -> Mark:
@@ -102,12 +101,12 @@ def mark_of(violation: Violation) -> Mark:
 
 @functools.lru_cache(10_000)
 def short_mark(mark: Mark) -> str:
-    """A short text that stands for a mark."""
+    """A short text that represents a mark."""
     return hashlib.sha256(repr(mark).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 StepJournal = Callable[[str], None]
-"""Receives the name of each step before it begins, so that a dead process leaves a trace."""
+"""Receives the name of each step before the step begins, so that a dead process leaves a trace."""
 
 
 def silent(step: str) -> None:

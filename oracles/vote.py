@@ -1,7 +1,7 @@
 """Lets the VM vote on differences that the evaluator sees.
 
-A vote needs evidence that is independent of the pass. A build of the module that itself runs the
-pass is not: it computes what the pass makes of the module.
+A vote needs evidence that is independent of the pass. A build that itself runs the pass is not
+independent: it computes the values of the pass's result.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ class Vote(enum.Enum):
     """The VM's opinion of a difference."""
 
     SAME = enum.auto()
-    """The VM computes the same as the evaluator on both sides, so the sides differ."""
+    """The VM agrees with the evaluator on both sides, so the sides really differ."""
     OTHER = enum.auto()
-    """The VM computes something else on one side: the evaluator or code generation is wrong."""
+    """The VM disagrees on one side: the evaluator or code generation is wrong."""
     NONE = enum.auto()
     """The VM cannot build or run one of the sides, or raises."""
 
 
 REFUSED = object()
-"""The result of a side that cannot be run, according to the evaluator."""
+"""The result of a side that the evaluator finds impossible to run."""
 
 
 def is_run_by_builds(runs: PassRuns) -> bool:
-    """True if a build for the CPU runs the pass, or one of the passes that run inside of it."""
+    """True if a build for the CPU runs the pass, or one of its inner passes."""
     return not _of_builds().isdisjoint((*(call.name for call in runs.calls), *runs.inner_passes()))
 
 
 @functools.cache
 def _of_builds() -> frozenset[str]:
-    """The names of the passes of Relax and of TensorIR that builds for the CPU run."""
+    """The names of the passes of Relax and TensorIR that builds for the CPU run."""
     of_tensorir = (pass_of(name) for steps in TENSORIR.values() for name in steps)
     return run_by_builds() | {LIFTS.name, *of_tensorir}
 
@@ -56,17 +56,17 @@ def vote(
     open_: bool = False,
     narrowed: bool = False,
 ) -> tuple[Vote, str]:
-    """The verdict, and for NONE the reason.
+    """The verdict; for NONE, also the reason.
 
     Args:
         before: the evaluator's expectation for the module.
-        after: the same of the pass's result; `REFUSED` may be its result.
-        tolerance: by which the sides differ; None: the usual one.
-        builds: tells whether the build of the module runs the pass, too; then it is not evidence.
-        open_: compiled code may give anything for the result. It overflows, and code generation
-            assumes that nothing does; or an operator promises nothing for its operands.
-        narrowed: the result overflows in a type that is narrower than those of the module. Code
-            generation may compute in a wider one, and other targets do not.
+        after: the same for the pass's result; its own result may be `REFUSED`.
+        tolerance: the one for comparing the sides; None: the usual one.
+        builds: tells if the module's build also runs the pass, and so is not evidence.
+        open_: compiled code may give any value for the result, because it overflows (code
+            generation assumes no overflow) or an operator promises nothing for its operands.
+        narrowed: the result overflows in a type narrower than those of the module. Code generation
+            may compute in a wider type, but other targets do not.
     """
     for side, e, bounds in (("result", after, tolerance), ("module", before, None)):
         value, reason = _run(e, side)
@@ -91,7 +91,7 @@ def _is_of_result(value: Any, after: Expectation, tolerance: Tolerance | None) -
 def hidden(
     before: Expectation, after: Expectation, tolerance: Tolerance | None
 ) -> tuple[Vote, str]:
-    """The verdict on a module whose result by the pass is undefined, and a note for people.
+    """The verdict if the pass's result is undefined, and a note for people.
 
     SAME means that the VM confirms the module's own value.
     """
@@ -107,7 +107,7 @@ def hidden(
 
 
 def _run(e: Expectation, side: str) -> tuple[Any, str]:
-    """The value that the VM gives, and the reason if it gives none."""
+    """The value from the VM, and the reason if there is none."""
     ran = execute(e.mod, [e.plan()], record=e.record)
     if ran is None:
         return None, f"running the {side} takes too long, or it is for another device"

@@ -1,6 +1,6 @@
-"""Explanations of failing builds: a module goes through the pipeline, with a look after each step.
+"""Explanations of failing builds: a module goes through the pipeline, examined after each step.
 
-Nothing here reads the texts of TVM's exceptions: the modules themselves show what is wrong.
+No code here reads the texts of TVM's exceptions: the modules themselves show the error.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ def _troubles(traced: Traced, gone: PipelineStates, calls: Sequence[PassCall]) -
     failure = breakage.trouble(gone.broken)
     if not left:
         return [failure]
-    # The calls that are not lowered already explain why the step fails.
+    # The unlowered calls already explain why the step fails.
     note = f"The build ends with: {failure.title}."
     return [dataclasses.replace(each, notes=(*each.notes, note)) for each in left]
 
 
 def _build(mod: tvm.IRModule) -> Exception | None:
-    """Compile the result of the pipeline, and load it, which looks up all names."""
+    """Compile the result of the pipeline, and load it, which resolves all names."""
     try:
         with cpu():
             built = relax.build(mod, cpu(), relax_pipeline=None)

@@ -71,7 +71,7 @@ def troubles(traced: Traced, walk: PipelineStates, calls: Sequence[PassCall]) ->
 
 
 def _left(traced: Traced, walk: PipelineStates) -> list[_Left]:
-    # Later steps also lower types: the reason is the one right after LegalizeOps.
+    # Later steps also lower types, so take the reason from right after LegalizeOps.
     legalized = next((s.mod for s in walk.states if s.step == LEGALIZE), walk.end)
     reasons = {number(gap.binding.value): gap for gap in (*gaps(walk.end), *gaps(legalized))}
     found = []
@@ -160,7 +160,7 @@ def _texts(
             [f"Its message: {gap.what.rstrip('.')}."],
             ["Write the call in a form that it takes.", _legalization(gap.op)],
         )
-    # Some pass could lower it: name the pass, and the reason why it did not.
+    # Some pass could lower it: name the pass, and the reason why it failed to.
     by = _lowers(gap.op)
     title = f"`{spelled}` is left: no step of this pipeline has lowered it"
     if by is None or by in steps:
@@ -182,7 +182,7 @@ def _qualified(name: str) -> str:
 
 
 def _where(name: str, steps: Sequence[str]) -> str:
-    """The place of the pass in TVM's default pipeline: the first given step that follows it."""
+    """The position of the pass in TVM's default pipeline: the first given step that follows it."""
     order = [call.name for call in steps_of("default")]
     later = order[order.index(name) + 1 :] if name in order else []
     return next((f", before {step}" for step in later if step in steps), "")
@@ -198,7 +198,7 @@ def _since(walk: PipelineStates, left: _Left) -> str | None:
 
 
 def _what(left: _Left) -> str:
-    """The unknown things, such as "the shape of `x` and of `y`"."""
+    """The unknown properties, such as "the shape of `x` and of `y`"."""
     if not left.losses:
         return left.gap.what
     first, *more = (loss.what for loss in left.losses)

@@ -13,7 +13,7 @@ from ..passcall import PassCall
 from ..violation import StepJournal
 
 NONE = "none"
-"""The pipeline without steps: the module goes to code generation as it is."""
+"""The pipeline without steps: the module goes to code generation unchanged."""
 
 PIPELINES = (*pipelines.PIPELINES, NONE)
 
@@ -61,7 +61,7 @@ def steps_of(pipeline: str) -> list[PassCall]:
         UnknownPipeline: no such pipeline.
         BadSpelling, BadPass: the user's factory cannot be loaded.
     """
-    # `zero` ends before the module is lowered: its users go on with `relax.build`.
+    # `zero` ends before the module is lowered: its users continue with `relax.build`.
     names: dict[str, tuple[str, ...]] = {NONE: (), "zero": ("zero", "default")}
     return [step for name in names.get(pipeline, (pipeline,)) for step in pipelines.steps(name)]
 
@@ -69,8 +69,8 @@ def steps_of(pipeline: str) -> list[PassCall]:
 def along(mod: tvm.IRModule, calls: Sequence[PassCall], journal: StepJournal) -> PipelineStates:
     """Apply the passes one after the other until one fails.
 
-    An ill-formed result of a step is no failure if a later step repairs it: TVM runs all steps, so
-    only the last result counts.
+    An ill-formed result of a step is not a failure if a later step repairs it, since TVM runs all
+    steps and only the last result counts.
     """
     states = [Snapshot(INPUT, mod)]
     for call in calls:
@@ -85,7 +85,7 @@ def along(mod: tvm.IRModule, calls: Sequence[PassCall], journal: StepJournal) ->
 
 
 def _first_flaw(states: Sequence[Snapshot]) -> BrokenStep | None:
-    """The first step from which on the module stays ill-formed to the end."""
+    """The first step after which the module stays ill-formed to the end."""
     first = None
     for at in range(len(states) - 1, 0, -1):
         if flaw(states[at].mod) is None:

@@ -1,7 +1,7 @@
 """The user's module with a number on each call, which identifies the call after any pass.
 
-Passes keep the `Span` of a call that they rebuild. So a span of our own leads from a call of a
-later module back to one of the user's module.
+Passes keep the `Span` of a call that they rebuild, so our own span leads from a call of a later
+module back to the user's call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .trouble import Excerpt
 _SOURCE = "relaxfuzz: a call of the user's module"
 
 _TEXT = "<str>"
-"""The name that TVM's parser gives to the source of a module that was read from a text."""
+"""The name that TVM's parser gives to the source of a module read from text."""
 
 
 def _stamped(mod: tvm.IRModule) -> tvm.IRModule:
@@ -62,13 +62,13 @@ class Traced:
         }
 
     def back(self, call: Any) -> tuple[str, relax.Call] | None:
-        """The function's name and the call in the user's module that this came from, or None."""
+        """The function's name and the call in the user's module behind this call, or None."""
         at = number(call) if isinstance(call, relax.Call) else None
         found = None if at is None else self._calls.get(at)
         return None if found is None else found[:2]
 
     def call(self, call: relax.Call, label: str) -> Excerpt | None:
-        """The line of a call of `mod` (not of a later module), if it is known."""
+        """The line of a call of `mod` (not of a later module), if known."""
         at = number(call)
         found = None if at is None else self._calls.get(at)
         line, place = (None, None) if found is None else self._in_file(found[2])
@@ -105,12 +105,12 @@ def underlined(
     """The line of a printed module that has a node; None if the printer does not mark it.
 
     Args:
-        line, place: the line number and place, if better known than from the printed text.
+        line, place: the line number and place, if known better than from the printed text.
         known: True if the number of the printed line means something to the user.
     """
     try:
         lines = str(mod.script(obj_to_underline=[node])).splitlines()
-    except Exception:  # TVM cannot print some modules: then there is no line to show
+    except Exception:  # TVM cannot print some modules, which then have no line to show
         return None
     begin = next((i for i, text in enumerate(lines) if text.startswith("#")), 0)
     for at in range(begin + 1, len(lines)):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 
 class TroubleKind(enum.StrEnum):
-    """The sort of a trouble."""
+    """The kind of trouble."""
 
     NOT_LOWERED = "not-lowered"  # an operator that code generation does not know is left
     RAISES = "raises"  # a step raises
-    ILL_FORMED = "ill-formed"  # a step, or the user, made a module that is not well-formed
-    DIES = "dies"  # a step ends the process
-    UNEXPLAINED = "unexplained"  # the build fails, and we do not see why
+    ILL_FORMED = "ill-formed"  # a step made, or the user gave, an ill-formed module
+    DIES = "dies"  # a step kills the process
+    UNEXPLAINED = "unexplained"  # the build fails, and the cause is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One thing that is wrong: its place, the step that made it, the reason, and advice."""
+    """One error: its place, the step that made it, the reason, and advice."""
 
     kind: TroubleKind
     title: str
     function: str | None = None
     """The name of the function with the trouble."""
     step: str | None = None
-    """The step after which it is first seen; None: the user's module has it."""
+    """The step after which it first appears; None: the user's module has it."""
     excerpt: Excerpt | None = None
     """The offending line, if the printer marks it."""
     notes: tuple[str, ...] = ()
@@ -51,11 +51,11 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The outcome of taking a module through a pipeline."""
+    """The outcome of running a module through a pipeline."""
 
     pipeline: str
     steps: tuple[str, ...]
-    """The passes that ran to their end."""
+    """The passes that ran to completion."""
     troubles: tuple[Trouble, ...]
     built: bool
     """True if the result was compiled and loaded into the virtual machine."""

@@ -1,4 +1,4 @@
-"""The search for a lost shape or dtype: from a use back to the parameter or binding at fault."""
+"""The search for a lost shape or dtype: from a use back to the responsible parameter or binding."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Loss:
     """The place where something became unknown."""
 
     what: str
-    """The thing that is unknown, such as "the shape of `x`"."""
+    """The unknown property, such as "the shape of `x`"."""
     identity: tuple[str, str]
-    """The function and the variable: equal for equal places."""
+    """The function and the variable; equal for equal places."""
     why: str
     help: tuple[str, ...]
 
 
 def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> list[Loss]:
-    """The places where the type that the call needs was lost, as far as the module shows them."""
+    """The places where the type that the call needs was lost, as far as the module shows."""
     bindings = {binding.var: binding for binding in bindings_of(traced.mod[function])}
     unknown = unknown_operands(call, reason) or [
         binding.var
@@ -41,7 +41,7 @@ def lost(traced: Traced, function: str, call: relax.Call, reason: Reason) -> lis
 
 
 def open_types(ty: Any, reason: Reason) -> bool:
-    """True if the type leaves open the property that the reason is about."""
+    """True if the type leaves open the property named by the reason."""
     if isinstance(ty, relax.TupleType):
         return any(open_types(field, reason) for field in ty.fields)
     if isinstance(ty, relax.TensorType):
@@ -67,7 +67,7 @@ def _operands(expr: Any) -> Iterator[relax.Var]:
 
 
 def unknown_operands(expr: Any, reason: Reason) -> list[relax.Var]:
-    """The variables in an expression whose types lack the property that the reason is about."""
+    """The variables in an expression whose types lack the property named by the reason."""
     if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.Var):
         return []
     return [var for var in _operands(expr) if open_types(var.ty, reason)]
@@ -105,7 +105,7 @@ def _cast(var: relax.Var) -> str:
 
 
 def _earlier(binding: relax.Binding, reason: Reason) -> relax.Var | None:
-    """The operand that makes the binding unknown; None if the loss is in the binding itself."""
+    """The operand that makes the binding unknown; None if the binding itself loses the property."""
     value = binding.value
     if isinstance(binding, relax.MatchCast):
         return None

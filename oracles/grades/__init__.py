@@ -1,1 +1,1 @@
-"""Grades: the order in which a maintainer of TVM would repair bugs; see docs/triage.md."""
+"""Grades: the order in which a maintainer of TVM would fix bugs; see docs/triage.md."""

@@ -1,4 +1,4 @@
-"""The consequence of a bug for users: what they see, and in which build."""
+"""The consequence of a bug for users: the effect they see, and the build that shows it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class Effect(enum.StrEnum):
     """An access out of bounds or of unwritten memory, or a race."""
     DIES = "process dies"
     UNBUILT = "does not build"
-    """A pass, the code generator or the built module raises, or a result has another type than is
-    inferred, so that whatever takes it raises."""
+    """A pass, the code generator or the built module raises; or a result has another type than
+    inferred, so that its users raise."""
     LESS = "says less"
-    """Types, attributes, names or a form get lost, and the module computes the same."""
+    """Types, attributes, names or a form get lost, but the module computes the same."""
     NOTHING = "nothing seen"
 
 
 class Where(enum.StrEnum):
-    """The build that shows it, the most usual first."""
+    """The build that shows the effect, the most usual first."""
 
     BUILD = "default build"
-    """A build without any option; for the author of a pass, a run of that pass as well."""
+    """A build without options; for the author of a pass, also a run of that pass."""
     PIPELINE = "documented pipeline"
     """Another pipeline of TVM's, or an option of the PassContext."""
     ALONE = "pass alone"
     """The pass as documented, called by itself."""
     CONTRIVED = "contrived"
-    """Only a module that no frontend gives, or arguments such as NaN."""
+    """Only a module that no frontend produces, or arguments such as NaN."""
 
 
 GRADES: Mapping[Effect, tuple[Grade, Grade, Grade, Grade]] = {
@@ -51,7 +51,7 @@ GRADES: Mapping[Effect, tuple[Grade, Grade, Grade, Grade]] = {
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """The gravest that a bug was seen to do to users."""
+    """The gravest effect on users that was observed for a bug."""
 
     effect: Effect
     where: Where
@@ -63,7 +63,7 @@ class Consequence:
 
     @property
     def rank(self) -> tuple[Grade, int, int]:
-        """A key to sort by: graver grades first, then more usual builds."""
+        """A sort key: graver grades first, then more usual builds."""
         return self.grade, list(Where).index(self.where), list(Effect).index(self.effect)
 
     def fails_on(self, named: str) -> bool:
@@ -81,7 +81,7 @@ class Consequence:
 
 
 CONDITIONS: Mapping[str, Grade | Effect] = {str(each): each for each in (*Grade, *Effect)}
-"""All that a finding can be asked to reach, by name."""
+"""All conditions that a finding can be required to meet, by name."""
 
 
 def conditions(named: str) -> tuple[Grade | Effect, ...]:

@@ -1,9 +1,9 @@
 """Rare properties of modules: forms that neither frontends nor the pipeline make.
 
-Each has one predicate. Some predicates look at parameters only, because passes of the pipeline make
-the same form in bindings: StaticPlanBlockMemory binds storage, whose type is Any, though nobody has
-written that. Forms that only minimization produces, e.g. a function that returns a parameter, are
-not among them.
+Each has one predicate. Some predicates inspect parameters only, because passes of the pipeline make
+the same form in bindings: StaticPlanBlockMemory binds storage, whose type is Any, although no
+author wrote that. Forms that only minimization produces, e.g. a function that returns a parameter,
+do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..inspect import (
 )
 
 OFFLOADED = ("Primitive", "Codegen", "Composite")
-"""Attributes that mark functions which passes have cut out of others."""
+"""Attributes of functions that passes have outlined from others."""
 
 USUAL_DTYPES = frozenset(
     {"bool", "uint8", "int8", "int32", "int64", "bfloat16", "float16", "float32", "float64"}
@@ -61,7 +61,7 @@ def closures(mod: tvm.IRModule) -> bool:
 
 
 def function_values(mod: tvm.IRModule) -> bool:
-    """A function of the module is used as a value, or taken as an argument."""
+    """A function of the module is used as a value or passed as an argument."""
     functions = {gvar for gvar, _ in relax_functions(mod)}
     uses = sum(gvar in functions for gvar in global_vars(mod))
     calls = sum(isinstance(c.op, tvm.ir.GlobalVar) and c.op in functions for c in calls_of(mod))
@@ -69,7 +69,7 @@ def function_values(mod: tvm.IRModule) -> bool:
 
 
 def function_calls(mod: tvm.IRModule) -> bool:
-    """A function calls another one that no pass has cut out of it."""
+    """A function calls another one that no pass has outlined from it."""
     functions = dict(relax_functions(mod))
     return any(
         isinstance(call.op, tvm.ir.GlobalVar)
@@ -116,14 +116,14 @@ def composite_dims(mod: tvm.IRModule) -> bool:
 
 
 def dtypes(mod: tvm.IRModule) -> bool:
-    """A tensor has a dtype that hardly any model has."""
+    """A tensor has a dtype that few models use."""
     return any(
         each.dtype is not None and str(each.dtype) not in USUAL_DTYPES for each in _tensors(mod)
     )
 
 
 def call_tir_with_grad(mod: tvm.IRModule) -> bool:
-    """A kernel comes with the kernel of its gradient."""
+    """A kernel is paired with the kernel of its gradient."""
     return bool(calls_of(mod, "relax.call_tir_with_grad"))
 
 
@@ -134,7 +134,7 @@ def open_params(mod: tvm.IRModule) -> bool:
 
 
 def is_contrived(mod: tvm.IRModule) -> bool:
-    """True for a module that no frontend gives."""
+    """True for a module that no frontend produces."""
     return any(holds(mod) for holds in CONTRIVED)
 
 
@@ -175,7 +175,7 @@ CONTRIVED: tuple[Predicate, ...] = (
     *(recursion, closures, function_values),
     *(unknown_rank, number_params, open_params, zero_size),
 )
-"""Predicates of modules that no frontend gives. `relax.frontend.nn` has parameters of type Any."""
+"""Predicates of modules that no frontend makes. `relax.frontend.nn` has parameters of type Any."""
 
 
 def rare(mod: tvm.IRModule) -> tuple[str, ...]:

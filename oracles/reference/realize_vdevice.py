@@ -2,22 +2,22 @@
 
 The promises and their sources:
 
-- "Propagate virtual device information": the docstring. Values that meet in one operator live on
-  one device, as do a value and its second names; `to_vdevice` and `hint_on_device` are where a
-  value may move (tests/python/relax/test_transform_realize_vdevice.py, all of it).
+- "Propagate virtual device information": the docstring. Operands and result of one operator live on
+  one device, as do a value and its aliases. A value may only move at `to_vdevice` and
+  `hint_on_device` (tests/python/relax/test_transform_realize_vdevice.py, all of it).
 - A device in a type is binding: for parameters, variables, and the result of a function
   (test_func_ret, test_tuple_func_ret).
 - The result of a hint lives on the device of the hint. So does its argument, unless something else
-  determines its device (apache/tvm#17213); then the hint is a copy (test_insert_to_vdevice), and
-  else a second name.
-- A call of a function is well-formed: the arguments live where the function wants them. A
-  parameter that is handed on lives there, other arguments are copied.
+  determines the argument's device (apache/tvm#17213). In that case the hint becomes a copy
+  (test_insert_to_vdevice), otherwise an alias.
+- A call of a function is well-formed: the arguments live on the devices of its parameters. A
+  parameter that is passed on lives there, too; other arguments are copied.
 - The input is not changed (apache/tvm#17205).
 - Types that the author wrote, of `match_cast` and of results of `call_tir`, stay as they are.
 
-No document defines the devices of the fields of a tuple, of what is passed to a function, and of
-values that are related only by a shape or a condition; nor the type of a function that is passed as
-a value when its own result moves.
+No document defines the devices of tuple fields, of arguments of functions, or of values related
+only by a shape or a condition. Nor does any define the type of a function passed as a value when
+its own result moves.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ HINT, COPY = "relax.hint_on_device", "relax.to_vdevice"
 def realize_vdevice(
     *, mutates_input: bool = False, documented_only: bool = False
 ) -> tvm.transform.Pass:
-    """The right behaviour of `relax.transform.RealizeVDevice`.
+    """The correct behaviour of `relax.transform.RealizeVDevice`.
 
     The pass raises NoAnswer if the module lacks the device of a hint, and if a function that is
     passed as a value gets another type.
 
     Args:
-        mutates_input: the fault that TVM had until apache/tvm#17213: the types with devices are
-            written into the input, too, and a hint on a value whose type has the device stays. So a
-            second run on the same module leaves hints.
+        mutates_input: the fault of TVM before apache/tvm#17213: types with devices are also written
+            into the input, and a hint stays if its value's type has the device. So a second run on
+            the same module leaves hints.
         documented_only: raise NoAnswer if no document defines the device of a parameter.
     """
 
@@ -82,7 +82,7 @@ def realize_vdevice(
 
 
 def _names_devices(mod: tvm.IRModule) -> bool:
-    """True if the module names devices; most do not, and need no further look."""
+    """True if the module names devices; most modules do not, and need no further analysis."""
     types = nodes(mod, relax.TensorType)
     return HINT in ops_used(mod) or any(ty.vdevice is not None for ty in types)
 
@@ -93,11 +93,11 @@ class _Facts:
 
     known: Devices = field(default_factory=dict)
     hinted: list[tuple[relax.Var, ir.VDevice]] = field(default_factory=list)
-    """Arguments of hints, with the device where they live if nothing else is known."""
+    """Arguments of hints, with the device where they live if nothing else determines it."""
     params: list[relax.Var] = field(default_factory=list)
     together: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
     flows: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
-    """Pairs whose second lives where the first does; nothing follows for the first."""
+    """Pairs whose second value lives on the device of the first; the first is not affected."""
     perhaps: list[tuple[relax.Var, relax.Var]] = field(default_factory=list)
     """Pairs that may or may not live together."""
 
@@ -131,7 +131,7 @@ class _Facts:
                 raise NoAnswer(f"No document defines the device of parameter {param.name!r}")
 
     def _spread(self, edges: Edges) -> dict[relax.Var, list[ir.VDevice]]:
-        """All devices that reach a value; those of hints' arguments only if no other does."""
+        """All devices that reach a value; those of hints on it only if no other does."""
         sure = self._reached(list(self.known.items()), edges)
         weak = self._reached([(v, d) for v, d in self.hinted if v not in sure], edges, sure)
         return {**weak, **sure}
@@ -156,7 +156,7 @@ class _Facts:
 
 
 def _refuse_new_types_of_called(before: tvm.IRModule, after: tvm.IRModule) -> None:
-    """Raise NoAnswer if a function that others call has another type than before."""
+    """Raise NoAnswer if the type of a function that others call has changed."""
     for func in after.functions.values():
         for gvar in global_vars(func):
             if not before.get_global_var(gvar.name_hint).same_as(gvar):
@@ -181,7 +181,7 @@ def _facts(mod: tvm.IRModule) -> _Facts:
     functions = dict(relax_functions(mod))
     for whole in functions.values():
         bound = {binding.var: binding.value for binding in bindings_of(whole)}
-        # A function that calls itself keeps its type, which also stands inside of it.
+        # A function that calls itself keeps its type, which is also used inside it.
         recursive = {
             hash(value)
             for var, value in bound.items()
@@ -218,7 +218,7 @@ def _note(
             facts.perhaps += [(var, arg) for arg in args if not _has_tensors(arg)]
             return
         facts.perhaps += [(var, arg) for arg in args]
-        if isinstance(value.op, relax.Var):  # a closure may return a value that it holds
+        if isinstance(value.op, relax.Var):  # a closure may return a value that it captures
             facts.perhaps.append((var, value.op))
         callee = defined.get(value.op)
         if isinstance(callee, relax.Function):
@@ -249,7 +249,7 @@ def _note(
 
 
 def _element(value: relax.Expr, defined: dict[Any, Any]) -> relax.Expr:
-    """The source of an element of a tuple: the field itself, or else the tuple."""
+    """The source of a tuple element: the field itself if known, else the tuple."""
     tuple_value = value.tuple_value
     while isinstance(tuple_value, relax.Var) and isinstance(
         defined.get(tuple_value), relax.Var | relax.Tuple
@@ -307,8 +307,8 @@ def _wanted(mod: tvm.IRModule, hint: relax.Call) -> ir.VDevice:
 # The rewriting
 
 OnHint: TypeAlias = Callable[[relax.Call, relax.Call, ir.VDevice], relax.Expr]
-"""Makes the replacement of a hint. It receives the original hint, the hint with its new arguments,
-and the device."""
+"""Makes the replacement of a hint, from the original hint, the hint with its new arguments, and the
+device."""
 
 
 def _realized(before: relax.Call, hint: relax.Call, device: ir.VDevice) -> relax.Expr:
@@ -333,11 +333,11 @@ def _rewritten(mod: tvm.IRModule, places: Devices, on_hint: OnHint) -> tvm.IRMod
         if isinstance(old, relax.Function):
             new = _Rewriter(mod, places, on_hint, renewed).visit_expr(old)
             if not tvm_ffi.structural_equal(old.ty, new.ty, map_free_vars=True):
-                # Its type has changed, and the GlobalVar is still the input's.
+                # Its type has changed, but the GlobalVar is still the input's.
                 renewed[gvar] = global_var(gvar.name_hint, new.ty)
         functions[gvar] = new
     if renewed:
-        # Calls of functions that come later, in cycles.
+        # Calls of functions that come later in a cycle.
         functions = {g: substitute(f, renewed) for g, f in functions.items()}
     return with_functions(mod, {renewed.get(g, g): functions[g] for g in mod.functions})
 

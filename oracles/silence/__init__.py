@@ -1,1 +1,1 @@
-"""Silences: the rules by which an oracle reports nothing, and the log of what they kept quiet."""
+"""Silences: the rules by which an oracle withholds a report, and the log of their use."""

@@ -1,4 +1,4 @@
-"""The log of one check: what each oracle compared, and which rules kept it quiet.
+"""The log of one check: the comparisons of each oracle, and the rules that kept it quiet.
 
 `--loud` lifts rules for a whole process: `VARIABLE` holds their names.
 """
@@ -30,23 +30,22 @@ class Silence:
     rule: str
     """The name of the rule in the inventory."""
     report: str = ""
-    """The report that it kept back, in one line; empty if not known."""
+    """The report that it withheld, in one line; empty if not known."""
     why: str = ""
     """The reason in this case, in one line; empty for the rule's own reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An oracle's part in one check, besides its violations."""
+    """An oracle's part in one check, apart from its violations."""
 
     oracle: str
     silent: str | None = None
-    """The reason for which it was not asked, or had nothing to compare; None: it compared
-    something."""
+    """The reason why it was not asked, or had nothing to compare; None: it compared something."""
     silences: tuple[Silence, ...] = ()
     """The silences, each once."""
     lifted: tuple[str, ...] = ()
-    """The rules that would have kept it quiet, but are lifted."""
+    """The rules that would have kept it quiet if they were not lifted."""
     omitted: tuple[str, ...] = ()
     """The parts that would take too long to compare."""
 
@@ -69,10 +68,10 @@ class _Answers:
 
 @contextlib.contextmanager
 def answers(*, curious: bool = False) -> Iterator[dict[str, Answer]]:
-    """The answers of the oracles, by name, in the order in which they are asked.
+    """The answers of the oracles, by name, in the order of asking.
 
     Args:
-        curious: True to ask oracles from which the pass is exempt all the same, for the log.
+        curious: True to also ask, for the log only, oracles from which the pass is exempt.
     """
     made = _Answers(curious=curious)
     token = _answers.set(made)
@@ -83,7 +82,7 @@ def answers(*, curious: bool = False) -> Iterator[dict[str, Answer]]:
 
 
 def asking(oracle: str) -> None:
-    """Log that an oracle is asked: the calls below are about it from here on."""
+    """Log that an oracle is asked: calls below refer to it from here on."""
     made = _answers.get()
     if made is not None:
         made.current = oracle
@@ -100,12 +99,12 @@ def abstain(rule: SilenceRule, why: str = "") -> None:
 
 
 def reported() -> None:
-    """Log that the oracle reports something; so it compared, even if its search abstained once."""
+    """Log that the oracle reports something, so it did compare, even if a search abstained."""
     _change(lambda answer: dataclasses.replace(answer, silent=None))
 
 
 def excused(rule: SilenceRule, report: str = "") -> bool:
-    """Log that a rule keeps a report back; False if the rule is lifted.
+    """Log that a rule withholds a report; False if the rule is lifted.
 
     Args:
         report: the report, in one line.
@@ -117,7 +116,7 @@ def excused(rule: SilenceRule, report: str = "") -> bool:
 
 
 def keep(rule: SilenceRule, report: str) -> None:
-    """Log the report that a rule keeps back.
+    """Log the report that a rule withholds.
 
     Args:
         report: the report, in one line.
@@ -135,7 +134,7 @@ def note(rule: SilenceRule, why: str = "") -> None:
 
 
 def omit(what: str) -> None:
-    """Log a part that the oracle does not compare, since that would take too long."""
+    """Log a part that the oracle does not compare because it would take too long."""
 
     def with_this(answer: Answer) -> Answer:
         omitted = dict.fromkeys((*answer.omitted, what))
@@ -166,13 +165,13 @@ def _loud() -> frozenset[str]:
 
 
 def counted(given: Iterable[Answer]) -> dict[str, int]:
-    """The rules, other than "nothing to compare", that kept oracles quiet in one check: 1 each."""
+    """The rules, except "nothing to compare", that kept oracles quiet in one check: 1 each."""
     names = {silence.rule for answer in given for silence in answer.silences}
     return {name: 1 for name in COUNTED if name in names}
 
 
 def is_curious() -> bool:
-    """True if the log is also to have the reports of oracles from which the pass is exempt."""
+    """True if the log should include reports of oracles from which the pass is exempt."""
     made = _answers.get()
     return made is not None and made.curious
 

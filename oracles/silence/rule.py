@@ -1,4 +1,4 @@
-"""A rule of silence: one reason for which an oracle reports nothing."""
+"""A rule of silence: one reason why an oracle reports nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class SilenceKind(enum.StrEnum):
     """The kinds of reasons to be silent."""
 
     NOTHING = "nothing to compare"
-    """The promise does not cover this pass and module, or there is nothing to compare with."""
+    """The promise does not cover this pass and module, or there is nothing to compare."""
     EXCUSE = "excused"
     """The oracle has seen, or could see, something that would be reported without the rule."""
     BUDGET = "not looked at"
@@ -19,12 +19,12 @@ class SilenceKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SilenceRule:
-    """A reason for which an oracle reports nothing."""
+    """A reason why an oracle reports nothing."""
 
     name: str
     """The name for `--loud`, counts and the table of prices."""
     kind: SilenceKind
     excuses: str
-    """The case that it keeps quiet about, in one sentence."""
+    """The case about which it keeps quiet, in one sentence."""
     source: str
-    """The document or the reason that justifies silence there."""
+    """The document or argument that justifies silence in that case."""

@@ -1,7 +1,6 @@
-"""A module as text for people: TVMScript with short constants that stand where they are used.
+"""A module as text for people: TVMScript with short constants written at their uses.
 
-Two modules that differ in little have texts that differ in little: a constant is named by what it
-holds, not by its number.
+Similar modules have similar texts: a constant is named by its content, not by a number.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ LONGEST = 64_000
 """Characters of one text."""
 
 LONGEST_LINE = 2_000
-"""Characters of one line: one expression of TensorIR can be longer than all the rest."""
+"""Characters of one line: one expression of TensorIR may be longer than all the rest."""
 
 FEW = 16
 """Elements of a constant that are written out."""
 
 
 def printed(mod: tvm.IRModule) -> str:
-    """TVMScript; or why TVM cannot print the module."""
+    """TVMScript, or the reason why TVM cannot print the module."""
     mod = keys.comparable(mod)
     try:
         text = _with_constants(mod)
@@ -39,8 +38,8 @@ def printed(mod: tvm.IRModule) -> str:
 
 
 _IMPORTS = re.compile(r"^ *# from \S+ import .*\n(?: *\n)?", re.M)
-"""What a parser would need: TVMScript begins with it, and each local function does. It differs with
-what the module happens to hold, and is of no use to a reader."""
+"""Imports for the parser, at the start of TVMScript and of each local function. They depend on
+incidental contents of the module, and are of no use to a reader."""
 
 
 def clipped(text: str) -> str:
@@ -78,7 +77,7 @@ def _with_constants(mod: tvm.IRModule) -> str:
         return text
     try:
         constants = constants_in(str(mod.script(show_meta=True)))
-    except Exception:  # TVM does not read all that it writes
+    except Exception:  # TVM cannot read all of its own output
         return text
     notes: dict[str, str] = {}
     for reference, array in constants.items():

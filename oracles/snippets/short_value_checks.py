@@ -35,7 +35,7 @@ def both_sides(
 
     Args:
         call: statements that set `actual`, from `run` and the list `args`.
-        after: the result.
+        after: the expression for the result.
     """
     func = e.mod[e.function]
     of_prim_func = isinstance(func, tirx.PrimFunc)
@@ -95,9 +95,9 @@ def on_one_device(
     """Build PrimFuncs of the result for a device of this machine, and run one there.
 
     Args:
-        names: of the PrimFuncs.
-        kind: of the device.
-        runs: they can be built.
+        names: names of the PrimFuncs.
+        kind: the kind of the device.
+        runs: True if they can be built.
     """
     target, device = device_texts(kind)
     build = f"tvm.tirx.build({functions_text(names)}, {target})"
@@ -120,7 +120,7 @@ def by_evaluator(
     """Evaluate the result as relaxfuzz does it.
 
     Args:
-        raises: what is computed has no meaning, or refuses its arguments.
+        raises: the computation is undefined, or refuses its arguments.
     """
     if not all(isinstance(arg, np.ndarray | tuple) for arg in e.args):
         return
@@ -162,7 +162,7 @@ def _against_numpy(
 
 
 def _ran(call: str) -> str:
-    """The calls, in the VM itself."""
+    """The calls, made in the VM itself."""
     if "[" in call:
         return f"run = lambda name, args: machine[name](*args)\n{call}"
     return re.sub(r"\brun\((\S+), args\)", r"machine[\1](*args)", call)
@@ -185,10 +185,10 @@ def _machine(build: str, mod: tvm.IRModule) -> str:
 
 
 def _arguments(args: list[Any], device: str = "") -> str | None:
-    """The arguments as what the VM takes; None where one cannot be written in a line.
+    """The arguments in the VM's form; None if one cannot be written in a line.
 
     Args:
-        device: an expression for where tensors are; empty: the CPU.
+        device: an expression for the device of tensors; empty: the CPU.
     """
     texts = [_argument(arg, device) for arg in args]
     known = [text for text in texts if text is not None]
@@ -196,8 +196,8 @@ def _arguments(args: list[Any], device: str = "") -> str | None:
 
 
 def _buffers(func: tirx.PrimFunc, args: list[Any], device: str = "") -> str | None:
-    """The same for a compiled PrimFunc, whose buffers may have vectors: those of an argument are
-    the last axis of its array."""
+    """The same for a compiled PrimFunc, whose buffers may have vectors: their scalars are the last
+    axis of the argument's array."""
     texts = []
     vectors = vectors_of(func)
     for at, arg in enumerate(args):
@@ -226,7 +226,7 @@ def _argument(value: Any, device: str = "") -> str | None:
 
 
 def _one_line(value: Any) -> str:
-    """A Python expression for arrays, as short as it is exact."""
+    """A Python expression for arrays, as short as possible but exact."""
     if isinstance(value, tuple):
         return f"({''.join(f'{_one_line(item)}, ' for item in value)})"
     text = constant(value) if isinstance(value, np.ndarray) and value.size > 1 else None
@@ -234,7 +234,7 @@ def _one_line(value: Any) -> str:
 
 
 def _numpy(result: Any) -> str | None:
-    """A template that takes arrays out of a result of the VM."""
+    """A template that extracts arrays from a result of the VM."""
     if isinstance(result, np.ndarray | np.generic):
         return "{}.numpy()"
     if isinstance(result, tuple) and all(isinstance(item, np.ndarray) for item in result):

@@ -1,4 +1,4 @@
-"""Values as comments below a module: what a function was called with and what it gave."""
+"""Values as comments below a module: the arguments and result of a call of a function."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MOST = 1024
 
 
 def called(function: str, args: Sequence[Any], result: Any) -> str:
-    """A call with its result: a row of a tensor on each line, so that rows can be compared.
+    """A call with its result, one tensor row on each line, so that rows can be compared.
 
     Args:
-        result: a value, or what came instead: a text or a failure of the VM.
+        result: a value; or, in its absence, a text or a failure of the VM.
     """
     if isinstance(result, Failure):
         result = f"{result.error} ({result.step}): {messages.headline(result.text)}"
@@ -40,7 +40,7 @@ def _lines(value: Any) -> Iterator[str]:
 
 
 def _rows(array: Any) -> list[str]:
-    """As NumPy writes it, without the padding, which would change with a neighbour."""
+    """As NumPy writes it, but without the padding, which would change with a neighbour."""
     if array.ndim == 0:
         return [str(array)]
     if array.ndim == 1 or not len(array):

@@ -41,7 +41,7 @@ def functions_text(names: Sequence[str]) -> str:
 def bounds_of(
     result: Any, tolerance: Tolerance, shaken: Sequence[Any] | None
 ) -> tuple[float, float]:
-    """Relative and absolute: the wider, the further rounding moves the result.
+    """Relative and absolute tolerance; both widen with the effect of rounding on the result.
 
     Args:
         shaken: see `Expectation.bounds`, which gives the last two arguments.
@@ -51,7 +51,7 @@ def bounds_of(
 
 
 def remaining_text(mod: tvm.IRModule, pipeline: str) -> str:
-    """The passes that `execute` takes a module through, spelled out for `relax.build`."""
+    """The passes that `execute` applies to a module, spelled out for `relax.build`."""
     seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
     done = {name for name, shows in DONE.items() if shows(seen)}
     whole = pipeline_text(pipeline)
@@ -84,8 +84,8 @@ def machine_text(mod: str, pipeline: str, *helpers: Any) -> str:
 
     Args:
         mod: an expression.
-        pipeline: another one, see `PIPELINE_TEXTS`.
-        helpers: functions whose text comes along; they use TVM, NumPy and one another.
+        pipeline: an expression, see `PIPELINE_TEXTS`.
+        helpers: functions whose text is included; they use only TVM, NumPy and one another.
     """
     functions = map(_text_of, (from_numpy, to_numpy, *helpers))
     build = _BUILD.format(mod=mod, pipeline=pipeline, devices=DEVICES)
@@ -112,7 +112,7 @@ PIPELINE_TEXTS = {
 
 
 def pipeline_text(name: str) -> str:
-    """Python for the pass of a pipeline, with what a build needs after it."""
+    """Python for the passes of a pipeline and those that a build needs after it."""
     if not pipelines.is_own(name):
         return PIPELINE_TEXTS[name]
     place, factory, args, _ = own(name)
@@ -145,7 +145,7 @@ def literal(value: Any) -> str:
     """A Python expression for arguments and results.
 
     Raises:
-        TooLarge: a large array that no expression has made, see `recipes`.
+        TooLarge: a large array that was not made by an expression, see `recipes`.
     """
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
@@ -171,7 +171,7 @@ def literal(value: Any) -> str:
 
 
 def constant(value: Any) -> str | None:
-    """An expression for an array of one number, as short as it is exact; None for others."""
+    """An expression for an array of a single number, short but exact; None for others."""
     first = value.flat[0] if value.dtype.kind in "fiub" and value.size else None
     if first is None or not (value == first).all():
         return None
@@ -194,7 +194,7 @@ def _relative(array: Any, tolerance: Tolerance) -> float:
 
 
 def _moved(result: Any, shaken: Sequence[Any]) -> float:
-    """The distance that rounding may move a result, as its perturbed forms show."""
+    """The distance by which rounding may move a result, according to its perturbed forms."""
     return max(
         (
             sensitivity(a) * float(np.abs(a.astype("float64") - b.astype("float64")).max())

@@ -1,1 +1,1 @@
-"""Texts for people: printed modules, exhibits, and the snippets that reproducers are made of."""
+"""Texts for people: printed modules, exhibits, and the snippets that make up reproducers."""

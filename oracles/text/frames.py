@@ -12,15 +12,15 @@ from ...compat.release import versions
 Frames = list[traceback.FrameSummary]
 
 _PLUMBING = re.compile(r"^(?:TVMFFI|tvm_ffi\.|std::|_start|<\w+>$|report_error$)")
-"""Functions of the foreign function interface and of C++'s library, nameless functions of Python,
-which some versions inline, and the function by which the parser reports all errors."""
+"""Functions of the foreign function interface and of the C++ library; nameless Python functions,
+which some versions inline; and the function by which the parser reports all errors."""
 
 _OUTSIDE = re.compile(
     r"/compat/\w+\.py$|tvm_ffi/|/ffi/|<frozen|<string>|/contextlib\.py$|/runpy\.py$"
     r"|/parser/core/diagnostics\.py$|/relaxfuzz/(?:oracles|fuzz|generators|compat)/"
 )
-"""Files of the foreign function interface, of Python's library, of the parser's reports, and of
-relaxfuzz."""
+"""Files of the foreign function interface, the Python library, the parser's reports and relaxfuzz.
+"""
 
 CONDITION = re.compile(r"Check failed: (.*?)(?: is false\b| \(\S+ vs\. \S+\) ?:|$)", re.M)
 """The source text of a failed check, which is the same for every module."""
@@ -29,34 +29,33 @@ _NAMESPACE = re.compile(r"\b(?:tvm::)?(?:arith|ir|prim|relax|s_tir|sym|tirx?)::"
 """Namespaces of the compiler's parts; they are dropped, since classes move between them."""
 
 _OVERLOADED = re.compile(r"(?:Visit|Mutate|Rewrite)\w*_$")
-"""Methods of a visitor that exist once for each kind of node, which is their first parameter."""
+"""Methods of a visitor that exist once for each kind of node, their first parameter."""
 
 _NODE = re.compile(r"(\w+Node)\b")
 
 _ELEMENTWISE = re.compile(r"topi/(?:broadcast|math)\.py$|legalize_ops/(?:common|unary|binary)\.py$")
-"""Files of elementwise operators, which share their code: the operator at hand is an accident."""
+"""Files of elementwise operators, which share their code, so the operator is accidental."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The way from a pass to the throw."""
+    """The call path from a pass to the throw."""
 
     functions: tuple[str, ...] = ()
-    """The functions from the pass to the throw, the innermost last. Functions of C++ are without
-    namespaces of TVM, parameters and templates; those of Python follow the name of their file."""
+    """The functions from the pass to the throw, the innermost last. C++ functions are without TVM's
+    namespaces, parameters and templates; Python functions follow the name of their file."""
     condition: str = ""
-    """Source text of the condition that failed, or of the line of Python that raised; else the
-    container of TVM that raised, `file:line (version)` of the throw in C++, or the exception's
-    class."""
+    """Source text of the condition that failed, or of the Python line that raised; else the TVM
+    container that raised, `file:line (version)` of the throw in C++, or the exception's class."""
 
 
 def frames_of(error: BaseException) -> Frames:
-    """The frames that the exception has passed, C++ ones included, the innermost last."""
+    """The frames that the exception passed, C++ ones included, the innermost last."""
     return list(traceback.extract_tb(error.__traceback__))
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """The exception, or the original one if TVM's parser reports it in place of another."""
+    """The exception, or the original one if TVM's parser reports it under another."""
     while type(error).__name__ == "DiagnosticError" and error.__context__ is not None:
         error = error.__context__
     return error
@@ -115,7 +114,7 @@ def _condition(frames: Frames, throw: str, kind: str, text: str) -> str:
 
 
 def condition_in(text: str) -> str:
-    """The source text of the check that failed, as a message quotes it; or empty."""
+    """The source text of the failed check, as quoted in a message; or empty."""
     found = CONDITION.search(text)
     return _NAMESPACE.sub("", found[1]) if found else ""
 
@@ -128,7 +127,7 @@ def _throw_of_library(frames: Frames) -> str:
 
 
 def is_plumbing(frame: traceback.FrameSummary) -> bool:
-    """True for frames that exceptions pass through whatever their cause."""
+    """True for frames that exceptions pass through regardless of their cause."""
     name = _without_parameters(frame.name)
     return _PLUMBING.search(name) is not None or _OUTSIDE.search(frame.filename) is not None
 
@@ -164,7 +163,7 @@ def _without_parameters(name: str) -> str:
 
 
 def short(file: str) -> str:
-    """The path of a file relative to the root of its sources, which differs between machines."""
+    """The path of a file relative to its source root, which differs between machines."""
     file = posixpath.normpath(file)
     for root in ("/src/", "/include/", "/site-packages/tvm/", "/python/tvm/"):
         if root in file:
@@ -182,14 +181,14 @@ LEGALIZATION = "legalization"
 ARITHMETIC = "arithmetic"
 
 _ANALYZER = re.compile(r"tvm::(?:arith|sym)::(?!\w*WithAnalyzer)")
-"""Functions of TVM's arithmetic; visitors that passes derive from only hold an Analyzer."""
+"""Functions of TVM's arithmetic; visitors that passes derive from merely hold an Analyzer."""
 
 _TOLD = re.compile(r"::(?:Bind|EnterConstraint|MarkGlobal\w*)$")
-"""Functions by which a pass tells the Analyzer facts; the pass is to blame for contradictions."""
+"""Functions that tell the Analyzer facts; the calling pass is to blame for contradictions."""
 
 
 def within(frames: Frames) -> str:
-    """The code of TVM that raised, if many passes share it; else empty."""
+    """The TVM code that raised, if many passes share it; else empty."""
     if any("legalize_ops/" in frame.filename for frame in frames):
         return LEGALIZATION
     own = [function_of(frame) for frame in frames if _is_arithmetic(frame)]
@@ -197,7 +196,7 @@ def within(frames: Frames) -> str:
 
 
 def from_within(frames: Frames) -> Frames:
-    """The frames that begin with the shared code that raised; all frames if none did."""
+    """The frames from the shared code that raised onwards; all frames if none did."""
     match within(frames):
         case "":
             return frames
@@ -215,7 +214,7 @@ def _is_arithmetic(frame: traceback.FrameSummary) -> bool:
 
 
 def own(frames: Frames) -> str:
-    """`file:function` of the innermost frame in a file of the user's, from which TVM was called.
+    """`file:function` of the innermost frame in a user's file, which called TVM.
 
     Empty if there is none.
     """

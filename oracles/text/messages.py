@@ -14,10 +14,10 @@ KEPT = 200_000
 """Limit of the kept characters of an exception's text."""
 
 READ = 3_000
-"""Limit of the read characters of a message, without printed functions: TVM prints much."""
+"""Limit on the message characters read, without printed functions: TVM prints much."""
 
 MISTYPED = "gives something else than is inferred"
-"""Said of an operator whose result does not have the type that TVM infers."""
+"""Text about an operator whose result does not have the type that TVM infers."""
 
 
 def text_of(error: BaseException) -> str:
@@ -29,7 +29,7 @@ def text_of(error: BaseException) -> str:
 
 
 def shortened(text: str) -> str:
-    """The text, without the middle of one that is too long to keep."""
+    """The text, with the middle cut out if it is too long to keep."""
     if len(text) <= KEPT:
         return text
     left = len(text) - KEPT
@@ -48,9 +48,9 @@ HEADLINE = 160
 def headline(text: str) -> str:
     """The first line of a message, for people: short, without addresses and printed programs.
 
-    The description of the error is never cut. In a line that is too long, it comes before a failed
-    check's condition, and printed nodes lose their operands. A line that ends in a colon is joined
-    with the next one.
+    The description of the error is never cut. In an overlong line, it comes before a failed check's
+    condition, and printed nodes lose their operands. A line that ends in a colon is joined with the
+    next one.
     """
     text = _LISTING.sub("<function>", text).strip()
     line, _, rest = text.partition("\n")
@@ -91,13 +91,13 @@ _PRINTED = re.compile(r"(?<!`)\b(?:[RTI]|ir|relax|tirx?|s_tir|ffi)\.[A-Za-z_][\w
 
 
 def explanation(text: str) -> str:
-    """A message for people: without a failed check's condition and what TVM appends."""
+    """A message for people: without a failed check's condition and TVM's additions."""
     text = _APPENDED.sub("", text)[:READ]
     return CONDITION.sub("", text, count=1).strip() if CONDITION.match(text) else text.strip()
 
 
 def _closing(text: str, start: int) -> int:
-    """The index after the parenthesis that closes the one before `start`; else the text's end."""
+    """The index after the closing parenthesis for the one before `start`; else the text's end."""
     depth = 1
     for i in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -107,7 +107,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def value_text(value: Any) -> str:
-    """A value at one place of a module, as people write it; only the beginning of a long one."""
+    """A value at one place of a module, as people write it; cut after the beginning if long."""
     if isinstance(value, Op):
         return str(value.name)
     if isinstance(value, str):
@@ -116,7 +116,7 @@ def value_text(value: Any) -> str:
 
 
 def clip(text: str) -> str:
-    """The beginning of a node's text, which may be a whole function's."""
+    """The beginning of a node's text, which may be that of a whole function."""
     return text if len(text) <= 500 else text[:500] + " …"
 
 

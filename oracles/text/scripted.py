@@ -1,4 +1,4 @@
-"""A module inside of a check: TVMScript if it reads back as the same module, or its source."""
+"""A module inside a check: TVMScript if it reads back as the same module, else its source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...compat.script import read_script
 from ...generators.source import to_source
 
 SMALL = 64
-"""Limit of the elements of a spelled-out constant; a larger one travels in the source form."""
+"""Limit on the elements of a constant that is written out; larger ones use the source form."""
 
 
 def scripted(name: str, mod: tvm.IRModule) -> str | None:
@@ -25,7 +25,7 @@ def scripted(name: str, mod: tvm.IRModule) -> str | None:
     """
     try:
         text = spelled(str(mod.script(show_meta=True)))
-    except Exception:  # an unusual module need not be printed
+    except Exception:  # an unusual module may not be printable
         return None
     if text is None:
         return None
@@ -44,7 +44,7 @@ def nested_module(name: str, mod: tvm.IRModule) -> str:
     try:
         body = f"{to_source(mod).strip()}\nreturn mod"
     except Exception:
-        # JSON carries what source cannot express, if only within one version of TVM.
+        # JSON carries things that source cannot express, if only within one version of TVM.
         body = f"return tvm.ir.load_json({str(tvm.ir.save_json(mod))!r})"
     return f"def {name}():\n{textwrap.indent(body, '    ')}\n"
 
@@ -57,7 +57,7 @@ def gives(text: str, mod: tvm.IRModule, *, checked: bool = True) -> bool:
     """True if TVM reads the script as this module.
 
     Args:
-        checked: TVM refuses an ill-formed module.
+        checked: TVM should refuse an ill-formed module.
     """
     try:
         read = read_script(text, check_well_formed=checked)
@@ -97,7 +97,7 @@ def constants_in(script: str) -> dict[str, np.ndarray]:
     """The arrays of a script's metadata, by the text that refers to them.
 
     Raises:
-        Exception: TVM does not read all that it writes.
+        Exception: TVM cannot read all of its own output.
     """
     found = _METADATA.search(script)
     metadata = {} if found is None else tvm.ir.load_json(ast.literal_eval(found[1]))
@@ -111,9 +111,9 @@ def constants_in(script: str) -> dict[str, np.ndarray]:
 
 
 def spelled(script: str) -> str | None:
-    """The class of a printed module alone, with small constants in place instead of metadata.
+    """The class of a printed module alone, with small constants inline instead of metadata.
 
-    None if metadata is left.
+    None if metadata remains.
     """
     text = _METADATA.sub("", script)
     for reference, array in constants_in(script).items():
