@@ -30,7 +30,7 @@ from .process.worker import Handlers
 from .process.zygote import JobHost, serve
 
 KEPT = 256
-"""Most compiled functions kept in memory, some ten KB each."""
+"""Most compiled functions to keep in memory, some ten KB each."""
 
 _NAME = "tirx.build"
 
@@ -60,9 +60,9 @@ HANDLERS: Handlers = {
 def compile_once() -> None:
     """Make `tirx.build` return its earlier result for an equal PrimFunc and target.
 
-    FoldConstant compiles the functions that it evaluates, 20 to 60 ms each, in every run, and a
-    check runs it three times on the same module. It calls the global function `tirx.build`, as all
-    callers in C++ do. Tier 4 does not: it keeps libraries in a folder, which is created here so
+    FoldConstant compiles the functions that it evaluates in every run, 20 to 60 ms each, and a
+    check runs it three times on the same module. It calls the global function `tirx.build`, like
+    all callers in C++. Tier 4 does not: it keeps libraries in a folder, which is created here so
     that all forks share it.
     """
     kept.folder()
@@ -87,7 +87,7 @@ def warm_up() -> None:
     """Fill the caches that all children share, without running a kernel."""
     compile_once()
     known = availability.current()
-    if known.build:  # else the probe is still running, and anything may end this process
+    if known.build:  # otherwise the probe is still running, and anything may end this process
         with contextlib.suppress(Exception):  # a child raises it again if it matters
             mod = example(ir_modules(), 0, 0)
             for name in stages.steps(Stage.LEGALIZED):

@@ -1,4 +1,4 @@
-"""The jobs that generate modules: a block of a campaign, and one module again."""
+"""The jobs that generate modules: a block of a campaign, and one of its modules again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Violated:
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     module: str | None = None
-    """TVM JSON; None if this block, or an earlier one, has reported this mark."""
+    """TVM JSON; None if this block or an earlier one has already reported this mark."""
     ingredients: tuple[str, ...] | None = None
     """Ingredients of the module, if a single pass was checked; see `ingredients`."""
 
@@ -67,7 +67,7 @@ class _Effect:
     acted: bool = False
     """The pass did its actual work, see `acted`."""
     did: Collection[str] = ()
-    """The behaviours of the pass, see `behaviours`."""
+    """The behaviours of the pass; see `behaviours`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class StageDone:
     index: int
     stage: Stage
     stats: Mapping[str, PassStats]
-    """Counts by item of the schedule; checks by a process that died are counted, but not timed."""
+    """Counts by item of the schedule; checks by a dead process are counted, but not timed."""
 
     @property
     def checks(self) -> int:
@@ -87,17 +87,17 @@ class StageDone:
 
 @dataclass(frozen=True, slots=True)
 class ModuleDone:
-    """The block is done with one module."""
+    """The block has finished one module."""
 
     index: int
     lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Lines of Python files that passes ran on it, and on no module of the block before; see
+    """Lines of Python files that passes ran on it and on no earlier module of the block; see
     `LineRecorder`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WentOn:
-    """A check goes on behind a violation; see `jobs.behind`."""
+    """A check continues past a violation; see `jobs.behind`."""
 
     index: int
     stage: Stage
@@ -108,17 +108,17 @@ class WentOn:
 
     @property
     def at(self) -> tuple[int, Stage, int]:
-        """The place of the check in the block."""
+        """The position of the check in the block."""
         return self.index, self.stage, self.ordinal
 
 
 GO_ON_EVERY = 3
-"""Of so many checks that report something, one goes on behind it. If all did, 983 checks of all
-passes would take 30 % more CPU; faults planted behind known bugs were then found within 5 s."""
+"""One in this many checks with a violation continues past it. If all did, 983 checks of all passes
+would take 30 % more CPU. Faults planted behind known bugs were found within 5 s."""
 
 CUTTING = "cut"
-"""The step in which a part to cut is looked for. A death in it is met again in the rest of the
-block, with its module."""
+"""The step that looks for a part to cut. If the process dies in it, the rest of the block meets the
+death again, with its module."""
 
 BlockResult: TypeAlias = Violated | WentOn | StageDone | ModuleDone
 
@@ -133,17 +133,17 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """The place and the counts at which a block goes on after processes that died in it."""
+    """The position and the counts at which a block continues after deaths of its processes."""
 
     resume: Resume | None = None
     careful: bool = False
-    """The process died while it looked for a part to cut: each module is reported before a try."""
+    """True if the process died looking for a part to cut: each module is then reported first."""
     checked: Mapping[str, int] = field(default_factory=dict)
     """Checks that were made, by item of the schedule."""
     visited: Mapping[str, int] = field(default_factory=dict)
-    """The counts of `checked`, plus the times that an item did not apply."""
+    """The counts of `checked`, plus the number of times that an item did not apply."""
     banned: tuple[str, ...] = ()
-    """Items that are left out because they have killed too many processes."""
+    """Items that are left out because they killed too many processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,28 +162,28 @@ class Block(Job[BlockResult]):
     recipe: Recipe = field(default_factory=Recipe)
     """Ingredients of the modules."""
     wholes: tuple[Whole, ...] = ()
-    """Real modules, one for each index; none is generated. Checks are not sampled: every pass that
-    applies is checked once."""
+    """Real modules, one for each index, instead of generated ones. Checks are not sampled: every
+    pass that applies is checked once."""
     compositions: bool = True
     """Also check sequences of passes and the named pipelines."""
     config: Mapping[str, Any] = field(default_factory=dict)
-    """Options under which passes run, as `PassCall.config` has them."""
+    """Options under which passes run, in the form of `PassCall.config`."""
     device: str | None = None
     """The kind of the device on which a sample of the evaluated modules is executed."""
     reported: tuple[str, ...] = ()
-    """Short marks of violations that earlier blocks reported: their modules are not needed."""
+    """Short marks of violations that earlier blocks reported; their modules are not needed."""
     rest: Rest = field(default_factory=Rest)
 
     def made_of(self, index: int) -> Recipe:
-        """Return the recipe of the module with this index. It works for the rest of a block as
-        well, whose end is the same."""
+        """Return the recipe of the module with this index. This also works for the rest of a block,
+        since it has the same end."""
         end = self.start + self.count
         return Recipe(whole=self.wholes[index - end]) if self.wholes else self.recipe
 
 
 @dataclass(frozen=True, slots=True)
 class Regenerate(Job[tuple[str, tuple[str, ...]]]):
-    """Generate a module again; the result is its TVM JSON, and the names of its pieces."""
+    """Generate a module again; the result has its TVM JSON and the names of its pieces."""
 
     origin: Origin
 
@@ -222,7 +222,7 @@ def _modules(recipe: Recipe) -> SearchStrategy[tvm.IRModule]:
 
 
 def run_block(job: Block, context: Context[BlockResult]) -> None:
-    """Report the outcome of each module and of each check, as it comes."""
+    """Report the outcome of each module and of each check as soon as it is known."""
     _Run(job, context).run()
 
 
@@ -289,12 +289,12 @@ class _Run:
 
     def _destination(self, index: int) -> Stage:
         if self._job.wholes:
-            return Stage.RAW  # pipelines advance them further
+            return Stage.RAW  # pipelines advance modules further
         random = Random(entropy("destination", self._job.seed, index))
         return schedule.destination(self._items, self._visited, random)
 
     def _advance(self, mod: tvm.IRModule, index: int, to: Stage) -> tvm.IRModule | None:
-        """Advance the module to the next stage; None if a pass fails on it, as checks report."""
+        """Advance the module to the next stage; None if a pass fails on it, which checks report."""
         order, every = stages.usable(to), stages.chain(to)
         before = order[order.index(to) - 1]
         between = every[every.index(before) + 1 : every.index(to) + 1]
@@ -312,7 +312,7 @@ class _Run:
         return mod if relax.analysis.check_well_formed(mod) else None
 
     def _stage(self, mod: tvm.IRModule, index: int, stage: Stage, begin: int) -> bool:
-        """Check the module at one stage; return false if a pass has changed it in place."""
+        """Check the module at one stage; return false if a pass changed it in place."""
         random = Random(entropy("order", self._job.seed, index, stage))
         job = self._job
         here = [item for item in self._items if self._takes(item, stage)]
@@ -352,8 +352,8 @@ class _Run:
                 if item.kind is ItemKind.PASS:
                     made_of = ingredients(mod if intact else pristine.copy())
                 new = self._report(violations, prepared, origin, lambda: pristine.text, made_of)
-                # A pass may change parts that no hash covers; comparing texts each time would cost
-                # too much.
+                # A pass may change parts that no hash covers. Comparing texts after each check
+                # would cost too much.
                 if new and intact:
                     intact = save_json(mod) == pristine.text
                 with records_kept():
@@ -388,13 +388,13 @@ class _Run:
         ordinal: int,
         watch: StateWatch,
     ) -> int:
-        """Check the module again behind its violations, see `go_on`; return how often.
+        """Continue the check past its violations, see `go_on`; return the number of times.
 
-        The passes of a sequence fit its own module only, and the steps inside of a pass have checks
-        of their own.
+        Sequences are excluded, as their passes only fit the original module. So are pipelines,
+        whose steps have checks of their own.
 
         Args:
-            mod: the module, which passes may change.
+            mod: the module; passes may change it.
         """
         contract = prepared.contract
         if item.kind is ItemKind.SEQUENCE or (contract is not None and contract.steps is not None):
@@ -467,7 +467,7 @@ class _Run:
                 return None
             calls = schedule.in_context((call,), random, self._job.config)
             return _Prepared(calls, None, self._contracts[item.name], sampled)
-        # The previous process may have died while it drew the sequence.
+        # The previous process may have died drawing the sequence.
         return _Prepared() if skip else self._sequence(mod, origin, ordinal, random)
 
     def _call(self, name: str, mod: tvm.IRModule, random: Random) -> PassCall | None:
@@ -548,7 +548,7 @@ class _Run:
         try:
             did = behaviours(runs.mod, after)
             return _Effect(True, acted(runs.contract, runs.mod, after, did), did)
-        except Exception:  # the result is ill-formed, as another oracle reports
+        except Exception:  # the result is ill-formed, and another oracle reports it
             return _Effect(changed=True, acted=True)
 
     def _report(

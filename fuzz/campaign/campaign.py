@@ -50,24 +50,24 @@ from .seeds import Seeds, with_pieces
 from .state import CampaignState, horizon
 
 AHEAD = 2
-"""Blocks under way for each worker, so that one is ready when a worker becomes free."""
+"""Blocks in progress for each worker, so that a free worker always finds one ready."""
 
 BUFFER = 8
-"""Finished blocks for each worker that may wait for an earlier one to be committed."""
+"""Finished blocks for each worker that may wait for an earlier block to be committed."""
 
 TICK = 0.25
 """Seconds between two events of progress."""
 
 PATIENCE = 5.0
-"""Seconds that cancelled jobs have to end."""
+"""Seconds that cancelled jobs get to end."""
 
 SMALL = 100_000
-"""Characters of the largest real module that all passes check as it is, some 50 bindings. Larger
-ones are checked in pieces, and as a whole only by pipelines."""
+"""Characters of the largest real module that all passes check unchanged, some 50 bindings. Larger
+ones are checked in pieces; only pipelines check them whole."""
 
 TURN = 1_000_000
-"""Characters of the real modules that are checked between two blocks of generated ones: about the
-size of such a block."""
+"""Characters of the real modules checked between two blocks of generated ones, about the size of
+such a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,8 @@ class CampaignConfig:
     targets: tuple[Target, ...]
     seconds: float | None = None
     modules: int | None = None
-    """Budget of generated modules. At least one of both budgets is set; with both, the first that
-    is used up ends the campaign."""
+    """Budget of generated modules. At least one of the two budgets is set; if both are, the first
+    one used up ends the campaign."""
     oracles: tuple[str, ...] | None = None
     """Oracles to run; None: all, with expensive ones on a sample."""
     device: str | None = None
@@ -88,14 +88,14 @@ class CampaignConfig:
     compositions: bool = True
     """Also check sequences of passes and the named pipelines."""
     config: Mapping[str, Any] = field(default_factory=dict)
-    """Options under which passes run, as `PassCall.config` has them; pipelines have their own."""
+    """Options under which passes run, in `PassCall.config`'s form; pipelines have their own."""
     modules_in_block: int = schedule.MODULES_IN_BLOCK
-    """Size of a block. Larger blocks have less overhead, and lose more when one is lost."""
+    """Size of a block. Larger blocks have less overhead, but a lost block costs more."""
     is_known: Callable[[UnconfirmedFinding], bool] = lambda found: False
     """Return whether a report is presumed to be a known bug."""
     seeds: tuple[Seeds, ...] = ()
-    """Real modules; a share of the blocks is made of the pieces of each kind. The wholes are
-    checked from the first block on, large ones only by pipelines."""
+    """Real modules; a share of the blocks is made from the pieces of each kind. The whole modules
+    are checked from the first block on, large ones only by pipelines."""
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
@@ -116,15 +116,15 @@ def run(
 ) -> Generator[Event, None, None]:
     """Run a campaign; the last event is `Finished`. Closing the generator ends all running jobs.
 
-    If the workers are lost, violations found until then are reported, `Finished` has `stopped` set,
+    If the workers are lost, the violations found so far are reported, `Finished` has `stopped` set,
     and then the error is raised.
 
     With a budget of modules the events except `Progress` are the same for any number of workers.
-    Blocks are committed in order, and each is a function of the seed, its number and the blocks
-    long before it.
+    Blocks are committed in order, and each depends only on the seed, its number and much earlier
+    blocks.
 
     Args:
-        stop: set it to end the campaign soon; violations found until then are reported.
+        stop: set it to end the campaign soon; the violations found so far are reported.
 
     Raises:
         ExecutorError: the workers cannot be kept alive.
@@ -134,7 +134,7 @@ def run(
 
 def _blocks(config: CampaignConfig) -> Iterator[tuple[int, int, tuple[Whole, ...]]]:
     """First index and count of each block, and its real modules. Blocks of real modules alternate
-    with blocks of generated ones, as long as there are any."""
+    with blocks of generated ones while there are any."""
     turns = _turns(config)
     generated = schedule.blocks(config.modules, config.modules_in_block)
     at = 0
@@ -158,7 +158,7 @@ def _turns(config: CampaignConfig) -> Iterator[tuple[Whole, ...]]:
             turn.clear()
     if turn:
         yield tuple(turn)
-    if config.compositions:  # else pipelines are not checked
+    if config.compositions:  # otherwise pipelines are not checked
         yield from ((whole,) for whole in wholes if len(whole.text) > SMALL)
 
 
@@ -172,7 +172,7 @@ class _Campaign:
         self._state = CampaignState()
         """State after the completed blocks."""
         self._tally = self._state
-        """Counts; at the end they include the finished part of other blocks."""
+        """Counts; at the end they include the finished parts of other blocks."""
         self._replies: queue.SimpleQueue[tuple[InFlight, Reply | None]] = queue.SimpleQueue()
         self._todo = enumerate(_blocks(config))
         self._next = next(self._todo, None)
@@ -256,7 +256,7 @@ class _Campaign:
             self._send(block)
 
     def _part(self, number: int, start: int, count: int) -> Block:
-        """A block without ingredients of modules and without targets."""
+        """A block without module ingredients and targets."""
         return Block(
             seed=self._config.seed,
             start=start,
@@ -282,11 +282,11 @@ class _Campaign:
         return dataclasses.replace(part, targets=targets, recipe=made)
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:
-        """A block of real modules: all passes that apply to them, if they are small, and pipelines.
+        """A block of real modules.
 
-        All passes that apply are checked if the modules are small, and pipelines in any case. No
-        expensive oracle runs: those run on pieces of the modules. A module similar to those of
-        known bugs is checked, too: it comes once.
+        Pipelines are always checked, and all passes that apply if the modules are small. Expensive
+        oracles only run on pieces of the modules. A module similar to those of known bugs is also
+        checked, since it occurs only once.
         """
         oracles = tuple(
             each.name for each in STRUCTURAL if part.oracles is None or each.name in part.oracles
@@ -299,7 +299,7 @@ class _Campaign:
 
         Args:
             targets: the targets of the block.
-            turn: the number of the block among the blocks of generated modules.
+            turn: the block's number among the blocks of generated modules.
             acted: number of checks in which a pass did its actual work, by item of the schedule.
         """
         config, operators = self._config, self._operators
@@ -361,7 +361,7 @@ class _Campaign:
 
     def _commit(self, block: InFlight) -> Iterator[Event]:
         hits: set[tuple[str, int, Stage]] = set()
-        """Checks that have ended in a known bug."""
+        """Checks that ended in a known bug."""
         rest: WentOn | None = None
         for reply in block.replies:
             match reply:
@@ -417,11 +417,11 @@ class _Campaign:
         """The events of a death.
 
         Args:
-            rest: the last module with which a check went on.
+            rest: the last module on which a check continued.
         """
         violation, place = death.violation(died), died.position
         if place is not None and place.step == CUTTING:
-            return  # it is met again, if it is one of a pass
+            return  # if a pass caused it, it is met again
         if place is None or not (place.calls or place.pipeline):
             yield from self._fault(f"The harness died: {violation.detail}", place)
             return

@@ -1,6 +1,6 @@
-"""The costs of oracles and of passes, by which a campaign shares its checks among them.
+"""The costs of oracles and passes, which determine their shares of a campaign's checks.
 
-A new oracle or pass needs no row here: it gets the cost of an ordinary one. `make bench` prints
+A new oracle or pass needs no row here, as it gets the cost of an ordinary one. `make bench` prints
 measured costs.
 """
 
@@ -19,11 +19,11 @@ class OracleCost:
     ms: float = 20.0
     """Rough time of one check in milliseconds; costlier oracles are asked more rarely."""
     worth: float = 1.0
-    """Factor on the tier's usual time that a campaign spends on the oracle, from the root causes
-    that a second of it has found in measured campaigns."""
+    """Factor on the tier's usual time for the oracle, based on the root causes that a second of it
+    found in measured campaigns."""
     copies: bool = False
-    """The oracle runs the pass on copies of the module. Its text is saved before the checks, which
-    costs less than to generate the module again for each copy."""
+    """True if the oracle runs the pass on copies of the module. Its text is saved before the
+    checks, which is cheaper than generating the module for each copy."""
 
 
 ORACLES: Mapping[str, OracleCost] = {
@@ -33,12 +33,12 @@ ORACLES: Mapping[str, OracleCost] = {
     "function-order": OracleCost(3.0),
     "tvmscript": OracleCost(80.0, worth=4.0),
     "history": OracleCost(40.0, copies=True),
-    "fresh-process": OracleCost(150.0),  # 1,100 where a process is started
+    "fresh-process": OracleCost(150.0),  # 1,100 if a process is started
     "sanitized": OracleCost(2.0),
     "evaluated": OracleCost(10.0),
     "effects": OracleCost(0.4),
-    "gradient": OracleCost(0.1),  # 10 where the pass is Gradient
-    "executed": OracleCost(20.0),  # 150 where the pass changes a module that the evaluator knows
+    "gradient": OracleCost(0.1),  # 10 if the pass is Gradient
+    "executed": OracleCost(20.0),  # 150 if the pass changes a module that the evaluator knows
     # 150 and 200 for a pipeline, but few checks are of pipelines.
     "executed-by-pipeline": OracleCost(5.0, worth=10.0),
     "operator-laws-by-pipeline": OracleCost(5.0),
@@ -71,7 +71,7 @@ PASSES: Mapping[str, PassCost] = {
 """The passes that take much longer than most."""
 
 UNKNOWN = PassCost(1000.0)
-"""The cost of a pass without a contract: it gets the least share."""
+"""The cost of a pass without a contract, which gives it the least share."""
 
 
 def of_oracle(name: str) -> OracleCost:

@@ -1,4 +1,4 @@
-"""The events of a campaign; its recorder, the terminal and the plugin consume them."""
+"""The events of a campaign, for its recorder, the terminal and the plugin."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from .state import CampaignState
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress, a few times a second; counts include blocks under way."""
+    """Progress, a few times a second; counts include blocks in progress."""
 
     seconds: float
     modules: int
     checks: int
     violations: int
-    """Count with duplicates."""
+    """Count including duplicates."""
     current: tuple[str, ...]
-    """The pass, sequence or pipeline that each busy worker checks."""
+    """The pass, sequence or pipeline being checked by each busy worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockDone:
-    """A block is committed, as are all blocks before it. Its violations have been reported."""
+    """A block and all blocks before it are committed. Its violations have been reported."""
 
     number: int
     modules: int
     stats: Mapping[str, PassStats]
     """Counts by item of the schedule: a pass, "sequence", or a pipeline."""
     state: CampaignState = field(compare=False, repr=False)
-    """State after the last completed block. The object belongs to the campaign, and changes when
-    the next event is requested."""
+    """State after the last completed block. The campaign owns the object and changes it when the
+    next event is requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class HarnessFault:
-    """The harness itself failed, not a pass; the campaign continues after that place."""
+    """The harness itself failed, not a pass; the campaign continues after that position."""
 
     text: str
     place: Position | None
 
     def describe(self, seed: int) -> str:
-        """The text, with the place that reproduces it."""
+        """The text, and the position that reproduces it."""
         if self.place is None:
             return self.text
         place = self.place
@@ -58,10 +58,10 @@ class HarnessFault:
 
 @dataclass(frozen=True, slots=True)
 class Lacks:
-    """The installed TVM lacks something that relaxfuzz uses; a module or a check was left out."""
+    """The installed TVM lacks something that relaxfuzz uses; a module or check was left out."""
 
     reason: str
-    """One sentence, sent only the first time."""
+    """One sentence, only sent the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Finished:
     ended: Mapping[str, Mapping[Mark, int]]
     """Number of occurrences of each violation, by item of the schedule."""
     stopped: bool
-    """The campaign ended before the budget was used up."""
+    """True if the campaign ended before the budget was used up."""
     known: Mapping[str, int] = field(default_factory=dict)
     """Number of checks that showed a known bug, by item of the schedule."""
     lines_ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

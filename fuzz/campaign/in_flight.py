@@ -12,7 +12,7 @@ from .block import CUTTING, Block, ModuleDone, Rest, Resume, StageDone, Violated
 
 DEATHS = 5
 """Deaths after which an item is left out of the rest of a block. A death that takes seconds counts
-as this many, one that costs little as none."""
+as this many; a cheap one counts as none."""
 
 _WEIGHTS = {Death.CHANGED: 0} | dict.fromkeys(
     (Death.HANG, Death.OUT_OF_MEMORY, Death.PROCESSES, Death.KILLED, Death.PARENT), DEATHS
@@ -25,20 +25,20 @@ class InFlight:
 
     number: int
     part: Block
-    """The part of the block that runs now: all of it at first, the rest after a death."""
+    """The part of the block that is running: all of it at first, the rest after a death."""
     end: int
     job: int = 0
     position: Position | None = None
     done: bool = False
     replies: list[Reply] = field(default_factory=list)
-    """All replies that count, in order."""
+    """All valid replies, in order."""
     checks: int = 0
     violations: int = 0
-    """Count with deaths."""
+    """Number of violations, including deaths."""
     indices: set[int] = field(default_factory=set)
     """Indices of the finished modules."""
     _settled: int = 0
-    """Number of replies by processes that have ended."""
+    """Number of replies from processes that have ended."""
 
     @property
     def modules(self) -> int:
@@ -57,14 +57,14 @@ class InFlight:
                 self.indices.add(index)
 
     def discard(self) -> None:
-        """Drop the replies of the current process: its job starts again."""
+        """Drop the replies of the current process, since its job starts again."""
         settled = self.replies[: self._settled]
         self.replies, self.checks, self.violations, self.indices = [], 0, 0, set()
         for reply in settled:
             self.add(reply)
 
     def settle(self, died: Died) -> None:
-        """Keep the replies of the process for good, and record its death."""
+        """Keep the replies of the process permanently, and record its death."""
         self.add(died)
         self._settled = len(self.replies)
 
@@ -85,7 +85,7 @@ class InFlight:
         resume = None
         start = position.index + 1
         careful = False
-        # It was running a check, not making a module or asking whether a pass applies.
+        # It was running a check, not making a module or testing if a pass applies.
         if position.ordinal >= 0 and not position.step.startswith("requires "):
             careful = position.step == CUTTING and not self.part.rest.careful
             ordinal = position.ordinal if careful else position.ordinal + 1

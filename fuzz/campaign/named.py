@@ -1,9 +1,9 @@
-"""Blocks made of the operators that a pass names, in the situations in which first drafts fail.
+"""Blocks made of the operators that a pass names, in situations in which first drafts fail.
 
-They run from the first block on, and for good.
+They run throughout a campaign, from the first block on.
 
-The ingredients of a block depend on the targets, the seed, the number of the block, and the numbers
-of modules that each pass had changed long before it.
+The ingredients of a block depend on the targets, the seed, the block's number, and the number of
+modules that each pass had changed in much earlier blocks.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from ..jobs.draw import entropy
 from ..process.targets import Named, Recipe, Target
 
 SHARE = 0.75
-"""Share of the blocks of a pass that are made this way, if it names something; the others are as
-for any pass."""
+"""Share of a pass's blocks that are made this way, if it names something; the others are as for any
+pass."""
 ENOUGH = 5
-"""Changed modules at which a pass gets half the blocks of one that has changed none."""
+"""Number of changed modules at which a pass gets half as many blocks as with none."""
 CHOSEN = (1, 2, 2, 3, 4)
-"""Numbers of the operators that a block takes."""
+"""Numbers of operators for a block."""
 WEIGHT = 2
-"""Number of times that each of them stands by itself."""
+"""Number of times that each of them occurs by itself."""
 CHAINS = 4
-"""Chains of a block: patterns of the pass, or a few operators in any order."""
+"""Chains in a block: patterns of the pass, or a few operators in any order."""
 LENGTHS = (1, 1, 2)
 """Numbers of further operators in a chain."""
 BESIDE = 0.3
-"""Chance that two of them do not form a chain, but share an operand."""
+"""Chance that two of them share an operand instead of forming a chain."""
 OTHERS = 2
-"""Further operators of a block, for variety."""
+"""Additional operators of a block, for variety."""
 STRICT = 0.5
-"""Chance that a block has the patterns of a pass unchanged, while the pass has done its actual work
+"""Chance that a block uses a pass's patterns unchanged, while the pass has done its actual work
 fewer than `ENOUGH` times. ExpandMatmulOfSum rewrites 11 of 150 modules with it, and 6 without."""
 NEAR = 0.4
-"""Chance that one operator of a chain is replaced by another one of its family: by that of a
-pattern, or by one that a table of the pass has forgotten."""
+"""Chance that one operator of a chain is replaced by another one of its family, either that of a
+pattern or one that a table of the pass has forgotten."""
 FORCED = 0.6
 """Chance that all modules of a block have a trait that the pass names."""
 ALONE = 0.95
 """Chance of such a trait if the pass names no operator, and of dtypes if it names nothing else:
-without them, modules have nothing for it."""
+otherwise modules contain nothing for it."""
 APART = 0.5
-"""Chance that a block has some of several such traits and leaves the others out: code also names
-things that it avoids."""
+"""Chance that a block has only some of several such traits and omits the others, since code also
+names things that it avoids."""
 SPECIAL = 0.3
 """Chance that all modules of a block have a given trait of `SITUATIONS`."""
 RETURNED = 0.7
-"""Chance that the functions of a block return all values that nothing else uses: mistakes of a pass
-in dead code have no value that could be compared."""
+"""Chance that the functions of a block return all otherwise unused values: mistakes of a pass in
+dead code affect no value that could be compared."""
 LEFT_OUT = 0.45
-"""Chance that a block leaves out any other trait: small modules are quick, and have a higher share
-of the interesting parts."""
+"""Chance that a block leaves out any other trait: small modules are fast, and have a higher share
+of interesting parts."""
 NEAR_NUMBERS = 0.6
 """Chance that sizes and constants of a block are near the numbers in the code of the pass."""
 OF_DTYPES = 0.5
@@ -84,10 +84,10 @@ def recipe(
     operators: Collection[str],
     changed: Mapping[str, int] = {},
 ) -> Recipe | None:
-    """The ingredients of a block for things that one of the passes names; None: no such block.
+    """The ingredients of a block for things that one of the passes names; None if there is none.
 
-    The number of blocks follows the number of passes that name something. Passes that have changed
-    few modules get most of them.
+    The number of such blocks grows with the number of passes that name something. Passes that
+    changed few modules get most of them.
 
     Args:
         operators: all operators that work on the installed TVM.

@@ -1,4 +1,4 @@
-"""The record of a campaign in its store while it runs: a killed process leaves what it has done."""
+"""The record of a campaign in its store while it runs, so that a killed process leaves its work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Recorder:
     run: Run
     """Work of the run so far."""
     continued: int | None = None
-    """Id of an interrupted run; the bugs that it reported count as found by this one."""
+    """Id of an interrupted run; its reported bugs count as found by this one."""
     known: set[str] = field(default_factory=set)
     """Ids of the violations that are known bugs."""
 
@@ -75,7 +75,7 @@ class Recorder:
 
         Args:
             unchanged: sentences on passes that changed nothing.
-            interrupted: the campaign did not come to its end.
+            interrupted: the campaign did not run to its end.
         """
         with self._lock:
             self._count(finished)

@@ -1,7 +1,7 @@
 """One campaign from its first block to its last finding: run, record, confirm, reduce, report.
 
-`relaxfuzz run`, `nightly`, the pytest plugin and the self-test use it. They differ in how they show
-its events, and in what ends it early.
+`relaxfuzz run`, `nightly`, the pytest plugin and the self-test use it. They differ in the display
+of its events and in the reasons to end it early.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .triage import Triage
 
 
 class CampaignRunner:
-    """Runs one campaign; meanwhile the triage confirms and reduces its violations.
+    """Runs one campaign, while the triage confirms and reduces its violations.
 
     Known bugs are counted and not confirmed. The caller resumes findings that earlier sessions left
     pending, with `Triage.take_up`.
@@ -67,7 +67,7 @@ class CampaignRunner:
         self.faults: list[str] = []
         """Faults of the campaign; the triage has its own."""
         self.lost: str | None = None
-        """Reason why the workers of the campaign could not be kept alive."""
+        """Reason why the campaign's workers could not be kept alive."""
         self._finished: Finished | None = None
         self._versions = versions()
         self._exempt = {target.name: target.exempt for target in config.targets}
@@ -165,7 +165,7 @@ class CampaignRunner:
 
     @property
     def done(self) -> CampaignState | Finished:
-        """The work so far: of committed blocks until the campaign has finished."""
+        """The work so far: only of committed blocks until the campaign has finished."""
         return self._finished or self.state
 
     def _done(self) -> Finished:

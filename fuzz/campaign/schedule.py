@@ -1,8 +1,8 @@
 """The choice of the next checks: the items of a campaign and their shares of the checks, the sample
 of expensive oracles, the operators of a block and the traits that it leaves out.
 
-Everything here is a function of the seed, the block, and the checks of the block so far, never of
-the clock. Any number of workers makes the same checks.
+All of this depends only on the seed, the block, and the checks of the block so far, never on the
+clock. So any number of workers makes the same checks.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from . import costs
 from .costs import PassCost
 
 MODULES_IN_BLOCK = 16
-"""Modules of one child process: enough to pay for its fork, few enough to keep it small."""
+"""Modules of one child process: enough to amortize its fork, few enough to keep it small."""
 
 CHECKS_AT_RAW = 8
 CHECKS_AT_LATER = 4
 """Checks of one module at one stage, which share the cost of the module. The first stage has the
-most passes, and meets three times as many known bugs in the same time as the others. With 14 and 6
-a campaign met 88 known bugs in its first 90 CPU seconds instead of 109 (`make bench-find`)."""
+most passes, and meets three times as many known bugs per time as the others. With 14 and 6, a
+campaign met 88 known bugs in its first 90 CPU seconds instead of 109 (`make bench-find`)."""
 
 EXPENSIVE = 4.0
 """Multiple of the median cost above which a pass gets the least share."""
@@ -48,42 +48,42 @@ LEAST = 0.012
 SEQUENCES = 0.03
 PIPELINES = ("zero", "default", "cpu_generic")
 PIPELINE = 0.006
-"""The share of each pipeline: all take a tenth of the time, since each runs up to 18 passes. With
-0.4 % they took 7 %."""
+"""The share of each pipeline. All of them take a tenth of the time, since each runs up to 18
+passes; with 0.4 % they took 7 %."""
 
 CONTEXTS = 0.05
 """The share of the checks of TVM's passes that run under an option of the PassContext. Options that
-a pass is known to read are among its variants; the others must change nothing."""
+a pass is known to read are among its variants; the others must have no effect."""
 
 ELSEWHERE = 0.1
-"""The chance that a pass is checked on a module that has nothing that it looks for, and that it
-must leave unchanged."""
+"""The chance that a pass is checked on a module without the feature it looks for. It must leave
+such a module unchanged."""
 
 SPENT = {2: 0.6, 3: 10.0, 4: 0.15}
 """Milliseconds that a check spends on each oracle of a tier, on average, times the oracle's
 `worth`.
 
-Evaluation is the cheap way to find wrong values, which no other oracle finds: it gets about as much
-time as tier 1.
+Evaluation is the cheap way to find wrong values, which no other oracle finds, so it gets about as
+much time as tier 1.
 """
 
 MODULES_ASKED = 0.1
 """The share of the modules, at each stage, on which an oracle above tier 1 may run at all."""
 
 ON_DEVICE = 0.1
-"""The share of the checks on a device, if one is requested: all checks of few modules. The cost of
-a check depends on the device."""
+"""The share of the checks on a device, if one is requested: all checks of a few modules. The cost
+of a check depends on the device."""
 
 SWARM = 0.15
 """The chance that a trait is left out of all modules of a block."""
 OPERATORS = 40
-"""Operators of a block, out of some two hundred; enough that each meets many others."""
+"""Operators of a block, out of some two hundred; enough for each to meet many others."""
 SEQUENCE_LENGTHS = (2, 8)
 IN_PIPELINES = 0.5
-"""The chance that a pass of a sequence is the one that follows in a pipeline of TVM's: users meet
-these orders. The others are orders that nobody has tried."""
+"""The chance that a pass of a sequence is the successor in a pipeline of TVM, as users meet these
+orders. The other orders are untried."""
 TRIES = 6
-"""Passes that are asked whether they apply before a sequence ends."""
+"""Passes to test for applicability before a sequence ends."""
 
 
 class ItemKind(enum.Enum):
@@ -105,7 +105,7 @@ class ScheduleItem:
     expensive: bool = False
 
     def at(self, stage: Stage, checked: Mapping[str, int]) -> bool:
-        """Return whether it takes modules of this stage; expensive items within their share."""
+        """Return whether it takes modules of this stage, and within its share if expensive."""
         affordable = not self.expensive or checked.get(self.name, 0) <= self.share * sum(
             checked.values()
         )
@@ -117,10 +117,10 @@ def items(
     contracts: Mapping[str, PassContract],
     compositions: bool,
 ) -> list[ScheduleItem]:
-    """The items of a campaign; their shares sum up to 1.
+    """The items of a campaign; their shares add up to 1.
 
-    Expensive passes get 1.2 % each, or the share in `costs`, pipelines 0.6 %, sequences 3
-    %; cheap passes share the rest equally.
+    Expensive passes get 1.2 % each, or the share in `costs`. Pipelines get 0.6 % each, and
+    sequences 3 %. Cheap passes share the rest equally.
     """
     off = availability.current()
     known = [_cost(target, contracts[target.label]) for target in targets]
@@ -162,16 +162,16 @@ def _cost(target: Target, contract: PassContract) -> PassCost:
 def neediest(
     items: Sequence[ScheduleItem], checked: Mapping[str, int], random: Random
 ) -> list[ScheduleItem]:
-    """The items, sorted by how far they are behind their share; ties in random order."""
+    """The items, sorted by their deficit against their share; ties are in random order."""
     return sorted(items, key=lambda item: (checked.get(item.name, 0) / item.share, random.random()))
 
 
 def destination(items: Sequence[ScheduleItem], visited: Mapping[str, int], random: Random) -> Stage:
-    """The last stage of the next module: one that the neediest item takes.
+    """The last stage of the next module: one that the item with the largest deficit takes.
 
     Args:
         visited: number of times that each item was checked or did not apply. Later stages do not
-            help an item of an early stage that seldom applies.
+            help an item of an early stage that rarely applies.
     """
     return random.choice(sorted(neediest(items, visited, random)[0].stages, key=list(Stage).index))
 
@@ -200,19 +200,19 @@ def oracles_of_module(random: Random, device: str | None = None) -> tuple[Oracle
 def oracles(among: Iterable[Oracle], random: Random) -> tuple[str, ...]:
     """The oracles above tier 1 for which a check is sampled; usually none.
 
-    An oracle runs in many checks of few modules: its preparations for a module, such as a copy
-    under other names, are made once for all of them. Each pass meets it as often as if each check
-    were sampled by itself.
+    An oracle runs in many checks of few modules, so that its preparations for a module, such as a
+    copy under other names, are made only once. Each pass meets the oracle as often as if each check
+    were sampled separately.
 
     Args:
         among: the oracles of the module.
     """
     drawn = {each.name for each in among if random.random() < share(each) / spread(each)}
     if executed.ORACLE.name in drawn:
-        # A violation that both find is reported once, by the oracle that comes first.
+        # If both find a violation, only the first oracle reports it.
         drawn.add(evaluated.ORACLE.name)
     if not drawn.isdisjoint(on_device.NAMES):
-        # Only results that have the right values, and leave none to chance, run on a device.
+        # Only results with right and deterministic values run on a device.
         drawn |= {sanitized.ORACLE.name, evaluated.ORACLE.name}
     return tuple(name for name in ORACLES if name in drawn)
 
@@ -231,7 +231,7 @@ def share(oracle: Oracle) -> float:
 
 
 def worthwhile(contract: PassContract, mod: tvm.IRModule, random: Random) -> bool:
-    """Return whether the pass is checked here: the module has what it looks for, or by chance."""
+    """Return whether the pass is checked here: the module has its feature, or by chance."""
     anyway = random.random() < ELSEWHERE
     return anyway or contract.looks_for is None or contract.looks_for.has(mod)
 
@@ -239,9 +239,9 @@ def worthwhile(contract: PassContract, mod: tvm.IRModule, random: Random) -> boo
 def in_turn(passes: Sequence[str], after: str, turn: int, seed: int) -> list[str]:
     """The passes in the order in which they are tried after another one.
 
-    In each turn, for as many turns as there are passes, a different pass comes first, so no pair is
-    repeated before every other was tried. This needs no record of the pairs, which would depend on
-    the workers.
+    A different pass comes first in each turn, for as many turns as there are passes. So no pair
+    repeats before all others were tried. This needs no record of pairs, which would depend on the
+    workers.
     """
     order = sorted(passes)
     Random(entropy("pairs", seed, after)).shuffle(order)
@@ -252,8 +252,8 @@ def in_turn(passes: Sequence[str], after: str, turn: int, seed: int) -> list[str
 def in_context(
     calls: tuple[PassCall, ...], random: Random, config: Mapping[str, Any] = {}
 ) -> tuple[PassCall, ...]:
-    """Return the calls under these options, and now and then under another one of the PassContext,
-    if they are TVM's own."""
+    """Return the calls under these options; for TVM's own passes, now and then also under another
+    option of the PassContext."""
     calls = contexts.under(calls, config)
     if random.random() >= CONTEXTS or not all(map(documented, calls)):
         return calls
@@ -261,7 +261,7 @@ def in_context(
 
 
 def family(targets: Mapping[str, Sequence[Target]], seed: int, block: int) -> str:
-    """The family of a block: families get blocks in proportion to the number of their targets."""
+    """The family of a block: families get blocks in proportion to their numbers of targets."""
     names = list(targets)
     weights = [len(targets[name]) for name in names]
     return Random(entropy("family", seed, block)).choices(names, weights)[0]
@@ -270,7 +270,7 @@ def family(targets: Mapping[str, Sequence[Target]], seed: int, block: int) -> st
 def disabled(seed: int, block: int) -> tuple[Trait, ...]:
     """The traits that no module of this block has (swarm testing).
 
-    Modules without some traits reach corners that modules with a bit of everything do not.
+    Modules without some traits reach corners that mixed modules do not.
     """
     random = Random(entropy("swarm", seed, block))
     return tuple(trait for trait in Trait if random.random() < SWARM)
@@ -279,8 +279,8 @@ def disabled(seed: int, block: int) -> tuple[Trait, ...]:
 def operators(names: Sequence[str], seed: int, block: int) -> tuple[str, ...]:
     """The operators of which this block's modules are made.
 
-    A few consecutive blocks have all operators between them. A short campaign makes a few calls of
-    each operator on average, and would by chance make none of many.
+    A few consecutive blocks together have all operators. With random choices, a short campaign
+    would make no call of many operators.
     """
     groups = max(1, len(names) // OPERATORS)
     order = sorted(names)

@@ -26,7 +26,7 @@ class Seeds:
     share: float
     """Share of the blocks, from 0 to 1. Shares above a total of 1 are taken from the last kinds."""
     wholes: tuple[Whole, ...] = ()
-    """Modules that a campaign checks as they are, once."""
+    """Modules that a campaign checks once, unchanged."""
 
 
 def with_pieces(made: Recipe, seeds: Sequence[Seeds], seed: int, number: int) -> Recipe:
@@ -34,8 +34,8 @@ def with_pieces(made: Recipe, seeds: Sequence[Seeds], seed: int, number: int) ->
 
     Args:
         seed: seed of the campaign.
-        number: number of the block. The blocks take the pieces in turn, in an order that depends on
-            the seed.
+        number: number of the block. Blocks take the pieces in turn, in an order that depends on the
+            seed.
     """
     at = Random(entropy("seeds", seed, number)).random()
     for each in seeds:

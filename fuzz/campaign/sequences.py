@@ -1,4 +1,4 @@
-"""Sequences of passes for a module: the orders of TVM's pipelines, and those that nobody tried."""
+"""Sequences of passes for a module: in the orders of TVM's pipelines, and in untried ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHOICES = 64
 """Bytes for the choices of one check; choices beyond them are the simplest ones."""
 
 SequenceJournal = Callable[[tuple[PassCall, ...], str], None]
-"""Function that receives the passes so far, and the next step."""
+"""Function that receives the passes so far and the next step."""
 
 
 def call_of(contract: PassContract, mod: tvm.IRModule, random: Random) -> PassCall | None:
@@ -34,7 +34,7 @@ def call_of(contract: PassContract, mod: tvm.IRModule, random: Random) -> PassCa
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The sequences of a block: functions of its seed, and of the number of a module."""
+    """The sequences of a block: functions of its seed and a module's number."""
 
     seed: int
     passes: Sequence[ScheduleItem]
@@ -46,7 +46,7 @@ class Sequences:
     ) -> tuple[PassCall, ...]:
         """Draw up to eight passes, each of which applies to the result of the ones before it.
 
-        A pass that raises at its place is the last one: the earlier passes may have caused that.
+        A pass that raises in its position is the last one, since earlier passes may be the cause.
 
         Args:
             stage: stage of the module. Passes of a pipeline advance it to later stages, whose
@@ -86,7 +86,7 @@ class Sequences:
         random: Random,
         journal: SequenceJournal,
     ) -> PassCall | None:
-        """In half of the cases, a pass that follows in a pipeline, with others between or not."""
+        """In half of the cases, a pass that comes later in a pipeline, directly or not."""
         if random.random() >= schedule.IN_PIPELINES:
             return None
         names = {item.name for item in self.passes}
@@ -106,7 +106,7 @@ class Sequences:
         random: Random,
         journal: SequenceJournal,
     ) -> PassCall | None:
-        """The pass of this stage whose turn it is after the last one; the first pass is drawn."""
+        """The pass of this stage whose turn it is after the last pass; the first pass is drawn."""
         here = {item.name: item.share for item in self.passes if stage in item.stages}
         if not here:
             return None

@@ -1,4 +1,4 @@
-"""The state of a campaign: its counts, and everything on which its next blocks depend.
+"""The state of a campaign: its counts, and all other inputs of its next blocks.
 
 It is a fold over the committed blocks. Its size depends only on the numbers of passes and distinct
 violations, not on the length of the campaign.
@@ -17,17 +17,17 @@ from ..process.targets import PassStats
 from .block import ModuleDone
 
 FAULTS = 100
-"""Most distinct faults of the harness that are reported: texts with addresses all differ."""
+"""Most distinct harness faults to report, as texts with addresses are all different."""
 
 FIRST = 8
-"""Number of the first block that follows earlier ones."""
+"""Number of the first block that depends on earlier ones."""
 
 
 def horizon(number: int) -> int:
     """The number of blocks that must be committed before this block can be planned.
 
-    A block depends only on the blocks before its half, so any number of workers makes the same
-    modules.
+    A block depends only on blocks up to about half its number, so any number of workers makes the
+    same modules.
     """
     return 0 if number < FIRST else 1 << ((number // 2).bit_length() - 1)
 
@@ -56,7 +56,7 @@ class CampaignState:
     """Lines of Python files that passes have run; see `LineRecorder`."""
     acted: dict[int, Mapping[str, int]] = field(default_factory=lambda: {0: {}})
     """Number of checks in which the pass did its actual work, by item of the schedule, after this
-    number of blocks; only those that a later block may need."""
+    number of blocks; entries that no later block needs are dropped."""
 
     @property
     def checks(self) -> int:
@@ -64,7 +64,7 @@ class CampaignState:
         return sum(stats.checks for stats in self.stats.values())
 
     def acted_before(self, number: int) -> Mapping[str, int]:
-        """The value of `acted` by which block `number`, which is not committed, is planned."""
+        """The value of `acted` for planning block `number`, which is not committed yet."""
         return self.acted[horizon(number)]
 
     def is_new(self, mark: Mark, item: str) -> bool:
@@ -74,7 +74,7 @@ class CampaignState:
         return self.occurrences[mark] == 1
 
     def is_new_fault(self, text: str) -> bool:
-        """Return true once for each text, since a fault in an oracle would recur at every check."""
+        """Return true once for each text, since a fault in an oracle would recur in every check."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         if digest in self.faults or len(self.faults) == FAULTS:
             return False

@@ -1,4 +1,4 @@
-"""Steps of a triage that may fail: the finding is kept without them, and the fault is recorded."""
+"""Steps of a triage that may fail: the failure is recorded, and the finding kept without them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class Steps:
     def __init__(self, is_over: Callable[[], bool]) -> None:
         """
         Args:
-            is_over: the triage was stopped, so that exceptions are a consequence of that.
+            is_over: tells that the triage was stopped, which explains any exception.
         """
         self.unchecked: list[str] = []
         """Failures of the harness before a finding could be confirmed or audited."""
         self.failed: list[tuple[Finding, str]] = []
-        """Confirmed findings, which are kept, each with a step that failed and its traceback."""
+        """Confirmed findings, which are kept, each with its failed step and the traceback."""
         self.lacking: dict[str, None] = {}
-        """Features that the installed TVM lacks, and for which a step was left undone."""
+        """Features that the installed TVM lacks, so that a step was skipped."""
         self.user_errors: dict[str, None] = {}
-        """Reasons why passes of the user's can no longer be loaded; their findings stay pending."""
+        """Reasons why passes of the user can no longer be loaded; their findings stay pending."""
         self._is_over = is_over
         self._is_broken = False
-        """True once it was recorded that the executor is broken."""
+        """True once the failure of the executor has been recorded."""
 
     @contextmanager
     def step(self, name: str, finding: Finding) -> Iterator[None]:
-        """Take a step that a confirmed finding can do without; its exceptions are recorded.
+        """Take a step that is optional for a confirmed finding; its exceptions are recorded.
 
         Raises:
             DiskFailure: the disk is full, or the store is gone.
@@ -47,7 +47,7 @@ class Steps:
         except (UserError, BadPass) as error:
             self.user_errors[str(error)] = None
         except Exception as error:
-            if self._is_over() or is_failure(error):  # it stays pending
+            if self._is_over() or is_failure(error):  # the finding stays pending
                 raise
             self.fail(name, finding, error)
 

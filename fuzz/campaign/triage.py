@@ -45,27 +45,27 @@ REDUCE_SECONDS = 3.0
 """Seconds to reduce one finding while the campaign runs; longer reductions wait for the end."""
 
 REDUCE_HANG_SECONDS = 20.0
-"""Seconds that must be left to reduce a hang: the result is tried once more, up to the limit."""
+"""Minimum of seconds left for reducing a hang: its result is run once more, up to the limit."""
 
 MOST_SECONDS = 60.0
-"""Seconds to reduce one finding after the campaign, if its share of the time allows it."""
+"""Seconds to reduce one finding after the campaign, if its share of the time allows this."""
 
 STUCK_SECONDS = 180.0
-"""Seconds without a finished finding, after the time for reduction; then the rest stays pending."""
+"""Seconds after the time for reduction without a finished finding; then the rest stays pending."""
 
 CONFIRM, REDUCE, DEFERRED = range(3)
-"""Priorities of the queue: confirm first, reduce next, then deferred reductions."""
+"""Priorities of the queue: confirm first, then reduce, then do deferred reductions."""
 
 STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage"}
-"""The name of the failed step, if the failure is outside of a named step."""
+"""The name of the failed step, if the failure is outside all named steps."""
 
 
 class Triage:
-    """Confirms and reduces violations in threads of its own, while the campaign runs.
+    """Confirms and reduces violations in its own threads, while the campaign runs.
 
-    Confirmation comes before reduction: a confirmed finding is in the store at once, whatever
-    happens later. A finding stays pending in the store until all `publishers` have returned, or
-    until it could not be confirmed.
+    Confirmation comes before reduction, so that a confirmed finding is in the store at once. A
+    finding stays pending in the store until all `publishers` have returned, or until its
+    confirmation has failed.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class Triage:
         self.published: list[Finding] = []
         """All finished findings, including further findings of a published bug."""
         self.unconfirmed: list[Finding] = []
-        """Findings that did not fail again."""
+        """Findings that did not fail a second time."""
         self._steps = Steps(lambda: self._stop)
         self._executor = executor
         self.publishers = [publish]
-        """Functions that are called in this order with each bug, once it is reduced."""
+        """Functions that are called with each reduced bug, in this order."""
         self._on_confirmed = confirmed
         self._queue: queue.PriorityQueue[tuple[int, int, Finding, SearchState | None]] = (
             queue.PriorityQueue()
@@ -102,16 +102,16 @@ class Triage:
         self._rows: dict[str, Grade] = {}
         """The gravest grade among the findings of each published row."""
         self._deferred: list[tuple[Finding, SearchState]] = []
-        """Findings not fully reduced while the campaign ran, and the states to continue from."""
+        """Findings not fully reduced during the campaign, and the states to continue from."""
         self._lock = threading.Lock()
         self.until: float | None = None
-        """Time at which the command is to end; None: it takes as long as the findings do."""
+        """Time at which the command must end; None: it takes as long as the findings need."""
         self._deadline: float | None = None
         """Deadline of all reduction; None while the campaign runs."""
         self.at_once = False
-        """Nothing is deferred: the first finding ends the campaign."""
+        """True if nothing is deferred, because the first finding ends the campaign."""
         self.hangs = False
-        """A hang was reported, which takes long to confirm."""
+        """True if a hang was reported, which takes long to confirm."""
         self._stop = False
         self._disk_lost: DiskFailure | None = None
         self._threads: list[threading.Thread] = []
@@ -130,7 +130,7 @@ class Triage:
 
     @property
     def failed_steps(self) -> list[tuple[Finding, str]]:
-        """Confirmed findings, which are kept, each with a step that failed and its traceback."""
+        """Confirmed findings, which are kept, each with its failed step and the traceback."""
         return self._steps.failed
 
     @property
@@ -140,12 +140,12 @@ class Triage:
 
     @property
     def lacking(self) -> dict[str, None]:
-        """Features that the installed TVM lacks, and for which a step was left undone."""
+        """Features that the installed TVM lacks, so that a step was skipped."""
         return self._steps.lacking
 
     @property
     def user_errors(self) -> dict[str, None]:
-        """Reasons why passes of the user's can no longer be loaded; their findings stay pending."""
+        """Reasons why passes of the user can no longer be loaded; their findings stay pending."""
         return self._steps.user_errors
 
     @property
@@ -154,10 +154,10 @@ class Triage:
         return len(self._rows)
 
     def report(self, finding: Finding) -> bool:
-        """Count a report that is presumed to be a known bug; add any other.
+        """Count a report that is presumably a known bug; add any other.
 
         Returns:
-            True if it is presumed to be known.
+            True if it is presumably known.
         """
         if self.expected is None or not self.expected.take(finding):
             self.add(finding)
@@ -172,14 +172,14 @@ class Triage:
             self._enqueue(CONFIRM, finding)
 
     def _see(self, finding: Finding) -> bool:
-        """Return whether the finding is seen for the first time."""
+        """Return whether this is the first time the finding is seen."""
         with self._lock:
             new = finding.id not in self._seen
             self._seen.add(finding.id)
             return new
 
     def take_up(self, passes: Collection[str] | None = None) -> None:
-        """Add findings that earlier sessions left pending, if they are of the installed TVM.
+        """Add findings that earlier sessions left pending, if they are from the installed TVM.
 
         Args:
             passes: restricts this to findings of these passes; None: all.
@@ -196,11 +196,11 @@ class Triage:
                 self.add(finding)
 
     def drain(self, seconds: float, tick: Callable[[], None], stuck: float | None = None) -> None:
-        """Finish all pending findings; after `seconds` nothing more is reduced.
+        """Finish all pending findings; reduction stops after `seconds`.
 
         A step that takes longer than `stuck` seconds after that time (None: `STUCK_SECONDS`) stays
-        pending in the store, with its progress. If the command has an end, see `until`, all steps
-        together take no longer, and what was confirmed is published as it is.
+        pending in the store, with its progress. If the command has an end, see `until`, it limits
+        all steps together, and confirmed findings are published in their current form.
 
         `tick` is called a few times a second; an exception it raises ends the waiting.
 
@@ -232,7 +232,7 @@ class Triage:
         self.check()
 
     def unsettled(self) -> list[Finding]:
-        """The findings of this triage that are neither published nor known, for want of time."""
+        """The findings of this triage that are neither published nor known because time ran out."""
         done = {finding.id for finding in self.published}
         return [
             finding
@@ -245,7 +245,7 @@ class Triage:
         for finding in self.unsettled():
             kept = self.store.get(finding.id)
             if kept is not None and kept.confirmed and kept.versions == finding.versions:
-                # Without its ingredients, a known bug on a large module would be told as new.
+                # Without its ingredients, a known bug on a large module would be reported as new.
                 with self._steps.step("take evidence", kept):
                     found = made_of(self._executor, kept.module)
                     kept = dataclasses.replace(kept, made_of=found)
@@ -280,7 +280,7 @@ class Triage:
             raise self._disk_lost
 
     def stop(self) -> None:
-        """Start nothing more; pending findings stay pending in the store."""
+        """Start nothing new; pending findings stay pending in the store."""
         self._stop = True
 
     def hurry(self) -> None:
@@ -324,7 +324,7 @@ class Triage:
             if finding.confirmed:
                 self._publish_once(finding)
         except Exception as error:
-            if self._stop or is_failure(error):  # it stays pending
+            if self._stop or is_failure(error):  # the finding stays pending
                 raise
             kept = self.store.get(finding.id)
             if kept is None or kept.versions != finding.versions:
@@ -332,7 +332,7 @@ class Triage:
             self._steps.fail(STEPS[priority], kept, error)
             if kept.confirmed:
                 self._publish_once(kept)  # with its progress so far
-            elif not is_broken(error):  # then it stays pending
+            elif not is_broken(error):  # the finding then stays pending
                 self.store.put(finding)
                 self.store.settle(finding.id)
 
@@ -340,7 +340,7 @@ class Triage:
         known = self.store.get(finding.id)
         if known is not None and known.versions == finding.versions and self._fails_still(known):
             if known.reduced and self.store.reproducer(known) is not None:
-                if known.exhibit is None or known.evidence is None:  # an earlier try failed
+                if known.exhibit is None or known.evidence is None:  # an earlier attempt failed
                     known = self._shown(known)
                     self.store.put(known)
                 self._on_confirmed(known)
@@ -358,7 +358,7 @@ class Triage:
         with self._steps.step("drop passes", confirmed):
             confirmed = fewer_passes(self._executor, confirmed)
         self.store.put(confirmed)
-        if confirmed.id != finding.id:  # it occurred again with other words
+        if confirmed.id != finding.id:  # it occurred again with another text
             self.store.pend(confirmed)
             self.store.settle(finding.id)
             if not self._see(confirmed):
@@ -368,7 +368,7 @@ class Triage:
     def _fails_still(self, known: Finding) -> bool:
         """Return whether a finding of an earlier run is confirmed and shows the bug.
 
-        A pass of TVM is the same as then. One of the user's may have changed.
+        A pass of TVM is still the same. A user's pass may have changed.
         """
         if not known.confirmed or not any(is_users(call) for call in known.calls):
             return known.confirmed
@@ -383,20 +383,20 @@ class Triage:
         return repeatedly(self._executor, finding) if violation is None else violation
 
     def _patience(self) -> Limits:
-        """The limits for a hang: half of the time that the command has, within bounds."""
+        """The limits for a hang: half of the command's time, within bounds."""
         if self.until is None:
             return PATIENT
         seconds = max(LIMITS.step_seconds, (self.until - time.monotonic()) / 2)
         return dataclasses.replace(PATIENT, step_seconds=min(PATIENT.step_seconds, seconds))
 
     def _has_time(self, finding: Finding, seconds: float) -> bool:
-        """Return whether a step that waits so long for a hang ends in time; others are quick."""
+        """Return whether a step with this wait for a hang ends in time; other steps are quick."""
         if finding.oracle != Death.HANG or self.until is None:
             return True
         return time.monotonic() + seconds < self.until
 
     def _under_another_key(self, finding: Finding) -> bool:
-        """Take up a different violation of the same check, unless that was seen already."""
+        """Take up a different violation of the same check, unless it was already seen."""
         found = otherwise(self._executor, finding)
         if found is None or found.id in self._seen:
             return False
@@ -409,8 +409,8 @@ class Triage:
             self._on_confirmed(confirmed)
 
     def _with_source(self, finding: Finding) -> Finding:
-        """The finding with its module as source, which takes seconds for a large model: it is
-        written when the module is as small as it gets."""
+        """The finding with its module as source. For a large model that takes seconds, so it is
+        written only at the end, when the module is smallest."""
         if finding.source:
             return finding
         with self._steps.step("write the module", finding):
@@ -427,7 +427,7 @@ class Triage:
                 smaller = result.finding
                 if not smaller.reduced and self._defer(smaller, result.state):
                     return
-        if smaller is not finding:  # from here on it is not lost
+        if smaller is not finding:  # from here on it cannot be lost
             self.store.put(smaller)
         for unwritten in (smaller, finding) if smaller is not finding else (finding,):
             candidate = self._with_source(unwritten)
@@ -457,7 +457,7 @@ class Triage:
         return None
 
     def _shown(self, finding: Finding) -> Finding:
-        """The finding with its exhibit, evidence and consequence, so that a reader need not run the
+        """The finding with its exhibit, evidence and consequence, so that readers need not run the
         pass."""
         with self._steps.step("take evidence", finding):
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
@@ -490,7 +490,7 @@ class Triage:
         return result
 
     def _defer(self, finding: Finding, state: SearchState) -> bool:
-        """Continue its reduction after the campaign; return false if there is no later."""
+        """Continue its reduction after the campaign; return false if nothing can follow."""
         with self._lock:
             if self._deadline is not None or self.at_once:
                 return False
@@ -507,7 +507,7 @@ class Triage:
     def _publish_once(self, finding: Finding, *, settle: bool = True) -> None:
         """Publish a finding, or count it if its minimized module shows a known bug.
 
-        It is published if it is the first finding of its row, or graver than those before it.
+        It is published if it is the first finding of its row, or graver than the earlier ones.
 
         Args:
             settle: its triage has ended.

@@ -1,1 +1,1 @@
-"""Jobs: the work of a child process, and the ways in which a driver asks for it."""
+"""Jobs: the work of child processes, and the ways in which a driver requests it."""

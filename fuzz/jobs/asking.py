@@ -1,4 +1,4 @@
-"""Checks and reproducers that a driver asks of an executor; deaths come back as violations."""
+"""Checks and reproducers that a driver requests of an executor; deaths return as violations."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
 def check_each(
     executor: Executor, job: CheckEach, *, limits: Limits = LIMITS
 ) -> Iterator[CheckResult | JobFailed]:
-    """Yield the outcome of each check as it comes, or the fault that prevented the check.
+    """Yield the outcome of each check as it arrives, or the fault that prevented the check.
 
-    A check that kills its process is repeated in a fresh one: only there its death is a violation.
+    A check that kills its process is repeated in a fresh one; only a death there is a violation.
 
     Raises:
         ExecutorError: see `ask`.

@@ -1,6 +1,6 @@
-"""A module without the smallest part that shows a violation, so that a check can go on behind it.
+"""Cuts the smallest part that shows a violation from a module, so that a check can go on.
 
-The violation, most often of a known bug, hides what else the pass does wrong on the module.
+The violation, most often of a known bug, hides other errors of the pass on the module.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ...oracles.inspect import op_name, relax_functions
 from ...oracles.violation import Violation
 
 ROUNDS = 3
-"""Times that one check goes on."""
+"""Limit on the number of times that one check continues."""
 
 Shows: TypeAlias = Callable[[tvm.IRModule], bool]
 """Returns whether a module shows the violation; it may change the module."""
 
 Key: TypeAlias = tuple[str, int]
-"""A function of the module and a variable in it, which stand for its binding."""
+"""A function of the module and a variable in it, which identify the variable's binding."""
 
 
 def go_on(
@@ -37,14 +37,14 @@ def go_on(
     shows: Callable[[Violation, tvm.IRModule], bool],
     check: Callable[[str], Sequence[Violation] | None],
 ) -> int:
-    """Check a module without the part that shows a violation, then without the next one's, and so
-    on; return how often.
+    """Check a module without the part that shows a violation, then also without the next such part,
+    and so on; return the number of checks.
 
     Args:
         mod: the module; `shows` may change it.
         violations: the violations of the module.
         shows: see `Shows`.
-        check: receives a module as TVM JSON, and returns its violations; None if the pass does not
+        check: takes a module as TVM JSON, and returns its violations; None if the pass does not
             apply.
     """
     text = ""
@@ -64,15 +64,15 @@ def cut(mod: tvm.IRModule, shows: Shows) -> str:
     """The module without a small part that shows the violation, as TVM JSON; empty if none was
     found.
 
-    The parts are functions that show it, with what only they call, if at most half of the bindings
-    go with them. Else they are, in each function, one binding if that is enough, the bindings of
-    its kind, or those up to it. Values that are still used become parameters.
+    The parts are functions that show it, with callees of their own, if these have at most half of
+    the bindings. If not, the part in each function is one binding if that is enough, all bindings
+    of its kind, or all bindings up to it. Values that are still used become parameters.
     """
     every = {str(gvar.name_hint) for gvar in mod.functions}
     sizes = {name: len(sites_of(mod[name])) for name in _relax(mod)}
     groups = _groups(mod)
     bad = [group for group in groups if len(groups) == 1 or shows(_only(mod, group))]
-    if not bad:  # it takes several functions
+    if not bad:  # several functions are needed for it
         groups = bad = [every]
 
     def without_groups(dropped: Sequence[set[str]]) -> set[str]:
@@ -104,7 +104,7 @@ def cut(mod: tvm.IRModule, shows: Shows) -> str:
 
 
 def _needed(mod: tvm.IRModule, shows: Shows) -> list[Key]:
-    """Bindings without which the module does not show it, at most half of them; or none."""
+    """Bindings without which the module does not show it, at most half of all; or none."""
     sites = [((name, site.key), site) for name in _relax(mod) for site in sites_of(mod[name])]
     keys = [key for key, _ in sites]
 
@@ -130,7 +130,7 @@ def _relax(mod: tvm.IRModule) -> list[str]:
 
 
 def _groups(mod: tvm.IRModule) -> list[set[str]]:
-    """Relax functions that nothing refers to, each with all that it refers to."""
+    """Relax functions that nothing refers to, each with everything it refers to."""
     used_by = {str(gvar.name_hint): references(func) for gvar, func in mod.functions_items()}
     used = set().union(*used_by.values())
     return [reachable(used_by, [name]) for name in _relax(mod) if name not in used]
@@ -158,5 +158,5 @@ def _well_formed(mod: tvm.IRModule) -> str:
     text = save_json(mod)
     try:
         return text if input_flaw(load_json(text)) is None else ""
-    except Exception:  # TVM does not load every module that it saves
+    except Exception:  # TVM cannot load every module that it saves
         return ""

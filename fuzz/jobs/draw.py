@@ -1,8 +1,8 @@
 """Examples of a strategy by number, independent of each other.
 
 Together with `under_hypothesis` this is the only file that touches Hypothesis' internals. `@given`
-mutates and repeats examples. A campaign needs each (seed, index) to be a new draw, the same in
-every process, at the cost of the draw alone.
+mutates and repeats examples. A campaign needs a new draw for each (seed, index), the same in every
+process, at no more than the cost of the draw.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hypothesis.strategies import SearchStrategy
 T = TypeVar("T")
 
 FORMAT = 4
-"""Format of examples; raised whenever the same seed and index give another example than before."""
+"""Format of examples, raised whenever the same seed and index give a different example."""
 
 ATTEMPTS = 100
 
@@ -33,14 +33,14 @@ class NoExample(Exception):
 
 
 class _Provider(HypothesisProvider):
-    """Draws no constants from loaded source files: these differ between installations, and change
-    with the user's own files."""
+    """Draws no constants from loaded source files, since these differ between installations and
+    change with the user's own files."""
 
     def _maybe_draw_constant(self, *args: Any, **options: Any) -> None:
         super()._maybe_draw_constant(*args, **{**options, "p": 0.0})
 
     def draw_bytes(self, min_size: int = 0, max_size: int = COLLECTION_DEFAULT_MAX_SIZE) -> bytes:
-        """Draw all bytes at once if their number is fixed: singly they cost a fifth of a module."""
+        """Draw all bytes at once if their number is fixed; singly they cost a fifth of a module."""
         if min_size < max_size:
             return super().draw_bytes(min_size, max_size)
         assert self._random is not None
@@ -62,7 +62,7 @@ def example(strategy: SearchStrategy[T], seed: int, index: int) -> T:
         except (StopTest, UnsatisfiedAssumption):
             continue
         except Exception as error:
-            # Hypothesis adds the strategy, which is a thousand lines long.
+            # Hypothesis adds the strategy, whose text is a thousand lines long.
             error.__notes__ = [f"while generating example {index} of seed {seed}"]
             raise
     raise NoExample(

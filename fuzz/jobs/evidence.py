@@ -1,6 +1,6 @@
 """Evidence: facts about the minimized module of a finding, for its identity.
 
-It is taken in a child process, since that runs code of TVM that may crash, and is stored with the
+It is taken in a child process, since it runs code of TVM that may crash, and is stored with the
 finding.
 """
 
@@ -30,18 +30,18 @@ class Evidence:
     ingredients: tuple[str, ...]
     """See `ingredients`."""
     unknowns: tuple[str, ...] = ()
-    """Gaps in types of calls whose legalizations raise for want of that information, e.g. "unknown
+    """Gaps in types of calls whose legalizations raise for lack of that information, e.g. "unknown
     shape"."""
     retyped: tuple[str, str] | None = None
     """The first operator whose legalization has another type than its call, and the difference."""
     inside: str = ""
-    """The innermost pass that runs inside of the blamed one and fails the same way in its place."""
+    """The innermost pass inside the blamed one that alone fails in the same way."""
 
     def circumstances(self, *, minimized: bool) -> Circumstances:
         """The facts on which the identity of the finding depends.
 
         Args:
-            minimized: the module has nothing that the bug does not need.
+            minimized: the module contains only what the bug needs.
         """
         return Circumstances(
             ingredients=frozenset(self.ingredients) if minimized else None,
@@ -82,7 +82,7 @@ def _calls(mod: tvm.IRModule) -> Iterator[tuple[relax.Call, str]]:
 def _legalized_calls(
     calls: Iterable[tuple[relax.Call, str]], journal: StepJournal
 ) -> Iterator[tuple[relax.Call, str, Any]]:
-    """Calls that have a legalization, with the type of its result; None where it raises."""
+    """Calls that have a legalization, with the type of its result; None if it raises."""
     for call, name in calls:
         if has_op_attr(name, "FLegalize"):
             journal(f"legalize {name}")
@@ -96,7 +96,7 @@ def _retyped(results: Iterable[tuple[relax.Call, str, Any]]) -> Iterator[tuple[s
 
 
 def _legalized(call: relax.Call, name: str) -> Any:
-    """The type of the legalization's result; None where it raises, as the finding reports."""
+    """The type of the legalization's result; None if it raises, which the finding reports."""
     builder = relax.BlockBuilder()
     builder._begin_binding_block()
     try:
@@ -108,7 +108,7 @@ def _legalized(call: relax.Call, name: str) -> Any:
 
 
 def _difference(old: Any, new: Any) -> str:
-    """The first difference between two types: an operator may be wrong in any such respect."""
+    """The first difference between two types, in any respect that an operator may get wrong."""
     if type(old) is not type(new):
         return f"{type(old).__name__} / {type(new).__name__}"
     if isinstance(old, relax.TensorType):

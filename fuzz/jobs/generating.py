@@ -1,4 +1,4 @@
-"""Generated modules as text, for other programs, in a child."""
+"""Generated modules as text, for other programs; they are made in a child."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Generated:
     """Equal for structurally equal modules."""
     text: str
     reads_back: bool = True
-    """False: TVM does not read the script as the same module."""
+    """False if TVM does not read the script back as the same module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Generate(Job[Generated]):
     first: int
     count: int
     form: str
-    """A name in `WRITERS`, or another one for TVMScript."""
+    """A name in `WRITERS`; any other name means TVMScript."""
 
 
 def generate(job: Generate, context: Context[Generated]) -> None:

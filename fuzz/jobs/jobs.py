@@ -1,4 +1,4 @@
-"""The jobs on one module: each is a dataclass, beside the function that does it in a child."""
+"""The jobs on one module: each is a dataclass, next to the function that does it in a child."""
 
 from __future__ import annotations
 
@@ -58,22 +58,21 @@ from .evidence import Evidence, evidence_of
 R = TypeVar("R")
 
 PIECES = 8
-"""Number of small pieces of a large module that are checked, where the module takes too long."""
+"""Number of small pieces to check if a large module takes too long."""
 
 VARIANTS = 6
 """Draws of arguments for a pass of the catalogue; equal ones are checked once."""
 
 VARIANTS_OF_NAMED = 32
-"""The same for a pass that the user names. `dlight.ApplyDefaultSchedule` has 20 instead of 6 on a
-convolution, `FuseOpsByPattern` 32 instead of 7."""
+"""The same for a pass named by the user. It yields 20 variants of `dlight.ApplyDefaultSchedule` on
+a convolution instead of 6, and 32 of `FuseOpsByPattern` instead of 7."""
 
 LARGE = 300_000
-"""Characters of the largest module that is checked again behind a violation, some 150 bindings."""
+"""Characters of the largest module whose check continues past a violation, some 150 bindings."""
 
 SHORT = 0.5
-"""A check that has fewer seconds than this is made on pieces of a large module. Pieces take about
-this long. On the module itself TVM's slowest passes take 2 to 20 s, which leaves no time for the
-others."""
+"""A check with fewer seconds than this uses pieces of a large module, which take about this long.
+On the whole module TVM's slowest passes take 2 to 20 s, which leaves no time for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +82,14 @@ class Part:
     module: str
     """The part as a module, as TVM JSON."""
     place: str = ""
-    """The function, the variable and the operator of the one call that it consists of."""
+    """The function, the variable and the operator of the part's only call."""
     ingredients: tuple[str, ...] | None = None
-    """See `ingredients`; None if it was not looked at."""
+    """See `ingredients`; None if they were not determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The violations that one check has found, and the part of each oracle in it."""
+    """The violations found by one check, and each oracle's part in it."""
 
     violations: tuple[Violation, ...]
     answers: tuple[Answer, ...] = ()
@@ -99,8 +98,8 @@ class CheckResult:
     whole: bool = True
     """True if the module itself was checked; False if only its pieces were."""
     parts: tuple[Part | None, ...] = ()
-    """For each violation: the part of the module that shows it, or None for the whole module.
-    Empty: the whole module shows all of them."""
+    """For each violation: the part of the module that shows it, or None for the whole module. If
+    empty, the whole module shows all of them."""
 
     @property
     def located(self) -> tuple[tuple[Violation, Part | None], ...]:
@@ -110,7 +109,7 @@ class CheckResult:
 
     @property
     def omitted(self) -> tuple[str, ...]:
-        """Comparisons that the oracles have left out, since they would take too long."""
+        """Comparisons that the oracles skipped because they would take too long."""
         return tuple(dict.fromkeys(what for answer in self.answers for what in answer.omitted))
 
 
@@ -126,17 +125,17 @@ class Check(Job[CheckResult]):
     """Oracles to run; None: the usual ones."""
     exempt: tuple[str, ...] = ()
     named: bool = False
-    """The user has named the passes, so the more expensive oracles are usual, too."""
+    """True if the user named the passes, so that the more expensive oracles are usual, too."""
     pieces: bool = False
-    """Compare values on small pieces of the module, where its own take too long."""
+    """Compare values on small pieces of the module if the module itself takes too long."""
     seconds: float = 30.0
-    """Time after which no further kinds of arguments are compared; see `paced`."""
+    """Seconds after which no further kinds of arguments are compared; see `paced`."""
     build_seconds: float | None = None
     """Limit for one build of a large module and its runs; None: that of any check."""
 
 
 def check(job: Check, context: Context[CheckResult]) -> None:
-    """Report the violations, among them a side effect of the user's own pass."""
+    """Report the violations, including side effects of the user's own pass."""
     journal = context.journal
     journal.position(0, Stage.RAW, 0, "check", job.calls, job.pipeline)
     watch = StateWatch(job.calls)
@@ -146,7 +145,7 @@ def check(job: Check, context: Context[CheckResult]) -> None:
     except Exception:
         if watch.changed() is None:
             raise
-        # The pass has damaged the harness; nothing more can be said about it.
+        # The pass has damaged the harness, so nothing more can be said about it.
     if (what := watch.changed()) is not None:
         journal.changed(what)
         found = death.violation(Died(context.id, Death.CHANGED, 1, journal.last()))
@@ -166,9 +165,9 @@ class CheckOf:
 class CheckEach(Job[CheckResult]):
     """Check one module with each of several passes of TVM and pipelines.
 
-    There is a result for each, in their order. Facts about the module that all of them need, e.g.
-    its values, are computed once. If the module is large and the time is short, some checks are of
-    small pieces of it.
+    There is a result for each, in order. Facts about the module that all of them need, e.g. its
+    values, are computed once. If the module is large and time is short, some checks use small
+    pieces of it.
     """
 
     module: str
@@ -179,7 +178,7 @@ class CheckEach(Job[CheckResult]):
     named: bool = False
     """See `Check`."""
     until: float | None = None
-    """`time.monotonic()` at which the time for all of them is used up; None: each has its own."""
+    """`time.monotonic()` at which the time for all of them ends; None: each has its own time."""
 
 
 def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
@@ -267,9 +266,9 @@ def _behind(
 
 
 def consistent(answer: CheckResult) -> CheckResult:
-    """The answer, in which each oracle that reports something has compared something.
+    """The answer, corrected so that each oracle with a report has also compared something.
 
-    It may have abstained on the module, and have compared on another form of it or a piece.
+    It may have abstained on the module, but compared a different form or a piece of it.
     """
     reporting = {violation.oracle for violation in answer.violations}
     answers = tuple(
@@ -283,8 +282,8 @@ def consistent(answer: CheckResult) -> CheckResult:
 def _smaller(
     job: Check, case: Case, violation: Violation, journal: Journal
 ) -> tuple[Violation, Part | None]:
-    """The violation on the one call of the module that shows it by itself, and that call; the
-    violation itself and None if there is no such call, or no time to find it."""
+    """The violation on the module's one call that alone shows it, and that call. If there is no
+    such call, or no time to find it, the violation itself and None."""
     job = dataclasses.replace(job, oracles=(violation.oracle,))
     end = time.process_time() + job.seconds
     for single in oracle_check.smaller(case, violation):
@@ -311,7 +310,7 @@ class _Pieces:
             return [_callable(piece) for piece in itertools.islice(pieces, PIECES)]
         except MemoryError:
             raise
-        except Exception:  # as for seeds; the omission is reported anyway
+        except Exception:  # as for seeds; the omission is reported in any case
             return []
 
     def check(self, job: Check, answer: CheckResult, journal: Journal) -> CheckResult:
@@ -329,7 +328,7 @@ class _Pieces:
         return dataclasses.replace(found, whole=False) if found.pieces else None
 
     def _asked(self, job: Check, journal: Journal) -> CheckResult:
-        """The violations of the first faulty piece; an oracle is silent only if it is on each."""
+        """The violations of the first faulty piece; an oracle is silent only if silent on all."""
         journal.step("cut into pieces")
         answered: dict[str, Answer] = {}
         number = 0
@@ -351,7 +350,7 @@ class _Pieces:
 
 
 def _fits(call: PassCall, mod: tvm.IRModule) -> bool:
-    """True if the pass applies to a piece, with the arguments that it has for the whole module."""
+    """True if the pass applies to a piece, with its arguments for the whole module."""
     contract = catalogue.contract_of(call)
     if contract.requires(mod) is not None:
         return False
@@ -380,7 +379,7 @@ def _callable(piece: Piece) -> str:
 
 
 def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Violation]:
-    """The violations of a module, which need not be that of the job."""
+    """The violations of a module, not necessarily that of the job."""
     contract = None
     own = filter(catalogue.is_users_contract, job.calls)
     if any(catalogue.contract_of(call).requires(mod) is not None for call in own):
@@ -432,7 +431,7 @@ def checked(
 
 
 _REFUSAL = re.compile(r"std::bad_alloc|: Unable to allocate .* for an array with shape")
-"""The texts of C++ and of NumPy, whose own MemoryError comes back from TVM as a RuntimeError."""
+"""Messages about lack of memory in C++ and in NumPy, whose MemoryError TVM makes a RuntimeError."""
 
 
 def _encodable(violation: Violation) -> Violation:
@@ -453,7 +452,7 @@ def _escaped(text: str) -> str:
 
 
 def contract_of(target: Target) -> PassContract:
-    """The catalogue's contract, or the strict one, less the promises that the target does not make.
+    """The catalogue's contract, or the strict one, except promises that the target does not make.
 
     Raises:
         ValueError: the target is not a public pass of TVM and has no call.
@@ -481,7 +480,7 @@ def by_family(target: Target) -> Mapping[str, Target]:
 
 @dataclass(frozen=True, slots=True)
 class Reach(Job[tuple[str, ...]]):
-    """Apply passes one after the other, as a list of passes runs them."""
+    """Apply passes one after the other, like a list of passes."""
 
     module: str
     """The module, as TVM JSON."""
@@ -498,7 +497,7 @@ def reach(job: Reach, context: Context[tuple[str, ...]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Advance(Job[str]):
-    """Take a module to the stage that a pass is for, as the default build does."""
+    """Take a module to the stage of a pass, as the default build does."""
 
     module: str
     """The module, as TVM JSON, at an earlier stage."""
@@ -509,7 +508,7 @@ class Advance(Job[str]):
 def advance(job: Advance, context: Context[str]) -> None:
     """Report the module at the stage.
 
-    The text is empty if the pass changes or refuses the module as it is, or if a step before the
+    The text is empty if the pass changes or refuses the unlowered module, or if a step before the
     stage raises.
     """
     context.journal.position(0, Stage.RAW, 0, "advance", (job.call,))
@@ -540,9 +539,9 @@ class Walk(Job[tuple[tuple[PassCall, str], ...]]):
 
 
 def walk(job: Walk, context: Context[tuple[tuple[PassCall, str], ...]]) -> None:
-    """Report the steps, each with its input; those behind one that raises have an empty text.
+    """Report the steps, each with its input; steps after one that raises have an empty text.
 
-    Steps of a pipeline for kernels, whose arguments are not known, get those of their contract.
+    The arguments of steps in a pipeline for kernels are unknown, so their contracts choose them.
     """
     context.journal.position(0, Stage.RAW, 0, "walk", (), job.pipeline)
     mod: tvm.IRModule | None = load_json(job.module)
@@ -562,13 +561,13 @@ def walk(job: Walk, context: Context[tuple[tuple[PassCall, str], ...]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Show(Job[Exhibit]):
-    """Run the case of a violation again and show both sides of the oracle's comparison."""
+    """Run a violation's case again and show both sides of the oracle's comparison."""
 
     module: str
     """The module, as TVM JSON."""
     violation: Violation
     calls: tuple[PassCall, ...] = ()
-    """Passes to run; without these and a pipeline, only the module is printed."""
+    """Passes to run; with neither these nor a pipeline, the module is only printed."""
     pipeline: str | None = None
 
 
@@ -589,7 +588,7 @@ class WriteChecks(Job[tuple[str, ...]]):
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     brief: bool = True
-    """Write the shorter forms for this one violation; else the whole check of the oracle."""
+    """Write the short forms for this one violation; otherwise the oracle's complete check."""
 
 
 def write_checks(job: WriteChecks, context: Context[tuple[str, ...]]) -> None:
@@ -603,7 +602,7 @@ def write_checks(job: WriteChecks, context: Context[tuple[str, ...]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Examine(Job[Evidence]):
-    """Take the evidence of a module; findings are put into rows by it."""
+    """Take the evidence of a module; it determines the row of a finding."""
 
     module: str
     """The module, as TVM JSON."""
@@ -625,7 +624,7 @@ class Explain(Job[Explanation]):
     """The module, as TVM JSON."""
     pipeline: str
     file: str | None = None
-    """The Python file from which it comes."""
+    """The Python file that the module comes from."""
 
 
 def explain(job: Explain, context: Context[Explanation]) -> None:
@@ -647,7 +646,7 @@ class Judge(Job[ImporterVerdict | None]):
     module: str
     """The module, as TVM JSON."""
     folder: str
-    """The folder in which the reading has left the framework's results."""
+    """The folder in which reading the model left the framework's results."""
     seconds: float = BUILD_SECONDS
     """Seconds for the build and one run of it."""
     pipeline: str = pipelines.BUILT
@@ -668,7 +667,7 @@ def judge(job: Judge, context: Context[ImporterVerdict | None]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Read(Job[str | None]):
-    """Read a module file of the user's, see `module_file`; the result is the problem, if any."""
+    """Read a user's module file, see `module_file`; the result is the problem, if any."""
 
     path: str
     folder: str

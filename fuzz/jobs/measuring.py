@@ -1,4 +1,4 @@
-"""Measuring what a violation does to users, in a child."""
+"""Measures the effect of a violation on users, in a child."""
 
 from __future__ import annotations
 

@@ -33,18 +33,18 @@ _NAMES = (
     "globals().update({{name: value for name, value in __import__('runpy').run_path("
     "{file!r}, run_name='reproducer').items() if not name.startswith('__')}})"
 )
-"""A statement that provides an expression with the names that a file defines."""
+"""A statement that makes the names that a file defines available to an expression."""
 
 _BUILDS = ("relax.build(", "tvm.compile(")
 
 
 @dataclass(frozen=True, slots=True)
 class ShownViolation:
-    """One violation that a reproducer shows; the first answer has only the module."""
+    """A violation that a reproducer shows; the first answer only has the module."""
 
     violation: Violation | None
     module: str = ""
-    """The module, as TVM JSON; empty where the file has none."""
+    """The module, as TVM JSON; empty if the file has none."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
 
@@ -53,8 +53,7 @@ class ShownViolation:
 class RunReproducer(Job[ShownViolation]):
     """Check the module of a reproducer with the passes that the file runs.
 
-    If it has no module, or these passes show no violation, the exception that the file raises
-    counts.
+    If there is no module, or these passes show no violation, the file's own exception counts.
     """
 
     file: str
@@ -93,7 +92,7 @@ def _module(file: Path) -> tvm.IRModule | None:
 
 
 def _raised(file: Path, mod: tvm.IRModule | None, report: tuple[str, ...]) -> Violation | None:
-    """The violation for an exception of the file, in the form of the oracle of the report."""
+    """The violation for an exception of the file, in the form of the report's oracle."""
     oracle, blamed, *_ = report
     try:
         runpy.run_path(str(file), run_name=_MAIN)
@@ -128,7 +127,7 @@ def _checks(file: Path, reports: tuple[tuple[str, ...], ...]) -> Iterator[Check]
 
 
 def calls_in(file: Path) -> list[tuple[PassCall, ...]]:
-    """The passes that a reproducer runs: each by itself, or the list in which they are.
+    """The passes that a reproducer runs: each by itself, or their list.
 
     Their arguments may use names that the file defines before them.
     """
@@ -159,7 +158,7 @@ def calls_in(file: Path) -> list[tuple[PassCall, ...]]:
 
 
 def _call(node: ast.Call, config: dict[str, Any], imports: tuple[str, ...]) -> PassCall:
-    """The pass that is made; a partition function is called with the module itself instead."""
+    """The pass that is made; for a partition function called on the module, the function."""
     if ast.unparse(node.func) not in partitions():
         return PassCall(ast.unparse(node), config, imports)
     return PassCall(ast.unparse(ast.Call(node.func, node.args[1:], node.keywords)), config)

@@ -1,6 +1,6 @@
-"""Trials of everything that campaigns need on this TVM. A trial that raises has failed.
+"""Trials of everything that campaigns need from this TVM. A trial that raises has failed.
 
-An exception or the death of a *pass* of TVM does not fail a trial: campaigns find it.
+An exception or the death of a *pass* of TVM does not fail a trial, since campaigns find these.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ SAMPLES = 8
 """Number of modules for trials of passes and oracles."""
 
 FEW, SOME, MANY = 4, 8, 12
-"""Numbers of modules for one trial: of an operator on plain tensors, of an operator on other
+"""Number of modules for one trial: of an operator on plain tensors, of an operator on other
 operands, and of a trait or an idiom."""
 
 BINDINGS = 4
 """Number of bindings drawn for such a module."""
 
 STRIDE = 5
-"""A cheap oracle is tried on every fifth of the modules at all stages."""
+"""A cheap oracle is tried on every fifth module at all stages."""
 
 TYPES = (
     Trait.SYMBOLIC_SHAPES,
@@ -69,14 +69,13 @@ CHECKS = 2
 """Checks in which a contract is asked for its variants."""
 
 VARIANTS = 16
-"""Draws of arguments for the module of such a check; for other modules, one."""
+"""Draws of arguments for the module of such a check; for other modules, one draw."""
 
 BYTES = 64
 """Bytes that decide one idiom or variant."""
 
 PIECE = 10
-"""Most bindings in a piece of a module that comes with relaxfuzz; more would make modules larger
-than usual."""
+"""Most bindings in a piece of a shipped module; more would make modules larger than usual."""
 
 RUN = "run passes"
 """The step in which a death is attributed to a pass of TVM."""
@@ -105,11 +104,11 @@ class Try(Job[TrialResult]):
     """The kind of trial: a key of `TRIALS`."""
     names: tuple[str, ...]
     availability: Availability
-    """The findings so far: further trials do not use anything that is off."""
+    """The findings so far; further trials do not use anything that is off."""
     samples: tuple[str, ...] = ()
-    """Names of modules that pass through the stages without ending the process, see `_sample`."""
+    """Names of modules that pass through the stages without killing the process, see `_sample`."""
     strides: Mapping[str, int] = field(default_factory=dict)
-    """As `STRIDE`, for expensive oracles, by name."""
+    """Like `STRIDE`, for expensive oracles, by name."""
 
 
 def attempt(job: Try, context: Context[TrialResult]) -> None:
@@ -162,7 +161,7 @@ def _trait(name: str, job: Try, step: Step) -> None:
             raise Drift(f"without the trait {implied} it has no meaning")
     ops = [op for op in table.values() if op.needs is None and op.name not in job.availability.ops]
     for kind in KINDS:
-        if kind.trait == name:  # this kind is absent from many modules with the trait
+        if kind.trait == name:  # many modules with the trait lack this kind
             _emitted(name, job, {kind.trait}, kind.emit, ops, ())
     _draw(name, MANY, force=[name], only=(), max_functions=3)
 
@@ -175,7 +174,7 @@ def _idiom(name: str, job: Try, step: Step) -> None:
 def _emitted(
     name: str, job: Try, force: set[Trait], emit: Callable[..., None], *more: object
 ) -> None:
-    """Make functions only from what `emit(choices, scope, *more)` emits."""
+    """Make functions from nothing but the output of `emit(choices, scope, *more)`."""
     traits = sorted(frozenset(Trait) - frozenset(map(Trait, job.availability.traits)))
     for index in range(MANY):
         random = Random(entropy(_SEED, name, index))
@@ -202,14 +201,14 @@ def _step(name: str, job: Try, step: Step) -> None:
 
 
 def _walk(name: str, job: Try, step: Step) -> None:
-    """Walk a sample through the stages; the failure names the step at which it ends."""
+    """Walk a sample through the stages; a failure names the step at which it ends."""
     step(RUN)
     for _ in _way(name):
         pass
 
 
 class StageFailed(Exception):
-    """A step on the way to a stage raises, or returns an ill-formed module."""
+    """A step on the way to a stage raises or returns an ill-formed module."""
 
 
 def _way(sample: str) -> Iterator[tuple[Stage, tvm.IRModule]]:
@@ -243,7 +242,7 @@ def _samples_of(job: Try, family: str) -> tuple[str, ...]:
 
 @functools.cache
 def _at_stages(samples: tuple[str, ...]) -> list[tuple[Stage, tvm.IRModule]]:
-    """The samples at all stages that they reach, in the order of the stages."""
+    """The samples at all stages that they reach, in stage order."""
     found = []
     for sample in samples:
         try:
@@ -257,7 +256,7 @@ def _at_stages(samples: tuple[str, ...]) -> list[tuple[Stage, tvm.IRModule]]:
 
 
 def keeps_all() -> tvm.transform.Pass:
-    """A trivially correct pass: it adds an attribute, so that it changes the module."""
+    """A trivially correct pass, which adds an attribute to change the module."""
     return tvm.transform.module_pass(_marked, opt_level=0, name="keeps_all")
 
 
@@ -303,7 +302,7 @@ def _pass(name: str, job: Try, step: Step) -> None:
 def _applied(
     contract: PassContract, modules: Iterable[tvm.IRModule], random: Random, step: Step
 ) -> bool:
-    """Build the calls of the pass for the modules, and check some; return whether any exist."""
+    """Build the calls of the pass for the modules, and check some; return whether there are any."""
     built, checked = False, 0
     for mod in modules:
         if contract.requires(mod) is not None:
@@ -325,7 +324,7 @@ def _applied(
 def _with_what_is_sought(
     contract: PassContract, family: Family, job: Try, step: Step
 ) -> Iterator[tuple[Stage, tvm.IRModule]]:
-    """Modules at all stages with the things that the pass looks for, where no sample has them."""
+    """Modules at all stages with the features that the pass looks for, if no sample has them."""
     if contract.looks_for is None:
         return
     traits = [each for each in contract.looks_for.traits if each not in job.availability.traits]
@@ -333,7 +332,7 @@ def _with_what_is_sought(
     for number in range(SAMPLES):
         reached: list[tuple[Stage, tvm.IRModule]] = []
         mod = example(strategy, entropy(_SEED, contract.name), number)
-        step(RUN)  # the passes on the way are not the pass on trial
+        step(RUN)  # the passes before that stage are not on trial
         with contextlib.suppress(StageFailed):
             reached.extend(_through(family, mod))
         step("pass")
@@ -344,7 +343,7 @@ def _with_what_is_sought(
 
 
 def _model(name: str, job: Try, step: Step) -> tuple[Piece, ...]:
-    """Build and cut a model that comes with relaxfuzz."""
+    """Build and cut a model that relaxfuzz ships."""
     made = pieces_of(MODELS[name](), name, PIECE)
     pieces = tuple(piece for piece in made if flaw(piece.load()) is None)
     if not pieces:

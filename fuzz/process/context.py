@@ -1,4 +1,4 @@
-"""The side of the harness that the function for a job sees in its child."""
+"""The harness as seen by the function for a job in its child."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Context(Generic[R]):
-    """The resources of a job in its child: its id, its journal, a way to send replies.
+    """The resources of a job in its child: its id, its journal, and a way to send replies.
 
     `R` is the type of each result.
     """

@@ -1,4 +1,4 @@
-"""The death of a child as a violation: which pass is blamed, and the key of the death."""
+"""The death of a child as a violation: the pass to blame, and the key of the death."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from ..system.limits import PROCESSES
 from .protocol import Death, Died, Position
 
 _FRAME = re.compile(r'File "[^"\n]*", line \d+, in ([^\n]+)')
-"""A frame as TVM's handler prints it."""
+"""A frame in the format of TVM's handler."""
 _PYTHON_FRAME = re.compile(r'File "([^"\n]*)", line \d+ in (\S+)')
-"""A frame as `faulthandler` prints it."""
+"""A frame in the format of `faulthandler`."""
 _FATAL = "Fatal Python error"
 _ENTRY = "tvm/ir/transform.py"
-"""The file of the call of the pass; all frames outside of it belong to the harness."""
+"""The file that contains the call of the pass; all frames outside it belong to the harness."""
 _PLUMBING = re.compile(
     r"tvm::ffi::|tvm::transform::|TVMFFI|Functor|Visitor::|Mutator::|tvm::runtime::|std::"
     r"|tvm::Type::"
 )
-"""Frames between any two functions of TVM, which do not point to the cause."""
+"""Frames that occur between any two functions of TVM and do not point to the cause."""
 
 _UNENCODABLE = "tvm_ffi.core.TVMFFICyErrorSetRaisedFromPyError"
-"""Name on stderr where tvm-ffi fails to convert the exception of a pass, because its text holds a
-lone surrogate. The C++ caller then dereferences a null pointer."""
+"""Name on stderr if tvm-ffi fails to convert a pass's exception because its text has a lone
+surrogate. The C++ caller then dereferences a null pointer."""
 
 RECURSION = 10
-"""Occurrences of a function on the stack from which it counts as endless recursion."""
+"""Occurrences of a function on the stack that count as endless recursion."""
 
 LONGEST = 8000
-"""Characters of stderr that a report keeps at most."""
+"""Most characters of stderr that a report keeps."""
 
 RAISED = "Not caught: "
 """Text that the child writes before the name of an exception that ends it."""
 _RAISED = re.compile(rf"^{RAISED}(\w+)$", re.M)
 
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that are not evidence against the process that they end."""
+"""Signals that do not incriminate the process that they end."""
 
 _WITH_STACK = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
 
@@ -49,7 +49,7 @@ _WITH_STACK = (Death.SEGFAULT, Death.ARITHMETIC, Death.ABORT, Death.SIGNAL)
 def violation(died: Died) -> Violation:
     """The violation by the pass that was running."""
     blamed = culprit(died.position) if died.position is not None else ""
-    # The function in which a hang is noticed, or memory runs out, is an accident.
+    # The function in which a hang is noticed, or memory runs out, is accidental.
     at = _function(died.stderr) if died.death in _WITH_STACK else ""
     title = f"{_title(died)}{f' in {at}' if at else ''}"
     step = died.position.step if died.position is not None else "start"
@@ -58,7 +58,7 @@ def violation(died: Died) -> Violation:
     _, found, stack = died.stderr.partition(marker)
     stderr = found + stack if found else died.stderr[-LONGEST:]
     detail = visible(f"{title}\nstep: {step}\n{stderr[:LONGEST]}".rstrip())
-    if died.death is Death.CHANGED:  # the last step names what was changed
+    if died.death is Death.CHANGED:  # the last step names the changed thing
         at = step
     return Violation(
         title,
@@ -71,7 +71,7 @@ def violation(died: Died) -> Violation:
 
 
 def _trace(died: Died) -> Trace:
-    """The functions of TVM on the stack; each function of a recursion stands once."""
+    """The functions of TVM on the stack; each function of a recursion occurs once."""
     frames = [f for f in frames_in(died.stderr) if "tvm::" in f.name and not is_plumbing(f)]
     return Trace(tuple(dict.fromkeys(map(function_of, reversed(frames)))))
 
@@ -118,7 +118,7 @@ def _title(died: Died) -> str:
 
 
 def _function(stderr: str) -> str:
-    """The innermost function near the cause: one of TVM, else one of a pass in Python; or empty."""
+    """The innermost function near the cause: one of TVM, else one of a Python pass; or empty."""
     if _UNENCODABLE in stderr:
         return _UNENCODABLE
     names = [_plain(symbol) for symbol in _FRAME.findall(stderr)]

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 Sink = Callable[[Reply | None], None]
 """Receives the replies about a job, the last being `Ended`, `Died` or `Broken`; None: the job
-starts again, and the replies so far are void. Called in a thread of the executor: do not block."""
+starts again, and earlier replies are void. Called in a thread of the executor, so do not block."""
 
 
 class ExecutorError(RelaxfuzzError):
@@ -24,11 +24,11 @@ class ExecutorError(RelaxfuzzError):
 
 
 class JobFailed(ExecutorError):
-    """The harness raised an exception in one job: a fault of its own or of its input."""
+    """The harness raised an exception in one job; the fault is its own or in its input."""
 
 
 class Lacking(JobFailed):
-    """The installed TVM lacks what a job asked of it; the message is one sentence."""
+    """The installed TVM lacks something that a job needs; the message is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class News:
 
 
 class Executor(Protocol):
-    """Runs each job in a process of its own, and survives the death of that process."""
+    """Runs each job in a separate process, and survives the death of that process."""
 
     @property
     def workers(self) -> int:
-        """Jobs that run at the same time, at least 1; more or fewer as workers join and leave."""
+        """Number of jobs that run at the same time, at least 1; it changes with the workers."""
 
     def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
         """Run a job as soon as a worker is free; short jobs do not wait for long ones.
@@ -66,7 +66,7 @@ class Executor(Protocol):
 
 
 class Forwarding:
-    """An executor that hands everything to another one; subclasses change a part of that."""
+    """An executor that delegates everything to another one; subclasses change a part."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -115,10 +115,10 @@ class Stoppable(Forwarding):
 
 
 def limited(executor: Executor, step_seconds: float | None) -> Executor:
-    """The executor with this time limit of a step; the limits of slower jobs grow alike.
+    """The executor with this time limit for a step; the limits of slower jobs grow in proportion.
 
     Args:
-        step_seconds: in place of that of `LIMITS`; None leaves it.
+        step_seconds: replaces the value in `LIMITS`; None keeps it.
     """
     return executor if step_seconds is None else _Limited(executor, step_seconds)
 
@@ -137,7 +137,7 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
     """Submit a job with one result, and return the result or the death of its process.
 
     Raises:
-        UserError: the user's own pass cannot be loaded any more.
+        UserError: the user's own pass can no longer be loaded.
         JobFailed: the harness failed in this job.
         ExecutorError: the executor is broken or closed.
     """
@@ -153,7 +153,7 @@ def ask(executor: Executor, job: Job[R], *, limits: Limits = LIMITS) -> R | Died
 def collect(
     executor: Executor, job: Job[R], limits: Limits = LIMITS
 ) -> tuple[list[R], Died | None]:
-    """Submit a job, and return all its results and the death of its process, if it died.
+    """Submit a job, and return all its results and, if its process died, that death.
 
     Raises:
         UserError, JobFailed, ExecutorError: see `ask`.

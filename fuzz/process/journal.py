@@ -1,8 +1,8 @@
 """The journal: the current position of a child, in memory shared with the zygote.
 
-A child records its position before each step. The zygote reads it when the child is dead, and
-watches the counter of steps to detect a hang. Recording takes about a microsecond and survives any
-death.
+A child records its position before each step. The zygote reads it after the child's death, and
+watches the counter of steps to detect a hang. Recording takes about a microsecond, and the record
+survives any death.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ...oracles.passcall import PassCall
 from ..system.serialize import plain, typed
 from .protocol import Position
 
-# A position is written to the half that is not in use, then the header is switched over to it. A
-# child killed while it writes therefore leaves the previous position, never a torn one.
+# A position is written to the unused half, then the header is switched over to it. A child killed
+# during the write therefore leaves the previous position, never a torn one.
 _HEADER = struct.Struct("<QBBHIIH")
 _STEPS = struct.Struct("<Q")
 _JOB = struct.Struct("<q")
@@ -36,10 +36,9 @@ _NO_MEMORY, _CHANGED = 1, 2
 
 
 class Journal:
-    """Shared between one child, which writes, and the zygote, which made it before the fork.
+    """Shared between one child, which writes, and the zygote, which created it before the fork.
 
-    A journal in a file of memory (see `launch.memory_file`) remains readable when the zygote is
-    dead.
+    A journal in a memory file (see `launch.memory_file`) stays readable after the zygote's death.
     """
 
     def __init__(self, job: int, file: int = -1, slot: int = 0) -> None:
@@ -47,7 +46,7 @@ class Journal:
         Args:
             job: the id of the job of the child.
             file: descriptor of the file that holds it; -1: anonymous memory.
-            slot: its number in the file; the journal that was there is overwritten.
+            slot: its number in the file; an existing journal there is overwritten.
         """
         if file != -1:
             os.ftruncate(file, max(os.fstat(file).st_size, (slot + 1) * _SIZE))
@@ -81,7 +80,7 @@ class Journal:
         """Record a position; its step is empty until `step`."""
         self.guard()
         text = json.dumps((index, stage, ordinal, item, plain(calls), pipeline)).encode()
-        if len(text) > _POSITION_MAX:  # very long: a position without calls is better than none
+        if len(text) > _POSITION_MAX:  # very long: omitting the calls is better than no position
             text = json.dumps((index, stage, ordinal, item, (), pipeline)).encode()
         half = 1 - self._half
         start = _POSITION_AT[half]
@@ -100,23 +99,23 @@ class Journal:
         self._commit()
 
     def out_of_memory(self) -> None:
-        """Record that the process ends now because it was refused memory."""
+        """Record that the process is ending now because it was refused memory."""
         self.guard()
         self._commit(reason=_NO_MEMORY)
 
     def changed(self, what: str) -> None:
-        """Record that the process ends now because a pass has changed `what` in it."""
+        """Record that the process is ending now because a pass has changed `what` in it."""
         self.step(what)
         self._commit(reason=_CHANGED)
 
     def finish(self) -> None:
-        """Record that the job is complete: no later end of the process counts as a death."""
+        """Record that the job is complete, so that a later end of the process is no death."""
         self.guard()
         self._commit(finished=1)
 
     def guard(self) -> None:
         """End the calling process at once unless it is the writer."""
-        # A pass may fork, and both processes return from it: only one of them is the child.
+        # A pass may fork, and both processes return from it, but only one of them is the child.
         if os.getpid() != self._pid:
             os._exit(0)
 
@@ -140,17 +139,17 @@ class Journal:
 
     @property
     def finished(self) -> bool:
-        """The child did all of its job."""
+        """True if the child completed its job."""
         return self._memory[8] == 1
 
     @property
     def refused_memory(self) -> bool:
-        """The child ended itself because it was refused memory."""
+        """True if the child ended itself because it was refused memory."""
         return self._memory[9] == _NO_MEMORY
 
     @property
     def left_changed(self) -> bool:
-        """The child ended itself because a pass has left something changed; the step names it."""
+        """True if the child ended itself because a pass changed its state; the step names it."""
         return self._memory[9] == _CHANGED
 
     def last(self) -> Position | None:
@@ -158,12 +157,12 @@ class Journal:
         return _position(self._memory)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._memory.close()
 
 
 def last_position(file: int, job: int) -> Position | None:
-    """The latest position of a job, from its journal in a file; None where it has not begun."""
+    """The latest position of a job, from its journal in a file; None if it has not begun."""
     for at in range(0, os.fstat(file).st_size, _SIZE):
         memory = os.pread(file, _SIZE, at)
         if _JOB.unpack_from(memory, _JOB_AT)[0] == job:

@@ -1,4 +1,4 @@
-"""Start the process of a zygote without importing TVM, so that both can import it at once."""
+"""Starts the process of a zygote without importing TVM, so that both can import it in parallel."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..system.environment import HERE, Environment
 from ..system.scratch import scratch
 
 ENTRY = "relaxfuzz.fuzz.zygote"
-"""The module that is run as a zygote. It knows the jobs, and stands far above this one."""
+"""The module that runs as a zygote. It knows the jobs, and its layer is far above this one."""
 
 MARK = "RELAXFUZZ_POOL"
 """The environment variable that marks the descendants of our zygote."""
 
 SHOW = "RELAXFUZZ_SHOW"
-"""The environment variable with which a zygote's children write their output to our stderr. The
+"""The environment variable that makes a zygote's children write their output to our stderr. The
 zygote receives the descriptor in it."""
 
 ONE_THREAD: Mapping[str, str] = {
@@ -40,7 +40,7 @@ class Launched:
     process: subprocess.Popen[bytes]
     stderr: IO[bytes]
     journals: int
-    """Descriptor of a file for journals; the file is gone when all processes have closed it."""
+    """Descriptor of a file for journals; the file disappears when all processes have closed it."""
     mark: str
     """The value of the variable `MARK`."""
 
@@ -56,14 +56,14 @@ _ahead: Launched | None = None
 
 
 def ahead() -> None:
-    """Launch the zygote of a pool that this process is about to make in its own environment."""
+    """Launch the zygote of a pool that this process will create with its own environment."""
     global _ahead
-    with contextlib.suppress(OSError):  # the pool tries again, and reports it
+    with contextlib.suppress(OSError):  # the pool tries again and reports it
         _ahead = launch(HERE)
 
 
 def taken(environment: Environment) -> Launched:
-    """The zygote that was launched ahead, if it suits the environment; else a new one."""
+    """The zygote that was launched ahead, if it suits the environment; otherwise a new one."""
     global _ahead
     if _ahead is None or environment != HERE:
         return launch(environment)
@@ -111,7 +111,7 @@ def launch(environment: Environment) -> Launched:
 
 
 def memory_file() -> int:
-    """Create a file for journals, which is gone when all have closed it; return its descriptor."""
+    """Create a file for journals, which vanishes when all have closed it; return its descriptor."""
     if sys.platform == "linux":
         return os.memfd_create("journals")
     with tempfile.TemporaryFile() as file:

@@ -42,10 +42,10 @@ from .protocol import (
 )
 
 RETRIES = 3
-"""Repetitions of a job after it, or its zygote, was killed from outside."""
+"""Repetitions of a job after the job or its zygote was killed from outside."""
 
 BLAMED = 3
-"""Kills at the same position after which the job itself is at fault."""
+"""Kills at the same position after which the job itself is to blame."""
 
 START_SECONDS = 120.0
 """Seconds that a zygote may take to import TVM before it is given up."""
@@ -61,7 +61,7 @@ class _Entry:
     """Repetitions so far. A repeated job runs alone, so that no other job can kill its zygote."""
     pid: int | None = None
     killed_at: list[Position | None] = field(default_factory=list)
-    """Positions at which it, or its zygote, was killed."""
+    """Positions at which the job or its zygote was killed."""
 
 
 class LocalPool:
@@ -80,8 +80,7 @@ class LocalPool:
         Args:
             environment: environment of the zygote and its descendants.
             available: parts of relaxfuzz that they use; None: those that work on the installed TVM.
-            wait: block until it takes jobs; if not, a zygote that does not start breaks the first
-                job.
+            wait: block until it takes jobs; otherwise a failure to start only breaks the first job.
 
         Raises:
             TVMUnsupported: see `availability.current`.
@@ -151,7 +150,7 @@ class LocalPool:
             self._closed = True
             self._requests.put(None)
             if not self._ready.is_set():
-                self._process.kill()  # it imports TVM, and has forked nothing
+                self._process.kill()  # it is importing TVM, and has forked nothing
         self._reader.join()
 
     def _start(self) -> None:
@@ -185,7 +184,7 @@ class LocalPool:
             self._requests.put(encode(Submit(id, entry.job, entry.limits)))
 
     def _read(self) -> None:
-        """Run the loop of the reader's thread: read the replies of one zygote after another."""
+        """Run the reader's thread: read the replies of one zygote after another."""
         while True:
             assert self._process.stdout is not None
             try:
@@ -255,17 +254,17 @@ class LocalPool:
         entry.sink(None)
 
     def _clean_up(self) -> None:
-        """Remove everything that an ended zygote has left, and repeat its jobs."""
+        """Remove everything that a dead zygote has left, and repeat its jobs."""
         interrupted = [id for id, entry in self._entries.items() if entry.running]
         for entry in self._entries.values():
-            # The child dies with its zygote, but what its pass has forked does not.
+            # The child dies with its zygote, but processes forked by its pass do not.
             if entry.pid is not None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(entry.pid, signal.SIGKILL)
             entry.running, entry.pid = False, None
         code = self._process.returncode
         if code != 0:
-            # Kill what passes have started in sessions of their own, as a live zygote does.
+            # Kill processes that passes have started in other sessions, as a live zygote does.
             for process in psutil.process_iter():
                 with contextlib.suppress(psutil.Error):
                     if process.environ().get(launch.MARK) == self._launched.mark:
@@ -288,7 +287,7 @@ class LocalPool:
         if not self._closed and self._broken is None:
             for id in interrupted:
                 position, reason = None, f"the zygote failed (exit {code}):\n{stderr}"
-                if code <= 0:  # else it is the zygote's own fault
+                if code <= 0:  # otherwise it is the zygote's own fault
                     position = journal.last_position(self._launched.journals, id)
                     reason = f"the zygote ended with {code}"
                 self._repeat(Died(id, Death.PARENT, code, position, reason))
@@ -304,13 +303,13 @@ def _same_check(one: Position | None, other: Position | None, death: Death) -> b
     """Return whether kills at these two positions have the same cause."""
     if one is None or other is None or death is not Death.PARENT:
         return one == other
-    # A child that has killed its zygote goes on for some milliseconds, until the kernel has taken
-    # the zygote down. It may reach another step of the check meanwhile.
+    # A child that has killed its zygote continues for some milliseconds, until the kernel has taken
+    # the zygote down. Meanwhile it may reach another step of the check.
     return replace(one, step="") == replace(other, step="")
 
 
 def _write(stdin: IO[bytes], requests: queue.SimpleQueue[bytes | None]) -> None:
-    """Run the loop of the writer's thread: while the zygote writes to us, nobody is blocked."""
+    """Run the writer's thread, so that nobody blocks while the zygote writes to us."""
     with contextlib.suppress(BrokenPipeError):
         while (request := requests.get()) is not None:
             stdin.write(request)

@@ -1,4 +1,4 @@
-"""The state of a process that no pass may change, because the whole program depends on it.
+"""The state of a process that no pass may change, as the whole program depends on it.
 
 Each part is a Python expression, so that a reproducer can evaluate it before and after.
 """
@@ -41,7 +41,7 @@ PARTS: Mapping[str, str] = {
 """Parts of the state, by name, that are compared around every check of a user's own pass."""
 
 VITAL = frozenset({"the standard streams", "sys.stdout or sys.stderr", "the alarm clock"})
-"""Parts whose change may end a process before it can report the change."""
+"""Parts whose change may kill a process before it can report the change."""
 
 _MAY_GROW = frozenset({"sys.path", "sys.modules"})
 
@@ -55,7 +55,7 @@ def question(what: str) -> tuple[str, str]:
 
 
 class StateWatch:
-    """Finds changes that a check has made; it compares only where a pass is the user's own."""
+    """Finds changes made by a check; it compares only if a pass is the user's own."""
 
     def __init__(self, calls: Sequence[PassCall]) -> None:
         users = any(call.factory is not None for call in calls)
@@ -66,7 +66,7 @@ class StateWatch:
         return None if self._parts is None else self._parts.changed()
 
     def end(self, journal: Journal) -> None:
-        """End the process if something has changed: the change would affect the next check."""
+        """End the process if something has changed, as the change would affect the next check."""
         what = self.changed()
         if what is not None:
             journal.guard()

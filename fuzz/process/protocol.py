@@ -51,7 +51,7 @@ class Job(Generic[R]):
     __slots__ = ()
 
     long: ClassVar[bool] = False
-    """Jobs of this type take seconds. Long and short jobs do not wait for each other."""
+    """True if jobs of this type take seconds. Long and short jobs do not wait for each other."""
 
 
 def result_type(job: Job[R]) -> Any:
@@ -68,7 +68,7 @@ class Position:
     """Index of the module."""
     stage: Stage
     ordinal: int
-    """Number of the check among those on this module at this stage; -1: between two stages."""
+    """Number of the check among those of this module at this stage; -1: between two stages."""
     item: str = ""
     """Item of the schedule: a target's label, "sequence", or a pipeline."""
     calls: tuple[PassCall, ...] = ()
@@ -79,7 +79,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a child; one that exceeds any of them is killed."""
+    """The limits of a child; exceeding any of them kills it."""
 
     step_seconds: float = 10.0
     """Seconds without progress in the journal."""
@@ -87,16 +87,16 @@ class Limits:
     """Growth of memory over the size at the fork."""
 
     def for_module(self, module: str) -> Limits:
-        """The limits for a job on this module (JSON): steps on a large module take longer."""
+        """The limits for a job on this module (JSON), since steps on a large module take longer."""
         factor = min(max(1.0, len(module) / USUAL), MOST)
         return dataclasses.replace(self, step_seconds=factor * self.step_seconds)
 
 
 USUAL = 100_000
-"""Characters of the JSON of the largest usual generated modules."""
+"""Characters of the JSON of the largest ordinary generated modules."""
 
 MOST = 30.0
-"""Upper bound of the factor by which a step may take longer."""
+"""Upper bound on the factor by which steps may take longer."""
 
 LIMITS = Limits()
 """The default limits."""
@@ -134,7 +134,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The harness itself raised an exception: not a finding, but mostly a defect of relaxfuzz."""
+    """The harness itself raised an exception: not a finding, but usually a defect of relaxfuzz."""
 
     id: int
     traceback: str
@@ -175,7 +175,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The child has done all of its job, or was cancelled."""
+    """The child has completed its job or was cancelled."""
 
     id: int
 
@@ -190,15 +190,15 @@ class Death(enum.StrEnum):
     HANG = "hang"
     OUT_OF_MEMORY = "out-of-memory"
     PROCESSES = "processes"
-    """The child and its descendants were too many processes at a time."""
+    """The child and its descendants were too many processes."""
     EXIT = "exit"
     CHANGED = "side-effect"
-    """The child ended itself: a pass has changed state that the whole process depends on."""
+    """The child ended itself because a pass has changed state that the whole process depends on."""
     KILLED = "killed"
-    """Killed by SIGKILL or the like, maybe from outside. The job is repeated alone, and is a
+    """Killed by SIGKILL or the like, perhaps from outside. The job is repeated alone, and is a
     violation only if it is killed again at the same position."""
     PARENT = "killed-parent"
-    """Its zygote was killed by SIGKILL or the like; the job is repeated alone as well."""
+    """Its zygote was killed by SIGKILL or the like; the job is also repeated alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The executor is broken: the job is not done, even if it has sent results before."""
+    """The executor is broken, so the job is not done, even if it has sent results before."""
 
     id: int
     reason: str

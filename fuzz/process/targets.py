@@ -18,16 +18,16 @@ from ...oracles.passcall import PassCall
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The things that a pass's code names, and so looks for in a module; see `user_input.named`."""
+    """The things that a pass's code names and thus probably looks for; see `user_input.named`."""
 
     ops: tuple[str, ...] = ()
     """Operators of the table, in the order of the code."""
     chains: tuple[tuple[str, ...], ...] = ()
-    """Operators of a pattern, each on the result of the one before."""
+    """Operators of a pattern, each applied to the result of the previous one."""
     traits: tuple[Trait, ...] = ()
-    """Traits for which the classes of nodes and the attributes of functions stand."""
+    """Traits indicated by classes of nodes and attributes of functions in the code."""
     unknown: tuple[str, ...] = ()
-    """Names of operators that generated modules do not have."""
+    """Names of operators that generated modules do not contain."""
     numbers: tuple[float, ...] = ()
     """Numbers in its code except -1, 0 and 1, which are everywhere: sizes, exponents, bounds."""
     dtypes: tuple[str, ...] = ()
@@ -35,23 +35,23 @@ class Named:
 
     @property
     def usable(self) -> bool:
-        """There is something in it from which modules can be made."""
+        """True if it has something that modules can be made from."""
         return bool(self.ops or self.traits or self.dtypes)
 
 
 def of_sought(sought: Sought) -> Named:
-    """The things that the pass looks for according to its contract."""
+    """The things that the pass looks for, according to its contract."""
     return Named(sought.ops, sought.chains, sought.traits, dtypes=sought.dtypes)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One pass to fuzz: with the variants of its contract, or with fixed arguments."""
+    """One pass to fuzz, with its contract's variants or with fixed arguments."""
 
     name: str
     """The name of a public pass of TVM, or the label of a user's own pass."""
     call: PassCall | None = None
-    """A fixed call of the pass; None: variants are drawn from its contract."""
+    """A fixed call of the pass; None: its contract's variants are drawn."""
     stages: tuple[Stage, ...] = ()
     """Stages to which it is restricted; empty: those of the contract."""
     exempt: tuple[str, ...] = ()
@@ -66,12 +66,12 @@ class Target:
 
 
 def is_own(item: str) -> bool:
-    """Return whether an item is a user's pass; TVM's passes have a bare name, or arguments."""
+    """Return whether an item is a user's pass; an item of TVM's has a bare name, or arguments."""
     return item.endswith("()")
 
 
 def item_has_contract(item: str) -> bool:
-    """Return whether an item of the schedule is anything but a pass of TVM without a contract."""
+    """Return whether an item of the schedule is not a pass of TVM without a contract."""
     return is_own(item) or has_contract(PassCall(item))
 
 
@@ -89,7 +89,7 @@ class Recipe:
     target: str | None = None
     """Target device of the kernels, see `kernels`; None: any."""
     ops: tuple[str, ...] = ()
-    """Operators and chains ("matmul > add"), the more frequent ones several times; empty: all."""
+    """Operators and chains ("matmul > add"), repeated according to their frequency; empty: all."""
     forced: tuple[Trait, ...] = ()
     disabled: tuple[Trait, ...] = ()
     numbers: tuple[float, ...] = ()
@@ -101,7 +101,7 @@ class Recipe:
     edits: tuple[str, ...] = ()
     """The kinds of edits that pieces receive; empty: all."""
     whole: Whole | None = None
-    """A real module that is used itself; none is generated."""
+    """A real module to use itself; no module is generated."""
 
     def made_of(self, names: Sequence[str]) -> Recipe:
         """The recipe to store for one module: the names of its pieces, each with its edits."""
@@ -120,8 +120,7 @@ class Origin:
 
 
 MOST_BEHAVIOURS = 1000
-"""Most behaviours of a pass that are counted: a pass may add attributes with a name for each
-module."""
+"""Most behaviours of a pass to count, as a pass may add attributes with ever new names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +129,8 @@ class PassStats:
 
     checks: int = 0
     inapplicable: int = 0
-    """Modules that were not checked: rejected by the contract's `requires` or `variants`, or with
-    nothing that the pass looks for."""
+    """Modules that were not checked: the contract's `requires` or `variants` rejected them, or they
+    lacked the feature that the pass looks for."""
     violations: int = 0
     seconds: float = 0.0
     changed: int = 0
@@ -145,7 +144,7 @@ class PassStats:
     acted: int = 0
     """Checks in which the pass did its actual work, see `acted`; clean-up alone does not count."""
     behind: int = 0
-    """Times that a check went on behind a violation; see `jobs.behind`."""
+    """Number of times that a check continued past a violation; see `jobs.behind`."""
     did: Mapping[str, int] = field(default_factory=dict)
     """Number of checks in which the pass showed each behaviour, see `behaviours`."""
 

@@ -36,7 +36,7 @@ def folder(pid: int) -> str:
 
 
 _TEMPORARY = tempfile.gettempdir()
-"""The temporary folder of the zygote, which keeps compiled kernels there."""
+"""The zygote's temporary folder, which holds compiled kernels."""
 
 
 def main(
@@ -56,7 +56,7 @@ def main(
         signals: a pipe; a byte in it announces that the channel has data.
         err: the pipe for stderr.
         to_close: descriptors of the zygote.
-        handlers: the kinds of jobs that a child does, and the function for each.
+        handlers: the function for each kind of job that a child does.
     """
     code, done = 1, False
 
@@ -72,11 +72,11 @@ def main(
         journal.adopt(memory.rss)
         handlers[type(submit.job)](submit.job, context)
         code, done = 0, True
-    except SystemExit as exit:  # raised by a pass: as silent an end as `os._exit`
+    except SystemExit as exit:  # raised by a pass: the end is as silent as `os._exit`
         code = 0 if exit.code is None else exit.code if isinstance(exit.code, int) else 1
     except MemoryError:
         journal.out_of_memory()
-    except Exception as error:  # a defect of the harness: those of passes are violations
+    except Exception as error:  # a defect of the harness, since those of passes are violations
         context.fail(error)
         code, done = 0, True
     except BaseException as error:  # raised by a pass, like SystemExit
@@ -86,7 +86,7 @@ def main(
         if done:
             journal.finish()
         if os.environ.get(launch.SHOW):
-            ctypes.CDLL(None).fflush(None)  # output of C that would end with the process
+            ctypes.CDLL(None).fflush(None)  # output of C that would be lost with the process
         os._exit(code)
 
 
@@ -121,7 +121,7 @@ class _Stack(ctypes.Structure):
 def _widen_signal_stack() -> None:
     """Make room for both handlers of a segfault.
 
-    `faulthandler` reserves a few KB for a stack, on the heap. TVM's handler needs more, and would
+    `faulthandler` reserves a stack of a few KB on the heap. TVM's handler needs more, and would
     overwrite the memory below.
     """
     if sys.platform == "linux":

@@ -1,12 +1,12 @@
 """The zygote: one process that imports everything once, and forks a child for each job.
 
-Run as `python -m MODULE JOURNALS` (`ENTRY` is the module), with a line of what is available (see
-`compat.availability`), one with the folder of large constants or nothing (see `compat.weights`),
-and then requests on stdin. Replies go to stdout (see `protocol`), and JOURNALS is the descriptor of
-a file for journals. The process has one thread and never runs a kernel, because a fork after either
-may hang. It watches the journals, the memory and the number of processes of its children, reaps
-them and reports how they ended. It ends when its stdin does, that is, at the latest with its
-driver; its children end with it. It does not know any job: its `JobHost` does.
+Run as `python -m MODULE JOURNALS` (`ENTRY` is the module). Stdin has a line with the availability
+(see `compat.availability`), a line with the folder of large constants or nothing (see
+`compat.weights`), and then requests. Replies go to stdout (see `protocol`), and JOURNALS is the
+descriptor of a file for journals. The process has one thread and never runs a kernel, because a
+fork after either may hang. It watches the journals, the memory and the number of processes of its
+children, reaps them and reports how they ended. It ends when its stdin does, at the latest with its
+driver, and its children end with it. Only its `JobHost` knows the jobs.
 """
 
 from __future__ import annotations
@@ -57,29 +57,29 @@ from .protocol import (
 from .worker import MEGABYTE, Handlers
 
 WATCH = 0.05
-"""Seconds between two looks at memory; the fastest writer fills about 200 MB meanwhile."""
+"""Seconds between two checks of memory; the fastest writer fills about 200 MB in between."""
 DELAYED = 1.0
-"""If there are more seconds between two looks, the zygote itself was delayed, by the machine or by
-a driver that does not read its replies."""
+"""Seconds between two checks above which the zygote itself was delayed, by the machine or by a
+driver that does not read its replies."""
 LEEWAY_MB = 64
-"""Megabytes of growth over the limit that are tolerated. Pages of files count as well, and a
-refusal of memory by the kernel gives a better report than a kill."""
+"""Megabytes of growth over the limit to tolerate. Pages of files count as well, and a refusal of
+memory by the kernel gives a better report than a kill."""
 FULL = 0.9
-"""Share of its memory limit from which the death of a process is attributed to memory."""
+"""Share of its memory limit above which a process's death is attributed to memory."""
 HEARTBEAT = 0.5
 STACK_SECONDS = 1.0
-"""Seconds that a hanging process has to write its stack before it is killed."""
+"""Seconds for a hanging process to write its stack before it is killed."""
 STDERR_KEPT = 1 << 18
-"""Bytes of stderr that are kept: the end of it, which has the stack."""
+"""Bytes of stderr to keep: the end, which has the stack."""
 
 LONG = 6.0
 """Multiple of its limit after which a process counts as hanging, whatever it waits for."""
 
 SPUN = 0.5
-"""Share of the limit in CPU time; a process that used it in one step is in an endless loop."""
+"""Share of the limit in CPU time; a process that uses it in one step is in an endless loop."""
 
 ASLEEP = 0.5
-"""Seconds of sleep of a process and all its children that mean an event that never comes."""
+"""Seconds of sleep of a process and all its children that count as waiting for ever."""
 
 _WAITING = (psutil.STATUS_SLEEPING, psutil.STATUS_IDLE, psutil.STATUS_ZOMBIE)
 
@@ -99,7 +99,7 @@ class HangDetector:
         self.progress(time.monotonic())
 
     def progress(self, now: float) -> None:
-        """Note that the process has begun another step."""
+        """Note that the process has started another step."""
         self.since = now
         self._used: float | None = None
         self._asleep: float | None = None
@@ -151,8 +151,8 @@ class Child:
     journal: Journal
     channel: Channel
     signals: int
-    """A pipe; a byte in it announces that the channel has data. A pass may close it, so the channel
-    is also read at each look."""
+    """A pipe; a byte in it announces that the channel has data. A pass may close the pipe, so the
+    channel is also read at each check."""
     err: int
     process: psutil.Process
     peak: int = 0
@@ -179,7 +179,7 @@ class JobHost:
     handlers: Handlers
     """The function for each kind of job that a child does."""
     warm_up: Callable[[], None]
-    """Fills, at the start, the caches that all children share, without running a kernel."""
+    """Fills the caches that all children share, at the start, without running a kernel."""
     prepare: Callable[[Job[Any]], None]
     """Imports, before each fork, everything that a child with such a job would import by itself."""
 
@@ -211,7 +211,7 @@ class Zygote:
         self._reply(Ready(VERSION, os.getpid(), tvm_version()))
         while self._open:
             for key, _ in self._selector.select(WATCH if self._children else None):
-                # A callback served before this one may have reaped a child and closed its pipes.
+                # A callback served earlier may have reaped a child and closed its pipes.
                 if self._selector.get_map().get(key.fd) is key:
                     key.data()
             self._watch()
@@ -222,7 +222,7 @@ class Zygote:
     def _read_requests(self) -> None:
         data = os.read(self._requests, MEGABYTE)
         self._open = bool(data)
-        self._pending += data  # in place: a module of 100 MB comes in thousands of pieces
+        self._pending += data  # in place, since a module of 100 MB arrives in thousands of pieces
         if b"\n" not in data:
             return
         *lines, self._pending = self._pending.split(b"\n")
@@ -276,7 +276,7 @@ class Zygote:
         self._forward(child)
 
     def _forward(self, child: Child) -> None:
-        # Only whole lines: a child may die in the middle of one.
+        # Only complete lines count, since a child may die in the middle of one.
         *lines, child.buffer = (child.buffer + child.channel.read()).split(b"\n")
         if lines:
             self._send(b"\n".join(lines) + b"\n")
@@ -312,8 +312,8 @@ class Zygote:
             if ended is None:
                 return
             child = self._children.pop(ended.si_pid, None)
-            if child is not None:  # else a grandchild that a pass left behind
-                _kill(child)  # its whole group, before the process id is free again
+            if child is not None:  # otherwise a grandchild that a pass left behind
+                _kill(child)  # kill its whole group before the process id is free again
             _, status, usage = os.wait4(ended.si_pid, 0)
             if child is not None:
                 child.peak = usage.ru_maxrss * 1024
@@ -345,7 +345,7 @@ class Zygote:
             kill_children(except_for=self._children)
         for child in self._children.values():
             self._forward(child)
-            if delay > DELAYED:  # the child may have waited for us as long
+            if delay > DELAYED:  # the child may have waited for us for the same time
                 child.hang.since = min(now, child.hang.since + delay)
             limits = child.submit.limits
             steps = child.journal.steps
@@ -377,7 +377,7 @@ class Zygote:
                 self._reply(Heartbeat(child.submit.id, position))
 
     def _orphans(self) -> dict[int, list[int]]:
-        """Processes that children have left behind, by child; 0 if it cannot be known which."""
+        """Processes that children have left behind, by child; 0 if the child is not known."""
         found: dict[int, list[int]] = {}
         only = next(iter(self._children), 0) if len(self._children) == 1 else 0
         for pid in children(os.getpid()):
@@ -412,20 +412,20 @@ def _death(child: Child, code: int, stderr: str) -> Death:
     if -code in FROM_OUTSIDE:
         return Death.KILLED
     if "Fatal Python error: Segmentation fault" in stderr:
-        return Death.SEGFAULT  # TVM's handler aborts where the heap is broken
+        return Death.SEGFAULT  # TVM's handler aborts if the heap is broken
     return _DEATHS.get(signal.Signals(-code), Death.SIGNAL)
 
 
 def _growth(child: Child, rss: int) -> int:
     """The growth of a child's resident memory, now `rss`, since before its job, in bytes."""
-    # The zygote cannot measure the memory before: when its own turn comes, the child may be far
-    # along.
+    # The zygote cannot measure the memory before: when its turn comes, the child may have advanced
+    # far.
     before = child.journal.rss
     return 0 if before is None else rss - before
 
 
 def _kill(child: Child) -> None:
-    for kill in (os.killpg, os.kill):  # the group is there only once the child has made it
+    for kill in (os.killpg, os.kill):  # the group exists only once the child has created it
         try:
             kill(child.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -441,7 +441,7 @@ def _write(end: int, data: bytes) -> None:
 
 
 def _line(end: int) -> str:
-    """Read one line and not a byte more; empty at the end of the file."""
+    """Read exactly one line, and no byte more; empty at the end of the file."""
     line = b""
     while (byte := os.read(end, 1)) not in (b"", b"\n"):
         line += byte
@@ -457,8 +457,8 @@ def _shown() -> int | None:
 def serve(host: JobHost) -> None:
     """Fork children until stdin ends.
 
-    The protocol owns stdin and stdout; all other code gets /dev/null, or writes to the stderr of
-    the driver if that is to be shown.
+    The protocol owns stdin and stdout. All other code gets /dev/null, or the driver's stderr if its
+    output is to be shown.
     """
     requests, replies = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -476,6 +476,6 @@ def serve(host: JobHost) -> None:
         weights.install()
     host.warm_up()
     gc.collect()
-    gc.freeze()  # a collection in a child would otherwise touch, and so copy, every page
+    gc.freeze()  # otherwise a collection in a child would touch, and so copy, every page
     Zygote(requests, replies, int(sys.argv[1]), host).run()
-    sweep(Path(tempfile.gettempdir()).parent)  # the folder of the driver, if that was killed
+    sweep(Path(tempfile.gettempdir()).parent)  # the driver's folder, if the driver was killed
