@@ -67,8 +67,8 @@ def unchanged():
 )
 
 SHARED = {MUTATOR: _UNCHANGED, REWRITER: _NOWHERE}
-"""For each piece of code that several passes share, a pass that does nothing except run it. One
-visits all nodes and changes none; the other has a pattern that matches nothing."""
+"""For each piece of code that several passes share, a pass that only runs that code. One visits all
+nodes and changes none; the other has a pattern that matches nothing."""
 
 DEATHS = frozenset(death.value for death in Death)
 
@@ -94,16 +94,16 @@ def again(
 
 
 TRIES = 8
-"""Number of further checks of a violation that depends on chance. If one of four runs on equal
-modules differs, nine of ten series of this length show it."""
+"""Number of further checks of a violation that occurs by chance. If one in four runs on equal
+modules differs, nine in ten series of this length show it."""
 
 
 def repeatedly(executor: Executor, finding: Finding) -> Violation | None:
-    """Check several times, if the oracle compares runs; return the finding's violation or None.
+    """Check several times if the oracle compares runs; return the finding's violation or None.
 
     TVM visits objects that it hashes by pointer in an order that depends on their addresses.
-    Processes that are forked from one begin with the same addresses, so the tries share a process
-    where they can.
+    Processes forked from one parent start with the same addresses, so the tries share a process if
+    possible.
 
     Raises:
         ExecutorError: the harness failed.
@@ -117,7 +117,7 @@ def repeatedly(executor: Executor, finding: Finding) -> Violation | None:
 
 
 def _is_one_of_tvm(finding: Finding) -> bool:
-    """Return whether a single pass of TVM is checked; a pass of the user's may have a memory."""
+    """Return whether a single pass of TVM is checked; a user's pass may have a memory."""
     return len(finding.calls) == 1 and finding.calls[0].factory is None and not finding.pipeline
 
 
@@ -137,9 +137,9 @@ def _in_processes(executor: Executor, finding: Finding) -> Iterator[Violation]:
 def otherwise(executor: Executor, finding: Finding) -> Finding | None:
     """Find a different violation of the same pass on the same module; as a finding, or None.
 
-    A campaign samples what an oracle compares, e.g. the arguments of functions. The first violation
-    there need not be the first one of a whole check. It may also be due to earlier modules, for
-    which other oracles look.
+    A campaign only samples the comparisons of an oracle, e.g. the arguments of functions. Its first
+    violation need not be the first one of a complete check. It may also be due to earlier modules,
+    which other oracles test.
 
     Raises:
         ExecutorError: the harness failed.
@@ -157,7 +157,7 @@ def _job(finding: Finding, module: str, oracles: tuple[str, ...] | None = None) 
         module=module,
         calls=finding.calls,
         pipeline=finding.pipeline,
-        # A death does not have an oracle: it may come in any step of an ordinary check.
+        # A death has no oracle: it may occur in any step of an ordinary check.
         oracles=oracles or (None if finding.oracle in DEATHS else (finding.oracle,)),
         exempt=finding.exempt,
     )
@@ -174,7 +174,7 @@ def of_this_build(finding: Finding) -> bool:
 
 
 def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) -> Exhibit:
-    """The part of the finding to look at first; only the module if the pass ends its process.
+    """The part of the finding to look at first; only the module if the pass kills its process.
 
     Raises:
         ExecutorError: the harness failed.
@@ -191,7 +191,7 @@ def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) ->
 
 
 def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
-    """Take the evidence of the finding's module; None if TVM does not survive that.
+    """Take the evidence of the finding's module; None if TVM crashes on it.
 
     Raises:
         ExecutorError: the harness failed.
@@ -204,9 +204,9 @@ def take_evidence(executor: Executor, finding: Finding) -> Evidence | None:
 
 
 def measured(executor: Executor, finding: Finding) -> Consequence | None:
-    """Measure what a minimized finding does to users; None if that is not known.
+    """Measure the effect of a minimized finding on users; None if it is not known.
 
-    A finding without a module is about a function of TVM called by itself: its report states it.
+    Without a module, it is about a function of TVM called by itself: its report states the effect.
 
     Raises:
         ExecutorError: the harness failed.
@@ -224,7 +224,7 @@ def measured(executor: Executor, finding: Finding) -> Consequence | None:
 
 
 def made_of(executor: Executor, module: str) -> tuple[str, ...] | None:
-    """The ingredients of a module that is not minimized; None if TVM does not survive that.
+    """The ingredients of a module that is not minimized; None if TVM crashes on it.
 
     Raises:
         ExecutorError: the harness failed.
@@ -234,7 +234,7 @@ def made_of(executor: Executor, module: str) -> tuple[str, ...] | None:
 
 
 def _inside(executor: Executor, finding: Finding) -> str:
-    """The innermost pass inside of the last one that fails alike in its place; or empty."""
+    """The innermost pass inside the last one that alone fails in the same way; or empty."""
     if not finding.blames_last:
         return ""
     here = parts(finding.pass_name) - availability.current().passes.keys()

@@ -1,4 +1,4 @@
-"""Put findings in their rows: the findings of one bug share a row."""
+"""Puts findings in rows: all findings of one bug share a row."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ STRENGTH = {
         start=1,
     )
 }
-"""Rank of each oracle by the strength of its symptom; the strongest symptom of a bug is shown
-first. The pass raises, the result is ill-formed, has other values, another interface, ...; a second
-run with an effect is the weakest."""
+"""Rank of each oracle by the strength of its symptom; a bug is shown by its strongest symptom. The
+order is: the pass raises; the result is ill-formed, has other values, another interface, ...; a
+second run with an effect is the weakest."""
 
 
 def place(store: Store, finding: Finding) -> str:
@@ -39,7 +39,7 @@ def by_row(store: Store, findings: Iterable[Finding]) -> dict[str, list[Finding]
     rows: dict[str, list[Finding]] = {}
     for finding in findings:
         rows.setdefault(store.rows.of(finding.id) or finding.id, []).append(finding)
-    for members in rows.values():  # a reproducer, the strongest symptom, the smallest
+    for members in rows.values():  # with a reproducer, strongest symptom, smallest
         members.sort(
             key=lambda f: (
                 store.reproducer(f) is None,
@@ -56,7 +56,7 @@ def similar_to(row: Iterable[Finding]) -> str:
 
 
 FAIL_ON = "B"
-"""The findings that decide exit codes and tests, unless the user chooses others."""
+"""The conditions on findings that decide exit codes and tests, unless the user chooses others."""
 
 
 def fails(row: Iterable[Finding], fail_on: str | None, named: Collection[str] = ()) -> bool:
@@ -76,5 +76,5 @@ def fails(row: Iterable[Finding], fail_on: str | None, named: Collection[str] = 
 
 
 def gravest(row: Iterable[Finding]) -> Finding:
-    """The finding of a bug that has the gravest consequence: that is the bug's."""
+    """The finding of a bug with the gravest consequence, which counts as the bug's own."""
     return min(row, key=lambda finding: finding.weight.rank)

@@ -1,7 +1,7 @@
 """Code in findings: text that Python executes when a finding is run again.
 
-A call of a public pass with literal arguments does not count as code, whoever wrote it: it can only
-do what that pass does. Other calls may do everything that the user may do. They run only in the
+A call of a public pass with literal arguments does not count as code, whoever wrote it, since it
+can only run that pass. Other calls may do anything that the user may do. They run only in the
 children of a zygote, with their limits, and only in commands whose help says that they run findings
 again.
 """
@@ -25,10 +25,10 @@ FROM = "from tvm.relax.dpl import "
 """Start of the only line that may import patterns."""
 
 LONGEST = 100_000
-"""Most characters of an expression that is analysed."""
+"""Most characters of an expression to analyse."""
 
 SHOWN = 3
-"""Calls that the warning names."""
+"""Most calls to name in the warning."""
 
 
 def is_code(call: PassCall) -> bool:
@@ -45,7 +45,7 @@ def is_code(call: PassCall) -> bool:
 
 
 def warning(findings: Iterable[Finding]) -> str:
-    """One sentence for a command that is about to run findings; empty if none has code."""
+    """One sentence for a command that is about to run findings; empty if none contains code."""
     calls = {call for finding in findings for call in finding.calls if is_code(call)}
     if not calls:
         return ""

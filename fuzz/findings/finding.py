@@ -1,4 +1,4 @@
-"""The finding: a violation with everything that is needed to see it again, as a stored value."""
+"""The finding: a violation with everything needed to reproduce it, as a stored value."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from ..system.serialize import counted, parse, plain, typed
 from .listed import FILE_NAME
 
 NOT_MEASURED = "not measured"
-"""In place of a consequence for which no time was left."""
+"""Placeholder for a consequence that there was no time to measure."""
 
 FORMAT = 7
 """Version of the stored form; a reader refuses any other."""
 
 
 class BadFinding(UserError):
-    """A text that should be a stored finding is not one, for the reason in the message."""
+    """A text is not a stored finding although it should be, for the reason in the message."""
 
 
 class UnknownFormat(BadFinding):
@@ -42,40 +42,40 @@ class UnknownFormat(BadFinding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One bug, confirmed or not, with everything that is needed to see it again."""
+    """One bug, confirmed or not, with everything needed to reproduce it."""
 
     violation: Violation
     module: str
     """The module, as TVM JSON of the TVM version that found it."""
     source: str = ""
-    """The same module as Python source that rebuilds it; empty if that could not be written."""
+    """The same module as Python source that rebuilds it; empty if it could not be written."""
     calls: tuple[PassCall, ...] = ()
     pipeline: str | None = None
     origin: Origin | None = None
-    """The origin of the generated module; None for a module of the user's."""
+    """The origin of the generated module; None for a user's module."""
     exempt: tuple[str, ...] = ()
-    """Promises that the pass does not make, as its author declared."""
+    """Promises that the pass does not make, according to its author."""
     versions: Mapping[str, str]
     confirmed: bool = False
-    """It occurred again, with the same key and place, in a fresh process."""
+    """True if it occurred again, with the same key and place, in a fresh process."""
     reduced: bool = False
-    """The greedy reduction ran to its end."""
+    """True if the greedy reduction ran to its end."""
     reproducer: str | None = None
-    """File name in the `reproducers` folder of the store; None until a script is seen to fail."""
+    """File name in the store's `reproducers` folder; None until a script was seen to fail."""
     exhibit: Exhibit | None = None
     """The part to look at first; None until the finding is published."""
     evidence: Evidence | None = None
     """Facts about the module for deduplication; None until the finding is published."""
     consequence: Consequence | None = None
-    """The gravest that the minimized module was seen to do to users; None: not measured."""
+    """The gravest observed effect of the minimized module on users; None: not measured."""
     made_of: tuple[str, ...] | None = None
-    """The ingredients of the module as it was found; None if it was not examined."""
+    """The ingredients of the module as found; None if it was not examined."""
     similar: str = ""
-    """A known bug to which it is similar, with the distinction between the two; or empty."""
+    """A known bug that it is similar to, with the difference between the two; or empty."""
     faults: tuple[str, ...] = ()
     """Steps of the triage at which relaxfuzz itself failed, each with its traceback."""
     first_id: str = ""
-    """Its id, if the violation of the minimized module would have another one."""
+    """Its id, if the minimized module's violation would have another id."""
 
     @property
     def of_known(self) -> Iterator[str]:
@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def is_met_on_the_way(self) -> bool:
-        """A pass of the user's was checked, and a part of TVM is blamed, e.g. the printer."""
+        """True if a user's pass was checked, but a part of TVM is blamed, e.g. the printer."""
         own = {call.name for call in self.calls if call.factory is not None}
         return bool(own) and self.pass_name not in own
 
@@ -143,7 +143,7 @@ class Finding:
 
     @property
     def weight(self) -> Consequence:
-        """The consequence, as far as it was measured; else the gravest that the report allows."""
+        """The consequence if measured; else the gravest that the report allows."""
         return assumed(self.violation) if self.consequence is None else self.consequence
 
     @property
@@ -153,12 +153,12 @@ class Finding:
 
     @property
     def effect(self) -> str:
-        """Its consequence in a few words; or that it was not measured."""
+        """Its consequence in a few words, or that it was not measured."""
         return NOT_MEASURED if self.consequence is None else str(self.consequence)
 
     @property
     def identity(self) -> Identity:
-        """Failure, blamed, site and ingredients, as far as they are known."""
+        """Failure, blamed, site and ingredients, as far as known."""
         known = UNKNOWN
         if self.evidence is not None:
             known = self.evidence.circumstances(minimized=self.reduced)
@@ -178,7 +178,7 @@ class Finding:
 
     @property
     def id(self) -> str:
-        """A short id; the same report in the same TVM build has the same id in every run."""
+        """A short id: the same report in the same TVM build always has the same id."""
         return self.first_id or id_of(mark_of(self.violation))
 
     def to_json(self) -> str:
@@ -226,23 +226,23 @@ def id_of(mark: Mark) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedFinding:
-    """A violation that this campaign has not seen before, not yet confirmed."""
+    """A violation that this campaign has not seen before, not confirmed yet."""
 
     violation: Violation
     module: str
     """TVM JSON of the input of the pass."""
     origin: Origin
-    """Its recipe names the pieces of the module, each with its edits."""
+    """The origin of the module; its recipe names the pieces, each with its edits."""
     calls: tuple[PassCall, ...]
     pipeline: str | None
     ingredients: tuple[str, ...] | None = None
-    """Ingredients of the module; None where a pass has ended its process."""
+    """Ingredients of the module; None if a pass killed its process."""
 
     def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
         """Make the finding to store.
 
         Args:
-            exempt: the oracles from which the author of the pass has exempted it.
+            exempt: the oracles from which the pass's author has exempted it.
         """
         return Finding(
             violation=self.violation,

@@ -1,8 +1,8 @@
-"""Known bugs in a run: expected reports are counted and listed at the end, not triaged.
+"""Known bugs in a run: expected reports are counted and listed at the end, but not triaged.
 
-The knowns that relaxfuzz ships are about TVM: its passes, its operators, its parser. They never
-excuse a user's own pass, even if it has the name of one of TVM's. Effects of TVM's rewriting by
-patterns inside of a user's pass are not blamed on the pass (`oracles.structural.inside`).
+The known bugs that relaxfuzz ships are about TVM: its passes, operators and parser. They never
+excuse a user's own pass, even one named like a pass of TVM. Effects of TVM's rewriting by patterns
+inside a user's pass are not blamed on that pass (`oracles.structural.inside`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .store import file_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The knowns that a command takes for granted, and its treatment of the user's files."""
+    """The known bugs that a command assumes, and its treatment of the user's files."""
 
     folders: tuple[Path, ...] = ()
     """The user's folders; empty: `USERS`, if that exists."""
@@ -60,7 +60,7 @@ class Choice:
 
 
 class Expected:
-    """The knowns that are expected on the installed TVM, and those of them that were seen."""
+    """The known bugs expected on the installed TVM, and those of them that were seen."""
 
     def __init__(self, shipped: Iterable[Known], own: Iterable[Known], version: str) -> None:
         """
@@ -69,34 +69,34 @@ class Expected:
         """
         self.version = version
         self.reports: Counter[Known] = Counter()
-        """Distinct reports of each known that was seen."""
+        """Distinct reports of each known bug that was seen."""
         self.met: defaultdict[Known, list[Finding]] = defaultdict(list)
         """The same reports, without their modules."""
         self.fixed: frozenset[str] = frozenset()
-        """Names of knowns whose reproducers pass on this build: their keys excuse nothing."""
+        """Names of known bugs whose reproducers pass on this build: their keys excuse nothing."""
         self._ids: set[str] = set()
         self._shipped = Lookup(shipped, version)
         self._own = Lookup(own, version)
 
     @property
     def knowns(self) -> tuple[Known, ...]:
-        """The expected knowns."""
+        """The expected known bugs."""
         return self._shipped.knowns + self._own.knowns
 
     @property
     def total(self) -> int:
-        """Distinct reports of knowns; a report that fits several knowns counts once."""
+        """Distinct reports of known bugs; a report that fits several of them counts once."""
         return len(self._ids)
 
     @property
     def own(self) -> tuple[Known, ...]:
-        """The expected knowns that are the user's."""
+        """The user's own among the expected known bugs."""
         return self._own.knowns
 
     def of(self, finding: Finding) -> tuple[Known, ...]:
-        """The known bugs that a finding is, or is presumed to be while it is not minimized.
+        """The known bugs that a finding is, or presumably is before it is minimized.
 
-        Fixed ones are included: reports still name them.
+        Fixed ones are included, since reports still name them.
         """
         identity, made_of = finding.identity, finding.ingredients
         found = self._own.of(identity, made_of)
@@ -105,7 +105,7 @@ class Expected:
         return found
 
     def similar(self, finding: Finding) -> str:
-        """The known bug to which a minimized finding is similar, with the distinction."""
+        """The known bug that a minimized finding is similar to, with the difference."""
         identity = finding.identity
         found = self._own.similar(identity)
         if not is_of_users_pass(finding):
@@ -130,7 +130,7 @@ class Expected:
         return bool(found)
 
     def presumes(self, found: UnconfirmedFinding) -> bool:
-        """Return whether a report of a campaign is presumed to be a known bug."""
+        """Return whether a report of a campaign presumably is a known bug."""
         known = self.of(found.finding({}, ()))
         return any(each.name not in self.fixed for each in known)
 
@@ -141,18 +141,18 @@ def is_of_users_pass(finding: Finding) -> bool:
 
 
 def is_certain(known: Known, version: str) -> bool:
-    """Return whether the known was seen to fail on exactly this TVM, so that nothing is to verify.
+    """Return whether the known bug was seen on exactly this TVM, so that it needs no verification.
 
-    Builds of a development version share their number.
+    Builds of a development version share their version number.
     """
     return "dev" not in version and "+" not in version and version in known.tvm.fails_on
 
 
 def prune(known: Known, version: str) -> str:
-    """Record that a known no longer fails on this TVM; return what was done, for people.
+    """Record that a known bug no longer fails on this TVM; return a description of the change.
 
-    The claim gets `; fixed in`, or `; new in` on an older TVM. If no other version is left on which
-    it fails, the file is removed, together with the reproducer beside it.
+    The record gets `; fixed in`, or `; new in` on an older TVM. If it then fails on no version, its
+    file and the reproducer beside it are removed.
     """
     left = known.tvm.passing(version)
     if left is not None:
@@ -167,7 +167,7 @@ def prune(known: Known, version: str) -> str:
 
 
 def add(folder: Path, finding: Finding, reproducer: Path | None) -> Path:
-    """Write a confirmed finding as a known; an existing file stays as it is."""
+    """Write a confirmed finding as a known bug; an existing file is not changed."""
     name = file_name(finding).removesuffix(".py").lower()
     path = folder / f"{name}.toml"
     if path.exists():
@@ -186,7 +186,7 @@ def extend(folder: Path, known: Known, findings: Iterable[Finding]) -> Path:
     """Add these findings to the record of a known bug.
 
     The record gets the identities that it does not cover yet. If `folder` has no record of this
-    name, one is created there; records in other folders stay as they are.
+    name, one is created there; records in other folders are not changed.
     """
     path = folder / known.path.name
     folder.mkdir(parents=True, exist_ok=True)

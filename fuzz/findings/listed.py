@@ -1,7 +1,7 @@
 """The rows of a store as `relaxfuzz findings` lists them, in a file beside it.
 
-Grades, identities and contracts are in code that needs TVM. Whoever writes to a store writes this
-file at the end; as long as store, known bugs and code stay as they were, it is read without TVM.
+Grades, identities and contracts are in code that needs TVM. A process that writes to a store writes
+this file at its end. While store, known bugs and code are unchanged, no TVM is needed.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ T = TypeVar("T")
 FILE = "rows.json"
 
 FORMAT = 2
-"""Version of the stored form, and of the lines of JSON; another one is not read."""
+"""Version of the stored form, and of the lines of JSON; other versions are not read."""
 
 DATABASE = "findings.sqlite"
 
 USERS = Path("relaxfuzz-known")
-"""The folder of the user's own known bugs, in the folder in which relaxfuzz is run."""
+"""The folder of the user's own known bugs, in the working directory of relaxfuzz."""
 
 VERDICTS = ("true", "false", "wontfix", "reported", "fixed", "unclear")
 """The verdicts on a row; all other remarks are notes."""
 
 FILE_NAME = re.compile(r"[\w.-]{1,250}\.py", re.ASCII)
-"""Pattern for the file name of a reproducer, which lies in one folder of the store only."""
+"""Pattern for the file name of a reproducer, which must be directly in one folder of the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Shown:
     diff: str
     """The difference that the oracle saw; empty if there is none."""
     story: str
-    """The difference, or the text and the reason why there is none; empty: it is not known."""
+    """The difference, or the only text and the reason; empty if not known."""
     file: str | None
     """The name of the reproducer, in the folder `reproducers`."""
 
@@ -136,7 +136,7 @@ class Listing:
 
     rows: tuple[ListedRow, ...]
     shown: Mapping[str, Shown]
-    """By the id of the finding; those of which more is to be said are left out."""
+    """By the id of the finding; findings that need more information are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class Filter:
     verdicts: tuple[str, ...] = ()
     new: bool = False
     grade: Grade = Grade.C
-    """The least grade that is listed."""
+    """The least grave grade to list."""
     unconfirmed: bool = False
     """List unconfirmed findings instead of rows."""
 
@@ -190,7 +190,7 @@ def check_verdict(name: str) -> None:
 
 
 def find(by_id: Mapping[str, T], id: str) -> T:
-    """The one with this id, or the only one whose id begins with it.
+    """The one with this id, or the only one whose id starts with it.
 
     Raises:
         UserError: there is none, or several.
@@ -207,7 +207,7 @@ def find(by_id: Mapping[str, T], id: str) -> T:
 
 
 def read(folder: Path) -> Listing | None:
-    """The rows, if the file is there and neither store nor code has changed since."""
+    """The rows, if the file exists and neither store nor code has changed since."""
     path = folder / FILE
     with contextlib.suppress(OSError, ValueError, sqlite3.Error, database.BadDatabase):
         if not path.is_symlink():
@@ -219,13 +219,13 @@ def read(folder: Path) -> Listing | None:
 
 
 def keep(folder: Path, listing: Listing) -> None:
-    """Write the file; a folder in which nothing can be written stays as it is."""
+    """Write the file; a folder that is not writable is left unchanged."""
     with contextlib.suppress(OSError, sqlite3.Error, database.BadDatabase):
         write_whole(folder / FILE, json.dumps({"stamp": stamp(folder), **plain(listing)}))
 
 
 def text_of(folder: Path, shown: Shown) -> str | None:
-    """The reproducer of a finding; None if there is none (any more). A link does not count."""
+    """The reproducer of a finding; None if it does not exist (any more). A link does not count."""
     if shown.file is None or not FILE_NAME.fullmatch(shown.file):
         return None
     path = folder / "reproducers" / shown.file
@@ -242,11 +242,11 @@ _CONTENTS = (
     "SELECT finding, row, why FROM members ORDER BY rowid",
     "SELECT row, verdict, note FROM judgements ORDER BY row",
 )
-"""Queries whose answers change with each change of the rows."""
+"""Queries whose answers change with every change of the rows."""
 
 
 def stamp(folder: Path) -> str:
-    """A digest of all that rows depend on: the store, the user's known bugs, the code.
+    """A digest of everything that rows depend on: the store, the user's known bugs, the code.
 
     Raises:
         BadDatabase, OSError, sqlite3.Error: the store cannot be read.

@@ -43,7 +43,7 @@ BY_HAND = "merged by hand"
 
 
 SAME = "failure, blamed, site and ingredients agree"
-"""The reason for which a rule puts two findings in one row."""
+"""The reason why a rule puts two findings in one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Member:
 
     finding: str
     why: str
-    """Reason why the finding is in this row, with the id of the finding that it resembles. Empty
-    for the first finding of the row."""
+    """Reason why the finding is in this row, with the id of the finding it resembles. Empty for the
+    first finding of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Row:
     """One bug, with all its reports."""
 
     id: str
-    """The id of a finding in it: the first one, unless that was split off."""
+    """The id of one of its findings: the first one, unless that was split off."""
     members: tuple[Member, ...]
-    """The findings in it, in the order in which they came."""
+    """The findings in it, in order of arrival."""
     verdict: str | None = None
     note: str | None = None
 
@@ -71,8 +71,8 @@ class Row:
 class Rows:
     """The rows of a store.
 
-    Decisions of people are final: rows that were merged by hand are never split by rules, and a
-    finding that was split off never rejoins the row from which it was taken.
+    Human decisions are final: rules never split rows that were merged by hand, and a finding that
+    was split off never rejoins its former row.
     """
 
     def __init__(self, db: sqlite3.Connection, lock: threading.RLock) -> None:
@@ -82,13 +82,13 @@ class Rows:
     def enter(
         self, finding: str, identity: Identity, made_of: Collection[str] | None = None
     ) -> str:
-        """Put a finding in its row, and unite rows that it shows to be one; return the row's id.
+        """Put a finding in its row, and merge rows that it shows to be one; return the row's id.
 
-        A finding that already has a row stays in it. The reduction of its module since then may
-        show that another row is the same.
+        A finding that already has a row stays in it. The later reduction of its module may show
+        that another row is the same.
 
         Args:
-            made_of: the ingredients of its module, as long as that is not minimized.
+            made_of: the ingredients of its module, until that is minimized.
         """
         with self._change():
             if self.of(finding) is None:
@@ -114,7 +114,7 @@ class Rows:
             yield finding, typed(json.loads(text), Identity), ingredients
 
     def of(self, finding: str) -> str | None:
-        """The id of the row that holds a finding; None: no rule has looked at it yet."""
+        """The id of the row that holds a finding; None if no rule has examined it yet."""
         with self._lock:
             found = self._db.execute(
                 "SELECT row FROM members WHERE finding = ?", (finding,)
@@ -134,15 +134,15 @@ class Rows:
         return Row(id, tuple(Member(*member) for member in members), *(judged or (None, None)))
 
     def all(self) -> list[Row]:
-        """Every row, in the order in which they came."""
+        """Every row, in order of arrival."""
         with self._lock:
             ids = self._db.execute("SELECT row FROM members GROUP BY row ORDER BY min(rowid)")
             return [self.get(id) for (id,) in ids.fetchall()]
 
-    # Decisions of people
+    # Human decisions
 
     def merge(self, into: str, others: Iterable[str]) -> None:
-        """Declare these rows one bug, for good, even if they were split before."""
+        """Declare these rows one bug, permanently, even if they were split before."""
         with self._change():
             for other in others:
                 self._db.execute(
@@ -152,16 +152,16 @@ class Rows:
                 self._unite(into, other, BY_HAND)
 
     def split(self, finding: str) -> str:
-        """Declare a finding a bug of its own, for good; return the id of its new row.
+        """Declare a finding a separate bug, permanently; return the id of its new row.
 
-        The judgement stays with the others. A finding that is already alone stays as it is.
+        The judgement stays with the others. A finding that is already alone stays unchanged.
         """
         with self._change():
             row = self._row(finding)
             rest = [m for m in self.get(row).members if m.finding != finding]
             if not rest:
                 return row
-            if row == finding:  # the row takes the id of the finding that came next
+            if row == finding:  # the row takes the id of the next finding
                 new = rest[0].finding
                 self._db.execute("UPDATE members SET row = ? WHERE row = ?", (new, row))
                 self._db.execute("UPDATE judgements SET row = ? WHERE row = ?", (new, row))
@@ -175,7 +175,7 @@ class Rows:
             return finding
 
     def judge(self, id: str, *, verdict: str | None = None, note: str | None = None) -> None:
-        """Set the verdict or note of a row; None leaves it as it is, an empty text removes it."""
+        """Set the verdict or note of a row; None leaves it unchanged, an empty text removes it."""
         with self._change():
             self._db.execute("INSERT OR IGNORE INTO judgements VALUES (?, NULL, NULL)", (id,))
             for column, text in (("verdict", verdict), ("note", note)):
@@ -184,7 +184,7 @@ class Rows:
                         f"UPDATE judgements SET {column} = ? WHERE row = ?", (text or None, id)
                     )
 
-    # Pieces
+    # Parts
 
     @contextmanager
     def _change(self) -> Iterator[None]:

@@ -22,14 +22,14 @@ CREATE TABLE IF NOT EXISTS runs (
 
 
 LATEST = 2.5e11
-"""Seconds since 1970, about where calendars end."""
+"""Seconds since 1970 near the end of supported calendars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """The work of a campaign of `relaxfuzz run`, of `nightly` or of the pytest plugin.
 
-    While it goes on, work of unfinished blocks is not counted.
+    During the campaign, work of unfinished blocks is not counted.
     """
 
     command: str
@@ -48,9 +48,9 @@ class Run:
     known_reports: Mapping[str, int] = field(default_factory=dict)
     """Number of checks that ended in a known bug, by item."""
     knowns: Mapping[str, int] = field(default_factory=dict)
-    """Distinct reports of each known that was met, by its name."""
+    """Distinct reports of each known bug that was met, by its name."""
     fixed: tuple[str, ...] = ()
-    """Names of knowns whose reproducers no longer fail."""
+    """Names of known bugs whose reproducers no longer fail."""
     found: tuple[str, ...] = ()
     """Ids of the findings that were reported, in this order."""
     replayed: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Runs:
         """Enter a run, and return its id.
 
         Args:
-            continued: id of an interrupted run, whose found bugs are those of this one from now on.
+            continued: id of an interrupted run whose bugs this run takes over.
         """
         with self._lock, transaction(self._db):
             before = None if continued is None else self._read(continued)

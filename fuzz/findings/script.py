@@ -1,4 +1,4 @@
-"""Reproducers as files: the difference from other Python files."""
+"""Reproducers as files, as opposed to other Python files."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def is_reproducer(path: Path) -> bool:
     """Return whether a Python file ends with a check to run, as reproducers do."""
     try:
         return f"\n{MAIN}\n" in read_text(path, LONGEST_GENERATED)
-    except (OSError, ValueError):  # no file, or no text
+    except (OSError, ValueError):  # no such file, or not a text
         return False

@@ -47,10 +47,10 @@ FOLDERS = ("reproducers", "modules")
 """The folders beside the database."""
 
 LONGEST_NAME = 200
-"""Most characters of a file name, before its suffix."""
+"""Most characters of a file name, without its suffix."""
 
 LONGEST_ID = 32
-"""Most characters of an id in it; in a damaged store an id may have any number."""
+"""Most characters of an id in it; an id in a damaged store may have any number."""
 
 _SCHEMAS = f"{SCHEMA}{rows.SCHEMA}{runs.SCHEMA}"
 
@@ -70,14 +70,14 @@ class Store:
     """Findings in a folder: `findings.sqlite`, `reproducers/*.py`, `modules/*.py`.
 
     Every change is on the disk (WAL, synchronous=FULL) when the method returns. Files are written
-    before the row that names them, so that a row never names a file that is not whole.
+    before the row that names them, so that a row never names an incomplete file.
     """
 
     def __init__(self, folder: Path, *, create: bool = True, write: bool = False) -> None:
         """Open the store in `folder`; create it if `create` is set.
 
-        Without `create` and `write` it is only read: nothing in the folder changes, and a store
-        with an older schema stays as it is. Changes of its rows are kept in memory only.
+        Without `create` and `write` it is only read: nothing in the folder changes, not even a
+        store with an older schema. Changes of its rows are only kept in memory.
 
         Args:
             write: change an existing store.
@@ -100,7 +100,7 @@ class Store:
             if self._reads:
                 self._db, self._copy = readable(database)
             else:
-                # Files are written into the folder, not to the target of a link in it.
+                # Files are written into the folder, never to the target of a link in it.
                 for name in FOLDERS:
                     path = folder / name
                     if path.is_symlink() or (path.exists() and not path.is_dir()):
@@ -119,7 +119,7 @@ class Store:
             raise BadStore(f"cannot use '{database}' as a store of findings: {error}") from error
         self._lock = threading.RLock()
         self.rows = Rows(self._db, self._lock)
-        """Rows: the findings that are one bug share one."""
+        """Rows: all findings of one bug share a row."""
         self.runs = Runs(self._db, self._lock)
         """The runs in this folder."""
         weights.use(folder / weights.FOLDER)
@@ -128,7 +128,7 @@ class Store:
         """Check that the file is ours and whole, and create missing tables."""
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        # A run that is killed before it could write the header leaves it empty.
+        # A run that is killed before it could write the header leaves an empty file.
         if application != APPLICATION_ID and (application != 0 or tables(self._db)):
             raise BadStore(f"'{self.folder / DATABASE}' is not a file of relaxfuzz")
         if application and version != SCHEMA_VERSION:
@@ -176,19 +176,19 @@ class Store:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.close()
         if self._reads and isinstance(error, sqlite3.Error):
-            # It may have vanished, or been changed, under our hands.
+            # The file may have vanished or changed meanwhile.
             raise BadStore(f"cannot read '{self.folder / DATABASE}': {error}") from None
 
     def put(self, finding: Finding, files: Mapping[Path, str] = {}) -> None:
         """Add a finding, or replace the one with its id.
 
         A confirmed finding never becomes unconfirmed. A finding with a reproducer never loses it on
-        the same TVM: two processes may have found the same bug, and one of them is done with it.
+        the same TVM, since two processes may find the same bug and one may be done with it.
 
         Args:
             files: the texts of its files, which are written first.
         """
-        # One transaction covers files and row, so that both are those of the same writer.
+        # One transaction covers files and row, so that both come from the same writer.
         with self._lock, watched(self.folder), transaction(self._db):
             known = self.get(finding.id)
             done = known is not None and known.reproducer is not None and finding.reproducer is None
@@ -239,7 +239,7 @@ class Store:
             except sqlite3.DataError as error:
                 self.unread[f"row {number}"] = str(error)
                 continue
-            if row is not None:  # else it was dropped meanwhile
+            if row is not None:  # otherwise it was dropped meanwhile
                 order.append((*row, number))
         for *_, id, number in sorted(order):
             finding = self._read(id, "SELECT finding FROM findings WHERE rowid = ?", number)
@@ -267,7 +267,7 @@ class Store:
         )
 
     def forget_unconfirmed(self, most: int) -> int:
-        """Drop the oldest unconfirmed findings beyond this number; return how many."""
+        """Drop the oldest unconfirmed findings beyond this number; return the number dropped."""
         with self._lock:
             gone = self._db.execute(
                 "DELETE FROM findings WHERE id IN (SELECT id FROM findings WHERE NOT confirmed"
@@ -334,12 +334,12 @@ def file_name(finding: Finding) -> str:
 
 
 def _utf8(text: str) -> str:
-    """Replace halves of surrogate pairs, which SQLite does not take."""
+    """Replace lone surrogates, which SQLite refuses."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _prepare(folder: Path) -> None:
-    """Create the folder, or refuse one that holds other things."""
+    """Create the folder, or refuse one that contains other things."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         entries = {entry.name for entry in folder.iterdir()}
@@ -347,7 +347,7 @@ def _prepare(folder: Path) -> None:
             pass
     except OSError as error:
         raise BadStore(f"cannot write to '{folder}': {error.strerror or error}") from error
-    # A command may have read a module, and with it large constants, before it opens its store.
+    # A command may have read a module, and large constants with it, before it opens its store.
     if entries - {weights.FOLDER} and DATABASE not in entries:
         raise BadStore(
             f"'{folder}' is not empty and holds no {DATABASE}: relaxfuzz does not mix its findings "

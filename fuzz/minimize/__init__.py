@@ -1,1 +1,1 @@
-"""Reductions: make a module smaller as long as a given property holds."""
+"""Reductions: they make a module smaller while a given property holds."""

@@ -20,7 +20,7 @@ from .kernels import HAS_BLOCKS
 from .reduction import Edit, grouped, runs
 
 MODULE = 0
-"""Owner that stands for the module; functions are named by their hashes."""
+"""Owner that represents the module; functions are named by their hashes."""
 
 PUBLIC = "global_symbol"
 FORCE_PURE = "relax.force_pure"
@@ -30,7 +30,7 @@ Named = tuple[int, str]
 
 
 def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop attributes of the module and its functions: all, those of one name, then runs."""
+    """Drop attributes of the module and its functions: all, then those of one name, then runs."""
     found: list[Named] = [(MODULE, str(name)) for name in dict(mod.attrs or {})]
     for _, func in mod.functions_items():
         for each in nodes(func, relax.Function) if isinstance(func, relax.Function) else [func]:
@@ -51,7 +51,7 @@ def drop_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def make_private(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Make functions private that other functions call. Fewer functions are public."""
+    """Make functions private that other functions call. This leaves fewer public functions."""
     called = {name for _, func in mod.functions_items() for name in references(func)}
     public = [g.name_hint for g, f in mod.functions_items() if is_public(f)]
     for run in runs([name for name in public if name in called]):
@@ -75,8 +75,8 @@ def make_pure(mod: tvm.IRModule) -> Iterator[Edit]:
 def default_attributes(mod: tvm.IRModule) -> Iterator[Edit]:
     """Reset attributes of operators to their defaults: all, then runs of them.
 
-    Each time fewer attributes differ from the default of the function in `relax.op` that makes the
-    call.
+    Each edit leaves fewer attributes that differ from the defaults of the function in `relax.op`
+    that makes the call.
     """
     for run in runs(list(dict.fromkeys(_unusual_in(mod)))):
         yield _Defaulted(mod, run).run
@@ -146,7 +146,7 @@ def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
     functions = dict(mod.functions_items())
     if {owner for owner, _ in gone} - {MODULE, *map(hash, functions.values())}:
         return _Without(mod, gone).run()
-    for gvar, func in functions.items():  # no type has to be inferred anew
+    for gvar, func in functions.items():  # no type needs to be inferred again
         for name in [name for owner, name in gone if owner == hash(func)]:
             functions[gvar] = functions[gvar].without_attr(name)
     for name in [name for owner, name in gone if owner == MODULE]:
@@ -155,13 +155,13 @@ def _without(mod: tvm.IRModule, gone: Sequence[Named]) -> tvm.IRModule | None:
 
 
 LARGEST_LOOKED_AT = 1 << 20
-"""Elements of the largest constant that is compared; larger ones count as arbitrary."""
+"""Elements of the largest constant to compare; larger ones count as arbitrary."""
 
 
 def plain_constants(mod: tvm.IRModule, above: int = 0) -> Iterator[Edit]:
-    """Fill constants with ones, or zeros, or 0, 1, 2 ...: all, then ever shorter runs of them.
+    """Fill constants with ones, zeros, or 0, 1, 2 ...: first all, then ever shorter runs of them.
 
-    `_level` of some constants falls, and it rises for none.
+    The `_level` of some constants falls, and of none rises.
 
     Args:
         above: only constants of a higher level.
@@ -178,15 +178,15 @@ PLAIN: tuple[Callable[[tuple[int, ...]], Any], ...] = (
     np.zeros,
     lambda shape: np.arange(int(np.prod(shape))).reshape(shape),
 )
-"""Fillings from plain to special; ones first, since zeros make things equal that should differ."""
+"""Fillings from plain to special; ones come first, since zeros make distinct things equal."""
 
 
 ARBITRARY = len(PLAIN)
-"""The level of data that is none of `PLAIN`."""
+"""The level of data that is not in `PLAIN`."""
 
 
 def arbitrary_constants(mod: tvm.IRModule) -> list[ir.GenericConst]:
-    """The constants with data that is none of `PLAIN`."""
+    """The constants whose data is not in `PLAIN`."""
     return [const for const, level in _levels(mod) if level == ARBITRARY]
 
 
@@ -198,7 +198,7 @@ def _levels(mod: tvm.IRModule) -> list[tuple[ir.GenericConst, int]]:
 
 
 def _level(const: ir.GenericConst) -> int:
-    """The rank of the data: its place in `PLAIN`, or the number behind the last place."""
+    """The rank of the data: its place in `PLAIN`, or the number after the last place."""
     shape = tuple(map(int, ir.constant_data(const).shape))
     if int(np.prod(shape)) > LARGEST_LOOKED_AT:
         return ARBITRARY
@@ -219,6 +219,6 @@ class _Filled(Rewriter):
         if hash(const) not in self._chosen:
             return const
         shape = tuple(map(int, ir.constant_data(const).shape))
-        # Any element type works, including those that NumPy does not know by name.
+        # Any element type works, including those without a name in NumPy.
         data = PLAIN[self._level](shape).astype(ir.constant_data(const).numpy().dtype)
         return ir.GenericConst(tvm.runtime.tensor(data), const.ty)

@@ -25,9 +25,9 @@ from ...oracles.inspect import relax_functions
 from .reduction import Edit, long_runs, runs
 
 MANY = 8
-"""Least bindings in a long run: a try on a large module costs as much as many on a small one."""
+"""Least bindings of a long run: a try on a large module costs as much as many on a small one."""
 PARTS = 16
-"""Parts of a function; shorter runs wait until it is smaller by other means."""
+"""Number of parts of a function; shorter runs wait until it has shrunk by other means."""
 
 
 def drop_dead(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -47,7 +47,7 @@ def drop_many_bindings(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def drop_bindings(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop a run of bindings, long runs first; values that are still used get a replacement."""
+    """Drop a run of bindings, long runs first; values still in use get a replacement."""
     for name, func in _functions(mod):
         for run in runs(sites_of(func)):
             yield from _without(mod, name, func, run)
@@ -62,7 +62,7 @@ def _without(
 
 
 def shorten_chains(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop one binding, and use an operand of another type or a constant in its place."""
+    """Drop one binding, and use an operand of another type or a constant instead."""
     for name, func in _functions(mod):
         for site in reversed(sites_of(func)):
             if not isinstance(site.binding.value, relax.Function):
@@ -76,14 +76,14 @@ def _functions(mod: tvm.IRModule) -> Iterator[tuple[str, relax.Function]]:
 
 
 def _with_calls(site: BindingSite, func: relax.Function) -> Sequence[int]:
-    """The binding; if it binds a function, also the bindings that use the function."""
+    """The binding; for one that binds a function, also the bindings that use the function."""
     if not isinstance(site.binding.value, relax.Function):
         return [site.key]
     return [site.key, *[b.key for b in sites_of(func) if site.key in b.operands]]
 
 
 def merge_params(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Use one parameter in place of others of its type, runs of them first."""
+    """Use one parameter instead of others of its type, first instead of runs of them."""
     for gvar, func in relax_functions(mod):
         used = used_vars([func.body])
         kept: list[Any] = []

@@ -68,8 +68,8 @@ def _ifs(mod: tvm.IRModule) -> Iterator[tuple[str, BindingSite]]:
 def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
     """Return one part of a result, or an earlier value, or a parameter.
 
-    Only landmarks among the values are tried: in a function of 1,000 bindings the right one is
-    found in a number of tries that grows with the logarithm.
+    Only landmarks among the values are tried, so that in a function of 1,000 bindings the number of
+    tries grows with the logarithm.
     """
     for gvar, func in relax_functions(mod):
         body = scopes_of(func)[0]
@@ -87,7 +87,7 @@ def return_less(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def shorten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Return an earlier value of the same type from a branch, or from a local function."""
+    """Return an earlier value of the same type from a branch or a local function."""
     for gvar, func in relax_functions(mod):
         for scope in scopes_of(func)[1:]:
             assert scope.around is not None
@@ -109,7 +109,7 @@ def _tuple(fields: list[Any]) -> Any:
 def _returning(
     mod: tvm.IRModule, name: str, scope: BindingScope, choice: Any
 ) -> tvm.IRModule | None:
-    """Set this result, and drop everything that only the old one needed; effects may stay."""
+    """Set this result, and drop everything that only the old one needed, except effects."""
     roots = used_vars([choice])
     last = max((site.index for site in scope.sites if site.key in roots), default=-1)
     used = used_vars([scope.seq.body]).union(

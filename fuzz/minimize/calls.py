@@ -19,8 +19,8 @@ from .reduction import Edit, runs
 def opaque_calls(mod: tvm.IRModule) -> Iterator[Edit]:
     """Turn calls of kernels and functions into calls of a packed function: all, then runs of them.
 
-    Fewer calls are `OPAQUE`, or call a function in a variable. Other reductions drop functions that
-    are no longer called.
+    This leaves fewer calls that are `OPAQUE`, or that call a function in a variable. Other
+    reductions drop functions that are no longer called.
     """
     for run in runs([hash(call) for call in calls_of(mod) if _is_opaque(call)]):
         yield _Packed(mod, run).run
@@ -38,8 +38,8 @@ def _calls_function(call: relax.Call) -> bool:
 def plain_operators(mod: tvm.IRModule) -> Iterator[Edit]:
     """Replace operators by `negative` of a first operand, or `add` of two: all, then runs of them.
 
-    Two findings of a bug that any operator shows then have the same module. No operator moves to a
-    later place in `PLAIN`, and some move to an earlier one.
+    Two findings of a bug that any operator shows then have the same module. Some operators move to
+    an earlier place in `PLAIN`, none to a later one.
     """
     found = [hash(call) for call in calls_of(mod) if _rank(call) > 0]
     for run in runs(found):
@@ -48,7 +48,7 @@ def plain_operators(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _rank(call: relax.Call) -> int:
-    """The place in `PLAIN`, the next number for other operators on tensors, 0 for all else."""
+    """The place in `PLAIN`; the next number for other operators on tensors, 0 for all else."""
     name = op_name(call)
     if name is None or not isinstance(call.ty, relax.TensorType):
         return 0

@@ -19,7 +19,7 @@ from .reductions import REDACTIONS, REDUCTIONS
 from .search import Candidate, Search, search
 
 MAKING = "edit"
-"""The step in which a candidate is made; a death there is not the fault of a pass."""
+"""The step in which a candidate is made; a death in it is not the fault of a pass."""
 
 HEARTBEAT_SECONDS = 0.1
 """Seconds between two reports of the number of candidates."""
@@ -42,7 +42,7 @@ class SearchProgress:
 
     tried: int
     exhausted: bool = False
-    """No edit of a whole cycle leads to a smaller module; this ends the job."""
+    """No edit of a whole cycle leads to a smaller module, which ends the job."""
 
 
 ReduceResult: TypeAlias = Shrunk | SearchProgress
@@ -52,7 +52,7 @@ ReduceResult: TypeAlias = Shrunk | SearchProgress
 class Reduce(Job[ReduceResult]):
     """Search for ever smaller modules that show a violation; see `search`.
 
-    Its positions are edits: the index is that of the reduction, the ordinal the number of the edit.
+    Its positions are edits: the index is the reduction's, the ordinal is the number of the edit.
     """
 
     check: Check
@@ -68,7 +68,7 @@ class Reduce(Job[ReduceResult]):
 
 
 def reduce(job: Reduce, context: Context[ReduceResult]) -> None:
-    """Report each smaller module at once, until there are none."""
+    """Report each smaller module at once, until there are no more."""
     journal, calls = context.journal, job.check.calls
     tried = 0
     heartbeat = time.monotonic()

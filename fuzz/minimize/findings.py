@@ -1,4 +1,4 @@
-"""Reduce a finding to the fewest passes and the smallest module that still show it."""
+"""Reduces a finding to the fewest passes and the smallest module that still show it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .parallel import SearchState, shrink
 from .reduction import FIRST
 
 NOT_REDUCED = (Death.KILLED, Death.PARENT, Death.PROCESSES)
-"""Deaths that are not reduced: each candidate would cost two zygotes, all jobs beside it, or
+"""Deaths that are not reduced: each candidate would cost two zygotes, or all concurrent jobs, or
 hundreds of processes."""
 
 ASKED = 2
-"""Runs of a result; a violation that does not occur in each of them is flaky."""
+"""Number of runs of a result; a violation that does not occur in all of them is flaky."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +36,11 @@ class Minimized:
     state: SearchState
     """State of the search."""
     flaky: bool
-    """The violation does not occur in every run."""
+    """True if the violation does not occur in every run."""
     faults: tuple[str, ...]
     """Faults of the harness itself."""
     lacking: tuple[str, ...] = ()
-    """Features that the installed TVM lacks, so that edits were not made."""
+    """Features that the installed TVM lacks, so that edits were skipped."""
 
 
 def minimized(
@@ -80,7 +80,7 @@ def minimized(
     smallest = finding
     if outcome.state.module != finding.module:
         for module in backwards([finding.module, *outcome.trail]):
-            # A hang takes long, and only haste would keep it from occurring in some runs.
+            # A hang takes long, and only a short limit would keep it from occurring in some runs.
             times = 1 if finding.oracle == Death.HANG else ASKED
             seen = [again(executor, finding, module) for _ in range(times)]
             shown = next((violation for violation in seen if violation is not None), None)
@@ -107,7 +107,7 @@ def minimized(
 
 
 def backwards(trail: list[str]) -> Iterator[str]:
-    """Modules of the trail, the last one first, in steps that double; the first is left out."""
+    """Modules of the trail, starting with the last, in doubling steps; the first is left out."""
     step = 1
     while step < len(trail):
         yield trail[-step]
@@ -118,11 +118,11 @@ T = TypeVar("T")
 
 
 def ddmin(items: tuple[T, ...], holds: Callable[[tuple[T, ...]], bool]) -> tuple[T, ...]:
-    """A part of the items that satisfies `holds`, while none of its parts with one item less does.
+    """A part of the items that satisfies `holds`, but no longer does if any single item is removed.
 
     The algorithm is that of Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing
     Input" (2002): ever smaller chunks, each alone or left out. `items` itself is assumed to satisfy
-    it.
+    `holds`.
     """
     chunks = 2
     while len(items) > 1:
@@ -146,11 +146,11 @@ def fewer_passes(
     finding: Finding,
     progress: Callable[[Finding], None] = lambda finding: None,
 ) -> Finding:
-    """Reduce the finding to as few passes as still show it, on their input module.
+    """Reduce the finding to the fewest passes that still show it, on their input module.
 
-    First, options of the PassContext and passes that it does not need are dropped. Then the passes
-    at the beginning are replaced by their output. If one pass shows the finding by itself, it is
-    blamed with its input; otherwise the shortest end of the list that shows it is kept.
+    First, unneeded options of the PassContext and passes are dropped. Then the passes at the
+    beginning are replaced by their output. If one pass shows the finding by itself, it is blamed
+    with its input; otherwise the shortest end of the list that shows it is kept.
 
     Args:
         progress: called with each shorter list.

@@ -15,9 +15,9 @@ from .reduction import Edit, runs
 
 
 def drop_functions(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop runs of functions: first of those without references to them, then of the others.
+    """Drop runs of functions: first of unreferenced ones, then of the others.
 
-    Calls of them go with them.
+    Calls of the dropped functions are dropped, too.
     """
     references = _references(mod)
     used: set[str] = set().union(*references.values())
@@ -33,10 +33,10 @@ def drop_functions(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def publish_one_function(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Keep one private function, as a public one, with everything it refers to.
+    """Keep one private function, made public, with everything it refers to.
 
-    A private function that nothing calls may mean nothing to a pass. Those that nothing refers to
-    come first.
+    It becomes public because a pass may ignore a private function without callers. Unreferenced
+    functions are tried first.
     """
     references = _references(mod)
     called: set[str] = set().union(*references.values())

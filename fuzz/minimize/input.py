@@ -45,7 +45,7 @@ def read_input(path: Path, *, well_formed: bool = True) -> Input:
     if (path / DATABASE).is_file():
         raise UserError(f"'{path}' is a folder of findings; name one of them: '{path}/ID'")
     if path.is_file() and (folder.parent / DATABASE).is_file():
-        # A reproducer or a module in a folder of findings has the id of its finding in its name.
+        # The name of a reproducer or module in a folder of findings contains the finding's id.
         place = folder.parent / path.name.split(".")[0].rpartition("-")[2]
         return _finding(path, place, well_formed)
     if (folder / DATABASE).is_file() and not path.is_file():

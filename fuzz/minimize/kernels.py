@@ -64,7 +64,7 @@ def changed_in_runs(mod: tvm.IRModule, found: Places, change: Change) -> Iterato
 
 
 def with_kernels(mod: tvm.IRModule, new: Mapping[str, tirx.PrimFunc]) -> tvm.IRModule:
-    """Replace these PrimFuncs; references to those whose types differ are updated."""
+    """Replace these PrimFuncs; references to those whose types change are updated."""
     functions: dict[Any, Any] = {}
     moved: dict[str, Any] = {}
     for gvar, func in mod.functions_items():

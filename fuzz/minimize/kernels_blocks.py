@@ -36,7 +36,7 @@ def _length(loop: Any) -> float:
 
 
 def _running(loop: Any, extent: int) -> Any:
-    """Set the extent of the loop, and of block variables that stand for its counter."""
+    """Set the extent of the loop, and of block variables that represent its counter."""
     new = tirx.const(extent, tree.dtype(loop.extent) or "int32")
     changes = {
         place.number: partial(_bounded, counter=loop.loop_var, extent=new)
@@ -114,7 +114,7 @@ def _without_field(name: str, empty: Any) -> tuple[Callable[[Any], Any], Callabl
 def _without_regions(name: str) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """A test for regions in a field that the block does not access, and a function that drops them.
 
-    Regions that it accesses must stay: passes rely on them.
+    Accessed regions must stay, since passes rely on them.
     """
 
     def accessed(realize: Any) -> list[Any]:
@@ -146,9 +146,9 @@ Axes = Sequence[tuple[str, int, int]]
 
 
 def drop_axes(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop variables of blocks that are unused, or numbers; then make domains plain.
+    """Drop variables of blocks that are unused or numbers; then make domains plain.
 
-    Loop variables cannot be used inside of a block, so block variables that stand for them stay.
+    Loop variables cannot be used inside a block, so block variables that represent them stay.
     """
     blocks = [(name, p) for name, p in places(mod) if isinstance(p.node, ir.SBlockRealize)]
     free = [

@@ -25,11 +25,11 @@ from .kernels import (
 from .reduction import Edit, long_runs, runs
 
 PARTS = 4
-"""Parts of the PrimFuncs that are tried early; smaller parts wait until other things are gone."""
+"""Parts of PrimFuncs to try early; smaller parts wait until other things are gone."""
 
 
 def most_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Make all bodies do nothing, do it in a block, or write zeros; or a part do nothing."""
+    """Make all bodies do nothing, do so in a block, or write zeros; or make a part do nothing."""
     ranks = {name: _rank(func) for name, func in kernels(mod).items()}
     yield from _trivial(mod, list(ranks), ranks)
     large = [name for name, rank in ranks.items() if rank]
@@ -39,7 +39,7 @@ def most_bodies_trivial(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _trivial(mod: tvm.IRModule, names: Sequence[str], ranks: Mapping[str, int]) -> Iterator[Edit]:
-    """Replace bodies by trivial ones. These are sorted by size, and replace only larger bodies."""
+    """Replace bodies by trivial ones, which are sorted by size and only replace larger bodies."""
     old = kernels(mod)
     for rank, body in enumerate(_BODIES):
         larger = [
@@ -128,7 +128,7 @@ def _rank(func: tirx.PrimFunc) -> int:
 
 
 def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop stores, assertions and calls: long runs first. Emptied statements go as well."""
+    """Drop stores, assertions and calls, long runs first. Emptied statements are dropped, too."""
     found = [
         (name, place)
         for name, place in places(mod)
@@ -139,7 +139,7 @@ def drop_statements(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def drop_definitions(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop variables; their values, or zeros, take their places."""
+    """Drop variables; their values, or zeros, replace them."""
     for name, func in kernels(mod).items():
         for run in runs([p for p in tree.places(func.body) if isinstance(p.node, ir.Bind)]):
             for value in (_zero_of, attrgetter("value")):
@@ -159,7 +159,7 @@ def unwrap(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _alone(parent: Any) -> bool:
-    """Return whether a statement there has nothing before or after it."""
+    """Return whether a statement at this place has no neighbours."""
     return parent is None or isinstance(parent, ir.SBlock)
 
 
@@ -168,7 +168,7 @@ def _loop(node: Any) -> Any:
 
 
 def _block(node: Any) -> Any:
-    """The body of a block, at the values of its variables; its buffers are allocated there."""
+    """The body of a block, for the values of its variables, with its buffers allocated in place."""
     block = node.block
     values = dict(zip((hash(i.var) for i in block.iter_vars), node.iter_values, strict=True))
     allocations = [ir.AllocBuffer(buffer) for buffer in block.alloc_buffers]
@@ -177,7 +177,7 @@ def _block(node: Any) -> Any:
 
 
 def _condition(node: Any) -> Any:
-    """Evaluate the condition only: the bug may be in the code that handles it."""
+    """Evaluate only the condition, since the bug may be in the code that handles it."""
     return ir.Evaluate(node.condition)
 
 
@@ -221,7 +221,7 @@ LITERALS = (tirx.IntImm, tirx.FloatImm, ir.StringImm)
 
 
 def zero_values(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Replace stored values by zeros, then indices: long runs first."""
+    """Replace stored values by zeros, then indices; long runs come first."""
     stores = [(name, p) for name, p in places(mod) if isinstance(p.parent, ir.BufferStore)]
     values = [(name, p) for name, p in stores if p.node.same_as(p.parent.value)]
     yield from _with_zeros(mod, values)

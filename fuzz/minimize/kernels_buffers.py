@@ -28,7 +28,7 @@ def drop_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def plain_buffers(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop strides, offsets and alignments of buffers, and then put them in global memory."""
+    """Drop strides, offsets and alignments of buffers, then put the buffers in global memory."""
     buffers = [(name, buffer) for name, func in kernels(mod).items() for buffer in _buffers(func)]
     for scope in (None, "global"):
         peculiar = [
@@ -151,7 +151,7 @@ def _with_variables(mod: tvm.IRModule, new: Mapping[str, dict[int, Any]]) -> tvm
 
 
 def drop_kernel_params(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop parameters to which a PrimFunc does not write; zeros replace their loads."""
+    """Drop parameters that a PrimFunc does not write to; zeros replace their loads."""
     calls = _calls(mod)
     found = [
         (name, at)
@@ -210,7 +210,7 @@ def _callee(call: Any) -> str | None:
 
 
 def _inputs(func: tirx.PrimFunc, calls: Sequence[Any]) -> list[int]:
-    """The parameters that every call passes and that the PrimFunc only reads."""
+    """The parameters that every call passes and the PrimFunc only reads."""
     written = {hash(buffer) for buffer in outputs(func)} if calls else set()
     count = min((len(_arguments(call)) for call in calls), default=len(func.params))
     return [
@@ -221,7 +221,7 @@ def _inputs(func: tirx.PrimFunc, calls: Sequence[Any]) -> list[int]:
 
 
 def _replaceable(param: Any, func: tirx.PrimFunc) -> bool:
-    """Return whether a value can replace the parameter: handles have no zero."""
+    """Return whether a value can replace the parameter; for a handle none can."""
     return (
         isinstance(param.ty, tirx.BufferType)
         or tree.dtype(param) is not None
@@ -275,7 +275,7 @@ def _without(func: tirx.PrimFunc, numbers: set[int]) -> tirx.PrimFunc:
 def _known(func: tirx.PrimFunc, calls: Sequence[Any]) -> dict[int, Any]:
     """Numbers for its symbolic dimensions, by hash: those that all calls pass; 2 without a call.
 
-    Dimensions that are parameters by themselves are left out: a parameter is a variable.
+    Dimensions that are parameters themselves are left out, since a parameter must be a variable.
     """
     known: dict[int, set[int | None]] = {}
     params = set(map(hash, func.params))

@@ -14,7 +14,7 @@ from ...compat import ir
 from ...compat.structural import structural_map
 
 DEEPEST = 100
-"""Depth to which nodes are visited, as Python's stack is limited; deeper parts belong to a node."""
+"""Depth to which nodes are visited, as Python's stack is limited; a node owns deeper parts."""
 
 Change: TypeAlias = Callable[[Any], Any | None]
 """Function that replaces a node whose parts are already changed; None drops a statement."""

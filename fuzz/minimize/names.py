@@ -1,4 +1,4 @@
-"""Reductions over names, over shared nodes, and to a form that TVMScript can write."""
+"""Reductions over names and shared nodes, and to a form that TVMScript can write."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WEIGHTS = ("w",)
 SYMBOLS = ("n", "m", "k")
 
 LONGEST = 10
-"""Letters of the longest name that stays: PrimFuncs are named after their work, and passes make up
+"""Letters of the longest name that stays: PrimFuncs are named after their work, and passes create
 long names."""
 
 Renames = dict[int, str]
@@ -39,7 +39,7 @@ def plain_names(mod: tvm.IRModule) -> Iterator[Edit]:
     """Use conventional names: everywhere, then in runs of functions.
 
     The names are `main`, `f` and `g` for functions, `x` and `w` for parameters, `lv` and `gv` for
-    bindings, `n` and `m` for dimensions. Fewer names are unconventional.
+    bindings, `n` and `m` for dimensions. Each edit leaves fewer unconventional names.
     """
     for run in runs([part for part, renames in _plan(Graph(mod), mod).items() if renames]):
         yield partial(_renamed, mod, frozenset(run))
@@ -57,7 +57,7 @@ def _renamed(mod: tvm.IRModule, parts: Collection[str]) -> tvm.IRModule | None:
             else:
                 graph.nodes[index]["data"]["name"] = graph.add("ffi.String", name)
     if len({graph.name(gvar) for gvar in functions}) < len(functions):
-        return None  # a new name is still in use until its owner is renamed
+        return None  # a new name stays in use until its owner is renamed
     graph.set_functions(list(functions.items()))
     return graph.load()
 
@@ -138,7 +138,7 @@ def _variables(graph: Graph, func: int) -> Renames:
 
     def rename(variables: list[int], fresh: Iterator[str]) -> None:
         for index in variables:
-            if kind(field(index, "ty")) != "ir.PrimType":  # else it is a dimension
+            if kind(field(index, "ty")) != "ir.PrimType":  # otherwise it is a dimension
                 names[index] = next(fresh)
 
     def sequence(seq: int) -> None:
@@ -177,7 +177,7 @@ def _endless(names: tuple[str, ...]) -> Iterator[str]:
 
 
 def unshare(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Duplicate shapes that are used more than once. Fewer nodes are shared."""
+    """Duplicate shapes that are used more than once, which leaves fewer shared nodes."""
     graph = Graph(mod)
     uses: Counter[int] = Counter()
 
@@ -191,7 +191,7 @@ def unshare(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def as_scripted(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Take what TVMScript makes of a module that it cannot write. It can write the result."""
+    """Take the module that TVMScript reads back, if it cannot write this one; it can write that."""
     yield partial(_scripted, mod)
 
 
@@ -213,6 +213,6 @@ def _scripted(mod: tvm.IRModule) -> tvm.IRModule | None:
 def _parsed(mod: tvm.IRModule) -> Iterator[str]:
     """The module that its script form gives, or nothing. The parser may kill the process."""
     with contextlib.suppress(Exception):
-        # The search finds out whether it is well-formed.
+        # The search determines whether it is well-formed.
         made = read_script(mod.script(show_meta=True), check_well_formed=False)
         yield save_json(made)

@@ -1,4 +1,4 @@
-"""Reductions that take out of a module the strings and the data of its owner."""
+"""Reductions that remove the owner's strings and data from a module."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .attributes import ARBITRARY, arbitrary_constants, plain_constants
 from .reduction import Edit, runs
 
 NAMES = ("name", "name_hint")
-"""Fields with names, all of which are replaced. Of other strings those of TVM stay."""
+"""Fields with names, all of which are replaced. In other fields, TVM's own strings stay."""
 
 _PLAIN = re.compile(r"(main|lv|gv|kernel|[a-z])\d*")
-"""Names that say nothing, as the minimizer and TVM's importers give them."""
+"""Meaningless names, as given by the minimizer and TVM's importers."""
 
 
 def neutral_strings(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Replace strings of the module's owner: all, then runs of them. Fewer of them are left."""
+    """Replace strings of the module's owner: all, then runs of them. Fewer of them remain."""
     graph = Graph(mod)
     found = list(_foreign(graph))
     for run in runs(found):
@@ -57,7 +57,7 @@ def _replaced(mod: tvm.IRModule, chosen: Collection[str]) -> tvm.IRModule:
 
 
 def _foreign(graph: Graph) -> dict[str, None]:
-    """The strings that are to be replaced, in the order of the graph."""
+    """The strings to replace, in the order of the graph."""
     return dict.fromkeys(text for *_, text in _slots(graph) if not _PLAIN.fullmatch(text))
 
 
@@ -74,8 +74,8 @@ def _slots(graph: Graph) -> Iterator[tuple[int, str | int, str]]:
 
 
 def _references(graph: Graph) -> Iterator[tuple[int, str | int]]:
-    """The places that refer to a node, except in attributes of operators, whose strings are
-    layouts, modes and dtypes of TVM."""
+    """The places that refer to a node, except in attributes of operators, whose strings are TVM's
+    layouts, modes and dtypes."""
     for index, node in enumerate(graph.nodes):
         data, kind = node.get("data"), node["type"]
         if isinstance(data, list) and kind in ("ffi.Array", "ffi.Map"):

@@ -1,4 +1,4 @@
-"""The search in workers: each child tries a share of the edits; the first success is accepted."""
+"""The parallel search: each child tries a share of the edits, and the first success is accepted."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from .search import digest, make
 TICK = 0.25
 
 HANG_LIMITS = replace(LIMITS, step_seconds=2.0)
-"""Limits for a candidate of a finding that hangs; the end is confirmed with the usual ones."""
+"""Limits for a candidate of a finding that hangs; the result is confirmed with the usual ones."""
 
 MOST_KILLED = 10
-"""Deaths of children from outside after which the search gives up."""
+"""Deaths of children by outside causes after which the search gives up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class SearchState:
     """The edit that made it."""
     tried: int = 0
     accepted: int = 0
-    """Number of candidates from which the search went on."""
+    """Number of accepted candidates."""
     ended: bool = False
-    """No edit leads to a smaller module."""
+    """True if no edit leads to a smaller module."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class SearchOutcome:
     faults: list[str]
     """Faults of the harness itself."""
     lacking: list[str]
-    """Features that the installed TVM lacks, so that edits were not made."""
+    """Features that the installed TVM lacks, so that edits were skipped."""
 
 
 def shrink(
@@ -80,7 +80,7 @@ def shrink(
 ) -> SearchOutcome:
     """Make the module of a finding smaller, starting from a state.
 
-    No pass runs in this process. Progress is never lost, whatever happens to children.
+    No pass runs in this process. Progress is never lost, even if children die.
 
     Args:
         workers: number of concurrent jobs.
@@ -108,7 +108,7 @@ class _Run:
     share: int
     job: int = 0
     advanced: bool = False
-    """It works on a module that it has found itself."""
+    """True if it works on a module that it found itself."""
     tried: int = 0
     exhausted: bool = False
 
@@ -146,7 +146,7 @@ class _ParallelSearch:
             while not over() and not self.state.ended and self._killed < MOST_KILLED:
                 with contextlib.suppress(queue.Empty):
                     run, reply = self._replies.get(timeout=TICK)
-                    if run in self._runs:  # else it is about a larger module
+                    if run in self._runs:  # otherwise it is about a larger module
                         self._receive(run, reply)
                 self._count()
         finally:
@@ -200,7 +200,7 @@ class _ParallelSearch:
                     self.state = replace(self.state, ended=ended)
             case Failed(traceback=text, user_error=True):
                 raise UserError(text)
-            case Failed(traceback=text, drift=True):  # an edit needs it: others are tried
+            case Failed(traceback=text, drift=True):  # an edit needs it, so others are tried
                 self.lacking[text] = None
             case Failed(traceback=text):
                 self.faults[text] = None
@@ -229,7 +229,7 @@ class _ParallelSearch:
         return True
 
     def _receive_death(self, run: _Run, died: Died) -> None:
-        """Handle a death at a candidate: accept it, go on after it, or report a fault."""
+        """Handle a death at a candidate: accept it, continue after it, or report a fault."""
         position = died.position
         if position is None:
             self._killed += 1
@@ -257,7 +257,7 @@ class _ParallelSearch:
 
 
 def _oracles(executor: Executor, finding: Finding, limits: Limits) -> tuple[str, ...] | None:
-    """The oracles to run on candidates: for a death only `crash`, if that reproduces it."""
+    """The oracles to run on candidates; for a death only `crash`, if that reproduces it."""
     if finding.oracle not in DEATHS:
         return (finding.oracle,)
     runs = (crash.ORACLE.name,)

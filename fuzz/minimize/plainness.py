@@ -1,6 +1,6 @@
-"""The comparison of modules of one size: the one with fewer rare things is the plainer one.
+"""The comparison of modules of equal size: the one with fewer rare things is plainer.
 
-A plain module is the one that users may meet; see `oracles.grades.rare`.
+Users are more likely to meet a plain module; see `oracles.grades.rare`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ class Plainness:
 
 
 def size(mod: tvm.IRModule) -> tuple[int, int, int]:
-    """The numbers of functions, bindings and parameters of a module, which a reader counts."""
+    """The numbers of functions, bindings and parameters of a module, as a reader counts them."""
     params = sum(len(func.params) for _, func in relax_functions(mod))
     return len(mod.functions), len(bindings_of(mod)), params

@@ -22,14 +22,14 @@ from .parallel import TICK, SearchState
 from .search import Candidate, Search, digest, flaw_of
 
 SECONDS = 60.0
-"""Seconds that the command may take; a candidate that takes longer is not interesting."""
+"""Seconds for the command; a candidate that takes longer is not interesting."""
 
 
 class Command:
-    """A command line that is run on one module after the other. Exit code 0: still interesting.
+    """A command line to run on one module after the other. Exit code 0 means still interesting.
 
-    `{}.py` in it stands for a Python file that defines the module as `mod`, `{}` for a file with
-    TVM JSON. A command without either gets the JSON file as its last argument.
+    In it, `{}.py` stands for a Python file that defines the module as `mod`, and `{}` for a file
+    with TVM JSON. A command with neither gets the JSON file as its last argument.
     """
 
     def __init__(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Command:
             return process.returncode, stderr.decode(errors="replace")
 
     def stop(self) -> None:
-        """Kill all running commands: none of their candidates is interesting."""
+        """Kill all running commands, so that none of their candidates is interesting."""
         with self._lock:
             for process in self._running:
                 process.cut()
@@ -100,7 +100,7 @@ def shrink_by(
 ) -> SearchState:
     """Make a module smaller that the command finds interesting, starting from a state.
 
-    Candidates are made here, and tested by `workers` commands at a time; the first success wins.
+    This process makes candidates; `workers` commands test them at a time; the first success wins.
 
     Args:
         over, progress: see `parallel.shrink`.

@@ -1,7 +1,7 @@
-"""Findings that may leave the house: without names, strings, constants and paths of their owner.
+"""Findings fit for sharing: without names, strings, constants and paths of their owner.
 
-A module is redacted by reductions, so that failure, blamed pass and site stay. What they need stays
-as well, and is named.
+Reductions redact a module, so that failure, blamed pass and site stay. Anything that these need
+also stays, and is named.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .findings import minimized
 from .neutral import left_in
 
 SECONDS = 60.0
-"""Seconds to redact one finding: with many strings to keep, each is a check."""
+"""Seconds to redact one finding: each of the strings to keep costs a check."""
 
 _FOLDERS = re.compile(r"(?<![\w.:/])~?(?:/[\w.@+-]+)+/(?=[\w.@+-])")
 """The folders of an absolute path."""
@@ -38,7 +38,7 @@ _FOLDERS = re.compile(r"(?<![\w.:/])~?(?:/[\w.@+-]+)+/(?=[\w.@+-])")
 def redacted(executor: Executor, finding: Finding) -> Finding:
     """The finding on a module without strings and constants of its owner.
 
-    It was checked again: failure, blamed pass and site are as before.
+    The result was checked: failure, blamed pass and site are as before.
 
     Raises:
         ExecutorError: the harness failed.
@@ -72,9 +72,9 @@ def kept_in(finding: Finding) -> list[str]:
 
 
 def redacted_copy(folder: Path) -> Path:
-    """The folder beside a folder of findings that has the confirmed ones, redacted.
+    """The folder beside a folder of findings with redacted copies of the confirmed ones.
 
-    Those that are there already stay. Names what had to be kept, on stderr.
+    Existing copies stay. Names and data that had to be kept are listed on stderr.
 
     Raises:
         UserError: there is no store, or none can be written.

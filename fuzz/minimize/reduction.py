@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 import tvm
 
 Edit: TypeAlias = Callable[[], tvm.IRModule | None]
-"""Makes one smaller module, or None if that turns out to be impossible. The input stays unchanged.
+"""Makes a smaller module, or None if that turns out to be impossible. The input stays unchanged.
 
 The result of an edit may be ill-formed; it is then discarded. An edit that raises is a fault of the
 reduction, and is reported as such.
@@ -19,8 +19,8 @@ reduction, and is reported as such.
 Reduction: TypeAlias = Callable[[tvm.IRModule], Iterator[Edit]]
 """The edits to try on a module, best first; they are cheap to list and expensive to make.
 
-The order is the same in every process: an edit is named by its reduction and its number. A
-reduction that is applied again and again to its own results comes to an end.
+The order is the same in every process, as an edit is named by its reduction and its number. A
+reduction that is applied repeatedly to its own results terminates.
 """
 
 
@@ -49,9 +49,9 @@ def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, set[Item]]:
 
 
 def runs(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """The whole list, its halves, their halves, and so on to single items, from the end on.
+    """The whole list, its halves, their halves, and so on down to single items; later parts first.
 
-    The end comes first: few things depend on the late parts of a function.
+    The end comes first because few things depend on the late parts of a function.
     """
     size = len(items)
     while size:
@@ -68,7 +68,7 @@ def long_runs(items: Sequence[Item], parts: int, least: int = 1) -> Iterator[Seq
 def landmarks(count: int) -> list[int]:
     """Places in a list, starting with the first: dense at both ends, few in between.
 
-    If one of them works, the rest is short; its landmarks are tried next, and so on.
+    If one of them works, the remaining list is short; its landmarks are tried next, and so on.
     """
     if count <= 12:
         return list(range(count))

@@ -20,7 +20,7 @@ from . import (
 from .reduction import Reduction
 
 REDUCTIONS: tuple[Reduction, ...] = (
-    # Whole functions first: every later reduction costs as much as the remaining functions.
+    # Whole functions first: the cost of every later reduction depends on the remaining functions.
     functions.drop_functions,
     functions.publish_one_function,
     # Most bugs are in Relax functions: after a few tries, PrimFuncs cost nothing any more.
@@ -33,11 +33,11 @@ REDUCTIONS: tuple[Reduction, ...] = (
     # Fewer bindings are visible inside of a branch, or of a called function.
     blocks.flatten_branches,
     bindings.drop_bindings,
-    # These change types, or leave less choice, so they wait for the plain ones.
+    # These change types or leave fewer choices, so they come after the plain ones.
     bindings.shorten_chains,
     blocks.shorten_branches,
     bindings.merge_params,
-    # One try for each use, hence late.
+    # One try for each use, so late.
     signatures.drop_tuple_fields,
     blocks.plain_blocks,
     # Few tries each, and they speed up later ones: signatures, then dimensions and types.
@@ -59,14 +59,14 @@ REDUCTIONS: tuple[Reduction, ...] = (
     kernels_bodies.drop_definitions,
     kernels_bodies.unwrap,
     kernels_bodies.zero_values,
-    # Reductions with one try for each expression wait until there are few expressions.
+    # Reductions with one try for each expression wait until few expressions are left.
     kernels_blocks.shrink_extents,
     kernels_blocks.plain_kernels,
     kernels_blocks.drop_axes,
     kernels_buffers.plain_buffers,
     kernels_buffers.shrink_buffers,
     kernels_bodies.simplify_expressions,
-    # These make a module plainer, not smaller; each of many small things is a try.
+    # These make a module plainer, not smaller, with one try for each of many small things.
     calls.plain_operators,
     shapes.plain_params,
     attributes.default_attributes,
@@ -76,9 +76,9 @@ REDUCTIONS: tuple[Reduction, ...] = (
     names.unshare,
     # Names last: options of a pass may refer to them, and they show the origin of things.
     names.plain_names,
-    # People read a script: it is tried on the result of all the others.
+    # People read a script, so it is tried on the result of all the others.
     names.as_scripted,
 )
 
 REDACTIONS: tuple[Reduction, ...] = (neutral.neutral_strings, neutral.neutral_constants)
-"""Those that make a module one that may leave the house; see `redacted`."""
+"""Those that make a module fit for sharing; see `redacted`."""

@@ -56,8 +56,8 @@ def flaw_of(mod: tvm.IRModule) -> tuple[str, ...] | None:
 class Search:
     """The edits of a search, and its position among them.
 
-    A cycle consists of every edit of every reduction once, from `anchor` round to it. The search
-    ends at a module from which no edit of a whole cycle leads on.
+    A cycle has every edit of every reduction once, from `anchor` round to `anchor`. The search ends
+    at a module for which no edit of a whole cycle succeeds.
     """
 
     reductions: Sequence[Reduction] = REDUCTIONS
@@ -65,15 +65,15 @@ class Search:
     """The edit that made the module. Earlier edits failed on the larger module and mostly fail on
     this one, so they are tried last."""
     after: EditId | None = None
-    """Continue the cycle after this edit; None: begin the cycle."""
+    """Continue the cycle after this edit; None: start the cycle."""
     share: int = 0
     shares: int = 1
     """Number of shares; only edits whose number leaves `share` modulo `shares` are tried."""
     seen: set[bytes] = field(default_factory=set)
-    """The digests of tried modules. A structural hash would be blind to names and sharing."""
+    """The digests of tried modules. A structural hash would ignore names and sharing."""
     flaw: tuple[str, ...] | None = None
-    """The flaw that the input module has, and its candidates may have: the key of
-    `checkers.input_flaw`. The user of an ill-formed module wants to know where it is."""
+    """The flaw that the input has and its candidates may have, as the key of `checkers.input_flaw`.
+    It lets users of an ill-formed module locate the flaw."""
     before: Callable[[EditId], None] = lambda edit_id: None
     """Called before an edit is made."""
     report_fault: Callable[[Exception | str], None] | None = None
@@ -82,8 +82,8 @@ class Search:
 
     def candidates(self, mod: tvm.IRModule) -> Iterator[Candidate]:
         """The results of the edits of a module. Ill-formed and earlier modules are left out, as are
-        those that are not smaller and have more rare things: the plainest of equally small modules
-        is kept."""
+        those that are not smaller and have more rare things, so that the plainest of equally small
+        modules is kept."""
         kept = Plainness(mod)
         for edit_id, edit in self._edits(mod):
             self.before(edit_id)
@@ -102,9 +102,9 @@ class Search:
             self.seen.add(mark)
             try:
                 copy = load_json(module)
-            except Exception:  # TVM does not load every module that it saves
+            except Exception:  # TVM cannot load every module that it saves
                 continue
-            # This keeps its text from being written again before each run of a pass.
+            # This avoids writing its text again before each run of a pass.
             flaw = given(copy, partial(load_json, module)).flaw
             if flaw is not None and flaw.key != self.flaw:
                 continue
@@ -127,7 +127,7 @@ class Search:
                 self._report_exception(EditId(place), error)
 
     def _laps(self) -> list[tuple[int, int, float]]:
-        """Reductions, and the range of their numbers that are due: first, and one past the last."""
+        """Reductions, with the range of their edits that are due: first, and one past the last."""
         at, number = self.anchor.reduction, self.anchor.number
         others = (*range(at + 1, len(self.reductions)), *range(at))
         laps = [(at, number, math.inf), *((place, 0, math.inf) for place in others)]
@@ -173,7 +173,7 @@ def minimize(
     reductions: Sequence[Reduction] = REDUCTIONS,
     seconds: float = 60.0,
 ) -> tvm.IRModule:
-    """The smallest module found in that time that is still interesting.
+    """The smallest interesting module found within the time limit.
 
     Everything happens in this process, so this does not work for a module that kills the process:
     see `relaxfuzz minimize`. `interesting` receives only well-formed modules if `mod` is

@@ -1,4 +1,4 @@
-"""`relaxfuzz minimize`: one session, driven by the oracles or by a predicate of the user's."""
+"""`relaxfuzz minimize`: one session, driven by the oracles or by a user's predicate."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MinimizeOptions:
     workers: int
     json: bool
     redact: bool = False
-    """Leave nothing of the owner's in the result; the folder of a finding stays as it is."""
+    """True to keep nothing of the owner's in the result; a finding's folder is not changed."""
 
 
 def run(request: MinimizeOptions) -> int:
@@ -162,11 +162,11 @@ class _Session:
                 for what in kept_in(smallest):
                     self._display.line(f"kept, since the failure needs it: {what}")
             text: str | None
-            if stopped:  # no time is left to run anything; the search has seen that it fails
+            if stopped:  # no time is left to run anything, but the search has seen it fail
                 *_, text = (None, *reproducer.texts(smallest, Form.SOURCE, pool))
             else:
                 try:
-                    if not request.redact:  # else it has one
+                    if not request.redact:  # otherwise it has one
                         smallest = dataclasses.replace(smallest, exhibit=exhibit(pool, smallest))
                 except ExecutorError as error:  # only the description is missing
                     self._faults[str(error)] = None
@@ -198,7 +198,7 @@ class _Session:
         except JobFailed as error:
             if self._target.finding is None:
                 raise
-            # The finding is untrusted, and need not be one that can be checked.
+            # The finding is untrusted, and possibly not checkable.
             raise UserError(f"cannot check '{self._target}': {str(error).strip()[-200:]}") from None
         if self._target.finding is not None and not any(seen):
             return None
@@ -287,7 +287,7 @@ class _Session:
         if state.accepted != self._accepted:
             self._accepted = state.accepted
             self._size = _size(state.module)
-            # For a process that is killed.
+            # For the case that this process is killed.
             if self._form is not Form.ISSUE and not self._request.redact:
                 write_whole(self._out, _text(as_source(*_with_source(state.module))))
             if self._request.json:
@@ -321,7 +321,7 @@ class _Session:
     # The end
 
     def _module_text(self, module: str) -> str:
-        """The module alone, in the requested form if that form can express it."""
+        """The module alone, in the requested form if that can express it."""
         made = as_script(module) if self._form is Form.TVMSCRIPT else None
         return _text(made or as_source(*_with_source(module)))
 

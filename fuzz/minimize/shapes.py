@@ -16,7 +16,7 @@ from .kernels import kernels
 from .reduction import Edit
 
 PLAIN = 2
-"""Size of a dimension that does not matter: no broadcasting, nothing empty, little to print."""
+"""Size of a dimension that does not matter: no broadcasting, no empty tensor, little to print."""
 
 
 def static_dims(mod: tvm.IRModule) -> Iterator[Edit]:
@@ -34,7 +34,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     """Change dimensions of one size everywhere at once, so that types stay consistent.
 
     Sizes approach 2, then 3, 4 and so on. 1 and 0, which operators treat specially, come after all
-    sizes that people write. `_weight` of some size falls, and it rises for none.
+    sizes that people write. The `_weight` of some size falls, and of none rises.
     """
     sizes = sorted(sizes_of(mod), key=lambda size: (-_weight(size), size))
     large = [size for size in sizes if size > PLAIN]
@@ -52,7 +52,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
     in_kernels = {int(dim.value) for dim in _dims_of(*busy) if isinstance(dim, tirx.IntImm)}
     for size in sizes:
         if size < PLAIN and size in in_kernels:
-            continue  # all over the loops and indices of its PrimFuncs
+            continue  # it occurs all over the loops and indices of its PrimFuncs
         for new_size in dict.fromkeys((2, 3, 4, size // 2, 1, 0)):
             if _weight(new_size) < _weight(size):
                 yield Resized(mod, sizes={size: new_size}).run
@@ -61,7 +61,7 @@ def shrink_dims(mod: tvm.IRModule) -> Iterator[Edit]:
 def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
     """Make dimensions of one parameter plain, regardless of the others: all of them, then each.
 
-    Fewer dimensions of parameters are neither 2 nor a variable.
+    Each edit leaves fewer dimensions of parameters that are neither 2 nor a variable.
     """
     if any(True for _ in _dims_of_kernels(mod)):
         return  # the sizes of their buffers are fixed
@@ -84,7 +84,7 @@ def _is_special(dim: Any) -> bool:
 
 
 def _weight(size: int) -> int:
-    """The distance of a dimension from a plain one: 2, 3, ... 8, then 1 and 0, then larger ones."""
+    """The rank of a dimension by plainness: 2, 3, ... 8, then 1 and 0, then larger ones."""
     return {2: 0, 3: 1, 1: 9, 0: 10}.get(size, size if size <= 8 else size + 2)
 
 

@@ -34,7 +34,7 @@ def drop_params(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Replace a tuple parameter by its fields. Fewer tuples are parameters."""
+    """Replace a tuple parameter by its fields, which leaves fewer tuple parameters."""
     rigid = _not_only_called(mod)
     tuples = [
         (str(gvar.name_hint), place)
@@ -48,7 +48,7 @@ def split_tuples(mod: tvm.IRModule) -> Iterator[Edit]:
 
 
 def _unused(func: relax.Function) -> list[int]:
-    """Places of parameters that nothing uses, and that define no dimension that is needed."""
+    """Places of unused parameters that define no needed dimension."""
     used = used_vars([func.body])
     symbols = _symbols(func, used)
     for param in func.params:
@@ -154,7 +154,7 @@ class _SplitTuples(_Signature):
 
 
 def drop_tuple_fields(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Drop fields of tuples that are operands, and fields of tuples that nothing takes out."""
+    """Drop fields of tuple operands, and fields of tuples that nothing extracts."""
     for gvar, func in relax_functions(mod):
         sites = sites_of(func)
         for site in sites:

@@ -24,7 +24,7 @@ from .kernels import buffer_types
 from .reduction import Edit, runs
 
 PLAIN = "float32"
-"""The dtype of a tensor where it does not matter."""
+"""The dtype of a tensor if it does not matter."""
 
 ORDER = (PLAIN, "int64", "int32", "bool")
 """Dtypes from plain to special; all others come after these, rare ones last."""
@@ -37,7 +37,7 @@ INDICES = ("int64", "int32", "bool")
 def drop_devices(mod: tvm.IRModule) -> Iterator[Edit]:
     """Drop virtual devices from types, and unused ones from the module.
 
-    Types name fewer devices, or the module lists fewer. A device that is named stays listed:
+    Types then name fewer devices, or the module lists fewer. A named device stays listed, because
     operators and passes look it up there.
     """
     named = _distinct(t.vdevice for t in _tensors(mod) if t.vdevice is not None)
@@ -59,8 +59,8 @@ def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
     """Complete tensors of unknown shape or dtype, and shapes of unknown rank: all, then shapes,
     dtypes, functions, parameters, and the declared results of calls.
 
-    Fewer types are incomplete. The first shape has axes of different sizes, the second one equals
-    its own transpose, which an operand added to it may require.
+    Fewer types are then incomplete. The first shape has axes of different sizes. The second one
+    equals its own transpose, which an operand added to it may require.
     """
     params = {
         str(gvar.name_hint): [hash(param) for param in func.params if _has_open(param.ty)]
@@ -83,7 +83,7 @@ def known_types(mod: tvm.IRModule) -> Iterator[Edit]:
 def plain_dtypes(mod: tvm.IRModule) -> Iterator[Edit]:
     """Replace one dtype of tensors by a plainer one, everywhere at once.
 
-    The dtype moves towards the beginning of `ORDER`, and no other one changes.
+    The dtype moves towards the beginning of `ORDER`; other dtypes stay.
     """
     found = {str(t.dtype.dtype) for t in _tensors(mod) if t.dtype is not None}
     dtypes = sorted(found - {PLAIN}, key=lambda dtype: (-_rank(dtype), dtype))
@@ -101,7 +101,7 @@ def _plainer(dtype: str, in_kernels: bool) -> list[str]:
     plainer = [new for new in (*ORDER[:3], *usual) if _rank(new) < _rank(dtype)]
     if not in_kernels:
         return plainer
-    # Their arithmetic is not inferred anew, and their indices have some of these types, too.
+    # Their arithmetic is not inferred again, and their indices have some of these types, too.
     if dtype in INDICES:
         return []
     return [new for new in plainer if ("float" in new) == ("float" in dtype)]

@@ -1,7 +1,7 @@
-"""Renewal of what is measured of known bugs: their identities and their consequences.
+"""Renewal of the measured facts about known bugs: their identities and consequences.
 
-`relaxfuzz known --renew DIR` renews a folder of the user's, `make records` the records that
-relaxfuzz ships. Records that do not fail on the installed TVM keep their identities.
+`relaxfuzz known --renew DIR` renews a user's folder, `make records` the records that relaxfuzz
+ships. Records that do not fail on the installed TVM keep their identities.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..system.errors import UserError
 from ..system.files import write_whole
 
 SECONDS = 15.0
-"""Seconds to minimize the module of a reproducer, which may be older than today's minimizer."""
+"""Seconds to minimize the module of a reproducer, which may predate the current minimizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def renewed(folder: Path, executor: Executor) -> Iterator[Renewed]:
 
 
 def renew(path: Path, executor: Executor) -> str:
-    """Write the identities of a record anew; return the reason if that fails, or an empty text.
+    """Rewrite the identities of a record; return the reason if that fails, or an empty text.
 
     Raises:
         UserError: the file is not a record.
@@ -101,7 +101,7 @@ def _measured(
     """
     try:
         module, shown = run_reproducer(executor, RunReproducer(file=str(file), reports=reports))
-    except JobFailed:  # no module, or one that this TVM does not build
+    except JobFailed:  # no module, or one that this TVM cannot construct
         return [], None
     findings = [_minimized(each, executor) for each in shown]
     # The check of the file itself may be the only one that shows the bug.
@@ -120,16 +120,16 @@ def _measured(
 def _of_all(finding: Finding, reports: Iterable[Sequence[str]]) -> Identity:
     """The identity, extended to blame all passes for which the oracle reports it."""
     identity = finding.identity
-    if identity.blamed != (finding.pass_name,):  # code that passes share
+    if identity.blamed != (finding.pass_name,):  # code that several passes share
         return identity
     others = (blamed for name, blamed, *_ in reports if name == finding.oracle)
     return dataclasses.replace(identity, blamed=tuple(dict.fromkeys((*identity.blamed, *others))))
 
 
 def _minimized(shown: ShownViolation, executor: Executor) -> Finding:
-    """The violation of a reproducer on as small a module as shows it, with what is measured.
+    """The violation of a reproducer on the smallest module that shows it, with the measured facts.
 
-    The gravest consequence counts, of that module and of the reproducer's: earlier passes of a
+    The gravest consequence of that module and of the reproducer's counts, since earlier passes of a
     pipeline may simplify the smaller one away.
     """
     finding = _finding(shown)
@@ -177,7 +177,7 @@ def write(
     """Write a record with these identities and consequence; existing ones stay where there are
     none.
 
-    Everything else that people have written stays as it is.
+    All other text written by people is not changed.
     """
     document = tomlkit.parse(path.read_text(encoding="utf-8"))
     for name in ("identity", "also"):

@@ -1,4 +1,4 @@
-"""The behaviours of each pass in a report: the things that it did, and how often."""
+"""The behaviours of each pass in a report: its kinds of changes, and their numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def summary(found: Sequence[tuple[str, int]]) -> str:
 
 
 def lines_on_own(stats: Mapping[str, PassStats]) -> Iterator[str]:
-    """A line for each pass of the user's that did something."""
+    """A line for each of the user's passes that did something."""
     for item, found in of_passes(stats):
         if found and is_own(item):
             yield f"{item} did {counted(len(found), 'thing')}: {summary(found)}"

@@ -36,7 +36,7 @@ T = TypeVar("T")
 class EntryState(enum.StrEnum):
     """The states of entries, in the order in which entries are shown."""
 
-    NEW = "new"  # the last run was the first to find it
+    NEW = "new"  # first found by the last run
     SEEN = "seen"  # an earlier run found it, too
     KNOWN = "known"  # a known bug of this TVM
     FIXED = "fixed"  # it was seen not to fail any more, or has this verdict
@@ -48,10 +48,10 @@ class EntryState(enum.StrEnum):
 
 
 LEFT_OUT = "left out, which this TVM does not support"
-"""Text behind a number of operators, passes, oracles and so on."""
+"""Text after a number of operators, passes, oracles and so on."""
 
 SETTLED = ("false", "wontfix")
-"""Verdicts after which nobody waits for a fix."""
+"""Verdicts after which no fix is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class Entry:
     state: EntryState
     title: str
     places: tuple[tuple[str, str], ...]
-    """Pairs of blamed pass (or operator, or parser) and oracle: first those of the finding that is
-    shown, then those of the others. For a known bug that was only counted: all that it may have."""
+    """Pairs of blamed pass (or operator, parser) and oracle: first those of the shown finding, then
+    the others. A known bug that was only counted has all its possible pairs."""
     evidence: tuple[EntryFinding, ...] = ()
     """The findings, the best one to show first; empty for a known bug that was only counted."""
     reports: int
-    """The number of distinct reports. Reports of several runs of a known bug without a row cannot
-    be told apart, so this is the largest number of any run."""
+    """The number of distinct reports. For a known bug without a row, reports of different runs
+    cannot be told apart, so this is the maximum over the runs."""
     runs: tuple[int, ...] = ()
     """The ids of the runs that reported it, or met the known bug."""
     knowns: tuple[Known, ...] = ()
@@ -93,7 +93,7 @@ class Entry:
 
     @property
     def weight(self) -> Consequence:
-        """The gravest consequence of its findings; without any, that of the known bug."""
+        """The gravest consequence of its findings; if there are none, that of the known bug."""
         if self.findings:
             return gravest(self.findings).weight
         found = map(consequence, self.knowns)
@@ -137,7 +137,7 @@ class Entry:
 
     @property
     def finding(self) -> Finding | None:
-        """The finding that is shown."""
+        """The finding that is displayed."""
         return self.evidence[0].finding if self.evidence else None
 
     @property
@@ -157,12 +157,12 @@ class Entry:
 
     @property
     def similar(self) -> str:
-        """The known bug to which it is similar, and the distinction between them; or empty."""
+        """The known bug that it is similar to, and the difference between them; or empty."""
         return similar_to(self.findings)
 
     @property
     def is_open(self) -> bool:
-        """True if somebody has to look at it."""
+        """True if it needs attention."""
         return self.state in (EntryState.NEW, EntryState.SEEN) and self.verdict not in SETTLED
 
     @property
@@ -174,11 +174,11 @@ class Entry:
         return ", ".join([*parts, *self.links]) or "known"
 
     def reproducer_text(self) -> str:
-        """The reproducer of the finding that is shown; empty if there is none."""
+        """The reproducer of the displayed finding; empty if there is none."""
         path = self.evidence[0].reproducer if self.evidence else None
         try:
             return "" if path is None else read_text(path, LONGEST_GENERATED, errors="replace")
-        except OSError:  # moved away since
+        except OSError:  # moved away meanwhile
             return ""
 
 
@@ -189,7 +189,7 @@ def expected(finding: Finding) -> str:
 
 
 def detail(finding: Finding) -> str:
-    """The oracle's description of what happened."""
+    """The oracle's description of the failure."""
     return "\n".join(without_own_frames(finding.detail.strip().split("\n")))
 
 
@@ -274,7 +274,7 @@ class Report:
 
     @property
     def last_of_other_build(self) -> int | None:
-        """The last run on a build of TVM other than that of the last run; None if there is none."""
+        """The last run on a build of TVM other than the last run's; None if there is none."""
         last = self.last
         others = [
             number
@@ -285,7 +285,7 @@ class Report:
 
     @property
     def new_on_build(self) -> tuple[Entry, ...]:
-        """The open bugs that no run on another build has reported, if there was such a run."""
+        """The open bugs that no run on another build reported; empty without such a run."""
         before = self.last_of_other_build
         return tuple(
             entry
@@ -295,7 +295,7 @@ class Report:
 
     @property
     def gone_on_build(self) -> tuple[Entry, ...]:
-        """The bugs that failed on the previous build, and no longer fail on this one."""
+        """The bugs that failed on the previous build but no longer fail on this one."""
         before = self.last_of_other_build or 0
         runs = {number: run for number, run in self.runs.items() if number <= before}
         return tuple(
@@ -332,7 +332,7 @@ class Report:
 def gather(store: Store, expected: Expected) -> Report:
     """Read a store.
 
-    A finding that no rule has assigned to a row yet is an entry of its own.
+    A finding not yet assigned to a row by any rule is a separate entry.
 
     Args:
         expected: the known bugs of the TVM that the report is about.
@@ -407,7 +407,7 @@ def entry_of(
 
 
 def _seen(findings: Sequence[Finding], ids: Set[str], runs: Mapping[int, Run]) -> Seen:
-    """The times known from the runs; without any, the builds of the findings."""
+    """The times known from the runs; if there are none, the builds of the findings."""
     known = seen(ids, runs)
     builds = (build_name(finding.versions) for finding in findings)
     return known if known.builds else replace(known, builds=_distinct(builds))
@@ -428,7 +428,7 @@ def _state(
     runs: Mapping[int, Run],
 ) -> EntryState:
     known = seen(ids, runs)
-    # A bug whose verdict is fixed, that was gone, and fails again, is not fixed.
+    # A bug with the verdict "fixed" that was gone and fails again is not fixed.
     if known.gone_on is not None or (verdict == "fixed" and not known.is_back):
         return EntryState.FIXED
     since = [_fixed_since(known.name, runs) for known in knowns]
@@ -444,7 +444,7 @@ def _state(
 
 
 def _fixed_since(name: str, runs: Mapping[int, Run]) -> int | None:
-    """The run since which each one that met or verified the known bug found it fixed."""
+    """The run since which every run that met or verified the known bug found it fixed."""
     since: int | None = None
     for number, run in runs.items():
         if name in run.knowns:
@@ -455,7 +455,7 @@ def _fixed_since(name: str, runs: Mapping[int, Run]) -> int | None:
 
 
 def _only_counted(runs: Mapping[int, Run], expected: Expected, shown: set[str]) -> list[Entry]:
-    """Known bugs that runs met or saw fixed, and that are not among the rows of the store."""
+    """Known bugs that runs met or saw fixed and that have no row in the store."""
     files = {known.name: known for known in expected.knowns}
     names = _distinct(name for run in runs.values() for name in (*run.knowns, *run.fixed))
     entries = []

@@ -16,7 +16,7 @@ from ..reproducer.description import promised, title, without_own_frames
 DETAIL = 30
 DIFF = 60
 MODULE = 80
-"""The largest number of lines of each part; the reproducer has all lines."""
+"""The largest number of lines in each part; the reproducer has all lines."""
 
 _BRIDGE = re.compile(r'  File "(?:<unknown>|python/tvm_ffi/[^"]*)", line \d+, in ')
 """Frames between Python and C++, which have no source text."""
@@ -65,7 +65,7 @@ def hints(finding: Finding, store: Store) -> list[str]:
 
 
 def fault(finding: Finding, text: str, folder: Path) -> str:
-    """A step that failed, and its traceback, for a finding that is kept without it."""
+    """A failed step and its traceback, for a finding that is kept without that step."""
     stored = shlex.quote(f"{short_path(folder)}/{finding.id}")
     head = f"fault of relaxfuzz, without which {finding.id} is kept ({finding.label})"
     return f"{head}; repeat: relaxfuzz minimize {stored}\n  at the step {text.strip()}"

@@ -54,10 +54,10 @@ LONGEST_WORDS = 400
 """Most characters of a title or another text within a line of the page."""
 
 MOST_REPORTS = 40
-"""Most findings of one entry that are listed."""
+"""Most findings of one entry to list."""
 
 MOST_CODE = 2_500_000
-"""Most characters of code in a page, including highlighting; further entries have no code."""
+"""Most characters of code in a page, including highlighting; later entries have no code."""
 
 PRINTED = "\n# from tvm.script import"
 """The beginning of a printed module."""
@@ -87,7 +87,7 @@ def html(report: Report) -> str:
         (TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
     )
     page = _environment().get_template("page.html")
-    # New bugs, and bugs seen before, that each run reported; without knowns.
+    # New bugs, and bugs seen before, that each run reported; without known bugs.
     bugs_of_runs = dict.fromkeys(report.runs, (0, 0))
     for entry in report.of(EntryState.NEW, EntryState.SEEN):
         for number in entry.runs:
@@ -178,8 +178,8 @@ def _view(report: Report, entry: Entry, *, cut: bool) -> EntryView:
 
 
 def _compared(exhibit: Exhibit) -> Markup:
-    """The difference; if there is none, the left side unless it is the module."""
-    # The page has the labels, with which a difference begins, in the heading.
+    """The difference; if there is none, the left side, unless that is just the module."""
+    # The page has the labels at the beginning of a difference in the heading.
     _, _, hunks = exhibit.diff.partition("\n@@")
     if hunks:
         # The lexer does not recognize a last line without a line break.
@@ -259,7 +259,7 @@ def _finalized(value: object) -> object:
 
 
 def _percent(part: float) -> str:
-    """Whole percents, with `<1 %` and `>99 %` next to the ends."""
+    """Whole percents, with `<1 %` and `>99 %` near the ends."""
     if 0 < part < 0.01:
         return "<1 %"
     return ">99 %" if 0.99 < part < 1 else f"{part:.0%}".replace("%", " %")

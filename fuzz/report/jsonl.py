@@ -21,7 +21,7 @@ SCHEMA = 3
 
 
 OF_PASSES = {"stats", "known_reports", "samples"}
-"""Fields of runs that are left out of their lines: the lines of passes have the sums."""
+"""Fields of runs that their lines omit: the lines of passes have the sums."""
 
 
 def jsonl(report: Report) -> str:

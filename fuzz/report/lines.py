@@ -1,4 +1,4 @@
-"""The lines of a pass's Python files that a campaign has run, and those that it never ran."""
+"""The lines of a pass's Python files that a campaign has run, and those it never ran."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TRACES = "lines.info"
 """The file with all lines in the format of LCOV, which editors and coverage services read."""
 
 LONGEST = 60
-"""Most characters of a line that is named."""
+"""Most characters of a displayed line."""
 
 MOST_FILES = 4
-"""Most files of the user's that are listed, those of which most ran."""
+"""Most of the user's files to list, those with the most lines run."""
 
 SHOWN = 400
 """Most characters of the lines that never ran in one file."""
@@ -35,7 +35,7 @@ class FileLines:
     name: str
     path: Path
     ran: Mapping[int, bool]
-    """A flag for each line, in order: it ran."""
+    """A flag for each line, in order: True if it ran."""
     source: str
     """The text of the file."""
 
@@ -46,13 +46,13 @@ class FileLines:
 
     @property
     def marked(self) -> Iterator[tuple[str, bool | None]]:
-        """The lines of the text, each with its flag; None if functions do not execute it."""
+        """The lines of the text, each with its flag; None if functions do not execute the line."""
         for number, text in enumerate(self.source.splitlines(), 1):
             yield text, self.ran.get(number)
 
     @property
     def never(self) -> Iterator[tuple[int, int, str]]:
-        """The first and the last of lines in a row that never ran, and the text of the first."""
+        """The first and last of consecutive lines that never ran, and the text of the first."""
         text = self.source.splitlines()
         for ran, row in itertools.groupby(self.ran, key=self.ran.__getitem__):
             if not ran:
@@ -89,7 +89,7 @@ def is_own(name: str) -> bool:
 
 
 def files(lines: Mapping[str, Sequence[int]]) -> Iterator[FileLines]:
-    """The files of which something ran, the user's first.
+    """The files with lines that ran, the user's first.
 
     Args:
         lines: the lines that ran by the name of a file, see `oracles.lines.Lines`.
@@ -100,7 +100,7 @@ def files(lines: Mapping[str, Sequence[int]]) -> Iterator[FileLines]:
             source = path.read_text(encoding="utf-8")
             with warnings.catch_warnings(action="ignore"):
                 code = compile(source, str(path), "exec", dont_inherit=True)
-        except (OSError, ValueError, SyntaxError):  # it has gone, or has changed meanwhile
+        except (OSError, ValueError, SyntaxError):  # it is gone, or has changed meanwhile
             continue
         ran = frozenset(lines[name])
         found = sorted(set(executed(code)))
@@ -108,7 +108,7 @@ def files(lines: Mapping[str, Sequence[int]]) -> Iterator[FileLines]:
 
 
 def executed(code: CodeType) -> Iterator[int]:
-    """The lines that the functions in code execute, without the lines of their headers."""
+    """The lines that functions in the code execute, except the lines of their headers."""
     if code.co_flags & inspect.CO_OPTIMIZED:
         _, *lines = (line for _, line in dis.findlinestarts(code))
         yield from filter(None, lines)
@@ -118,7 +118,7 @@ def executed(code: CodeType) -> Iterator[int]:
 
 
 def lines_on_files(found: Sequence[FileLines]) -> Iterator[str]:
-    """The files for people: a line for each of the user's, one for all of TVM's."""
+    """The files for people: one line for each of the user's, and one for all of TVM's."""
     own = sorted((each for each in found if is_own(each.name) and each.done), key=lambda f: -f.done)
     yield from (each.sentence for each in own[:MOST_FILES])
     if len(own) > MOST_FILES:

@@ -25,10 +25,10 @@ SHORTEST = 4
 
 
 def list_kept(folder: Path, chosen: Filter, *, json: bool) -> int | None:
-    """Print the rows that a filter selects; None if that takes a look at the findings themselves.
+    """Print the rows that a filter selects; None if this requires the findings themselves.
 
     Raises:
-        UserError: nothing in the store has a name of the filter.
+        UserError: a name in the filter matches nothing in the store.
     """
     listing = None if chosen.unconfirmed else listed.read(folder)
     if listing is None:
@@ -38,7 +38,7 @@ def list_kept(folder: Path, chosen: Filter, *, json: bool) -> int | None:
 
 
 def show_kept(folder: Path, id: str, form: str) -> int | None:
-    """Print a finding in this format; None if that takes TVM.
+    """Print a finding in this format; None if this requires TVM.
 
     Raises:
         UserError: no such id.
@@ -46,7 +46,7 @@ def show_kept(folder: Path, id: str, form: str) -> int | None:
     listing = listed.read(folder)
     if listing is None:
         return None
-    # A row stands for the finding that shows it best.
+    # A row is represented by its best finding.
     by_id = {each.id: each.id for row in listing.rows for each in row.findings}
     by_id |= {row.id: row.findings[0].id for row in listing.rows}
     shown = listing.shown.get(listed.find(by_id, id))
@@ -59,7 +59,7 @@ def show_kept(folder: Path, id: str, form: str) -> int | None:
 
 
 def print_shown(shown: Shown, text: str | None) -> None:
-    """Print a reproducer, or without one all that was compared."""
+    """Print a reproducer; if there is none, everything that was compared."""
     if text is not None:
         print_diff(shown)
     print(visible(shown.story if text is None else text))
@@ -76,7 +76,7 @@ def print_rows(rows: Sequence[ListedRow], chosen: Filter, folder: Path, *, json:
     """Print the rows that a filter selects, as a table or as lines of JSON.
 
     Raises:
-        UserError: nothing in the store has a name of the filter.
+        UserError: a name in the filter matches nothing in the store.
     """
     shown = chosen.selected(rows, folder)
     if json:
@@ -89,7 +89,7 @@ def print_rows(rows: Sequence[ListedRow], chosen: Filter, folder: Path, *, json:
 
 
 def shortest(id: str, ids: Sequence[str]) -> str:
-    """The shortest prefix that no other id has."""
+    """The shortest prefix that no other id shares."""
     others = [other for other in ids if other != id]
     for length in range(SHORTEST, len(id)):
         if not any(other.startswith(id[:length]) for other in others):

@@ -1,6 +1,6 @@
 """The report as Markdown, for the summary of a CI run.
 
-Texts from modules, passes and compilers are set as code: a renderer does not interpret markup in
+Texts from modules, passes and compilers are formatted as code: renderers do not interpret markup in
 code, and GitHub neither mentions people nor links issues in it.
 """
 
@@ -36,7 +36,7 @@ MOST_LINES = {"detail": 40, "compared": 120, "reproducer": 150}
 
 
 def markdown(report: Report) -> str:
-    """Write the document; if it gets too long, further bugs are only in the tables."""
+    """Write the document; if it gets too long, further bugs only appear in the tables."""
     open_ = [entry for entry in report.entries if entry.is_open]
     new = [entry for entry in open_ if entry.state is EntryState.NEW]
     parts = [_head(new, open_), _plain(report.summary()), *_tables(report, open_)]
@@ -151,7 +151,7 @@ def _folded(title: str, body: str) -> str:
 def code(text: str, most: int = LONGEST_CELL) -> str:
     """A text as inline code, for a line, a table's cell or a summary; empty for an empty text.
 
-    What a renderer could interpret is a character reference; the rest reads as it is, also as text.
+    Anything that a renderer could interpret becomes a character reference; the rest stays readable.
     """
     line = one_line(text, most)
     return f"<code>{_plain(line)}</code>" if line else ""
@@ -159,7 +159,7 @@ def code(text: str, most: int = LONGEST_CELL) -> str:
 
 _MARKUP = re.compile(
     r"[&<>*\[\]`~|\\@#!]"
-    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis begins and ends at words
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis starts and ends at words
     r"|:(?=[/\w])"  # addresses, names of emoji
     r"|(?<=www)\.",
     re.IGNORECASE,
@@ -167,5 +167,5 @@ _MARKUP = re.compile(
 
 
 def _plain(text: str) -> str:
-    """A text without anything that Markdown or HTML interprets inside of a line."""
+    """A text with nothing that Markdown or HTML would interpret inside a line."""
     return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", text)

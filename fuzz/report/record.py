@@ -1,4 +1,4 @@
-"""One known bug, for people: whole, or as a report to file."""
+"""One known bug, for people: in full, or as a report to file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..reproducer.description import issue_of
 
 
 def whole(known: Known) -> str:
-    """All that its record says, one field a paragraph."""
+    """Everything in its record, one field per paragraph."""
     seen = consequence(known)
     fields = {
         "consequence": f"{seen}, grade {seen.grade}",
@@ -31,7 +31,7 @@ def whole(known: Known) -> str:
 
 
 def issue(known: Known) -> str:
-    """A bug report in Markdown, as TVM's tracker asks for."""
+    """A bug report in Markdown, in the form that TVM's tracker requests."""
     script = known.reproducer
     actual = [f"{known.what[:1].upper()}{known.what[1:]}."]
     actual.append(f"Consequence: {consequence(known)}.")

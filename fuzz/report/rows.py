@@ -37,8 +37,7 @@ from .seen import Seen
 def rows(store: Store) -> list[Entry]:
     """The rows of confirmed findings, gravest first: open ones first, similar-to-known ones last.
 
-    Findings that have no row yet are assigned to rows; a read-only store does not keep the
-    assignment.
+    Findings without a row are assigned to rows; a read-only store does not keep the assignment.
     """
     if new := [each for each in store.findings() if store.rows.of(each.id) is None]:
         store.set_aside()
@@ -49,7 +48,7 @@ def rows(store: Store) -> list[Entry]:
 
 
 def unconfirmed(store: Store) -> list[Entry]:
-    """The unconfirmed findings, each as a row of its own: no rule compares them."""
+    """The unconfirmed findings, each as a separate row, since no rule compares them."""
     expected = _expected()
     found = [entry_of([each], store, expected) for each in store.findings(confirmed=False)]
     return sorted(found, key=lambda entry: entry.weight.rank)
@@ -60,7 +59,7 @@ def _expected() -> Expected:
 
 
 def listing_of(entries: Sequence[Entry], store: Store) -> Listing:
-    """Rows of a store as they are listed, with the parts of their findings that are shown."""
+    """Rows of a store as they are listed, with the displayed parts of their findings."""
     shown = {
         finding.id: _shown(entry, finding, store)
         for entry in entries
@@ -112,7 +111,7 @@ def _shown(entry: Entry, finding: Finding, store: Store, exhibit: Exhibit | None
 
 
 def description(entry: Entry, finding: Finding) -> str:
-    """A finding of a row, the other findings, and the reasons why they are the same bug."""
+    """A finding of a row, its other findings, and the reasons why they are the same bug."""
     lines = [
         f"{finding.id}: {finding.label}, {finding.oracle}: {finding.title}",
         f"grade: {finding.grade}, consequence: {finding.effect}",
@@ -133,7 +132,7 @@ def description(entry: Entry, finding: Finding) -> str:
 
 
 def _seen(known: Seen) -> Iterator[str]:
-    """The times and builds at which the bug was seen, in lines."""
+    """The times and builds at which the bug was seen, as lines."""
     when = f"{known.period}, " if known.period else ""
     yield f"seen: {when}on {', '.join(known.builds)}"
     if known.gone_on is not None:
@@ -143,7 +142,7 @@ def _seen(known: Seen) -> Iterator[str]:
 
 
 def find(entries: Sequence[Entry], id: str) -> tuple[Entry, Finding]:
-    """The finding with this id, or the only one whose id begins with it, and its row.
+    """The finding with this id, or the only one whose id starts with it, and its row.
 
     Raises:
         UserError: there is none, or several.
@@ -154,7 +153,7 @@ def find(entries: Sequence[Entry], id: str) -> tuple[Entry, Finding]:
 def bindings(finding: Finding) -> str:
     """The number of bindings of its module; "?" if the text is not a module.
 
-    They are counted in the text: loading a foreign module could crash this process.
+    They are counted in the text, since loading a foreign module could crash this process.
     """
     if '"ir.IRModule"' not in finding.module:
         return "?"
@@ -171,7 +170,7 @@ def list_rows(folder: Path, chosen: Filter, *, json: bool) -> int:
     """Print the rows that a filter selects; return the exit code.
 
     Raises:
-        UserError: there is no store, or nothing in it has a name of the filter.
+        UserError: there is no store, or a name in the filter matches nothing in it.
     """
     with Store(folder, create=False) as store:
         entries = unconfirmed(store) if chosen.unconfirmed else rows(store)
@@ -194,7 +193,7 @@ def show(folder: Path, id: str, form: str) -> int:
         raise UserError(f"no format {form!r}{near(form, [*map(str, Form), DIFF])}")
     with Store(folder, create=False) as store:
         entry, finding = find(rows(store), id)
-        if finding.id == entry.id:  # a row stands for the finding that shows it best
+        if finding.id == entry.id:  # a row is represented by its best finding
             finding = entry.findings[0]
         print(description(entry, finding), file=sys.stderr)
         for each in finding.faults:
@@ -271,7 +270,7 @@ def merge(folder: Path, ids: Sequence[str]) -> int:
 
 
 def split(folder: Path, id: str) -> int:
-    """Move a finding into a row of its own, permanently.
+    """Move a finding into a separate row, permanently.
 
     Raises:
         UserError: no such id, or it is alone already.
@@ -290,7 +289,7 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
     """Record a verdict or a note on a row; an empty text removes it.
 
     Raises:
-        UserError: no such id, no such verdict.
+        UserError: no such id, or no such verdict.
     """
     if verdict:
         listed.check_verdict(verdict)
@@ -308,7 +307,7 @@ def add_to_known(folder: Path, id: str, name: str, choice: Choice) -> int:
     """Record a row as further identities of a known bug.
 
     Raises:
-        UserError: no such id, no such known bug.
+        UserError: no such id, or no such known bug.
     """
     expected = choice.load(versions()["tvm"])
     names = {known.name: known for known in expected.knowns}

@@ -16,13 +16,13 @@ class Seen:
     """The times at which a bug was seen to fail."""
 
     first: float | None = None
-    """Unix time of the first run that reported it, or saw it fail again; None: there is no such
+    """Unix time of the first run that reported it or saw it fail again; None if there is no such
     run."""
     last: float | None = None
     builds: tuple[str, ...] = ()
-    """The builds on which it failed, in the order of the first time."""
+    """The builds on which it failed, in order of their first times."""
     gone_on: str | None = None
-    """The build on which it was run again and no longer failed; None: it failed the last time."""
+    """The build on which it was run again and no longer failed; None if it failed the last time."""
     is_back: bool = False
     """True if it was gone, and fails again."""
 
@@ -37,7 +37,7 @@ NEVER = Seen()
 
 
 def seen(ids: Set[str], runs: Mapping[int, Run]) -> Seen:
-    """The knowledge of the runs about a bug.
+    """The facts that runs recorded about a bug.
 
     Args:
         ids: ids of its findings.

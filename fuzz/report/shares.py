@@ -32,7 +32,7 @@ class ItemStats:
     rate: float
     """Checks per second; 0 if unknown."""
     bugs: int
-    """Bugs for which it is blamed and that are not known."""
+    """Unknown bugs for which it is blamed."""
 
 
 def shares(report: Report) -> list[ItemStats]:

@@ -10,7 +10,7 @@ from ...oracles.silence.rule import SilenceRule
 from ..process.targets import PassStats
 
 MOST = 6
-"""Most passes that are named for a rule."""
+"""Most passes to name for a rule."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Render a finding as a Python file or a bug report that needs only TVM, NumPy and the pass.
+"""Renders a finding as a Python file or a bug report that only needs TVM, NumPy and the pass.
 
 A bug that compiled code hides (a race, a read of uninitialized memory) also needs relaxfuzz.
 """
@@ -42,7 +42,7 @@ class Form(enum.StrEnum):
     TVMSCRIPT = "tvmscript"
     """A Python file with the module as TVMScript if that fails, else by constructor calls."""
     SOURCE = "source"
-    """A Python file that builds exactly the module by constructor calls, in TVM from 0.25 on."""
+    """A Python file that builds the exact module by constructor calls, for TVM from 0.25 on."""
     ISSUE = "issue"
     """A bug report in Markdown with the shortest file that fails."""
 
@@ -61,7 +61,7 @@ def texts(
         brief: see `failing_checks`.
 
     Raises:
-        BadPass: the file that defines a user's pass does not exist any more.
+        BadPass: the file that defines a user's pass no longer exists.
     """
 
     def shows(module: str) -> bool:
@@ -123,7 +123,7 @@ def _with_header(finding: Finding, module: ModuleText, check: FailingCheck, note
 
 
 def _groups(checks: Iterator[FailingCheck]) -> Iterator[list[FailingCheck]]:
-    """The brief checks together, then the others one by one, since these are slower to make."""
+    """The brief checks together, then the others one by one, since those are slower to make."""
     brief: list[FailingCheck] = []
     for check in checks:
         if check.brief:

@@ -1,7 +1,7 @@
-"""The checks of a reproducer: statements that fail as long as the bug is there.
+"""The checks of a reproducer: statements that fail as long as the bug exists.
 
-Checks with TVM and NumPy come first, then one that asks relaxfuzz again. For the death of a process
-they are ways to run the pass.
+Checks with TVM and NumPy come first, then one that runs relaxfuzz again. If a process died, the
+checks are ways to run the pass.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MEMORY_MB = 3072
 
 @dataclass(frozen=True, slots=True)
 class FailingCheck:
-    """Statements that fail as long as the bug is there."""
+    """Statements that fail as long as the bug exists."""
 
     text: str
     brief: bool = False
-    """The check is made for this violation; the other one asks relaxfuzz again."""
+    """True if the check is made for this violation; the other kind runs relaxfuzz again."""
     targeted: bool = True
-    """The pass runs within the target of a campaign; otherwise without a target."""
+    """True if the pass runs within the target of a campaign; otherwise it has no target."""
 
 
 PATIENT = replace(LIMITS, step_seconds=60.0)
@@ -45,8 +45,8 @@ def failing_checks(
     """The checks to try, the simplest first.
 
     Args:
-        executor: runs the passes again if an oracle needs that; None: this process does, for a pass
-            that exists only in its memory.
+        executor: runs the passes again if an oracle needs that; None: this process runs them, for a
+            pass that only exists in its memory.
         brief: yield only the checks made for this one violation, or only the other; None: all.
     """
     if finding.oracle not in ORACLES:
@@ -65,7 +65,7 @@ def failing_checks(
 
 
 def _checks(finding: Finding, executor: Executor | None, *, brief: bool) -> Iterable[str]:
-    """The checks of the oracle; none if a pass ends the process that writes them."""
+    """The checks of the oracle; none if a pass kills the process that writes them."""
     violation = finding.violation
     if executor is None:
         case = Case(load_json(finding.module), finding.calls, finding.pipeline)
@@ -137,10 +137,10 @@ _RUNS = (
     "the_pass(mod)\nthe_pass(mod)",
     "tvm.transform.Sequential([the_pass])(mod)",
 )
-"""Ways to run the pass: some passes end the process only in a second run, or inside Sequential."""
+"""Ways to run the pass: some passes kill the process only in a second run or inside Sequential."""
 
 _INSPECTED = "import tvm_ffi\n\ntvm_ffi.structural_hash(the_pass(mod))"
-"""A run that inspects the result: some results end the process only then."""
+"""A run that inspects the result, since some results kill the process only then."""
 
 
 def _deaths(finding: Finding) -> Iterator[str]:

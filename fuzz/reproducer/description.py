@@ -25,7 +25,7 @@ _CHANGE_PROMISE = (
 )
 
 _PACKAGES = re.compile(r'"[^"\n]*/site-packages/')
-"""The packages of this machine, which do not help the reader of a bug report."""
+"""The packages of this machine, which are of no use in a bug report."""
 
 _HERE = str(Path(__file__).parents[2])
 
@@ -45,11 +45,11 @@ REPORT_LINES = 12
 """Most lines of the error in a bug report."""
 
 DIFF_LINES = 60
-"""Most lines of a difference in a bug report; a longer one is left out."""
+"""Most lines of a difference in a bug report; longer ones are left out."""
 
 SAME = 60
-"""Characters in which an error line and the title must agree to count as the same: either may be
-cut."""
+"""Number of equal characters for an error line and the title to count as the same, since either may
+be cut."""
 
 NOT_TVMSCRIPT = (
     "By constructor calls: TVMScript does not give this module or does not show the bug."
@@ -61,7 +61,7 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
     promise, source = promised(finding)
     lines = [
         *textwrap.wrap(title(finding), WIDTH),
-        # A bug report quotes all sources; the name of one is enough here.
+        # A bug report quotes all sources, so the name of one is enough here.
         f"Expected: {promise} ({_QUOTED.split(source)[0]})",
         f"Finding {finding.id} ({finding.oracle}), seen with {versions(finding)}",
     ]
@@ -76,7 +76,7 @@ def header(finding: Finding, check: str, *, note: str = "") -> str:
 
 
 def title(finding: Finding) -> str:
-    """The pass and what is wrong, in one line."""
+    """The pass and its error, in one line."""
     return f"{finding.label}: {finding.title}"
 
 
@@ -109,7 +109,7 @@ def versions(finding: Finding) -> str:
 def error_lines(finding: Finding, most: int) -> list[str]:
     """The end of an exception, or the beginning of another description, without the title.
 
-    A printed module is left out: running the reproducer shows it.
+    A printed module is left out, since running the reproducer shows it.
     """
     detail = _PACKAGES.sub('"', finding.detail).strip()
     if _TRACEBACK in detail:
@@ -157,7 +157,7 @@ def issue_text(finding: Finding, script: str) -> str:
 
 
 def issue_of(heading: str, sections: Mapping[str, str], script: str) -> str:
-    """A bug report in Markdown, in the sections that TVM's tracker asks for.
+    """A bug report in Markdown, with the sections that TVM's tracker requests.
 
     Args:
         sections: by heading; empty ones are left out.

@@ -1,4 +1,4 @@
-"""Run reproducers in fresh processes, and compare their failures with the findings."""
+"""Runs reproducers in fresh processes, and compares their failures with the findings."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ SECONDS = 60.0
 """The time limit in seconds of one execution, for a busy machine."""
 
 MISTAKES = frozenset({"NameError", "SyntaxError", "ImportError", "ModuleNotFoundError"})
-"""Exceptions that a check with a mistake raises; a finding raises them only if its detail names
-them."""
+"""Exceptions that a faulty check raises; a finding raises them only if its detail names them."""
 
 _NAMES = re.compile(
     r"^(?:\w+\.)*([A-Z]\w*(?:Error|Exception|Warning)|Mismatch|Undefined)(?::|$)", re.M
 )
-"""Names of exceptions at the end of a traceback; `evaluate` raises the last two if the module has
-no meaning."""
+"""Names of exceptions at the end of a traceback; `evaluate` raises the last two if the module is
+undefined."""
 
 _TRACEBACK = "Traceback (most recent call last):\n"
 
@@ -60,7 +59,7 @@ def raised_by_check(path: Path, stderr: str) -> bool:
 def raised(stderr: str) -> tuple[str, str] | None:
     """Type and text of the exception of the last traceback; None if there is no traceback."""
     _, found, trace = stderr.rpartition(_TRACEBACK)
-    # The frames, and the source text that comes with them, are indented.
+    # The frames, and the source text of each, are indented.
     name = re.search(r"^((?:\w+\.)*[A-Z]\w*)(?::|$)", trace, re.MULTILINE)
     if not found or name is None:
         return None
@@ -68,7 +67,7 @@ def raised(stderr: str) -> tuple[str, str] | None:
 
 
 def fails_as_found(path: Path, finding: Finding) -> bool:
-    """Run a reproducer; return whether it fails as the finding does, and not for another reason."""
+    """Run a reproducer; return whether it fails in the same way as the finding."""
     code, stderr = run(path)
     match finding.oracle:
         case Death.SEGFAULT:
@@ -85,7 +84,7 @@ def fails_as_found(path: Path, finding: Finding) -> bool:
             return True
         case Death.OUT_OF_MEMORY:
             return code not in (0, HUNG) and raised_by_check(path, stderr)
-    if code != 1:  # the oracle runs such endings in a fork, and the file in its own process
+    if code != 1:  # the oracle runs such endings in a fork, the file in its own process
         return code not in (0, HUNG) and _ended(code) in finding.key
     if not raised_by_check(path, stderr):
         return False
@@ -96,19 +95,19 @@ def fails_as_found(path: Path, finding: Finding) -> bool:
 
 
 def _ended(code: int) -> str:
-    """The end of a process, as a key names it; see `oracles.execute.fork.in_fork`."""
+    """The end of a process in the form used by keys; see `oracles.execute.fork.in_fork`."""
     return signal.Signals(-code).name if code < 0 else f"exit {code}"
 
 
 _RAISES = re.compile(r"\b(?:raises?|refuses|fails|kills|no meaning)\b")
-"""Words in the title of a finding of values which say that there are no values to compare."""
+"""Words in the title of a finding about values that say there are no values to compare."""
 
 _COMPILER = re.compile(r'File "[^"\n]*/tvm/(?:ir/transform|relax/vm_build)\.py"')
 """Frames of the run of a pass, or of a build."""
 
 
 def _is_same(stderr: str, finding: Finding) -> bool:
-    """Return whether the exception is that of the finding; if it has none, that of the check."""
+    """Return whether the exception is the finding's; if that has none, the check's."""
     seen = raised(stderr)
     if seen is None:
         return False
@@ -139,7 +138,7 @@ _COMPARE_RUNS = frozenset(name for name, oracle in ORACLES.items() if oracle.abo
 def _is_there(stderr: str, text: str, finding: Finding) -> bool:
     """Return whether the exception comes from the same place as that of the finding.
 
-    A script runs the pass without relaxfuzz, and a terminal does not cut frames.
+    A script runs the pass without relaxfuzz, and no terminal cuts its frames.
     """
     frames = inside(frames_in(stderr.rpartition(_TRACEBACK)[2]))
     kind = "" if finding.violation.raised is None else finding.violation.raised.kind

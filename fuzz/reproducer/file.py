@@ -45,7 +45,7 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
     """The whole file.
 
     Raises:
-        BadPass: the file that defines a user's pass is gone.
+        BadPass: the file that defines a user's pass no longer exists.
     """
     calls = finding.calls or (steps(finding.pipeline) if finding.pipeline else ())
     if not _USES_PASSES.search(check.text):
@@ -72,7 +72,7 @@ def file_text(finding: Finding, module: ModuleText, check: FailingCheck, header:
     if module.portable:
         code = "\n".join([*(moved for new, moved in _MOVED.items() if new in code), code])
     if "DiagnosticError" in finding.title + finding.detail:
-        # TVM's excepthook does not show this kind of error otherwise.
+        # TVM's excepthook would otherwise hide this kind of error.
         code = f'os.environ["TVM_BACKTRACE"] = "1"\n{code}'
         imports.append("import os")
     code = _naming(module.name, code)
@@ -91,7 +91,7 @@ def _naming(name: str, code: str) -> str:
         return code
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     places = [token.start for token in tokens if token[:2] == (tokenize.NAME, "mod")]
-    if len(places) != 1:  # several uses deserve a short name
+    if len(places) != 1:  # several uses justify a short name
         return f"mod = {name}\n{code}"
     ((row, column),) = places
     lines = code.splitlines()

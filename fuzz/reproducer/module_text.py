@@ -21,14 +21,13 @@ from ..system.scratch import scratch
 from .execution import run
 
 SCRIPTED = "Module"
-"""The name of the class as which TVM prints a module."""
+"""The class name under which TVM prints a module."""
 
 LONGEST = 200_000
-"""Most characters of a script: nobody reads a longer one, and TVM's parser is slow."""
+"""Most characters of a script, as nobody reads longer ones and TVM's parser is slow."""
 
 LONGEST_SOURCE = 8_000_000
-"""Most characters of source, which are mostly constants; longer modules become JSON that refers to
-files."""
+"""Most characters of source, mostly constants; longer modules become JSON that refers to files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class ModuleText:
 
     @property
     def portable(self) -> bool:
-        """True if it is meant for TVM from 0.25 on, not only for the version that scripted it."""
+        """True if it is meant for TVM from 0.25 on, not just for the version that printed it."""
         return self.name != SCRIPTED
 
 
@@ -71,22 +70,22 @@ def as_source(module: str, source: str) -> ModuleText:
 def as_script(
     module: str, serves: Callable[[str], bool] = lambda other: False
 ) -> ModuleText | None:
-    """The module as TVMScript; None if no script form gives a module that serves.
+    """The module as TVMScript; None if no script form gives an acceptable module.
 
     It is parsed in a fresh process, because reading an unusual module may kill it.
 
     Args:
-        serves: decides whether a module, as JSON, is as good as this one. It is called for modules
+        serves: decides whether a module, as JSON, can replace this one. It is called for modules
             that are not structurally equal to it.
     """
     tried = _tried(module)
     return next((made for made, parsed in tried if parsed == "" or serves(parsed)), None)
 
 
-@functools.lru_cache(2)  # brief and whole checks are written for the same module
+@functools.lru_cache(2)  # brief and complete checks are written for the same module
 def _tried(module: str) -> tuple[tuple[ModuleText, str], ...]:
-    """The script that gives the module, with an empty text; otherwise the scripts that give others,
-    each with the other module as JSON."""
+    """The script that gives the module, with an empty text; if there is none, the scripts that give
+    other modules, each with its module as JSON."""
     others: list[tuple[ModuleText, str]] = []
     for made in _scripts(module):
         if len(made.statements) > LONGEST:
@@ -100,7 +99,7 @@ def _tried(module: str) -> tuple[tuple[ModuleText, str], ...]:
 
 
 def _scripts(module: str) -> Iterator[ModuleText]:
-    """Scripts to try: as TVM prints it, then with workarounds for parts that do not parse."""
+    """Scripts to try: TVM's own, then versions with workarounds for parts that do not parse."""
     try:
         mod = load_json(module)
         plain = mod.script(show_meta=True)
@@ -116,7 +115,7 @@ def _scripts(module: str) -> Iterator[ModuleText]:
         assert text is not None, "other names need no other metadata"
         text = _ALLOCATED.sub(r"\1)", text)
         yield _script(distinct, text)
-    except Exception:  # an unusual module need not be printed
+    except Exception:  # an unusual module may not be printable
         return
     # A PrimFunc may have blocks without the attribute that announces them.
     yield _script(
@@ -125,7 +124,7 @@ def _scripts(module: str) -> Iterator[ModuleText]:
 
 
 _ALLOCATED = re.compile(r"(R\.builtin\.alloc_tensor\(.*), ty_args=\(R\.Tensor\(.*\),\)\)$", re.M)
-"""Pattern for an argument that the printer shows, and that the parser does not know and infers."""
+"""Pattern for an argument that the printer shows, but the parser infers and does not accept."""
 
 
 def _script(script: str, text: str) -> ModuleText:
@@ -151,7 +150,7 @@ def _distinct(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _imports(script: str, text: str) -> tuple[str, ...]:
-    """The imports in the comments of a script, as far as the text uses them."""
+    """The imports in the comments of a script, if the text uses them."""
     offered = ["from tvm.script import tirx as T"]
     offered += re.findall(r"^# ((?:from|import) .*)$", script, re.M)
     imports = [line for line in offered if re.search(rf"(?<![\w.]){line.split()[-1]}\b", text)]

@@ -1,8 +1,7 @@
-"""Replay stored findings, reproducers and the files of a corpus, to see which of them fail.
+"""Replays stored findings, reproducers and the files of a corpus, to see which of them fail.
 
-The record of a corpus file names the versions of TVM on which it fails, and the failure. Its
-outcome is therefore compared with the expectation for the installed version. All other items only
-fail or pass.
+The record of a corpus file names the failure and the versions of TVM with it. So its outcome is
+compared with the expectation for the installed version. All other items just fail or pass.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ class ReplayStatus(enum.StrEnum):
     AS_EXPECTED = "fails as expected"
     PASSES = "passes as expected"
     FIXED = "fixed"
-    """It should fail on this version, according to its record, and does not."""
+    """According to its record it should fail on this version, but does not."""
     CHANGED = "changed"
-    """It fails in a way that differs from its record, or on a version on which it passed before."""
+    """It fails differently from its record, or on a version on which it passed before."""
     FAILS = "still fails"
     GONE = "gone"
     BROKEN = "cannot be run"
@@ -52,7 +51,7 @@ class ReplayStatus(enum.StrEnum):
 HANG = "hang"
 
 EXPECTED = frozenset({ReplayStatus.AS_EXPECTED, ReplayStatus.PASSES, ReplayStatus.GONE})
-"""Outcomes that nobody has to look at."""
+"""Outcomes that need no attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +86,10 @@ def items(path: Path, warn: Callable[[str], None] = lambda message: None) -> Ite
     """The items at a path: a folder of findings, `FOLDER/ID`, a reproducer, or a folder of them.
 
     Args:
-        warn: receives a sentence on items that cannot be read among others that can.
+        warn: receives a sentence about unreadable items among readable ones.
 
     Raises:
-        UserError: there is nothing of that kind, or a file of a corpus has a header that cannot be
-            read.
+        UserError: there is nothing of that kind, or a corpus file has an unreadable header.
     """
     if path.is_file():
         if path.suffix != ".py":
@@ -139,10 +137,10 @@ def _file(path: Path) -> ReplayItem:
 
 
 def replay(item: ReplayItem, executor: Executor | None) -> ReplayOutcome:
-    """Run one item again, in a process of its own.
+    """Run one item again, in a separate process.
 
     Args:
-        executor: runs findings of a store; files are run without it.
+        executor: runs findings of a store; files do not need it.
 
     Raises:
         ExecutorError: the harness failed.
@@ -157,7 +155,7 @@ def replay(item: ReplayItem, executor: Executor | None) -> ReplayOutcome:
     except BadModule as error:
         return ReplayOutcome(item, ReplayStatus.BROKEN, f"its module does not load: {error}")
     except (JobFailed, UserError) as error:
-        # The finding is untrusted, and may name something that no oracle can check.
+        # The finding is untrusted, and may name things that no oracle can check.
         last = str(error).strip().splitlines()[-1:] or ["there is no message"]
         return ReplayOutcome(
             item, ReplayStatus.BROKEN, sentence(f"it cannot be checked: {last[0]}")
@@ -188,7 +186,7 @@ def unknown(finding: Finding) -> str | None:
 def module_of(finding: Finding, executor: Executor | None, *, well_formed: bool = False) -> str:
     """The module as JSON that this TVM reads: as stored, or from source if another TVM wrote it.
 
-    Either is read in a process of its own: source is code, and TVM may die of odd JSON.
+    Both are read in a separate process: source is code, and TVM may crash on odd JSON.
 
     Args:
         executor: reads it; None: start one for it.
@@ -247,8 +245,7 @@ def failure(code: int, stderr: str) -> str | None:
     """The failure of a script; None if it did not fail.
 
     Examples: `ValueError`, `InternalError: Check failed: ndim != 0`, `SIGSEGV`, `hang`. An
-    exception is reduced to its class and the condition that failed, without the rest of the
-    message.
+    exception is reduced to its class and the condition that failed.
     """
     if code == 0:
         return None

@@ -1,4 +1,4 @@
-"""Run the reproducers of known bugs, to see whether they still fail on the installed TVM."""
+"""Runs the reproducers of known bugs, to see whether they still fail on the installed TVM."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NO_LONGER = frozenset({ReplayStatus.FIXED, ReplayStatus.PASSES, ReplayStatus.GON
 def verify(
     todo: Sequence[Known], workers: int, stop: threading.Event
 ) -> Iterator[tuple[Known, ReplayOutcome]]:
-    """Run the reproducers of knowns, until all are done or `stop` is set.
+    """Run the reproducers of known bugs, until all are done or `stop` is set.
 
-    Knowns without a reproducer are left out.
+    Known bugs without a reproducer are left out.
 
     Raises:
         ExecutorError: the harness failed.
