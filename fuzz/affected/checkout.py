@@ -52,10 +52,10 @@ class Checkout:
 
 
 def checkout(folder: Path | None) -> Checkout:
-    """The checkout that a folder is in; None: that of the installed TVM.
+    """The checkout that contains a folder; None: that of the installed TVM.
 
     Raises:
-        UserError: it is in no git checkout of TVM, or git cannot read it.
+        UserError: it is not in a git checkout of TVM, or git cannot read it.
     """
     place = imported_from() if folder is None else folder
     try:
@@ -75,11 +75,11 @@ def imported_from() -> Path:
 
 
 class _GitError(Exception):
-    """Git has refused; the message is its own."""
+    """A refusal by git, with git's own message."""
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    # Hooks of git set variables that would lead to another repository.
+    # Git hooks set variables that would lead to another repository.
     variables = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(

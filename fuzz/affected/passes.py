@@ -24,7 +24,7 @@ ROOTS = ("include/tvm/", "python/tvm/", "src/")
 
 FAMILIES_OF: Mapping[str, tuple[str, ...]] = {
     "relax": ("relax",),
-    "topi": ("relax",),  # by way of legalization
+    "topi": ("relax",),  # via legalization
     "tirx": ("tensorir", "dlight"),
     "s_tir": ("tensorir", "dlight"),
     "dlight": ("dlight",),
@@ -40,14 +40,14 @@ IMPORTERS = "python/tvm/relax/frontend/"
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """The passes that a change affects."""
+    """The passes affected by a change."""
 
     files: int
     """The number of changed files."""
     since: str
     """The commit with which they are compared."""
     by_file: Mapping[str, frozenset[str]]
-    """Changed files that name passes, with these passes and the passes that run them."""
+    """Changed files that name passes, each with these passes and the passes that run them."""
     by_family: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Families whose passes are all affected, with the changed files."""
     warning: str | None = None
@@ -59,7 +59,7 @@ class Affected:
         return frozenset(of_family(*self.by_family)).union(*self.by_file.values())
 
     def among(self, targets: Iterable[Target]) -> tuple[Target, ...]:
-        """The targets that are affected; a user's own pass is not a part of TVM."""
+        """The affected targets; a user's own pass is not part of TVM."""
         return tuple(
             target
             for target in targets
@@ -90,7 +90,7 @@ def affected(revision: str, source: Path | None) -> Affected:
     """The passes that the changes of a checkout since a revision affect.
 
     Args:
-        source: a folder of the checkout; None: the one from which the installed TVM comes.
+        source: a folder of the checkout; None: the checkout of the installed TVM.
 
     Raises:
         UserError: there is no such checkout or revision.
@@ -116,7 +116,7 @@ def passes_of(path: str) -> frozenset[str]:
     """The public passes that a file of a checkout names.
 
     - A Python file names the passes that it defines.
-    - A C++ file in a folder `transform` names the passes whose names begin with its own:
+    - A C++ file in a folder `transform` names the passes whose names start with its own:
       `fuse_ops.cc` has FuseOps and FuseOpsByPattern. In other folders, the names are equal.
     - Every file in a folder with the name of a pass, such as `legalize_ops/`, names that pass.
     """
@@ -160,7 +160,7 @@ def _names(layer: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """Normalize a name, so that `fuse_tir` and `FuseTIR` are equal."""
+    """Normalize a name, so that `fuse_tir` and `FuseTIR` become equal."""
     return name.replace("_", "").lower()
 
 
@@ -172,7 +172,7 @@ def _with_users(passes: frozenset[str]) -> frozenset[str]:
 
 
 def _outdated(tree: Checkout) -> str | None:
-    """Reason why the installed TVM may differ from the checkout; None if nothing indicates that."""
+    """Reason why the installed TVM may differ from the checkout; None if there is no such sign."""
     built, head = git_hash(), tree.head
     version = f"the installed TVM {tvm_version()}"
     if built != "unknown" and not head.startswith(built):

@@ -4,4 +4,4 @@ UNCAUGHT = "uncaught"
 """File with the numbers of the exceptions that the program did not catch."""
 
 NUMBER = "relaxfuzz_finding"
-"""The attribute of an exception that was logged as a finding: its number."""
+"""The attribute of an exception that was logged as a finding; it holds the finding's number."""

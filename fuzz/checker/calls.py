@@ -1,4 +1,4 @@
-"""Infer the call that makes a pass which ran in a build, so that another process can run it."""
+"""Infers the call that creates a pass seen in a build, so that another process can run it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TENSOR_IR = ("tirx.", "s_tir.")
 def inferred_call(
     name: str, made: tvm.transform.Pass | None, config: Mapping[str, Any]
 ) -> PassCall:
-    """Infer the call that makes a pass of this name, without arguments; the guess must be verified.
+    """Infer the call that creates a pass of this name, without arguments; it must be verified.
 
-    Nothing is called or imported for that.
+    The inference calls and imports nothing.
 
     Args:
-        made: the pass itself, if it is known.
+        made: the pass itself, if known.
         config: the options of the PassContext.
     """
     plain = {k: v for k, v in config.items() if isinstance(v, bool | int | float | str)}
@@ -67,14 +67,14 @@ def public_name(name: str) -> str | None:
 
 @functools.cache
 def _by_own_name() -> Mapping[str, str]:
-    """The public passes of Relax that bear other names, by these, where only one bears it."""
+    """The public passes of Relax by their own names, if these differ and are unambiguous."""
     found: dict[str, list[str]] = {}
     for public, expr in public_passes().items():
         if expr != public or not hasattr(tvm.relax.transform, public):
             continue
         with contextlib.suppress(Exception):  # it needs arguments
             made = bare_call(public).build()
-            if not isinstance(made, tvm.transform.Sequential):  # most bear the same name
+            if not isinstance(made, tvm.transform.Sequential):  # most have the same name
                 found.setdefault(str(made.info.name), []).append(public)
     return {name: few[0] for name, few in found.items() if len(few) == 1}
 

@@ -42,8 +42,8 @@ class Checker(Observer):
     ) -> None:
         """
         Args:
-            semantics: evaluate each function that a pass changes in NumPy, before and after: True,
-                all; False, none; None, as far as it takes half of the build's own time.
+            semantics: evaluate functions that a pass changes in NumPy, before and after. True: all;
+                False: none; None: as many as half of the build's own time allows.
             collect: raise nothing, and collect everything in `findings`.
             stop_at_known: stop at the known bugs of TVM as well.
             contracts: the contracts of passes by name. Other passes have the contract of the
@@ -61,7 +61,7 @@ class Checker(Observer):
         self._ids: set[str] = set()
 
     def knowns_of(self, finding: Finding) -> tuple[Known, ...]:
-        """The known bugs of this TVM that a finding may be."""
+        """The known bugs of this TVM that a finding may match."""
         return _expected().of(finding)
 
     def violated(self, occurrence: Occurrence) -> None:
@@ -72,7 +72,7 @@ class Checker(Observer):
     def crashed(
         self, error: BaseException, running: Running, occurrence: Occurrence | None
     ) -> None:
-        """Add a note to the exception, which is not replaced."""
+        """Add a note to the exception, which stays the same object."""
         error.add_note(f"relaxfuzz: raised in {running.name}")
         saved = None if occurrence is None else self._take(occurrence)
         for known in () if occurrence is None else self.knowns_of(occurrence.without_module()):
@@ -125,8 +125,8 @@ class BuildViolation(PassViolation):
 tvm_ffi.register_error("relaxfuzz.PassViolation", BuildViolation)
 
 _raised_findings: dict[str, SavedFinding] = {}
-"""Findings by message: TVM reduces an exception that passes C++ to the name of its class and its
-message, and makes a new one."""
+"""Findings by message: TVM reduces an exception that passes through C++ to its class name and
+message, and creates a new one."""
 
 
 def _raised(saved: SavedFinding, message: str) -> BuildViolation:
@@ -135,7 +135,7 @@ def _raised(saved: SavedFinding, message: str) -> BuildViolation:
 
 
 def _shorten(error: BaseException) -> None:
-    """Drop the frames of TVM between the call of the build's pass and ours."""
+    """Drop the frames of TVM between the call of the build's pass and our own call."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         if trace.tb_frame.f_code is CALL:

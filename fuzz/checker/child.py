@@ -39,7 +39,7 @@ def main() -> None:
         in_threads(ended)
 
     threading.excepthook = in_thread
-    # Stderr is unsuitable, since a script may redirect it.
+    # Stderr is unsuitable, as a script may redirect it.
     stacks = (place / STACKS).open("w", encoding="utf-8")
     faulthandler.enable(stacks)
     values = True if semantics == "1" else None
@@ -63,8 +63,8 @@ def _watch(folder: Path, semantics: bool | None, timeout: float) -> None:
 
 
 def _note_uncaught(folder: Path, error: BaseException | None) -> None:
-    """Write the numbers of an exception and of those that led to it."""
-    numbers: dict[int, str] = {}  # by the exception: there may be a circle
+    """Write the numbers of an exception and of its causes."""
+    numbers: dict[int, str] = {}  # by exception, as there may be a cycle
     while error is not None and id(error) not in numbers:
         numbers[id(error)] = str(vars(error).get(NUMBER, ""))
         error = error.__cause__ or error.__context__
@@ -81,7 +81,7 @@ def _run_file(name: str) -> None:
     path = os.path.abspath(name)
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec")
-    # Threads, pickles and exit handlers look at the real `__main__`.
+    # Threads, pickles and exit handlers use the real `__main__`.
     scope = vars(__main__)
     scope.clear()
     scope |= {
@@ -113,7 +113,7 @@ _OURS = (__file__, runpy.run_path.__code__.co_filename)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Calls `then` as soon as a module has been imported; never if it is not."""
+    """Calls `then` as soon as a module has been imported, if it ever is."""
 
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self._name = name

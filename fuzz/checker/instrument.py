@@ -30,16 +30,16 @@ STEP = 10.0
 
 SHARE = 0.5
 START = 3.0
-"""The time for all values together: a share of the program's own time, and some seconds for short
+"""The time for all values together: a share of the program's own time, plus some seconds for short
 programs."""
 
 
 class _WithDict:
-    """Base with a `__dict__`, without which objects of TVM do not take attributes."""
+    """Base with a `__dict__`, without which objects of TVM accept no attributes."""
 
 
 class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not typed
-    """Judges each pass that runs in a PassContext which has it among its instruments."""
+    """Judges each pass that runs in a PassContext with it among the instruments."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
     ) -> None:
         """
         Args:
-            semantics: compare the values of each function that a pass changes; None: as far as
-                that takes at most `SHARE` of the program's own time.
+            semantics: compare the values of each function that a pass changes; None: within `SHARE`
+                of the program's own time.
             timeout: the time for the values of one pass, in seconds.
         """
         self.semantics = semantics
@@ -75,7 +75,7 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
         """Handle a broken promise of a pass.
 
         Raises:
-            PassViolation: the build is to end here.
+            PassViolation: the build must end here.
         """
 
     def begins(self, running: Running) -> None:
@@ -87,7 +87,7 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
     def crashed(
         self, error: BaseException, running: Running, occurrence: Occurrence | None
     ) -> None:
-        """Handle an exception of a pass; without an occurrence it is not a violation."""
+        """Handle an exception of a pass; without an occurrence it is no violation."""
 
     @property
     def _stack(self) -> Stack:
@@ -186,14 +186,14 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
             self.violated(Occurrence(violation, running))
 
     def _time_for_values(self) -> float | None:
-        """Seconds for the values of one pass; None: they are not looked at."""
+        """Seconds for the values of one pass; None: values are not compared."""
         if self.semantics is not None:
             return self.timeout if self.semantics else None
         own = time.monotonic() - self._began - self._values
         return min(self.timeout, max(0.0, START + SHARE * own - self._values))
 
     def _raised(self, stack: Stack, running: Running, error: BaseException) -> None:
-        """Handle an exception of a pass, which leaves all passes around it."""
+        """Handle an exception of a pass that leaves all passes around it."""
         occurrence = None
         if isinstance(error, Exception) and not running.blamed:
             contract = judge.contract_of(running, self.contracts)
@@ -206,7 +206,7 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
 
     @contextmanager
     def _at_work(self, when: str) -> Iterator[Stack | None]:
-        """Yield this thread's stack, or None while a check runs; print errors of relaxfuzz."""
+        """Yield this thread's stack, or None during a check; print errors of relaxfuzz."""
         stack = self._stack
         if stack.busy:
             yield None
@@ -227,5 +227,5 @@ class Observer(_WithDict, PassInstrument):  # type: ignore[misc]  # TVM is not t
 
 
 def _call(running: Running) -> PassCall:
-    """The pass for the oracles, which cannot see its arguments and do not run it."""
+    """The pass for the oracles, which do not run it and cannot see its arguments."""
     return UnnamedPass(f"{running.name.rpartition('.')[2]}()", running.config)

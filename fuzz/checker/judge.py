@@ -1,4 +1,4 @@
-"""Judge a pass that has run in a build: oracles look at the observed run."""
+"""Judges a pass that has run in a build: oracles check the observed run."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ KEPT: Mapping[str, tuple[Relation, ...]] = {
     interface.ATTRIBUTES.name: (*interface.SAME_SIGNATURE, Relation.LOWERED),
     "values": (Relation.SAME, Relation.LOWERED, Relation.LOOSE),
 }
-"""The relations of a contract that keep each promise. A pass does not keep a promise if a pass
-inside of it does not."""
+"""The relations of a contract that keep each promise. A pass does not keep a promise if an inner
+pass does not."""
 
 CHEAP = (well_formed.ORACLE, interface.FUNCTIONS, interface.SIGNATURE, interface.ATTRIBUTES)
 
 INSIDE = frozenset({*KEPT, well_formed.ORACLE.name})
-"""Promises that a pass does not make if only a pass of TVM runs it, as a part."""
+"""Promises that a pass does not make if it only runs as a part of a pass of TVM."""
 
 OVER_KERNELS = INSIDE - {"values"}
-"""Promises that passes over PrimFuncs do not make: they change the calls of PrimFuncs, and TensorIR
-gets forms that its checker does not know."""
+"""Promises that passes over PrimFuncs do not make: they change the calls of PrimFuncs, and give
+TensorIR forms unknown to its checker."""
 
 FREED = "a pass inside does not keep it, or no pass over PrimFuncs does"
 """The reason for exemptions that are not declared anywhere."""
 
 UNSEEN = (Relation.BOUND_PARAMS, Relation.BOUND_SIZES, Relation.LAZY_PARAMS)
-"""Relations whose expected result depends on arguments of the pass, which are not visible."""
+"""Relations whose expected result depends on the pass's arguments, which are not visible."""
 
 
 class Observed(PassRuns):
-    """An observed run: it cannot be repeated, and nothing runs to judge it."""
+    """An observed run: it cannot be repeated, and judging it runs nothing."""
 
     def __init__(
         self, running: Running, call: PassCall, contract: PassContract, seen: Outcome
@@ -56,7 +56,7 @@ class Observed(PassRuns):
             (call,),
             contract,
             alone=True,
-            # Dozens of passes over PrimFuncs are judged on two kinds of arguments each.
+            # Dozens of passes over PrimFuncs are judged, each on two kinds of arguments.
             thorough=not is_over_kernels(running),
             known=running.state,
             seen=seen,
@@ -76,7 +76,7 @@ class Observed(PassRuns):
 
 
 def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContract:
-    """The contract of the pass: the user's, the catalogue's, or what the passes inside it keep."""
+    """The contract of the pass: the user's, the catalogue's, or what its inner passes keep."""
     if running.name in own:
         return own[running.name]
     if (known := catalogue.promised_by(public_name(running.name) or running.name)) is not None:
@@ -92,12 +92,12 @@ def contract_of(running: Running, own: Mapping[str, PassContract]) -> PassContra
 
 
 def is_over_kernels(running: Running) -> bool:
-    """Return whether the pass works on PrimFuncs: by its name, or because there is nothing else."""
+    """Return whether the pass works on PrimFuncs: by its name, or for want of other functions."""
     return running.name.startswith(TENSOR_IR) or not running.state.has_relax
 
 
 def _is_part(running: Running) -> bool:
-    """Return whether the pass is a part of one of TVM, which is judged by its own result."""
+    """Return whether the pass is part of a pass of TVM, which is judged by its own result."""
     outer = running.outer
     while outer is not None and outer.is_sequential and outer.name not in catalogue.catalogue:
         outer = outer.outer
@@ -105,7 +105,7 @@ def _is_part(running: Running) -> bool:
 
 
 def frees(contract: PassContract) -> set[str]:
-    """The promises that a pass which runs this one inside does not make either."""
+    """The promises that a pass cannot make if it runs this one inside."""
     if contract.universal_only:
         return set(KEPT)
     return {name for name, kept in KEPT.items() if contract.relation not in kept} | {
@@ -121,7 +121,7 @@ class Judgement:
     """True if the contract promises more than leaving the input unchanged."""
     violation: Violation | None = None
     uncompared: bool = False
-    """True if the values of some function were not compared, since NumPy would take too long."""
+    """True if the values of some function were not compared because NumPy would take too long."""
 
 
 def judge(
@@ -136,7 +136,7 @@ def judge(
     """Judge a run by its contract.
 
     Args:
-        seconds: the time for values; None: they are not looked at.
+        seconds: the time for values; None: they are not compared.
         idle: the pass only ran others.
     """
     if idle and running.is_sequential:
@@ -153,7 +153,7 @@ def judge(
     oracles = tuple(oracle for oracle in oracles if oracle.promised(runs))
     if not oracles or not _applies(running, contract):
         return Judgement(False)
-    # Evaluation builds modules, and the user's instruments must not see that.
+    # Evaluation builds modules; the user's instruments must not see that.
     limited = paced(seconds or 0.0, seconds, hard=True)
     with tvm.transform.PassContext(), limited, answers() as answered:
         for oracle in oracles:
@@ -164,19 +164,19 @@ def judge(
 
 
 def _keeps_values(runs: Observed) -> bool:
-    """Return whether the result is called like the module, or as the contract says, and must have
+    """Return whether the result is called like the module, or as the contract says, and must give
     the same values."""
     if runs.contract.relation in UNSEEN or runs.exempt("values"):
         return False
     freed = runs.exemption(interface.SIGNATURE.name)
-    # It is undocumented how such a pass changes the calls of functions.
+    # It is undocumented how such a pass changes calls of functions.
     return freed is None or freed.reason != FREED or interface.signature(runs) is None
 
 
 def fault(running: Running, call: PassCall, contract: PassContract, error: Exception) -> Judgement:
-    """Return whether a result was promised, and the violation by the exception, if there is one.
+    """Return whether a result was promised, and the violation if the exception is one.
 
-    A rejection is not a violation. The forms of TensorIR that a pass over PrimFuncs takes are
+    A rejection is not a violation. The forms of TensorIR that passes over PrimFuncs accept are
     undocumented.
     """
     runs = Observed(running, call, contract, Outcome(error=error))
@@ -196,7 +196,7 @@ def _mutation(runs: PassRuns, running: Running) -> Violation:
 
 
 def keeps_form(contract: PassContract) -> bool:
-    """Return whether the result of the pass must be well-formed, of some modules at least."""
+    """Return whether the result of the pass must be well-formed, at least for some modules."""
     form = well_formed.ORACLE.name
     return all(each.oracle != form or each.when is not None for each in contract.exemptions)
 

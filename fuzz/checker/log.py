@@ -1,7 +1,7 @@
-"""The log of a watched process, which survives its death: findings, and the passes that run.
+"""The log of a watched process, which survives its death: findings and running passes.
 
-A folder with `findings.jsonl`, a line for each; `passes`, a line for each beginning and end of a
-pass, emptied whenever none runs; and a file for the current module of each thread.
+It is a folder. `findings.jsonl` has a line for each finding. `passes` has a line for each start and
+end of a pass, and is emptied when none runs. A file has the current module of each thread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LoggedFinding:
     place: str
     """The pass, and the passes around it."""
     caught: bool = False
-    """The pass raised, and the program caught that."""
+    """True if the program caught the pass's exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Log:
     def begins(self, name: str, place: str, call: PassCall, text: str) -> None:
         """Log that a pass is about to run on the module with this text."""
         if os.getpid() != self._pid:
-            return  # a fork of the script, which may die on its own
+            return  # a fork of the script, which may die independently
         with self._lock:
             self._running += 1
             file = ""
@@ -81,7 +81,7 @@ class Log:
             os.write(self._passes, f"{json.dumps(fields)}\n".encode())
 
     def ends(self) -> None:
-        """Log the end of the pass that began last in this thread."""
+        """Log the end of the pass that started last in this thread."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -95,7 +95,7 @@ class Log:
         """Log a violation by a pass.
 
         Args:
-            exception: the number of the exception that shows it; see `uncaught`.
+            exception: the number of its exception; see `uncaught`.
         """
         (call,) = finding.calls
         plain = dataclasses.replace(finding, calls=(PassCall(call.expr),))
@@ -178,7 +178,7 @@ def running(folder: Path) -> list[LoggedPass]:
 
 
 def _lines(file: Path) -> list[str]:
-    """The whole lines; the last one may have been cut off."""
+    """The complete lines; the last one may be truncated."""
     if not file.is_file():
         return []
     return file.read_text(encoding="utf-8").split("\n")[:-1]
@@ -194,6 +194,6 @@ def _plain(call: PassCall) -> dict[str, Any]:
 
 
 def _made(plain: dict[str, Any]) -> PassCall:
-    """The call; a pass that existed only in the watched process is lost."""
+    """The call; a pass that only existed in the watched process is lost."""
     kind = {PassCall.__name__: PassCall, UnnamedPass.__name__: UnnamedPass}[plain.pop("kind")]
     return kind(**plain)

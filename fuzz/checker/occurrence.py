@@ -36,10 +36,10 @@ class Occurrence:
     violation: Violation
     running: Running
     promised: bool = True
-    """True for a finding; otherwise it is undocumented whether the pass takes such a module."""
+    """True for a finding; if not, it is undocumented whether the pass accepts such a module."""
 
     def without_module(self) -> Finding:
-        """The finding without its module, which is enough to look it up among the knowns."""
+        """The finding without its module, enough to look it up among the known bugs."""
         call = inferred_call(self.running.name, self.running.made, self.running.config)
         return Finding(
             violation=self.violation,
@@ -50,7 +50,7 @@ class Occurrence:
         )
 
     def finding(self) -> Finding:
-        """The finding with the input of the pass, unless that is too large or was not recorded."""
+        """The finding with the pass's input, unless the input is too large or was not recorded."""
         state = self.running.state
         if not state.portable or not (state.noted or state.intact):
             return self.without_module()
@@ -91,8 +91,8 @@ class SavedFinding:
 def save(finding: Finding, folder: Path) -> SavedFinding:
     """Write a finding to the store of this folder, with a reproducer that is run once.
 
-    A pass that cannot be imported has a placeholder in the reproducer, which is then not run. A
-    finding with the same id and a smaller module stays if its reproducer still fails.
+    A pass that cannot be imported has a placeholder in the reproducer, which is then not run. An
+    existing finding with the same id and a smaller module stays if its reproducer still fails.
 
     Raises:
         BadStore: the folder cannot serve as a store.
@@ -134,7 +134,7 @@ def _smaller(finding: Finding, store: Store) -> SavedFinding | None:
 
 
 def _failing(finding: Finding) -> str | None:
-    """A file that fails; the pass runs in children, so that it cannot end the build."""
+    """A file that fails; the pass runs in children, so that it cannot kill the build."""
     try:
         with LocalPool(1) as pool:
             return reproducer.failing(finding, executor=pool)

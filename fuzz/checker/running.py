@@ -1,11 +1,11 @@
 """The passes that run in a thread, innermost last: passes run others inside.
 
-An instrument is not called when a pass raises. The Python frames that called the passes show which
-of them have ended.
+TVM does not call an instrument when a pass raises. The Python frames that called the passes show
+which passes have ended.
 
-The input of each pass is recorded to detect a change in place. A module of a real model holds
+The input of each pass is recorded to detect changes in place. A module of a real model holds
 gigabytes of constants, whose data is never copied or read here. Constants are identified by their
-objects, so a pass that writes into their data is not noticed.
+objects, so writes into their data go unnoticed.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ LARGEST = 16 << 20
 """Bytes of constants up to which the text of a module is recorded before a pass."""
 
 LARGEST_KERNEL = 1 << 15
-"""Most iterations of a PrimFunc that is evaluated: each of the sixty passes of `tirx.build` is
-judged by the values of its result, mostly computed in loops of Python."""
+"""Most iterations of a PrimFunc to evaluate: each of the sixty passes of `tirx.build` is judged by
+the values of its result, mostly computed in Python loops."""
 
 
 class PassInput(Given):
-    """A module at the moment when a pass is about to run."""
+    """A module at the moment before a pass runs."""
 
     def __init__(self, mod: tvm.IRModule, sound: tvm.IRModule | None) -> None:
         """
@@ -109,17 +109,17 @@ class Running:
     number: int
     """Number of passes of its name that ran before it in `outer`."""
     begun: Counter[str] = field(default_factory=Counter)
-    """Number of passes that it has run inside, by name."""
+    """Number of inner passes that it has run, by name."""
     reached: tvm.IRModule | None = None
-    """The result of the passes inside; None: they also work on another module."""
+    """The result of the inner passes; None: they also work on another module."""
     blamed: bool = False
-    """True if a pass inside broke the module."""
+    """True if an inner pass broke the module."""
     freed: set[str] = field(default_factory=set)
-    """Promises that a pass inside does not make."""
+    """Promises that an inner pass does not make."""
 
     @property
     def made(self) -> tvm.transform.Pass | None:
-        """The pass itself, as far as Python holds it."""
+        """The pass itself, if Python holds it."""
         if self.outer is None or self.outer.caller is not self.caller:
             called = self.caller.f_locals.get("self") if self.caller.f_code is CALL else None
             return called if isinstance(called, tvm.transform.Pass) else None
@@ -144,18 +144,18 @@ class Running:
         return f"{self.name} (in {' > '.join(around)})" if around else self.name
 
     def takes(self, inner: Running) -> None:
-        """Note that a pass begins inside."""
+        """Note that an inner pass begins."""
         self.begun[inner.name] += 1
         if self.reached is not None and not same_functions(self.reached, inner.state.mod):
             self.reached = None
 
     def gets(self, result: tvm.IRModule) -> None:
-        """Note that a pass inside has ended."""
+        """Note that an inner pass has ended."""
         if self.reached is not None:
             self.reached = result
 
     def groups(self, result: tvm.IRModule) -> bool:
-        """Return whether it only runs others: its result is that of the last of them."""
+        """Return whether it only runs others, so that its result is that of the last of them."""
         return (
             self.begun.total() > 0
             and self.reached is not None
@@ -174,9 +174,9 @@ class Stack(list[Running]):
         super().__init__()
         self._over = over
         self.sound: tvm.IRModule | None = None
-        """The last result of a pass that was found to be well-formed."""
+        """The latest result of a pass that was found to be well-formed."""
         self.busy = False
-        """True while checks are running, which run passes themselves."""
+        """True during checks, which themselves run passes."""
 
     def pop(self, index: SupportsIndex = -1) -> Running:
         running = super().pop(index)
@@ -199,7 +199,7 @@ class Stack(list[Running]):
         return None
 
     def raised(self, trace: TracebackType | None) -> Running | None:
-        """The innermost pass that an exception has left; all that have ended are removed."""
+        """The innermost pass that an exception has left; all ended passes are removed."""
         frames = set()
         while trace is not None:
             frames.add(id(trace.tb_frame))
@@ -208,7 +208,7 @@ class Stack(list[Running]):
         over: list[Running] = []
         while self and id(self[-1].caller) not in alive:
             over.append(self.pop())
-        # On its way through C++ an exception loses the inner frames.
+        # An exception loses its inner frames on the way through C++.
         return over[0] if any(id(running.caller) in frames for running in over) else None
 
 

@@ -1,4 +1,4 @@
-"""`relaxfuzz watch`: a program of the user's, run with every pass of its builds checked."""
+"""`relaxfuzz watch`: runs a user's program and checks every pass of its builds."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from .log import CHECKED, PASSES, LoggedFinding, LoggedPass, findings, running
 from .occurrence import save
 
 STOPPED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
-"""Ends of a program that was stopped from outside; no pass dies of these."""
+"""Exit codes of a program that was stopped from outside; no pass causes these."""
 
 NAMED = 5
-"""Most passes that are named whose values were not compared."""
+"""Most passes to name as passes whose values were not compared."""
 
 TRIAGE_SECONDS = 60.0
 """Seconds for confirming and reducing findings after the program has ended."""
@@ -66,7 +66,7 @@ def run(program: str, args: Sequence[str], given: Settings, *, as_module: bool =
         seconds = str(timeout_of(given) or STEP)
         code = _executed((name, str(int(given.semantics)), seconds, kind, program, *args))
         found = list(findings(folder))
-        # A process that ends regularly writes the counts of its checks.
+        # A process that ends normally writes the counts of its checks.
         ended = (folder / CHECKED).is_file()
         killed = ended or code in STOPPED
         died = [] if killed else [_death(last, code, folder) for last in running(folder)]
@@ -85,7 +85,7 @@ def _executed(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _forwarded(child: Supervised) -> Iterator[None]:
-    """Forward SIGTERM to the program; Ctrl-C reaches it by itself."""
+    """Forward SIGTERM to the program, which receives Ctrl-C anyway."""
     handlers = {
         signal.SIGINT: signal.signal(signal.SIGINT, lambda number, frame: None),
         signal.SIGTERM: signal.signal(signal.SIGTERM, lambda n, frame: child.send_signal(n)),
@@ -164,7 +164,7 @@ def _is_portable(finding: Finding) -> bool:
 
 
 def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:
-    """The death in a process of ours, which describes it better; None if it does not die there."""
+    """The death in a process of ours, which describes it better; None if the process survives."""
     if not _is_portable(found.finding):
         return None
     job = Check(module=found.finding.module, calls=found.finding.calls)
@@ -182,7 +182,7 @@ def _died_again(found: LoggedFinding, made: Session) -> LoggedFinding | None:
 
 
 def _checked(folder: Path) -> bool:
-    """Return whether a pass was checked, be it for changes of its input only."""
+    """Return whether a pass was checked, even if only for changes of its input."""
     file = folder / CHECKED
     counts = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return bool(counts.get("checked") or counts.get("exempt"))

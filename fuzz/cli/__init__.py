@@ -20,6 +20,6 @@ def main() -> None:
         ending.arm()
     try:
         app()
-    except KeyboardInterrupt:  # the command has not begun yet
+    except KeyboardInterrupt:  # the command has not started yet
         print("interrupted", file=sys.stderr)
         sys.exit(ending.INTERRUPTED)

@@ -21,7 +21,7 @@ from .options import with_settings
 F = TypeVar("F", bound=Callable[..., int])
 
 END_SOON: set[str] = set()
-"""The commands that a signal ends within two seconds, see `system.ending`."""
+"""The commands that a signal ends within two seconds; see `system.ending`."""
 
 
 EXIT_CODES = {
@@ -75,18 +75,18 @@ def command(
     early: Callable[..., int | None] | None = None,
     **settings: Any,
 ) -> Callable[[F], F]:
-    """Make a command of a function that returns the exit code.
+    """Make a command from a function that returns the exit code.
 
-    It has an option for each of its parameters, and for each setting that it takes: its parameter
-    `given` stands for them, see `with_settings`.
+    It has an option for each parameter of the function, and for each setting that it takes; the
+    parameter `given` stands for the settings, see `with_settings`.
 
     Args:
-        of: the group to which it belongs.
+        of: the group that the command belongs to.
         tvm: the command needs a working TVM.
         workers: it starts workers on this machine, which import TVM while the command does.
         ends_soon: it is one of `END_SOON`. A campaign first confirms its violations.
-        early: called with the same before TVM is imported. It raises UserError for mistakes that
-            can be found without; an exit code that it returns ends the command.
+        early: called with the same arguments before TVM is imported. It raises UserError for
+            mistakes that can be found without TVM; an exit code that it returns ends the command.
         settings: settings of `typer.Typer.command`.
     """
 
@@ -159,7 +159,7 @@ def finish(
         code = 3
     finally:
         launch.discard()
-    # A thread that is left behind may be inside TVM, which is destroyed when the interpreter ends.
+    # A thread left behind may be inside TVM, which is destroyed when the interpreter ends.
     if ending.asked.is_set() or ending.leaves_threads():
         ending.leave(code)
     raise typer.Exit(code)

@@ -85,14 +85,14 @@ def check(
     from ..session.chosen import environment_of, skip_survey
 
     skip_survey(given)
-    # One worker is for findings, which otherwise wait until all checks are made.
+    # One worker is for findings, which would otherwise wait until all checks are made.
     workers = (given.workers or cores()) + 1
     with (
         weights.kept_in(given.out / weights.FOLDER),
         LocalPool(workers, wait=False, environment=environment_of(given)) as pool,
     ):
         weights.install()
-        # This import takes as long as the start of the workers.
+        # This import takes as long as starting the workers.
         from ..session.checking import check_module
         from ..session.clock import process_began
 

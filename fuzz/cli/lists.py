@@ -43,7 +43,7 @@ Names = Annotated[
 
 
 def _chosen(names: Sequence[str] | None, known: Iterable[str], what: str) -> list[str]:
-    """The known names that are asked for; all of them where none is.
+    """The requested names among the known ones; all of them if none is requested.
 
     Raises:
         UserError: a name is not known.
@@ -124,7 +124,7 @@ def _contract(contract: PassContract, variants: Sequence[str]) -> dict[str, obje
 
 
 def _variants(contracts: Mapping[str, PassContract]) -> dict[str, list[str]]:
-    """Some variants of each contract, drawn for a few modules because they depend on modules."""
+    """Some variants of each contract, drawn for a few modules, as they depend on modules."""
     from ...generators.choices import Choices
     from ...generators.families import FAMILIES, family_of
     from ..jobs.draw import entropy, example

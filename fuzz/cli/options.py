@@ -24,7 +24,7 @@ MODULE_HELP = (
 Module = Annotated[Path, typer.Argument(metavar="MODULE", help=MODULE_HELP)]
 
 Given: TypeAlias = Mapping[str, Any]
-"""The settings on the command line, by name; a file has the others."""
+"""The settings on the command line, by name; a file supplies the others."""
 
 GIVEN = "given"
 """The parameter of a command that stands for all the settings that it takes."""
@@ -100,4 +100,4 @@ def _parameter(setting: Setting, taker: str) -> inspect.Parameter:
 
 
 _annotated: Any = Annotated
-"""`Annotated`, for types that are found at run time."""
+"""`Annotated`, for types that are only known at run time."""

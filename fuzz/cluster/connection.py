@@ -84,7 +84,7 @@ def connect(scheduler: str) -> Iterator[ClusterConnection]:
 
 
 def address_of(scheduler: str) -> str:
-    """The address of a scheduler that is spelled as an address or as its scheduler file.
+    """The address of a scheduler, from an address or a scheduler file.
 
     Raises:
         UserError: it is neither.
@@ -105,7 +105,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
-    """Check a few times a second; return false if it does not become true in time."""
+    """Check a few times a second; return false if the condition does not become true in time."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() >= until:

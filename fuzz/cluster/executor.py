@@ -1,8 +1,8 @@
-"""Jobs on the workers of a Dask cluster, each of which has a zygote of its own.
+"""Jobs on the workers of a Dask cluster, each with its own zygote.
 
 A Dask task is one job. Dask chooses the worker, and another one if that dies. A job depends only on
-its fields, so it does not matter which worker does it, or how often it was begun. Its replies come
-in one piece when it is done, and only once.
+its fields, so any worker may do it, after any number of attempts. Its replies come together when it
+is done, and only once.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 REFRESH = 0.5
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks of the workers."""
 
 WORKERS = 60.0
-"""Seconds that the first worker has to join."""
+"""Seconds for the first worker to join."""
 
 UNFIT = 5.0
-"""Seconds that another worker has to join if all present ones are unfit."""
+"""Seconds for another worker to join if all present ones are unfit."""
 
 RETURN = 10.0
-"""Seconds in which Dask may connect to its scheduler again."""
+"""Seconds for Dask to reconnect to its scheduler."""
 
 ANSWER = 120.0
-"""Seconds in which the scheduler hands over the replies to a job."""
+"""Seconds for the scheduler to hand over the replies to a job."""
 
 EMPTY = 600.0
 """Seconds that a campaign waits for a worker after the last one has left."""
@@ -74,14 +74,14 @@ class _Entry:
     future: Future[TaskOutcome] | None = None
     """The task in Dask; None: Dask does not have it."""
     candidates: frozenset[str] = frozenset()
-    """The workers that may do it."""
+    """The workers allowed to do it."""
     worker: str | None = None
-    """The worker that does it; None: not begun, as far as is known."""
+    """The worker doing it; None: not begun, as far as is known."""
     cancelled: bool = False
     deaths: int = 0
 
     def reset(self) -> None:
-        """Prepare the job for being handed out again."""
+        """Prepare the job to be handed out again."""
         self.future, self.worker = None, None
 
 
@@ -98,7 +98,7 @@ class ClusterExecutor:
         """Wait for the first worker.
 
         Args:
-            calls: the passes that jobs run; workers must have the files of the user's own.
+            calls: the passes that jobs run; workers must have the files of the user's passes.
             report: called for each worker that joins, leaves or is left out, in a thread of the
                 executor.
 
@@ -140,7 +140,7 @@ class ClusterExecutor:
         return max(1, self._workers.threads)
 
     def submit(self, job: Job[Any], sink: Sink, *, limits: Limits = LIMITS) -> int:
-        """See `Executor`. All replies come when the job is done."""
+        """See `Executor`. All replies come together when the job is done."""
         with self._lock:
             if self._broken is not None or self._closed.is_set():
                 raise ExecutorError(self._broken or "the executor is closed")
@@ -162,7 +162,7 @@ class ClusterExecutor:
                 entry.sink(Ended(id))
                 return
             worker = entry.worker
-        with contextlib.suppress(Exception):  # it may have died: then no replies come
+        with contextlib.suppress(Exception):  # it may have died, and then no replies come
             self._client.run(
                 remote.cancel, self._campaign, id, workers=[worker], wait=False, on_error="ignore"
             )
@@ -222,7 +222,7 @@ class ClusterExecutor:
             if self._client.status == "running":
                 self._workers.refresh(self._client)
                 return True
-        except Exception:  # Dask has many for a connection that breaks
+        except Exception:  # Dask raises many types for a connection that breaks
             pass
         return False
 
@@ -234,7 +234,7 @@ class ClusterExecutor:
         return self._workers.threads > 0 or (waited and self._workers.unfit != "")
 
     def _subscribed(self) -> bool:
-        """Subscribe to the begins of jobs; return false if the scheduler is gone."""
+        """Subscribe to the starts of jobs; return false if the scheduler is gone."""
         try:
             self._client.subscribe_topic(
                 self._campaign, lambda event: self._inbox.put(JobBegun(**event[1]))
@@ -256,7 +256,7 @@ class ClusterExecutor:
             with self._lock:
                 entry = self._entries.get(id)
                 if entry is None or entry.future is not future:
-                    continue  # cancelled, or handed out again since
+                    continue  # cancelled, or handed out again meanwhile
             outcome = self._outcome(id, entry, future)
             if outcome is None:
                 continue
@@ -273,7 +273,7 @@ class ClusterExecutor:
 
         try:
             outcome: TaskOutcome = future.result(timeout=ANSWER)
-        except Exception as error:  # also where the scheduler is gone
+        except Exception as error:  # also if the scheduler is gone
             with self._lock:
                 entry.reset()
                 entry.deaths += isinstance(error, KilledWorker)
@@ -293,7 +293,7 @@ class ClusterExecutor:
     # Tasks
 
     def _send(self, id: int) -> None:
-        """Hand a job to Dask if there is a worker; else it waits."""
+        """Hand a job to Dask if there is a worker; if not, the job waits."""
         entry = self._entries[id]
         if entry.cancelled:
             del self._entries[id]

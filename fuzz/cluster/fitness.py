@@ -16,11 +16,11 @@ from ...compat.release import versions
 FOLDERS = ("generators", "oracles", "corpus", "fuzz")
 
 BROKEN = "broken"
-"""The key of the error that prevents relaxfuzz from running on a worker."""
+"""The key for an error that prevents relaxfuzz from running on a worker."""
 
 
 def about(places: Iterable[str] = ()) -> Mapping[str, str]:
-    """Versions of this process, and a digest of relaxfuzz: builds of one version may differ.
+    """Versions in this process, and a digest of relaxfuzz, since builds of one version may differ.
 
     The digest also covers the corpus, with the known bugs.
 
@@ -31,7 +31,7 @@ def about(places: Iterable[str] = ()) -> Mapping[str, str]:
 
 
 async def about_worker(places: Iterable[str]) -> Mapping[str, str]:
-    """Call `about` on a worker, whose event loop does not wait while TVM is imported."""
+    """Call `about` on a worker; its event loop does not wait while TVM is imported."""
     return await asyncio.to_thread(_about_worker, places)
 
 
@@ -39,7 +39,7 @@ def _about_worker(places: Iterable[str]) -> Mapping[str, str]:
     found = about(places)
     try:
         importlib.import_module(f"{__package__}.remote")  # the first task needs it at once
-    except Exception as error:  # mostly because of another TVM: its version explains more
+    except Exception as error:  # mostly due to another TVM, whose version explains more
         return {**found, BROKEN: first_line(error)}
     return found
 

@@ -1,4 +1,4 @@
-"""The passes of the user's own, whose files each worker has under the same paths as the driver."""
+"""The user's own passes, whose files each worker has under the same paths as the driver."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def environment(calls: Iterable[PassCall]) -> Environment:
         return HERE
     named = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     folders = [Path(name).absolute() for name in named]
-    # Packages that are installed here are installed there, too.
+    # Packages that are installed here are also installed there.
     apart = [each for each in folders if {"site-packages", "dist-packages"}.isdisjoint(each.parts)]
     return Environment(Path.cwd(), tuple(apart))
 
 
 def places(calls: Iterable[PassCall]) -> tuple[str, ...]:
-    """The files of these passes, and the folder in which modules are found; empty for TVM's own."""
+    """The files of these passes, and the folder with their modules; empty for TVM's own."""
     own = _own(calls)
     files = {place for factory in own if (place := own_pass(factory)[0]).endswith(".py")}
     return (*sorted(files), str(Path.cwd())) if own else ()

@@ -1,7 +1,7 @@
-"""The part that runs in a Dask worker: it starts a zygote, and passes on jobs.
+"""The part that runs in a Dask worker: it starts a zygote and passes jobs to it.
 
-A Dask worker never forks and never runs a pass. It has one pool for each campaign for which it
-works, with as many children as the worker has threads. A pool without a job for `IDLE` seconds
+A Dask worker itself never forks and never runs a pass. It has one pool for each campaign that it
+works for, with as many children as the worker has threads. A pool that is idle for `IDLE` seconds
 ends, since its driver may be gone.
 """
 
@@ -45,12 +45,12 @@ IDLE = 30.0
 """Seconds after which a pool without a job ends; the next job starts another one."""
 
 ATTEMPTS = 2
-"""Pools that may break, one after the other, before a job goes to another worker."""
+"""Number of consecutive broken pools after which a job goes to another worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A job, as Dask hands it to a worker."""
+    """A job in the form that Dask hands to a worker."""
 
     campaign: str
     """The id of the driver's campaign; also the topic of its messages."""
@@ -59,7 +59,7 @@ class Task:
     available: str
     """The driver's `Availability` as JSON."""
     environment: Environment
-    """The environment of its processes, see `own_passes`."""
+    """The environment of its processes; see `own_passes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class TaskOutcome:
     replies: bytes
     """Lines of the protocol, compressed."""
     error: str | None = None
-    """Reason why this worker cannot do the job; there are no replies then."""
+    """Reason why this worker cannot do the job; then there are no replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ _pools: dict[str, _Pool] = {}
 """Pools by campaign."""
 
 _lock = threading.Lock()
-"""The lock of the pools. `cancel` does without it: a pool may take seconds to start."""
+"""The lock of the pools. `cancel` does not take it, since a pool may take seconds to start."""
 
 
 def work(task: Task) -> TaskOutcome:
-    """Do one job to its end."""
+    """Do one job from start to end."""
     worker = get_worker()
     error = ""
     for _ in range(ATTEMPTS):
@@ -123,7 +123,7 @@ def work(task: Task) -> TaskOutcome:
 async def cancel(campaign: str, id: int) -> None:
     """End a job of a campaign that runs in this worker; it still returns its result.
 
-    This is a coroutine, because Dask waits for a function even if it is asked not to.
+    This is a coroutine because Dask waits for a function even if asked not to.
     """
     pool = _pools.get(campaign)
     if pool is not None and (job := pool.jobs.get(id)) is not None:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """The workers by their addresses. Any thread may query it; one of them calls `refresh`."""
+    """The workers by their addresses. Any thread may query it, but only one calls `refresh`."""
 
     def __init__(self, places: Sequence[str], report: Callable[[News], None]) -> None:
         """
         Args:
-            places: files and folders that each worker must have as this process has them.
+            places: files and folders that each worker must have, just like this process.
             report: called for each worker that joins, leaves or is left out.
         """
         self._places = tuple(places)
@@ -41,13 +41,13 @@ class Workers:
 
     @property
     def threads(self) -> int:
-        """Jobs that they run at the same time."""
+        """Number of jobs that they run at the same time."""
         with self._lock:
             return sum(self._fit.values())
 
     @property
     def unfit(self) -> str:
-        """The workers that are left out, with the reasons; empty if there are none."""
+        """The workers that are left out, with reasons; empty if there are none."""
         with self._lock:
             return "; ".join(f"{_name(each)}: {why}" for each, why in self._unfit.items())
 

@@ -18,7 +18,7 @@ import psutil
 MEGABYTE, GIGABYTE = 1 << 20, 1 << 30
 
 CHILD = 2 * GIGABYTE
-"""Largest growth of a child: `protocol.LIMITS`, which cannot be imported without TVM."""
+"""Largest growth of a child, as in `protocol.LIMITS`, which cannot be imported without TVM."""
 
 BASE, USUAL = GIGABYTE // 2, GIGABYTE // 4
 """Memory of driver and zygote, and the usual growth of a child."""
@@ -29,8 +29,8 @@ LEAST_DISK, ENOUGH_DISK = 50 * MEGABYTE, GIGABYTE
 _DEPENDENCIES = ("numpy", "hypothesis", "ml_dtypes", "distributed", "pytest")
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
-"""The fitness of a part. With a warning relaxfuzz works, but slower, with less, or under untested
-conditions; with a problem some of it does not work, or its reports cannot be trusted."""
+"""The fitness of a part. With a warning, relaxfuzz works, but slower, with less, or under untested
+conditions. With a problem, some of it does not work, or its reports cannot be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def memory(workers: int, available: int, limit: int | None) -> DoctorLine:
 
     Args:
         available: bytes available on the machine.
-        limit: bytes that the container can still have; None: as much as the machine.
+        limit: bytes that the container still allows; None: as many as the machine.
     """
     place = "" if limit is None or limit >= available else " in the container"
     available = min(available, available if limit is None else limit)
@@ -98,7 +98,7 @@ def memory(workers: int, available: int, limit: int | None) -> DoctorLine:
 
 
 def container_memory(group: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes that the control group of a container (version 2) can still have; None: no limit."""
+    """Bytes that the control group of a container (version 2) still allows; None: no limit."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         statistics = (group / "memory.stat").read_text(encoding="utf-8")
         # The page cache is freed when memory is needed.
@@ -109,7 +109,7 @@ def container_memory(group: Path = Path("/sys/fs/cgroup")) -> int | None:
 
 
 def folder(part: str, shown: Path, advice: str) -> DoctorLine:
-    """Check that a folder, or the one in which it would be created, is writable and has room."""
+    """Check that a folder, or the one it would be created in, is writable and has room."""
     place = shown.absolute()
     while not place.is_dir() and place != place.parent:
         place = place.parent

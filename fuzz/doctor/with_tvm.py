@@ -1,4 +1,4 @@
-"""Checks that need TVM, in processes of their own: TVM may end or hang them.
+"""Checks that need TVM, in separate processes, as TVM may kill or hang them.
 
 Run as `python -m relaxfuzz.fuzz.doctor.with_tvm`; it prints a `DoctorLine` for each part as JSON.
 The self-test is two runs of `relaxfuzz run`.
@@ -27,7 +27,7 @@ from ..system.supervised import Supervised
 from .environment import OK, PROBLEM, WARNING, DoctorLine
 
 PATIENCE = 600.0
-"""Seconds after which a process is killed; on an idle machine it takes some twenty."""
+"""Seconds after which a process is killed; an idle machine needs some twenty."""
 
 INSTALL = "pip install 'relaxfuzz[tvm]'"
 
@@ -35,21 +35,21 @@ SELF_TEST = "self-test"
 SEE = "see the problems and warnings above; if there are none, report it"
 
 SECONDS = 90.0
-"""Seconds for each fault of the self-test, on a busy machine; an idle one takes fifteen."""
+"""Seconds for each fault of the self-test on a busy machine; an idle one needs fifteen."""
 
 FAULTS = {
     "segfault": ("dereferences_null", "--stage raw"),
-    # Other oracles see a wrong value, too, and the first finding ends the run.
+    # Other oracles also see a wrong value, and the first finding ends the run.
     "evaluated": ("subtracts", "--stage raw --oracle evaluated"),
 }
-"""The faulty passes in `faults` by the oracle that must find them, with options of `run`."""
+"""The faulty passes in `faults`, keyed by the oracle that must find them, with options of `run`."""
 
 
 # The processes, from outside
 
 
 def lines(seconds: float = PATIENCE) -> Iterator[DoctorLine]:
-    """The lines of the process, and one more if it ends early.
+    """The lines of the process, and an additional one if it ends early.
 
     Args:
         seconds: time after which it is killed.
@@ -64,7 +64,7 @@ def lines(seconds: float = PATIENCE) -> Iterator[DoctorLine]:
 
 
 def self_test(workers: int) -> Iterator[DoctorLine]:
-    """Fuzz the faulty passes as a user does; each fault must be found by its oracle."""
+    """Fuzz the faulty passes as a user would; each fault must be found by its oracle."""
     faults = __spec__.name.replace("with_tvm", "faults")
     for oracle, (name, at) in FAULTS.items():
         options = (*at.split(), "--seed", "0", "--budget", f"{SECONDS}s", "--workers", str(workers))
@@ -103,10 +103,10 @@ def judge(oracle: str, events: list[dict[str, Any]], seconds: float) -> DoctorLi
 def _python(
     module: str, *options: str, seconds: float, codes: Collection[int] = (0,)
 ) -> tuple[list[dict[str, Any]], str]:
-    """The lines of JSON that a module prints as a program, and the end of that, unless it is good.
+    """The lines of JSON that a module prints as a program, and how it ended if that was abnormal.
 
     Args:
-        codes: the exit codes of a good end.
+        codes: the exit codes of a normal end.
     """
     began = time.monotonic()
     with (
@@ -165,7 +165,7 @@ def _tvm() -> Iterator[DoctorLine]:
         yield DoctorLine("TVM", WARNING, f"{value}: {caught[0].message}", advice)
     else:
         yield DoctorLine("TVM", OK, f"{value}, a tested release")
-    # An ffi that does not fit dies here.
+    # An ffi that does not match dies here.
     tvm.ir.save_json(relax.Var("x", relax.TensorType((2, 3), "float32")))
     yield DoctorLine("ffi", OK, f"{versions['tvm_ffi']}, saves JSON")
 
@@ -202,7 +202,7 @@ def _compiler() -> Iterator[DoctorLine]:
 
 
 def _drift() -> Iterator[DoctorLine]:
-    """Run the probe anew, and yield a line for each part that does not work on this build."""
+    """Run the probe again, and yield a line for each part that does not work on this build."""
     try:
         found = availability.find_out()
     except release.TVMUnsupported as error:

@@ -1,1 +1,1 @@
-"""Read the input of users (modules, seeds and passes) in processes of their own."""
+"""Reads the input of users (modules, seeds and passes) in separate processes."""

@@ -1,7 +1,7 @@
 """Read a user's module: TVM JSON, a TVMScript file, or a Python file that builds one.
 
 A Python file is a program, and TVM's reader may crash on JSON. A worker therefore reads each file
-in a process of its own (see `module_file`), and returns the module as JSON.
+in a separate process (see `module_file`), and returns the module as JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECONDS = 120.0
 """The time limit in seconds for executing a Python file; TVM is already imported."""
 
 _LIMITS = Limits(step_seconds=3 * SECONDS, memory_mb=8192)
-"""Limits of the worker; its children have smaller ones."""
+"""Limits of the worker; those of its children are smaller."""
 
 
 def load(
@@ -51,8 +51,8 @@ def load(
             `frameworks.saved`.
 
     Raises:
-        BadModule: there is no such file, it does not parse, has no module or several, dies when it
-            is executed, is too large, or its module is ill-formed.
+        BadModule: the file does not exist, does not parse, has no module or several, kills its
+            process, is too large, or its module is ill-formed.
         ExecutorError: the worker failed.
     """
     inspect(path)
@@ -74,7 +74,7 @@ def result_of(job: Read, name: str, pool: Executor) -> Path:
         name: the user's name for the source.
 
     Raises:
-        BadModule: there is no result; the message says why in one sentence.
+        BadModule: there is no result, for the reason in the message.
         ExecutorError: the worker failed.
     """
     answer = ask(pool, job, limits=_LIMITS)
@@ -86,10 +86,10 @@ def result_of(job: Read, name: str, pool: Executor) -> Path:
 
 
 def inspect(path: Path) -> None:
-    """Check that the path is a readable file of a module's size; the contents are not read.
+    """Check that the path is a readable file, small enough for a module; the contents are not read.
 
-    For `FILE.py:function` the file is checked; `package.module:function` is imported later, when it
-    is read.
+    For `FILE.py:function` the file is checked; `package.module:function` is only imported on
+    reading.
 
     Raises:
         BadModule: it is not.

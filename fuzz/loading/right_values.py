@@ -1,4 +1,4 @@
-"""Right values of the user's own: inputs of a model, and the outputs that it must give for them."""
+"""Right values from the user: inputs of a model, and the outputs that it must give for them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..output.readable import sentence
 from ..system.errors import UserError, near
 
 DATA = "test_data_set_0"
-"""The folder of values beside a model, as ONNX's tests have it."""
+"""The folder of values beside a model, as in ONNX's tests."""
 
 
 def onnx_test(folder: Path) -> tuple[Path, Path]:
-    """The model and the values in a folder as ONNX's tests have it.
+    """The model and the values in a folder, laid out as in ONNX's tests.
 
     Raises:
         UserError: it is not such a folder.
@@ -63,7 +63,7 @@ def reference(mod: tvm.IRModule, inputs: Path, expected: Path) -> FrameworkRefer
 
 
 def _arrays(path: Path, kind: str) -> Mapping[str, Any]:
-    """The arrays of a file, or of the files of a kind in a folder of ONNX's, by their names."""
+    """The arrays of a file, or of the files of one kind in a folder laid out as ONNX's, by name."""
     try:
         if path.is_dir():
             return _of_onnx(path, kind)

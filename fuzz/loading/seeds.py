@@ -1,4 +1,4 @@
-"""Read the user's modules as seeds: pieces from which generated modules are partly made."""
+"""Reads the user's modules as seeds: pieces that generated modules are partly made from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..user_input.sources import is_function
 from .read_module import SECONDS, BadModule, result_of
 
 SUFFIXES = (".json", ".onnx", ".py")
-"""Suffixes of the files in a folder that are read."""
+"""Suffixes of the files to read in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Seed:
     """A file, `FILE.py:function` or `package.module:function`."""
     pieces: tuple[Piece, ...] = ()
     whole: Whole | None = None
-    """The module as it is, if it works without its weights and is not too large."""
+    """The module unchanged, if it works without its weights and is not too large."""
     problem: str | None = None
     """The reason why there are no pieces, in one sentence."""
 
@@ -69,7 +69,7 @@ def read_seeds(
     pool: Executor,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Seed]:
-    """Read and cut each seed in a process of its own; yield the results in order, as they come.
+    """Read and cut each seed in a separate process; yield the results in order, as they arrive.
 
     Args:
         given: files, folders and functions, see `sources`.
@@ -118,7 +118,7 @@ def usable(seeds: Sequence[Seed]) -> tuple[Piece, ...]:
 
 
 def pieces_of(given: Sequence[str], pool: Executor) -> tuple[Piece, ...]:
-    """All pieces of these files, folders and functions; empty where nothing is given.
+    """All pieces of these files, folders and functions; empty if nothing is given.
 
     Raises:
         UserError, ExecutorError: see `read_seeds` and `usable`.

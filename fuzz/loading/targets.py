@@ -1,4 +1,4 @@
-"""Passes, oracles and stages, in the spelling of users."""
+"""Passes, oracles and stages, as users spell them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from ..user_input.settings import Relaxations, Settings
 from ..user_input.vocabulary import Vocabulary, no_oracle
 
 VALUES = "values"
-"""Name that exempts a pass from all oracles that compare values."""
+"""Name for an exemption of a pass from all oracles that compare values."""
 
 EVERY = "all"
-"""Name that stands for all oracles, or for all families."""
+"""Name for all oracles, or for all families."""
 
 
 def targets_of(given: Settings) -> tuple[Target, ...]:
-    """The passes to fuzz, as the settings of a command choose them; see `targets`.
+    """The passes to fuzz, as chosen by the settings of a command; see `targets`.
 
     Raises:
         UserError: see `targets`; or there is no such family.
@@ -61,8 +61,8 @@ def targets(
     """The passes to fuzz; if none is named, all passes of the family.
 
     Args:
-        family: a name in `FAMILIES`, or "all". It also applies to the user's own passes that do not
-            name stages. None: the default family; for a user's own pass, the one that its type
+        family: a name in `FAMILIES`, or "all". It also applies to the user's own passes without
+            named stages. None: the default family; for a user's own pass, the one that its type
             implies.
         relaxations: relaxations of the user's own passes that `own` does not name.
         own: relaxations by spelling; spellings that are not fuzzed are ignored.
@@ -108,7 +108,7 @@ def _of_family(stages: Sequence[Stage], family: str) -> tuple[Stage, ...]:
 
 
 def _sought(name: str) -> Named:
-    """The things that a pass of TVM looks for, according to its contract or else to its code."""
+    """The features that a pass of TVM looks for, according to its contract or else its code."""
     sought = catalogue[name].looks_for
     named = Named() if sought is None else of_sought(sought)
     return named if named.usable else names_of(parse(name))
@@ -120,7 +120,7 @@ def by_spelling(
     own: Mapping[str, Relaxations] = {},
     family: str | None = None,
 ) -> Mapping[str, Target]:
-    """The target of each spelling; unlike in one campaign, several may have the same name.
+    """The target of each spelling; unlike in a single campaign, several may have the same name.
 
     Raises:
         UserError: see `targets`.
@@ -176,7 +176,7 @@ def check_names(relaxations: Relaxations) -> None:
 
 
 def _check_like(like: str | None) -> None:
-    """Check the name of a pass whose contract another one keeps; a place of code is probed.
+    """Check the name of a pass whose contract another pass keeps; if it names code, that is probed.
 
     Raises:
         UserError: there is no such pass on the installed TVM.
@@ -205,7 +205,7 @@ def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Prob
     for like in likes.values():
         _check_like(like)
     _remember()
-    for spelling in likes:  # before it is parsed: a name that this TVM lacks does not parse either
+    for spelling in likes:  # before parsing, since a name that this TVM lacks does not parse either
         refuse("pass", bare(re.split("[( ]", spelling.strip())[0]))
     try:
         calls = {spelling: parse(spelling) for spelling in likes}
@@ -224,20 +224,20 @@ def _built(likes: Mapping[str, str | None]) -> Mapping[str, tuple[PassCall, Prob
 
 
 def _is_plain(call: PassCall) -> bool:
-    """Return whether this is a pass of TVM whose arguments a campaign draws."""
+    """Return whether this is a pass of TVM whose arguments are drawn by a campaign."""
     return call.factory is None and call.expr.endswith("()") and not call.config
 
 
 @functools.cache
 def _remember() -> None:
-    """Write the names for later commands, which need not import TVM to refuse others."""
+    """Write the names for later commands, so that these need not import TVM to refuse others."""
     off = availability.current()
     passes = dict.fromkeys((*public_passes(), *catalogue, *off.passes))
     vocabulary.keep(Vocabulary(tuple(passes), tuple(ORACLES)))
 
 
 def oracles_of(names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Check the names of oracles; "all" stands for all that work on the installed TVM.
+    """Check the names of oracles; "all" means all that work on the installed TVM.
 
     None if there are no names: the usual oracles.
 
@@ -256,7 +256,7 @@ def oracles_of(names: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def options_of(given: Settings) -> dict[str, Any]:
-    """The options of the PassContext, and the target, as `PassCall.config` has them.
+    """The options of the PassContext, and the target, in the form of `PassCall.config`.
 
     Raises:
         UserError: the installed TVM does not take one of them.
@@ -275,7 +275,7 @@ def options_of(given: Settings) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A literal of Python, or a truth value as in other languages; else the text itself."""
+    """A Python literal, or a truth value as in other languages; otherwise the text itself."""
     try:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
     except (ValueError, TypeError, SyntaxError):
@@ -283,7 +283,7 @@ def _value(text: str) -> Any:
 
 
 def family_named(name: str | None) -> str | None:
-    """Check the name of a family, or "all"; None stands for the default.
+    """Check the name of a family, or "all"; None means the default.
 
     Raises:
         UserError: there is no family of that name.
@@ -294,7 +294,7 @@ def family_named(name: str | None) -> str | None:
 
 
 def device_named(kind: str | None, targets: Sequence[Target]) -> str | None:
-    """Check that this machine has a device of this kind; None stands for none.
+    """Check that this machine has a device of this kind; None means no device.
 
     Args:
         targets: the passes to fuzz.
@@ -333,10 +333,10 @@ def stage_of(name: str) -> Stage:
 
 
 def pipeline_named(name: str) -> str:
-    """The pipeline of this name; the user's own, `FILE.py:factory`, with its whole path.
+    """The pipeline of this name; a user's own, `FILE.py:factory`, with its full path.
 
     Raises:
-        UserError: there is no such pipeline, it does not work here, or the user's gives no pass.
+        UserError: there is no such pipeline, it does not work here, or a user's own gives no pass.
     """
     if not is_own(name):
         if name not in (*PIPELINES, *OF_KERNELS):

@@ -22,9 +22,9 @@ class NightlyPlan:
 
     settings: Settings
     targets: tuple[Target, ...]
-    """None if a change of TVM's source affects none."""
+    """None if a change of TVM's source affects no passes."""
     everything: bool
-    """All passes are fuzzed, and with them their sequences and pipelines."""
+    """True if all passes are fuzzed, and with them their sequences and pipelines."""
 
 
 def plan(written: Settings, options: Mapping[str, Any]) -> NightlyPlan:
@@ -34,7 +34,7 @@ def plan(written: Settings, options: Mapping[str, Any]) -> NightlyPlan:
         options: the given options of the command line, named like the settings.
 
     Raises:
-        UserError: a value is wrong; the text names it.
+        UserError: a value is wrong, and the text names it.
     """
     settings = merged(written, options)
     if settings.scheduler is not None:

@@ -1,4 +1,4 @@
-"""A night: run old bugs again, fuzz, report; it resumes after an interruption."""
+"""A night: it runs old bugs again, fuzzes and reports; it resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .state import Night, Phase
 COMMAND = "nightly"
 
 UNCONFIRMED = 1000
-"""Most unconfirmed findings that stay in the store, some tens of megabytes: the newest ones."""
+"""Most unconfirmed findings to keep in the store, some tens of megabytes; the newest stay."""
 
 
 def run(config: Path | None, options: Mapping[str, Any]) -> int:
@@ -49,7 +49,7 @@ def run(config: Path | None, options: Mapping[str, Any]) -> int:
     settings = Settings() if config is None else load(config, NIGHTLY)
     folder, here = Path() if config is None else config.parent, Path.cwd()
     given = dict(options)
-    # Paths of passes are relative to the folder of the file, too.
+    # Paths of passes in the file are also relative to its folder.
     with contextlib.chdir(folder):
         if Path.cwd() != here:
             settings = all_within(settings, Path.cwd())
@@ -71,7 +71,7 @@ def _night(chosen: NightlyPlan) -> int:
 
 
 def _writers(chosen: NightlyPlan) -> list[tuple[Path, Callable[[Report], str]]]:
-    """The renderer of each report, checked before a night is spent on unwritable reports."""
+    """The renderer of each report, checked now, before a night is spent on unwritable reports."""
     reports = chosen.settings.report
     files = {"html": chosen.settings.out / PAGE} if reports is None else reports.named
     try:
@@ -184,7 +184,7 @@ class _Phases:
         )
         before = self._run()
         if before is None or not before[1].finished:
-            if before is not None:  # other modules than those of the interrupted run
+            if before is not None:  # modules other than those of the interrupted run
                 runs = made.store.runs.all()
                 self._update(seed=len(runs) if settings.seed is None else settings.seed)
             Fuzzing(
@@ -202,7 +202,7 @@ class _Phases:
             ).run()
         if made.stopped:
             return
-        # Record in the run which known bugs are fixed: reports read it there.
+        # Record in the run which known bugs are fixed, since reports read it there.
         run = self._run()
         assert run is not None, "fuzzing enters a run"
         id, stored = run
@@ -226,7 +226,7 @@ class _Phases:
         if dropped:
             self._print(f"dropped: {counted(dropped, 'unconfirmed finding')}")
 
-    # Pieces
+    # Parts
 
     def _gathered(self) -> Report:
         return gather(self._session.store, self._session.expected)
@@ -320,7 +320,7 @@ class _Phases:
 
 
 def _statuses(last: Night | None) -> Mapping[str, str]:
-    """The statuses of the previous night, with older ones if that was interrupted."""
+    """The statuses of the previous night, with older ones if that night was interrupted."""
     if last is None:
         return {}
     return last.replayed if last.over else {**last.before, **last.replayed}

@@ -17,7 +17,7 @@ from ..reproducer.replay import ReplayItem, ReplayOutcome, ReplayStatus, items, 
 
 FIXED = frozenset({ReplayStatus.FIXED, ReplayStatus.GONE})
 UNEXPECTED = frozenset({ReplayStatus.CHANGED, ReplayStatus.BROKEN})
-"""Statuses that somebody has to look at."""
+"""Statuses that need attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class OldBug:
 
     @property
     def key(self) -> str:
-        """A key that is the same in every night."""
+        """A key that is the same every night."""
         if self.known is not None:
             return known_key(self.known)
         return self.item.finding.id if self.item.finding else str(self.item.path)
@@ -55,8 +55,8 @@ def old_bugs(
 ) -> list[OldBug]:
     """All old bugs, each file once.
 
-    Known bugs that are recorded to fail on exactly this TVM are left out. So are findings of this
-    TVM, unless the previous night, on another build, saw them gone.
+    Known bugs recorded as failing on exactly this TVM are left out. So are findings from this TVM,
+    unless the previous night, on another build, saw them gone.
 
     Args:
         before: statuses of the previous night, by key of an old bug.
@@ -86,7 +86,7 @@ def old_bugs(
 def replay_all(
     todo: Iterable[OldBug], executor: Executor, stop: threading.Event
 ) -> Iterator[tuple[OldBug, ReplayOutcome]]:
-    """Yield the outcome of each bug, as it comes, until `stop` is set.
+    """Yield the outcome of each bug as it arrives, until `stop` is set.
 
     Args:
         executor: checks findings of a store.

@@ -42,22 +42,22 @@ class Night:
     back: tuple[str, ...] = ()
     """Names of old bugs that were fixed and fail again."""
     before: Mapping[str, str] = field(default_factory=dict)
-    """The value of `replayed` in the previous night."""
+    """The previous night's value of `replayed`."""
 
     @property
     def over(self) -> bool:
-        """All phases are done."""
+        """True if all phases are done."""
         return len(self.done) == len(Phase)
 
     def save(self, folder: Path) -> None:
-        """Write it; when this returns, it is on the disk."""
+        """Write it; on return, it is on the disk."""
         text = json.dumps({"format": FORMAT, **plain(self)}, indent=1)
         with watched(folder):
             write_whole(folder / FILE, text)
 
 
 def load_night(folder: Path) -> Night | None:
-    """The night that was saved last; None if it cannot be read."""
+    """The most recently saved night; None if it cannot be read."""
     try:
         data = counted(parse(read_text(folder / FILE, LONGEST_GENERATED)))
         if data.pop("format") != FORMAT:

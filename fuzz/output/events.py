@@ -1,4 +1,4 @@
-"""Events for programs: one JSON object a line; docs/report-formats.md has their fields."""
+"""Events for programs: one JSON object per line; docs/report-formats.md has their fields."""
 
 from __future__ import annotations
 

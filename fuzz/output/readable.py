@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 LONGEST = 500
-"""Most characters of one line of our own with foreign text in it."""
+"""Most characters of one of our own lines that contains foreign text."""
 
 LONGEST_LINE = 2_000
-"""Most characters of a line of a foreign text."""
+"""Most characters of one line of a foreign text."""
 
 LONGEST_TEXT = 24_000
 """Most characters of a foreign text of several lines."""
@@ -20,7 +20,7 @@ class _Escapes(dict[int, str]):
     """The display form of each code point; filled as characters occur.
 
     Characters for which `str.isprintable` is false are escaped: control and format characters
-    (which can reverse the direction of writing), surrogates, unassigned code points, separators
+    (which can reverse the writing direction), surrogates, unassigned code points, and separators
     other than a space.
     """
 
@@ -76,7 +76,7 @@ def readable(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A code block of Markdown that no line of the text can end."""
+    """A Markdown code block that no line of the text can end."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

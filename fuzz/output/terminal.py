@@ -62,7 +62,7 @@ class _Terminal(Display):
 
 
 def display(console: Console) -> Display:
-    """A display with live progress on a terminal, and a line now and then elsewhere."""
+    """A display with live progress on a terminal, and occasional lines elsewhere."""
     return _Terminal(console) if console.is_terminal else Display(console)
 
 
@@ -88,12 +88,12 @@ def columns(*names: str, whole: Collection[str] = (), numbers: Collection[str] =
 GRADE_STYLES: Mapping[str, str] = {Grade.A: "bold red", Grade.B: "yellow", Grade.C: "dim"}
 
 Cells: TypeAlias = tuple[tuple[Grade, int, int], str, str, str, str, Path | None]
-"""A finding in a table: its rank, which begins with the grade, its consequence, pass, oracle,
-title, the path of the reproducer."""
+"""A finding in a table: its rank, which starts with the grade; its consequence, pass, oracle,
+title, and the path of the reproducer."""
 
 
 def findings_table(console: Console, rows: Sequence[Cells]) -> None:
-    """Print findings, gravest first, with the path of the reproducer below the title."""
+    """Print findings, gravest first, each with the path of its reproducer below the title."""
     names = ("grade", "pass", "oracle", "what went wrong, reproducer")
     table = columns(*names, whole=("pass", "oracle"))
     for (grade, *_), seen, pass_name, oracle, title, path in sorted(rows, key=lambda row: row[:5]):
@@ -115,7 +115,7 @@ def by_grade(grades: Iterable[Grade]) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: `1 finding`, `2 findings`; irregular plurals are given."""
+    """A number with its noun: `1 finding`, `2 findings`; irregular plurals must be given."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 

@@ -1,6 +1,6 @@
 """The seeds that come with relaxfuzz: pieces of its models.
 
-They are cut once for each build of TVM, and kept beside its availability.
+They are cut once for each build of TVM, and kept with its availability.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODEL_SHARE = 0.2
 """The share of the blocks that have pieces of models."""
 
 NONE = Seeds((), 0.0)
-"""The seeds of a user who does not give any."""
+"""The seeds for users who give none."""
 
 
 def pieces_of(survey: Survey) -> tuple[Piece, ...]:
@@ -38,7 +38,7 @@ def seeds_of(
     """The seeds of a campaign on the installed TVM: the user's modules first.
 
     Args:
-        pool: the workers that cut the seeds of relaxfuzz, if that was not done before.
+        pool: the workers that cut the seeds of relaxfuzz, if necessary.
         own: the user's modules.
 
     Raises:
@@ -46,7 +46,7 @@ def seeds_of(
     """
     made = _cached()
     if made is None and not availability.current().build:
-        made = ()  # no time to cut them, as none to try what works
+        made = ()  # no time to cut them, as there was none to try what works
     elif made is None:
         survey = Survey(pool, progress)
         survey.seeds()

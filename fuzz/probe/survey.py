@@ -1,4 +1,4 @@
-"""The order of the trials: the needs of a trial, apart from its subject, are tried before it."""
+"""The order of the trials: everything a trial needs, apart from its subject, is tried before it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..process.executor import Executor, ExecutorError
 from ..process.protocol import Broken, Died, Ended, Failed, Limits, Reply, Result
 
 ROUNDS = 4
-"""Number of jobs for each worker and kind of trial; with more, less is repeated after a death."""
+"""Number of jobs for each worker and kind of trial; with more, a death repeats less work."""
 
 
 SHORT = Limits(step_seconds=5.0)
@@ -55,7 +55,7 @@ class Survey:
         """The pieces of models, by name."""
         self._samples: tuple[str, ...] = ()
         self._died: set[str] = set()
-        """Samples on which a pass of TVM ends the process."""
+        """Samples on which a pass of TVM kills the process."""
         self._replies: queue.SimpleQueue[tuple[_Part, Reply | None]] = queue.SimpleQueue()
 
     def run(self) -> Availability:
@@ -92,7 +92,7 @@ class Survey:
         self._switch_off(ops=self.failed("operator", [n for n in table if n not in failed]))
 
     def stages(self, family: Family) -> None:
-        """Leave out steps until modules get through; a stage that lacks a step is off."""
+        """Leave out steps until modules get through; a stage that lacks one of its steps is off."""
         steps = [name for stage in family.stages for name in STEPS[stage]]
         self._switch_off(steps=self.failed("step", steps))
         samples = [f"{family.name} {number}" for number in range(SAMPLES)]
@@ -109,7 +109,7 @@ class Survey:
             ends = {sample: why for sample, why in ends.items() if sample not in unmade}
             if not samples or len(ends) < len(samples):
                 break
-            # No sample gets to the end: the last step that stops one is left out.
+            # No sample reaches the end, so the last step that stops one is left out.
             last = max(ends.values(), key=lambda why: steps.index(why.partition(": ")[0]))
             self._switch_off(steps={last.partition(": ")[0]: last.partition(": ")[2]})
         self._samples += tuple(samples)
@@ -123,7 +123,7 @@ class Survey:
         self._switch_off(models=self.failed("model", list(MODELS)))
 
     def some(self, trial: str, names: Sequence[str], otherwise: str) -> dict[str, str]:
-        """Do the same as `failed`, but at least one trial must succeed."""
+        """Do the same as `failed`, but require at least one trial to succeed."""
         failed = self.failed(trial, names)
         if len(failed) == len(names):
             (why, _), *_ = Counter(failed.values()).most_common(1)
@@ -162,7 +162,7 @@ class Survey:
                     elif len(part.names) == 1:
                         failed[culprit] = death.violation(reply).title
                         done += 1
-                    else:  # what died before may be to blame
+                    else:  # an earlier death may be the cause
                         rest, running = rest, running + 1
                         self._submit(trial, [culprit])
                     if rest:

@@ -85,7 +85,7 @@ def check_pass(
 
 
 def called(pass_: tvm.transform.Pass | PatternMatchingRewriter | PassCall | str) -> PassCall:
-    """Return the pass as a call, in whichever form it is given.
+    """Return the pass as a call, for any form in which it is given.
 
     Raises:
         BadSpelling: the text does not spell a pass.

@@ -56,7 +56,7 @@ class PassViolation(AssertionError):
 
 
 def brief(finding: Finding) -> PassViolation:
-    """The exception for one of the hundreds of examples that Hypothesis tries and does not show."""
+    """The exception for one of the hundreds of examples that Hypothesis tries but does not show."""
     return PassViolation(f"{headed(finding)}\n\n{UNTRIED}", finding.violation)
 
 
@@ -82,7 +82,7 @@ def _minimized(finding: Finding) -> tuple[Finding, str]:
         return _in_workers(finding)
     if (named := call.named()) is not None:
         elsewhere = dataclasses.replace(finding, calls=(named,))
-        # In another process the pass may be in another state, or fail to import.
+        # In another process the pass may have other state, or fail to import.
         with contextlib.suppress(ExecutorError, UserError):
             if again(pool(), elsewhere, finding.module) is not None:
                 return _in_workers(elsewhere)
@@ -111,7 +111,7 @@ def _in_workers(finding: Finding) -> tuple[Finding, str]:
 
 
 def _in_process(finding: Finding) -> tuple[Finding, str]:
-    """Keep the module as it is: the pass exists only in this process."""
+    """Keep the module unchanged, because the pass only exists in this process."""
     mod = load_json(finding.module)
     shown = show(Case(mod, finding.calls), finding.violation)
     text = next(reproducer.texts(finding, Form.SOURCE))  # it is not run
@@ -119,13 +119,13 @@ def _in_process(finding: Finding) -> tuple[Finding, str]:
 
 
 def pool() -> LocalPool:
-    """The worker that checks passes by name for this process, until its end."""
+    """The worker that checks passes by name for this process, as long as it lives."""
     return _pool_of(os.getpid())
 
 
 @functools.cache
 def _pool_of(owner: int) -> LocalPool:
-    """The same; a forked process, which inherits the cache but no threads, makes its own."""
+    """The same; a forked process inherits the cache but no threads, so it makes its own."""
     pool = LocalPool(1)
     atexit.register(pool.close)
     return pool

@@ -7,7 +7,7 @@ conftest.py and programs without pytest therefore have the profiles.
 from __future__ import annotations
 
 NIGHTLY_EXAMPLES = 2000
-"""Examples of each test; about 30 seconds for a cheap pass."""
+"""Examples for each test; about 30 seconds for a cheap pass."""
 
 
 def register() -> None:
@@ -23,6 +23,6 @@ def register() -> None:
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
-    # The same examples each time: a pull request fails for what it changes, not by bad luck.
+    # The same examples each time: a pull request fails for its changes, not by bad luck.
     settings.register_profile("relaxfuzz-pr", plain, derandomize=True, database=None)
     settings.register_profile("relaxfuzz-nightly", plain, max_examples=NIGHTLY_EXAMPLES)

@@ -1,6 +1,6 @@
-"""A check inside a Hypothesis test: attempts, deadlines, and failures that are one bug.
+"""A check inside a Hypothesis test: attempts, deadlines, and failures with a common bug.
 
-Nothing here imports Hypothesis: unless it is imported, none of its tests is running.
+No code here imports Hypothesis: until it is imported, none of its tests is running.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def searching() -> bool:
 def untimed() -> Iterator[None]:
     """Exclude the time inside from the deadline of an example.
 
-    A check has its own limits, and the first one starts the worker process.
+    A check has its own limits, and the first check starts the worker process.
     """
     context = _context()
     times = getattr(context and context.data, "_stateful_run_times", None)
@@ -35,15 +35,15 @@ def untimed() -> Iterator[None]:
     try:
         yield
     finally:
-        if times is not None:  # the account of steps that Hypothesis does not time
+        if times is not None:  # Hypothesis's account of steps that it does not time
             times["execute:check_pass"] += time.perf_counter() - start
 
 
 def fail(error: Exception, violation: Violation) -> NoReturn:
     """Raise from a source location that is unique to this bug.
 
-    Hypothesis takes failures of the same type and line for one bug, and reports the smaller
-    example. Two bugs of one pass must therefore not be raised by one line.
+    Hypothesis treats failures of the same type and line as one bug, and reports the smaller
+    example. So two bugs of one pass must not be raised by the same line.
     """
     __tracebackhide__ = True  # by pytest
     place = f"<{violation.pass_name}, {violation.oracle}, {_bug(violation)}>"

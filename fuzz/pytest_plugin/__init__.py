@@ -1,7 +1,7 @@
 """The pytest plugin: `pytest --relaxfuzz PASS`, and corpus files as tests.
 
-Loading it imports neither TVM nor Hypothesis: hooks import the modules that need them when there is
-something to do.
+Loading it imports neither TVM nor Hypothesis: hooks import modules that need them only when there
+is something to do.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Corpus files and known bugs as tests: each must fail, or pass, as it is recorded.
+"""Corpus files and known bugs as tests: each must fail or pass as recorded.
 
-The header of a corpus file (see `corpus`) lists the versions of TVM on which it fails: there it is
-a strict expected failure. A reproducer without a header must pass. Each known bug of the user's
-that has a reproducer is a test. They run in processes of their own; TVM is imported when the first
-of them runs.
+The header of a corpus file (see `corpus`) lists the versions of TVM on which it fails; on these it
+is a strict expected failure. A reproducer without a header must pass. Each of the user's known bugs
+with a reproducer is a test. They run in separate processes; TVM is imported when the first of them
+runs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Reproducer(pytest.File):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A reproducer, and what is recorded of it."""
+    """A reproducer and the recorded facts about it."""
 
     file: Path
     report: tuple[str, ...] | None
@@ -81,9 +81,9 @@ class _Case:
     reason: str
     """The reason for an expected failure: the bug, and its report upstream."""
     fails: bool | None
-    """The bug is recorded to fail on the installed TVM; None: the outcome says so."""
+    """True if the bug is recorded to fail on the installed TVM; None: the outcome tells."""
     mend: str
-    """The advice for the day on which it no longer fails."""
+    """The advice for the day when it no longer fails."""
 
 
 def _of_file(path: Path) -> _Case:
@@ -128,7 +128,7 @@ def _of_record(path: Path) -> _Case:
 
 
 class _Replay(TextItem):
-    """The test of one case; it runs in a process of its own."""
+    """The test of one case; it runs in a separate process."""
 
     def __init__(self, of: Callable[[Path], _Case], **rest: object) -> None:
         super().__init__(**rest)  # type: ignore[arg-type]  # as pytest gives them

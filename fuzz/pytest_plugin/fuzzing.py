@@ -37,16 +37,16 @@ from .plan import PLAN, RESULT, SPLIT, ItemFailure
 from .results import ItemResult
 
 LEAST = 1.0
-"""Least number of seconds for a pass, however little time is left."""
+"""Least number of seconds for a pass, even if less time is left."""
 
 RESERVE = 0.25
 """Share of an item's time that is reserved for confirming and reducing."""
 
 GRACE, MOST_GRACE = 10.0, 60.0
-"""Seconds for confirming and reducing: the least, and those with a budget of modules."""
+"""Seconds for confirming and reducing: the minimum, and the number with a budget of modules."""
 
 PATIENCE = 60.0
-"""Seconds after that in which reduced findings still get their reproducers."""
+"""Further seconds in which reduced findings still get their reproducers."""
 
 
 class Resources:
@@ -129,7 +129,7 @@ def run(item: pytest.Item, subtests: pytest.Subtests) -> None:
 
 
 class _Late(Exception):
-    """No time is left for unconfirmed findings; they stay pending in the store."""
+    """No time is left for unconfirmed findings, which stay pending in the store."""
 
 
 class _ItemCampaign:
@@ -171,7 +171,7 @@ class _ItemCampaign:
         self._finished = True
 
     def check(self) -> None:
-        """Raise the error that ended it early, or that occurred in it.
+        """Raise the error that ended it early or occurred in it.
 
         Raises:
             ExecutorError, UserError, ItemFailure: see the function `run`.
@@ -181,7 +181,7 @@ class _ItemCampaign:
             raise ItemFailure("\n\n".join(["relaxfuzz itself failed:", *self._runner.unchecked]))
 
     def asked(self) -> tuple[str, ...]:
-        """The oracles that checked this pass at all."""
+        """The oracles that checked this pass at least once."""
         stats = self._stats()
         if not stats.checks:
             return ()

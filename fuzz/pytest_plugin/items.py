@@ -1,6 +1,6 @@
 """The items that `pytest --relaxfuzz PASS` adds: one for each pass.
 
-Nothing here needs TVM before an item runs.
+No code here needs TVM before an item runs.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MARKER = "relaxfuzz_campaign"
 
 
 class TextItem(pytest.Item):
-    """An item that shows a `ItemFailure` as its text."""
+    """An item that shows an `ItemFailure` as its text."""
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: object) -> object:  # type: ignore[override]  # any object that pytest shows
         """The text, without the frames of the plugin.
 
-        Its first line alone stands in pytest's summary, which a CI service shows uncut.
+        Its first line alone is in pytest's summary, which CI services show in full.
         """
         if not isinstance(excinfo.value, ItemFailure):
             return super().repr_failure(excinfo)
@@ -67,7 +67,7 @@ class Campaign(TextItem, pytest.Function):  # type: ignore[misc]  # a text is al
 
     def reportinfo(self) -> tuple[object, int | None, str]:  # type: ignore[override]  # no line
         """Name the item without a file. The last part is a title, and must not look like the end of
-        the id, in which pytest replaces dots as separators of modules."""
+        the id, where pytest replaces dots as separators of modules."""
         return self.path, None, f"{FOLDER} {self.name}"
 
 
@@ -79,8 +79,8 @@ def item_id(spelling: str) -> str:
 def arranged(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     """Sort the items so that xdist distributes campaigns evenly among workers.
 
-    A campaign takes long and other tests do not. Campaigns come last. With several workers the list
-    has as many stretches, and campaigns come first in each, since a worker begins with a stretch.
+    A campaign takes long and other tests do not, so campaigns come last. With several workers the
+    list has a stretch for each. Campaigns come first in a stretch, as a worker starts with one.
     """
     campaigns = [item for item in items if isinstance(item, Campaign)]
     others = [item for item in items if not isinstance(item, Campaign)]
@@ -102,7 +102,7 @@ def _run(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> None:
 
 
 class Gathered:
-    """The results in the process that reports: the controller of xdist, or the only one."""
+    """The results in the reporting process: the controller of xdist, or the only process."""
 
     def __init__(self) -> None:
         self.begun: dict[str, None] = {}
@@ -122,7 +122,7 @@ class Gathered:
             self.results[report.nodeid] = result
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Keep the results of items that were interrupted in this process, and have no report."""
+        """Keep the results of items that were interrupted in this process and have no report."""
         for item in session.items:
             if (result := item.stash.get(RESULT, None)) is not None:
                 self.results[item.nodeid] = result

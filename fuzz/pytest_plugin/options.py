@@ -26,8 +26,7 @@ from ..user_input.settings_file import load
 CHOSEN = pytest.StashKey[Settings]()
 """The settings, stored by `pytest_configure`; their paths are absolute.
 
-Without passes, nothing is fuzzed. The budget is that of the session for all passes; `modules` is
-for each pass.
+Without passes, nothing is fuzzed. The budget is for the whole session; `modules` is for each pass.
 """
 
 TABLES = ("tool", "relaxfuzz")
@@ -83,7 +82,7 @@ def settings(config: pytest.Config) -> Settings:
 
 
 def in_part(config: pytest.Config) -> bool:
-    """Return whether certain files or tests are named: their user does not want a campaign."""
+    """Return whether certain files or tests are named, so that the user wants no campaign."""
     here = config.invocation_params.dir
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     return named and not all((here / each).is_dir() for each in config.args)

@@ -1,4 +1,4 @@
-"""The plan of a session that fuzzes; its processes share it. Nothing here imports TVM."""
+"""The plan of a session that fuzzes, shared by its processes. No code here imports TVM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = "relaxfuzz"
 
 
 class ItemFailure(Exception):
-    """A failed item. Its text is complete: frames of the plugin would explain nothing."""
+    """A failed item. Its text is complete, as frames of the plugin would explain nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ PLAN = pytest.StashKey[SessionPlan]()
 """The plan, in a session that fuzzes."""
 
 SPLIT = pytest.StashKey[int]()
-"""The number of passes that share the time budget: those that were not deselected."""
+"""The number of passes that share the time budget, without deselected ones."""
 
 RESULT = pytest.StashKey[Mapping[str, Any]]()
 """The `results.ItemResult` of an item, as plain data."""

@@ -18,7 +18,7 @@ from ..report import failure_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemResult:
-    """The outcome of an item; as plain data it travels with the item's report."""
+    """The outcome of an item; as plain data, it travels with the item's report."""
 
     spelling: str
     """The pass, as the user named it."""
@@ -34,9 +34,9 @@ class ItemResult:
     finished: bool = False
     """The item ran to its end."""
     pending: int = 0
-    """Number of findings that are not yet confirmed; this and the next are added at the end."""
+    """Number of findings not confirmed yet; this and the next field are added at the end."""
     unchanged: str = ""
-    """The things that a user's pass looks for, if it changed nothing."""
+    """The features that a user's pass looks for, if it changed nothing."""
 
 
 def text(finding: Finding, store: Store, spelling: str, seeds: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def junit_properties(finding: Finding, store: Store) -> Sequence[tuple[str, str]
 
 
 def below(finding: Finding, fail_on: str) -> str:
-    """Reason why a finding does not fail: its consequence, or that it breaks no promise."""
+    """Reason why a finding is no failure: its consequence, or that it breaks no promise."""
     why = f"grade {finding.grade} ({finding.effect}), outside of --relaxfuzz-fail-on {fail_on!r}"
     if finding.weight.fails_on(fail_on):
         why = "a hint, which breaks no promise"

@@ -1,4 +1,4 @@
-"""The beginning and the end of a session that fuzzes: find the passes, sum up the items."""
+"""The start and the end of a session that fuzzes: find the passes, sum up the items."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ HEAD = ("pass", "modules", "checks", "applied", "changed", "findings", "known")
 
 
 SUMMARY = pytest.StashKey[list[ItemResult]]()
-"""The results in the section at the end, with what is pending and unchanged."""
+"""The results in the section at the end, with pending findings and unchanged passes."""
 
 
 def finish(config: pytest.Config) -> bool:
-    """Sum up the work of the items; return false if they have compared nothing."""
+    """Sum up the work of the items; return false if they compared nothing."""
     plan, settings, gathered = config.stash[PLAN], config.stash[CHOSEN], config.stash[GATHERED]
     if plan.run is None:
         return True

@@ -1,4 +1,4 @@
-"""`relaxfuzz check`: the same oracles over a module of the user's."""
+"""`relaxfuzz check`: applies the same oracles to a user's module."""
 
 from __future__ import annotations
 
@@ -90,17 +90,17 @@ BY_NAME = "asked only with --oracle NAME, or --oracle all"
 """Reason why an oracle was not run: it costs more than all others together, or was not named."""
 
 LONGEST = 400
-"""Most characters of a line on passes that do not apply."""
+"""Most characters of a line about passes that do not apply."""
 
 COMPARED = 0.5
-"""The share of the time that the comparison of a model with its framework may take."""
+"""The share of the time for comparing a model with its framework."""
 
 SLOW = 10.0
-"""Milliseconds that a pass takes on small modules above which it comes after the others. On a large
-one it may take as long as all of them: FoldConstant compiles code for 20 s on Swin-T."""
+"""Milliseconds on small modules above which a pass comes after the others. On a large module it may
+take as long as all of them: FoldConstant compiles code for 20 s on Swin-T."""
 
 TICK = 0.1
-"""Seconds between two looks whether the user wants to stop."""
+"""Seconds between two checks whether the user wants to stop."""
 
 
 def check_module(
@@ -116,12 +116,12 @@ def check_module(
     """Check the module of a file, and print the findings; return the exit code.
 
     Args:
-        given: no passes and no pipeline: all pipelines and all passes of the stage are checked.
-            Checks that the budget does not suffice for are listed.
+        given: with no passes and no pipeline, all pipelines and all passes of the stage are
+            checked. Checks beyond the budget are listed.
         pool: may still be starting. One of several workers confirms and reduces findings meanwhile.
-        stage: of the module; None: found from its functions.
+        stage: the module's stage; None: it is found from its functions.
         values: files with inputs and with the right outputs, see `right_values`.
-        began: `time.monotonic()` when it began; None: now.
+        began: `time.monotonic()` at the start of the command; None: now.
 
     Raises:
         UserError: a name is unknown, or the file has no module.
@@ -169,7 +169,7 @@ def check_module(
                 passed_over |= not_there
             asked = {job.calls[0].name for job in in_order_of_build}
             found, not_there = _all(functools.partial(make, module=text), part, asked)
-            # The pipelines are of Relax.
+            # The pipelines are Relax pipelines.
             relax = RELAX.keys() & part.stages
             jobs += [make(pipeline=name) for name in PIPELINES if name not in off and relax]
             jobs += found
@@ -200,7 +200,7 @@ def check_module(
 
 
 def _of_family(parts: Sequence[StagedPart], family: str | None) -> Sequence[StagedPart]:
-    """The parts, at their stages of one family; all of them if none is asked for.
+    """The parts, at their stages of one family; all of them if no family is requested.
 
     Raises:
         UserError: the module has no functions of that family.
@@ -254,7 +254,7 @@ def _named(
     passed_over: dict[str, str] = {}
     for spelling, call in calls.items():
         fixed = call.factory is not None or not call.expr.endswith("()") or bool(call.config)
-        # The process that makes the check asks a contract in code of the user's.
+        # A contract in user code is only asked by the process that makes the check.
         contract = contract_of(
             dataclasses.replace(call, like=None) if is_users_contract(call) else call
         )
@@ -280,10 +280,10 @@ def _later(
     module: str,
     pool: LocalPool,
 ) -> dict[str, list[Check]]:
-    """The checks of passes of TVM that the user named and that are for later stages, on the module
-    as the default build takes it there.
+    """The checks of passes of TVM that the user named and that belong to later stages, on the
+    module that the default build brings there.
 
-    Without them, a pass that leaves everything as it is would seem to have been checked.
+    Without these, a pass that has no effect would seem to have been checked.
     """
     found: dict[str, list[Check]] = {}
     reached = {stage for part in parts for stage in part.stages}
@@ -307,8 +307,8 @@ def _later(
 def _of_steps(
     make: Callable[..., Check], module: str, pipeline: str, pool: LocalPool
 ) -> tuple[list[Check], dict[str, str]]:
-    """The checks of each step of a pipeline, on the module that reaches it, and the steps that do
-    not apply there.
+    """The checks of each step of a pipeline, on the module that reaches it, and the inapplicable
+    steps.
 
     Raises:
         UserError: the user's pipeline cannot be loaded.
@@ -341,7 +341,7 @@ def _of_builds(
 ) -> list[Check]:
     """The check of the build, if it runs one of the passes that the user named.
 
-    It shows the values that the pass passes to an operator, and the code generated after it.
+    It covers the values that the pass passes to an operator, and the code generated after it.
     """
     asked = tuple(name for name in BUILDS if names is None or name in names)
     named = {call.name for call in calls.values() if call.factory is None}
@@ -355,10 +355,10 @@ def _of_builds(
 def _all(
     make: Callable[..., Check], part: StagedPart, asked: Collection[str]
 ) -> tuple[list[Check], dict[str, str]]:
-    """The checks of all passes of the stages, and the reasons against others of the families.
+    """The checks of all passes of the stages, and the reasons against other passes of the families.
 
     Args:
-        asked: passes that are checked anyway.
+        asked: passes that are checked in any case.
     """
     off = availability.current().passes
     jobs: list[Check] = []
@@ -378,7 +378,7 @@ def _all(
 
 
 def _print_stages(parts: Sequence[StagedPart], session: Session) -> None:
-    """Print the passes to check, since the user named no stage."""
+    """Print the passes to check, as the user named no stage."""
     stages = [stage for part in parts for stage in part.stages]
     if stages == [Stage.RAW]:
         return
@@ -498,7 +498,7 @@ def _run(
 def _events(
     asked: Sequence[tuple[str, Answer]], passed_over: Mapping[str, str], unmade: Sequence[str]
 ) -> Iterator[dict[str, object]]:
-    """The part of each oracle in each check, and the passes that were not checked, for programs."""
+    """Each oracle's part in each check, and the passes that were not checked, for programs."""
     for label, answer in asked:
         yield {
             "event": "asked",
@@ -525,8 +525,8 @@ def _unasked(asked: Iterable[Answer]) -> list[str]:
 
 
 def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> None:
-    """Print the number of comparisons of each oracle, its main reason for silence, and passes that
-    were not checked."""
+    """Print the number of comparisons of each oracle, its main reason for silence, and the passes
+    that were not checked."""
     console = results()
     table = columns(
         "oracle", "compared", "silent", "mainly because", numbers=("compared", "silent")
@@ -550,8 +550,8 @@ def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> Non
 
 
 def _print_values(asked: Sequence[tuple[str, Answer]], unmade: Sequence[str]) -> None:
-    """Print the passes whose results were compared by value, those whose were not, and the checks
-    for which there was no time."""
+    """Print the passes whose results were compared by value, those without such a comparison, and
+    the checks for which there was no time."""
     console = results()
     by_reason: dict[str, list[str]] = {}
     for label, answer in asked:
@@ -571,8 +571,8 @@ def _print_values(asked: Sequence[tuple[str, Answer]], unmade: Sequence[str]) ->
 
 def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
     """Group checks that share a process: those of TVM's passes and pipelines, in one part for each
-    worker, so that the values of the module are seldom computed again. Each of the others has its
-    own process."""
+    worker, so that the module's values are rarely recomputed. Each other check has its own process.
+    """
     shared: dict[tuple[object, ...], list[Check]] = {}
     batches: list[list[Check]] = []
     for job in jobs:
@@ -583,7 +583,7 @@ def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
             shared.setdefault((job.module, job.oracles, job.named), []).append(job)
     for together in shared.values():
         count = min(len(together), workers)
-        # Variants of one pass take about the same time: each batch gets some of them.
+        # Variants of one pass take about the same time, so each batch gets some of them.
         batches += [together[first::count] for first in range(count)]
     return batches
 
@@ -594,7 +594,7 @@ _Answer: TypeAlias = tuple[Check, CheckResult | Exception]
 def _answer(
     batch: Sequence[Check], pool: Executor, report: Callable[[_Answer], None], until: float
 ) -> None:
-    """Report what each check gives, or why there is no answer."""
+    """Report the result of each check, or the reason why there is none."""
     first, left = batch[0], iter(batch)
     try:
         answers: Iterable[CheckResult | JobFailed]

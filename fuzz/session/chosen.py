@@ -1,4 +1,4 @@
-"""A campaign, its workers and its known bugs, as the settings of a command choose them."""
+"""A campaign, its workers and its known bugs, as chosen by the settings of a command."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def campaign_of(
 
 
 SURVEY_SECONDS = 40.0
-"""Seconds in which two idle cores try what works on a build of TVM."""
+"""Seconds in which two idle cores find out what works on a build of TVM."""
 
 
 def skip_survey(given: Settings, budget: str = BUDGET) -> None:
-    """Do not try what works on a new build of TVM, if the command has less time than that takes.
+    """Skip finding out what works on a new build of TVM, if the command has too little time for it.
 
     Raises:
         UserError: the budget is not a time.
@@ -62,12 +62,12 @@ def skip_survey(given: Settings, budget: str = BUDGET) -> None:
 
 
 def affected_targets(given: Settings, targets: tuple[Target, ...]) -> tuple[Target, ...]:
-    """The targets that changes of TVM's source affect, see `affected`; all if none are asked for.
+    """The targets affected by changes of TVM's source, see `affected`; all if not requested.
 
-    It prints what has changed.
+    The changes are printed.
 
     Raises:
-        UserError: there is no such revision or checkout, or a checkout and no revision.
+        UserError: there is no such revision or checkout, or a checkout is given without a revision.
     """
     if given.changed_since is None:
         if given.tvm_source is not None:
@@ -85,7 +85,7 @@ def random_seed() -> int:
 
 
 def known_choice(given: Settings) -> Choice:
-    """The known bugs that the command takes for granted."""
+    """The known bugs that the command assumes."""
     return Choice(
         folders=given.known,
         shipped=given.shipped_knowns and not lifts_known(given.loud),
@@ -106,7 +106,7 @@ def environment_of(given: Settings) -> Environment:
     """The environment of the command's workers on this machine.
 
     Raises:
-        UserError: see `loud_rules`; or a cluster is to show what passes print.
+        UserError: see `loud_rules`; or the output of passes on a cluster is requested.
     """
     if given.loud and given.scheduler is not None:
         raise UserError("--loud lifts rules in the workers of this machine, not in those of Dask")

@@ -26,17 +26,17 @@ from .silences import lines_on_uncompared, sentence_on_rules, silence_events
 from .unchanged import own_families, unchanged
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
-"""Bounds in seconds of the time to confirm and reduce findings, which is the budget otherwise."""
+"""Bounds in seconds on the time to confirm and reduce findings, otherwise equal to the budget."""
 
 LEAST_SECONDS = 0.1
 """Seconds of a campaign for which there is no time left."""
 
 STEP_SHARE = 1 / 6
-"""The most of the time that one step of a pass may take before it counts as hanging. It is then
+"""The largest share of the time for one step of a pass before it counts as hanging. It is then
 confirmed with more patience."""
 
 LEAST_STEP = 2.0
-"""Seconds that a step may take in any case."""
+"""Seconds that a step may always take."""
 
 
 class Fuzzing:
@@ -61,11 +61,10 @@ class Fuzzing:
         Args:
             command: the command in the record.
             continued: id of an interrupted run whose bugs count as found by this one.
-            stop_at_first: end as soon as a bug of at least this grade is reported that no other run
-                has reported.
+            stop_at_first: end at the first report of a new bug of at least this grade.
             named: the oracles that the user has requested by name.
-            clock: the time of the whole command, of which the campaign leaves enough for its
-                findings; None: these get further time.
+            clock: the time of the whole command; the campaign leaves enough of it for its findings.
+                None: findings get additional time.
         """
         if clock is not None:
             session.triage.until = clock.end
@@ -82,9 +81,9 @@ class Fuzzing:
         self._stop_at_first = stop_at_first
         self._named = named
         self._enough = threading.Event()
-        """Set when a bug was reported that no other run has reported, and that ends the run."""
+        """Set when a reported bug is new and ends the run."""
         self._time_is_up = threading.Event()
-        """Set when the rest of the time is for the findings."""
+        """Set when the rest of the time belongs to the findings."""
         triage = session.triage
         triage.at_once = stop_at_first is not None
         self._runner = runner = CampaignRunner(
@@ -168,12 +167,12 @@ class Fuzzing:
                 session.fault(event.describe(self._runner.config.seed))
         while not self._is_over() and self._stop_at_first is not None and session.triage.pending:
             session.triage.check()
-            time.sleep(0.1)  # the finding has the machine: it may be the one that ends the run
+            time.sleep(0.1)  # the finding has the machine, as it may be the one that ends the run
         if self._is_over():
             self._stop.set()
 
     def _is_over(self) -> bool:
-        """Return whether the campaign is to end."""
+        """Return whether the campaign should end."""
         session = self._session
         if self._clock is not None and self._clock.is_up(
             session.triage.pending, hangs=session.triage.hangs
@@ -224,7 +223,7 @@ class Fuzzing:
 
 
 def _step_seconds(config: CampaignConfig, seconds: float) -> float:
-    """Seconds for a step of a pass in a command that takes so long."""
+    """Seconds for a step of a pass in a command of this duration."""
     return min(config.limits.step_seconds, max(LEAST_STEP, STEP_SHARE * seconds))
 
 

@@ -18,13 +18,13 @@ from ..process.protocol import Died, Limits
 from .session import Session
 
 LEAST = 5.0
-"""Least number of seconds for the build, however little is left."""
+"""Least number of seconds for the build, even if less time is left."""
 
 LONGEST = 400
 """Most characters of a line."""
 
 TYPES = 5
-"""Nodes of another type that are printed; the JSON has all of them."""
+"""Number of nodes of another type to print; the JSON has all of them."""
 
 
 def compare(
@@ -34,7 +34,7 @@ def compare(
 
     Args:
         module: the module, as TVM JSON.
-        folder: the folder in which the reading has left the results of the framework.
+        folder: the folder in which reading the model left the framework's results.
         seconds: time for the default build and one run of it.
 
     Raises:

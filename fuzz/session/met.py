@@ -1,4 +1,4 @@
-"""The known bugs that a module of the user's meets: part of the answer, by name and with advice."""
+"""The known bugs that a user's module meets: part of the answer, by name and with advice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BREAKS = {
     FailureKind.FORM: "the build fails",
     FailureKind.VALUES: "wrong values",
 }
-"""The failures of a pipeline that break a build, in words. Later steps may repair any other."""
+"""The pipeline failures, in words, that break a build. Later steps may repair all others."""
 
 
 HEADING = "Known bugs of TVM break the build with the pipeline {!r}:"
@@ -39,9 +39,9 @@ class BuildEffect(enum.StrEnum):
     BREAKS = "breaks"
     """The build fails, or computes wrong values."""
     SHOWS = "shows"
-    """A pass of the build shows the bug, and no effect on the build was seen."""
+    """A pass of the build shows the bug, but no effect on the build was seen."""
     NONE = "none"
-    """Only passes that the build does not run show it."""
+    """Only passes outside the build show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Met:
 
     known: Known
     finding: Finding
-    """The report that has the greatest effect."""
+    """The report with the greatest effect."""
     effect: BuildEffect
     place: str = ""
     """The function, the variable and the operator, if one call alone shows the bug."""
@@ -61,7 +61,7 @@ class Met:
         return consequence(self.known).grade
 
     def fails(self, fail_on: str) -> bool:
-        """Return whether the command fails: the build does, or wrong values are grave enough."""
+        """Return whether the command fails: the build fails, or wrong values are grave enough."""
         if self.effect is not BuildEffect.BREAKS:
             return False
         of_values = failure_of(self.finding.violation)[0] is FailureKind.VALUES
@@ -162,7 +162,7 @@ def met(
 
 
 def lines(found: Sequence[Met], pipeline: str) -> Iterator[str]:
-    """The known bugs for people: those of the build whole, the number of the others.
+    """The known bugs for people: those of the build in full, the others as a number.
 
     Args:
         pipeline: the pipeline of the build.

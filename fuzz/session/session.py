@@ -1,4 +1,4 @@
-"""Shared parts of `run`, `check`, `watch` and `nightly`: store, workers, triage and report."""
+"""The shared parts of `run`, `check`, `watch` and `nightly`: store, workers, triage and report."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from .finding_events import brief_event, event_of, in_one_line
 from .silences import NOTHING_COMPARED
 
 MANY = 0.05
-"""Share of the checks of a pass that ended in a known bug from which the pass is listed."""
+"""Share of checks that ended in a known bug above which a pass is listed."""
 
 
 class Output:
-    """Lines and progress on stderr, JSON events on stdout; any thread may use it."""
+    """Lines and progress on stderr, and JSON events on stdout; any thread may use it."""
 
     def __init__(self, *, as_json: bool) -> None:
         """
@@ -108,7 +108,7 @@ class Session:
         self.unwritten: list[str] = []
         """Errors of the harness itself that prevented a report."""
         self.user_errors: dict[str, None] = {}
-        """Reasons why passes of the user's can no longer be loaded."""
+        """Reasons why passes of the user can no longer be loaded."""
         self.versions = versions()
         self.available = availability.current()
         self.interrupt = Interrupt()
@@ -122,11 +122,11 @@ class Session:
 
     @property
     def stopped(self) -> bool:
-        """True if nothing new may start: the user wants to stop, or the workers are gone."""
+        """True if nothing new may start, because the user wants to stop or the workers are gone."""
         return self.interrupt.stop.is_set() or self.lost is not None
 
     def fault(self, text: str) -> None:
-        """Print an error of the harness that prevented a check, and go on."""
+        """Print an error of the harness that prevented a check, and continue."""
         self.faults.append(text)
         self._print_fault(text)
 
@@ -150,13 +150,13 @@ class Session:
                 self.output.emit({"event": "fault", "finding": finding.id, "text": text})
 
     def _print_pending(self) -> None:
-        """Name the findings for which time ran out: a run with more time resumes them."""
+        """Name the findings for which time ran out; a run with more time resumes them."""
         for finding in self.triage.unsettled():
             text = f"no time to confirm: {in_one_line(finding)}"
             self.output.line(text, brief_event("pending", finding))
 
     def print_unconfirmed(self) -> None:
-        """Name findings that did not fail again, by chance or due to earlier modules."""
+        """Name findings that did not fail again, by chance or because of earlier modules."""
         for finding in self.triage.unconfirmed:
             module = str(self.store.module(finding))
             text = f"did not fail again: {in_one_line(finding)}, {module}"
@@ -169,7 +169,7 @@ class Session:
             self.output.line(f"left out: {reason}", {"event": "drift", "reason": reason})
 
     def user_error(self, text: str) -> None:
-        """Print, once, the reason why a pass of the user's can no longer be loaded."""
+        """Print, once, the reason why a user's pass can no longer be loaded."""
         if text not in self.user_errors:
             self.user_errors[text] = None
             self.display.line(text, style="bold red")
@@ -183,7 +183,7 @@ class Session:
         """Let the triage finish, show its progress, and name the findings that it did not confirm.
 
         Args:
-            seconds: time after which nothing more is reduced.
+            seconds: time after which reduction stops.
             stuck: seconds beyond that after which a step stays pending; see `Triage.drain`.
         """
         if self.interrupt.stop.is_set():
@@ -242,7 +242,7 @@ class Session:
             self.display.line(f"checks that ended in a known bug: {listed}")
 
     def remember(self) -> None:
-        """Write confirmed findings as known bugs of the user's, with `--known-update`."""
+        """Write confirmed findings as known bugs of the user, with `--known-update`."""
         if not self._choice.update:
             return
         folder = (self._choice.folders or (USERS,))[0]
@@ -321,14 +321,14 @@ class Session:
             remarks += [f", {len(apart)} of TVM itself"] if apart else []
             found += "".join((*remarks, ",")) if remarks else ""
             console.print(self._sentence(found, modules, checks, seconds))
-        # A report that there was no time to confirm was seen all the same.
+        # A report that there was no time to confirm was nevertheless seen.
         unsettled = bool(self.triage.unsettled()) and not self.stopped
         new_ones = unsettled or any(fails(each, fail_on, named) for each in own)
         return self.exit_code(new=new_ones, compared=compared)
 
     def exit_code(self, *, new: bool, earlier: Sequence[str] = (), compared: bool = True) -> int:
-        """The exit code for a check that could not be made, an error of the user, new findings, a
-        report that could not be written, or a run without a comparison.
+        """The exit code for a failed check, a user error, new findings, an unwritable report, or a
+        run without a comparison.
 
         A fault of relaxfuzz on a finding that is kept does not count.
 
@@ -399,10 +399,10 @@ def session(
     """Open the store and start the workers; both are closed at the end.
 
     Args:
-        campaign: the name of the campaign that runs in this session. It locks the folder, because
-            its runs and pending findings are its own. None: other sessions may use the folder.
+        campaign: the name of the campaign that runs in this session. It locks the folder, since it
+            owns its runs and pending findings. None: other sessions may use the folder.
         calls: passes that the workers of a cluster must be able to import.
-        pool: workers that are already running, and stay when the session ends.
+        pool: workers that are already running and outlive the session.
 
     Raises:
         UserError: the folder cannot serve as a store, or another campaign runs there; a folder of

@@ -35,7 +35,7 @@ SHOWN = 400
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A report that a rule held back in a check."""
+    """A report that a rule withheld in a check."""
 
     label: str
     """The pass or the pipeline."""
@@ -56,7 +56,7 @@ class Kept:
 
 
 def kept(asked: Iterable[tuple[str, Answer]]) -> list[Kept]:
-    """The silences of checks that are excuses, in their order.
+    """The excuses among the silences of checks, in the order of `asked`.
 
     Args:
         asked: the answers of the oracles, each with the pass or the pipeline.
@@ -70,10 +70,10 @@ def kept(asked: Iterable[tuple[str, Answer]]) -> list[Kept]:
 
 
 def main_reason(answers: Sequence[Answer]) -> str | None:
-    """The most informative reason for which an oracle was silent; None: it compared each time.
+    """The most informative reason why an oracle was silent; None: it compared each time.
 
-    Most passes leave a module unchanged, which says nothing about their work on other modules, so
-    that reason comes last. A reason that lies in the module comes first, however rare it is.
+    Most passes leave a module unchanged. This says nothing about other modules, so that reason
+    comes last. A reason in the module itself comes first, even if rare.
     """
     reasons = Counter(
         (_weight(answer.rule), answer.silent) for answer in answers if answer.silent is not None
@@ -88,7 +88,7 @@ def _weight(rule: SilenceRule | None) -> int:
 
 
 def print_kept(console: Console, silences: Sequence[Kept]) -> None:
-    """Print the reports that rules held back: for each rule, their number and the first."""
+    """Print the reports that rules withheld: for each rule, their number and the first one."""
     reports = [each for each in silences if each.silence.report]
     if not reports:
         return
@@ -119,7 +119,7 @@ def loud_rules(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def lifts_known(names: Iterable[str] | None) -> bool:
-    """Return whether the records of TVM's known bugs are not to be used."""
+    """Return whether the records of TVM's known bugs should be ignored."""
     return not {KNOWN.name, ALL}.isdisjoint(names or ())
 
 

@@ -1,4 +1,4 @@
-"""Passes that never did their actual work, so that little of them was tested."""
+"""Passes that never did their actual work, and so were hardly tested."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..process.targets import PassStats, Target
 from ..report.behaviours import did
 
 AT_LEAST = 50
-"""Number of checks after which a pass is reported that changed nothing: then it is not chance."""
+"""Number of checks after which an unchanging pass is reported, since chance is then unlikely."""
 
 MOST = 3
-"""Most behaviours of a pass that are named."""
+"""Most behaviours of a pass to name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class Unchanged:
     checks: int
     target: Target
     changed: int = 0
-    """Checks in which it changed the module, but did not do its actual work."""
+    """Checks in which it changed the module without doing its actual work."""
     did: tuple[str, ...] = ()
     """Its behaviours, the most frequent first."""
 
     @property
     def sentence(self) -> str:
-        """One sentence for people; for a pass of the user's, with the things that it looks for."""
+        """One sentence for people; for a user's pass, with the features that it looks for."""
         if self.changed:
             sought = ", ".join((*self.target.named.ops, *self.target.named.traits))
             return (
@@ -71,7 +71,7 @@ class Unchanged:
 
 
 def _of_others(family: str) -> str:
-    """A sentence on the modules that the pass was not given."""
+    """A sentence about modules that the pass was not given."""
     others = ", ".join(f"--family {name}" for name in FAMILIES if name != family)
     return f"It was given modules of the family {family} only; of others: {others}."
 
@@ -81,7 +81,7 @@ def _family(target: Target) -> str:
 
 
 def own_families(targets: Sequence[Target]) -> dict[str, str]:
-    """The families of the user's passes that get modules other than those of Relax."""
+    """The families of the user's passes that get modules other than Relax modules."""
     own = (each for each in targets if each.call is not None and each.call.factory is not None)
     found = {each.name: _family(each) for each in own}
     return {name: family for name, family in found.items() if family != DEFAULT}

@@ -1,7 +1,7 @@
 """The byte stream from a child to the zygote, in memory that both share.
 
-It has no file descriptor. A pass may close, replace and write to all that are open; the messages of
-its process still arrive, and nothing else does.
+It has no file descriptor. A pass may close, replace and write to all open descriptors, yet exactly
+the messages of its process arrive.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Channel:
         self._memory = mmap.mmap(-1, _DATA_AT + CAPACITY)
 
     def write(self, data: bytes) -> None:
-        """Send bytes; waits while the reader has not made room."""
+        """Send bytes, waiting until the reader has made room."""
         rest = memoryview(data)
         while rest:
             written = self._count(_WRITTEN_AT)
@@ -54,7 +54,7 @@ class Channel:
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._memory.close()
 
     def _count(self, at: int) -> int:

@@ -1,8 +1,8 @@
-"""SQLite files that may come from anybody, opened as data only.
+"""SQLite files of unknown origin, opened purely as data.
 
-Everything in a database that could act (triggers, views, functions in its schema, a journal that
-names other files, links to other places) is refused before anything is read. Reading changes
-nothing on the disk. Damage is detected when a file is opened, in a time bounded by its size.
+Active content of a database (triggers, views, functions in its schema, a journal that names other
+files, links to other places) is refused before anything is read. Reading changes nothing on the
+disk. Opening a file detects damage, in a time bounded by the file's size.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LONGEST = 256_000_000
 """Bytes of the longest value that is read."""
 
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""End of a journal that names another file, which SQLite may delete; see its file format, 3."""
+"""End of a journal that names another file, which SQLite might delete; see its file format, 3."""
 
 
 class BadDatabase(Exception):
@@ -42,8 +42,8 @@ def readable(database: Path) -> tuple[sqlite3.Connection, tempfile.TemporaryDire
     """Return a connection for reading, and the temporary copy that it reads, if it needs one.
 
     While another process works with the file, a write-ahead log lies beside it. SQLite then has to
-    write there even to read; where it cannot, file and log are copied. Without a log the file is
-    complete, and nothing is created beside it. (A process that begins to write at that moment may
+    write there even to read; if it cannot, file and log are copied. Without a log the file is
+    complete, and nothing is created beside it. (A process that starts to write at that moment may
     disturb the read, which is reported as damage.)
 
     Raises:

@@ -20,8 +20,8 @@ from .errors import RelaxfuzzError
 class DiskFailure(RelaxfuzzError, sqlite3.OperationalError):
     """A file of a store cannot be written; the text says which file, and why.
 
-    Earlier writes are complete. The command ends. Anything that it could not write is pending in
-    the store, or lost with its block.
+    Earlier writes are complete, and the command ends. Anything not written is pending in the store,
+    or lost with its block.
     """
 
 
@@ -44,7 +44,7 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
     """Raise `DiskFailure` for errors of the disk.
 
     Args:
-        what: the file being written, where the error itself does not name it.
+        what: the file being written, if the error itself does not name it.
     """
     try:
         yield
@@ -58,13 +58,13 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Run a transaction of a database; when it ends, it is on the disk."""
+    """Run a transaction of a database; on return, it is on the disk."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
         db.execute("COMMIT")
     except BaseException:
-        if db.in_transaction:  # else SQLite has rolled it back, as it does on a full disk
+        if db.in_transaction:  # otherwise SQLite has rolled it back, as it does on a full disk
             db.execute("ROLLBACK")
         raise
 
@@ -85,7 +85,7 @@ class StoreConnection(sqlite3.Connection):
         super().__init__(database, *args, **named)
         self._name = unquote(str(database).removeprefix("file:").partition("?")[0])
         self._file: tuple[int, int] | None = None
-        """Device and inode of the file; writes to a removed file would be lost."""
+        """Device and inode of the file: writes to a removed file would be lost."""
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         """See `sqlite3.Connection`.

@@ -1,10 +1,9 @@
-"""The end of a command that is asked to end: soon, whatever it is doing at that moment.
+"""The prompt end of a command on request, whatever it is doing at that moment.
 
 SIGINT, SIGTERM or SIGHUP first asks the command to end by itself, see `system.interrupt`. If the
-process is still there `SECONDS` later, a thread ends it with everything that it has started.
-Python's own handler of signals wakes that thread up, even while the main thread is busy outside of
-Python. Findings are in the store by then: it is written to at once, and made for processes that are
-killed.
+process still exists `SECONDS` later, a thread ends it with everything that it has started. Python's
+own signal handler wakes that thread, even while the main thread is busy outside Python. Findings
+are in the store by then, as it is written immediately and tolerates killed processes.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def arm() -> None:
     global armed
     armed = True
     numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) sets it
         numbers.append(signal.SIGHUP)
     read, write = os.pipe()
     os.set_blocking(write, False)
@@ -51,7 +50,7 @@ def arm() -> None:
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    """Do what Python does on Ctrl-C; a command that has more to do installs its own handler."""
+    """Do the same as Python on Ctrl-C; commands with more to do install their own handlers."""
     raise KeyboardInterrupt
 
 
@@ -70,12 +69,12 @@ NOT_WAITED_FOR = "triage"
 
 
 def leaves_threads() -> bool:
-    """Return whether such a thread still works."""
+    """Return whether such a thread is still working."""
     return any(thread.name == NOT_WAITED_FOR for thread in threading.enumerate())
 
 
 def leave(code: int) -> NoReturn:
-    """End this process, with all that it has started; an ordinary exit of Python may take long."""
+    """End this process with everything it has started; an ordinary exit of Python may take long."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -13,7 +13,7 @@ class RelaxfuzzError(Exception):
 
 
 class UserError(RelaxfuzzError):
-    """An error in the user's input; the message says what is wrong, and what to write instead."""
+    """An error in the user's input; the message states the error and the correct input."""
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}

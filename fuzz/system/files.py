@@ -13,7 +13,7 @@ PART = ".part"
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file; when this returns, it is on the disk.
+    """Write a text file; on return, it is on the disk.
 
     A lone surrogate, which UTF-8 cannot express, is written as in a Python literal.
     """
@@ -43,11 +43,11 @@ def sweep(folder: Path) -> int:
 
 
 def _part(folder: Path) -> tuple[int, str]:
-    """Create a file that is locked for as long as it is open."""
+    """Create a file that stays locked while it is open."""
     while True:
         descriptor, name = tempfile.mkstemp(dir=folder, prefix=".", suffix=PART)
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_nlink:
                 return descriptor, name
-        os.close(descriptor)  # another process has swept it already
+        os.close(descriptor)  # another process has already swept it

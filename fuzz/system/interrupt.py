@@ -1,6 +1,6 @@
 """Ctrl-C, SIGTERM and SIGHUP: the first one asks a command to stop, the second to stop at once.
 
-Where `system.ending` is armed, the command must conclude soon after the first one.
+If `system.ending` is armed, the command must end soon after the first one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import FrameType
 from . import ending
 
 PATIENCE = 0.7
-"""Seconds that running work gets after the first signal."""
+"""Seconds for running work after the first signal."""
 
 
 class Interrupt:
@@ -26,7 +26,7 @@ class Interrupt:
         self.stop = threading.Event()
         """Set when nothing new may start."""
         self.now = threading.Event()
-        """Set when running work is not waited for any more."""
+        """Set when running work is no longer waited for."""
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         if signum == signal.SIGHUP:
@@ -50,7 +50,7 @@ class Interrupt:
     def caught(self) -> Iterator[None]:
         """Handle the signals inside the block; the former handlers come back afterwards."""
         numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) has it
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) sets it
             numbers.append(signal.SIGHUP)
         handlers = {n: signal.signal(n, self) for n in numbers}
         try:

@@ -1,4 +1,4 @@
-"""Limits and ties that a process sets for itself; those of Linux alone are skipped elsewhere."""
+"""Limits and ties that a process sets for itself; those specific to Linux are skipped elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 
 PROCESSES = 256
-"""The most processes that a pass, or another program of the user's, may have at a time."""
+"""The most processes that a pass, or another program of the user, may have at a time."""
 
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36

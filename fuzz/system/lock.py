@@ -1,4 +1,4 @@
-"""A lock on a folder, which is released however its holder ends."""
+"""A lock on a folder that is released however its holder ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .errors import UserError
 from .serialize import parse
 
 LONGEST = 10_000
-"""Bytes of the lock file that are read."""
+"""Bytes to read from the lock file."""
 
 LOCK = "lock.json"
 """The lock file. It is never removed: the system's lock on it counts, not its existence."""
@@ -34,13 +34,13 @@ def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None)
         wait: called before each new attempt while another process holds it; None: fail at once.
 
     Raises:
-        UserError: another process holds it, and the text names it and the time since when; or
-            nothing can be written there.
+        UserError: another process holds it, and the text has its name and start; or the folder is
+            not writable.
         DiskFailure: see `watched`.
     """
     path = folder / LOCK
     try:
-        # Not truncated: its content belongs to the holder.
+        # Not truncated, since its content belongs to the holder.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)

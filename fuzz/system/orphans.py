@@ -1,4 +1,4 @@
-"""Processes that a process of ours has left behind, including those in sessions of their own.
+"""Processes that one of our processes has left behind, including those in other sessions.
 
 The calling process has adopted them, see `limits.adopt_orphans`.
 """

@@ -1,7 +1,7 @@
-"""Run a function in a forked process with limits, and leave nothing of it behind.
+"""Runs a function in a forked process with limits, and leaves nothing of it behind.
 
 The sandbox protects relaxfuzz from accidents: a crash, an endless loop, a flood of output, too much
-memory. It does not protect from malice: code in it may do everything that the user may do.
+memory. It does not protect from malice: code in it may do anything that the user may do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .orphans import is_crowded, kill_descendants
 from .supervisor import TOO_MANY
 
 HUNG = 124
-"""Exit code of a process whose time was used up, as in timeout(1)."""
+"""Exit code of a process that ran out of time, as in timeout(1)."""
 
 OUT_OF_MEMORY = 125
 """Exit code of a process that was refused memory."""
@@ -40,7 +40,7 @@ class ForkLimits:
 
     seconds: float
     memory: int
-    """Bytes of address space, over those of this process."""
+    """Bytes of address space beyond those of this process."""
     file: int
     """Bytes of the largest file that it may write."""
 
@@ -50,7 +50,7 @@ def run_in_fork(
 ) -> int:
     """Run a function in a forked process; return its exit code, negative for a signal.
 
-    It is `HUNG` if the time is used up, and `TOO_MANY` if it has more than `PROCESSES` descendants.
+    It is `HUNG` if the time runs out, and `TOO_MANY` for more than `PROCESSES` descendants.
 
     The calling process must have one thread and no other children.
 
@@ -78,7 +78,7 @@ def _child(
         die_with_parent()
         if os.getppid() != parent:
             os._exit(1)
-        # Leave only /dev/null: neither our pipes nor a terminal can be written to.
+        # Leave only /dev/null, so that neither our pipes nor a terminal can be written to.
         null = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
             os.dup2(null, standard)

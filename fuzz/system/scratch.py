@@ -1,7 +1,7 @@
 """One folder for the temporary files of a process and of the processes that it starts.
 
 The folder is removed when the process ends. If the process is killed, its zygote removes it. If
-that is killed as well, the next process on this machine that needs such a folder does.
+that is killed as well, the next process on this machine that needs such a folder removes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 _PREFIX = "relaxfuzz-scratch-"
 _LOCK = ".lock"
-"""A file that is locked by the owner of the folder."""
+"""A file that the owner of the folder keeps locked."""
 
 
 def scratch() -> Path:
@@ -39,7 +39,7 @@ def remove() -> None:
 
 
 _own: dict[int, Path] = {}
-"""Folders by their processes: a forked process inherits this, and does not have a folder."""
+"""Folders by process, as a forked process inherits this table but does not own the folder."""
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def _create(owner: int) -> Path:
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
         (path / _LOCK).touch()
-        if _lock(path) is not None:  # else another process has swept it already
+        if _lock(path) is not None:  # otherwise another process has already swept it
             break
 
     _own[owner] = path
@@ -58,14 +58,14 @@ def _create(owner: int) -> Path:
 
 
 def _lock(path: Path) -> int | None:
-    """Take the lock of a folder; None if another process holds it, or there is none."""
+    """Take the lock of a folder; None if another process holds it, or the folder does not exist."""
     try:
         descriptor = os.open(path / _LOCK, os.O_RDWR)
     except OSError:  # removed, of another user, or not created yet
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.stat(path / _LOCK)  # raises where it was removed meanwhile
+        os.stat(path / _LOCK)  # raises if it was removed meanwhile
     except OSError:
         os.close(descriptor)
         return None

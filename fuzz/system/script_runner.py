@@ -1,6 +1,6 @@
 """Executes Python files as `python FILE` would, without the cost of importing TVM each time.
 
-A runner is a process that has imported NumPy, TVM and TVMScript, and nothing of ours. It forks a
+A runner is a process that has imported NumPy, TVM and TVMScript, but nothing of ours. It forks a
 child for each file, see `sandbox`. Run as `python -m relaxfuzz.fuzz.system.script_runner`: each
 line on stdin is JSON with the file, the file for its stderr, and seconds; each line on stdout is an
 exit code.
@@ -35,7 +35,7 @@ STDERR_KEPT = 1 << 20
 """Bytes of a file's stderr that are kept, half of them from its end."""
 
 _MEMORY = 16 << 30
-"""Bytes of address space for a file, over that of the runner: enough for a build."""
+"""Bytes of address space for a file beyond the runner's own: enough for a build."""
 _FILE = 1 << 30
 """Bytes of the largest file that may be written."""
 
@@ -48,7 +48,7 @@ class RunnerDied(Exception):
 
 
 class Runner:
-    """One runner, seen from its parent."""
+    """One runner, as seen from its parent."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -100,7 +100,7 @@ class Runner:
 
 
 class Runners:
-    """A pool of as many runners as are in use at the same time."""
+    """A pool with as many runners as are in use at the same time."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -135,7 +135,7 @@ class Runners:
             return code, _both_ends(file).decode("utf-8", errors="replace")
 
     def close(self) -> None:
-        """End the idle runners at once, and each of the others as soon as its file has ended."""
+        """End the idle runners now, and each of the others as soon as its file has ended."""
         self._closed = True
         with contextlib.suppress(queue.Empty):
             while True:
@@ -171,7 +171,7 @@ def _execute(path: str, stderr: str) -> int:
 
 
 def main() -> None:
-    """Serve until stdin ends; a file that is being executed then is killed."""
+    """Serve until stdin ends, which also kills a file that is being executed."""
     requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -179,7 +179,7 @@ def main() -> None:
     import numpy  # noqa: F401  # every reproducer imports it
     from tvm.script import relax  # noqa: F401
 
-    inspect.stack()  # TVMScript's decorators call it: the first call looks at all modules
+    inspect.stack()  # TVMScript's decorators call it, and the first call scans all modules
     gc.freeze()
     print(0, file=replies, flush=True)
     temporary = Path(tempfile.gettempdir())
@@ -189,7 +189,7 @@ def main() -> None:
             functools.partial(_execute, path, stderr),
             ForkLimits(seconds, _MEMORY, _FILE),
             temporary,
-            stop=requests.fileno(),  # the parent has died: it sends nothing before our answer
+            stop=requests.fileno(),  # the parent has died, as it sends nothing before our answer
         )
         with contextlib.suppress(BrokenPipeError):
             print(code, file=replies, flush=True)

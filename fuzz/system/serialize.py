@@ -1,6 +1,6 @@
-"""Convert dataclasses to plain JSON data, and back by the declared types of their fields.
+"""Converts dataclasses to plain JSON data, and back according to the declared field types.
 
-The data may come from anybody: data of other types is refused.
+The data may be of unknown origin, so data of other types is refused.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LARGEST = 1 << 128
 """Larger numbers are refused, so that results computed from them stay finite."""
 
 SMALL = 1_000_000
-"""Texts of at most this many characters are parsed without a look at their structure."""
+"""Texts of at most this many characters are parsed without checking their structure."""
 
 STRUCTURE = 8_000_000
-"""Most characters outside of strings; every three of them may become an object of 64 bytes."""
+"""Most characters outside strings; every three of them may become an object of 64 bytes."""
 
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
@@ -47,7 +47,7 @@ def parse(text: str) -> Any:
 
     Raises:
         ValueError: the text is not JSON, is nested too deeply, or has so many parts that it would
-            fill the memory.
+            exhaust memory.
     """
     if len(text) > SMALL and len(_STRING.sub("", text)) > STRUCTURE:
         raise ValueError("has too many pieces")

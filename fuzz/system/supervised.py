@@ -1,4 +1,4 @@
-"""Start commands that run code of others, so that nothing of them outlives this process."""
+"""Starts commands that run foreign code, so that none of their processes outlives this process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 from . import supervisor
 
 END_SECONDS = 10.0
-"""Seconds for the end of a command that is killed, on a busy machine."""
+"""Seconds for a killed command to end, on a busy machine."""
 
 
 class Supervised(subprocess.Popen[bytes]):
-    """A command that ends with all its descendants, at the latest when this process ends.
+    """A command that ends with all its descendants, at the latest with this process.
 
     It has the exit code of the command, see `supervisor`.
     """
@@ -57,7 +57,7 @@ class Supervised(subprocess.Popen[bytes]):
                 self._lifeline = None
 
     def end(self) -> None:
-        """Kill the command and its descendants, unless they have ended, and wait for that."""
+        """Kill the command and its descendants, unless they have ended, and wait for their end."""
         self.cut()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(END_SECONDS)

@@ -1,12 +1,12 @@
-"""Run a command, and end with everything that it has started.
+"""Runs a command, and ends with everything that the command has started.
 
 Run as `python -I -S supervisor.py LIFELINE PROCESSES COMMAND...`. LIFELINE is the descriptor of a
-pipe. When its other end is closed, by the process that holds it or by that process's death, the
-command and all its descendants are killed, including those in sessions of their own. So are those
-that are left when the command ends, and all if there are more than PROCESSES (0: any number). The
-exit code is that of the command; if a signal has ended it, the same signal ends the supervisor.
+pipe. When its other end is closed, by its holder or by the holder's death, the command and all its
+descendants are killed, even those in other sessions. So are those left when the command ends, and
+all if there are more than PROCESSES (0: any number). The exit code is that of the command; if a
+signal ended it, the same signal ends the supervisor.
 
-This file needs nothing but the standard library, and starts in 15 ms; see `supervised`.
+This file only needs the standard library, and starts in 15 ms; see `supervised`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import time
 from typing import NoReturn
 
 TOO_MANY = 123
-"""Exit code where there were more processes than allowed."""
+"""Exit code if there were more processes than allowed."""
 
 LOOK_SECONDS = 0.05
 """Seconds between two counts of processes."""
@@ -30,11 +30,11 @@ LOOK_SECONDS = 0.05
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
 _RESET_BEFORE_EXEC = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores, and that other programs are not to ignore."""
+"""Signals that Python ignores but other programs should not ignore."""
 
 
 def children(pid: int) -> list[int]:
-    """The children of all threads of a process; none if it has ended, or there is no /proc."""
+    """The children of all threads of a process; none if it has ended or /proc does not exist."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -96,7 +96,7 @@ def _execute(command: list[str], supervisor: int) -> NoReturn:
 
 
 def _watch(pid: int, lifeline: int, wakeup: int, most: int) -> bool:
-    """Wait until the process ends or is to end; return whether there are too many processes."""
+    """Wait until the process ends or must end; return whether there are too many processes."""
     while True:
         ready, _, _ = select.select([lifeline, wakeup], [], [], LOOK_SECONDS if most else None)
         if lifeline in ready:
@@ -116,7 +116,7 @@ def _kill_all(pid: int) -> int:
     """Kill and reap all descendants; return the exit code of this one."""
     status: int | None = None
     while True:
-        # Without /proc, the command is the only one that is known.
+        # Without /proc, the command is the only known process.
         left = {pid} if status is None else set()
         for each in left.union(family(os.getpid())[1:]):
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -1,7 +1,7 @@
-"""Import models of frameworks, which a function of the user's returns, into IRModules.
+"""Imports models of frameworks, as returned by a user's function, into IRModules.
 
-Frameworks are optional. A framework is used only if the function has returned an object of it, and
-so has imported it.
+Frameworks are optional. A framework is used only if the function returned an object of it, and so
+has imported it.
 """
 
 from __future__ import annotations

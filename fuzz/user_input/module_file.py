@@ -1,8 +1,8 @@
-"""Read a user's module file in children of the zygote, where it can do no harm.
+"""Reads a user's module file in children of the zygote, where it can do no harm.
 
-A Python file is a program. It is executed in a process of its own, which writes the module as TVM
-JSON. JSON is data, but TVM's reader and checkers may crash on it. A second process, in which no
-program of the user has run, therefore reads it.
+A Python file is a program. It is executed in a separate process, which writes the module as TVM
+JSON. JSON is data, but TVM's reader and checkers may crash on it. So a second process, in which no
+user program has run, reads it.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ PREFERRED = ("mod", "Module", "module")
 
 
 class BadModule(UserError):
-    """The file has no well-formed module; the message says why in one sentence."""
+    """The file has no well-formed module, for the reason in the message."""
 
 
 @contextmanager
 def _refusing(what: str) -> Iterator[None]:
-    """Turn any failure inside, also an exit of the user's program, into `BadModule`.
+    """Turn any failure inside, even an exit of the user's program, into `BadModule`.
 
     Args:
         what: the beginning of the sentence, before the exception.
@@ -109,7 +109,7 @@ def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str 
 def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
     """Cut a module into pieces, and write them and the whole, without weights, to `folder`.
 
-    A module is cut in the process that builds it, so its weights do not go anywhere else.
+    A module is cut in the process that builds it, so its weights stay there.
 
     Args:
         source: a file or a function as for `read`, or an ONNX file.
@@ -137,7 +137,7 @@ def _cut(source: str, built: Path) -> None:
 
 
 def _module(source: str, *, keeps: bool) -> tuple[tvm.IRModule, FrameworkReference | None]:
-    """The module of a source, and the results of the framework that a function's model has.
+    """The module of a source, and the framework's results for a model from a function.
 
     Args:
         keeps: the weights of an ONNX model are parameters.
@@ -177,7 +177,7 @@ def _imported(source: str) -> tuple[tvm.IRModule, FrameworkReference | None]:
 
 
 def _called(source: str) -> object:
-    """The object that a function of the user's returns."""
+    """The object that a user's function returns."""
     in_file = function_in(source)
     sys.path.insert(0, os.getcwd())
     with _refusing(f"{_quoted(source)} raised"):
@@ -194,7 +194,7 @@ def _called(source: str) -> object:
 
 
 def _take_pieces(source: str, built: Path, folder: Path) -> None:
-    """Keep the pieces that this TVM loads and finds well-formed, and the whole if it is."""
+    """Keep the pieces that this TVM loads and finds well-formed, and the whole module likewise."""
     found = json.loads(_text(built))
     kept = [piece for piece in found["pieces"] if _is_good(piece)]
     if not kept:
@@ -217,7 +217,7 @@ def _is_good(module: Mapping[str, str]) -> bool:
 
 
 def _sandboxed(work: Callable[[], None], path: Path, fence: ForkLimits, folder: Path) -> str | None:
-    """Do the work in a process of its own; return the problem with the file, if there is one."""
+    """Do the work in a separate process; return the problem with the file, if there is one."""
     problem = folder / _PROBLEM
 
     def guarded() -> None:
@@ -463,7 +463,7 @@ _BLOCK = re.compile(r"\s*\n\s*")
 def _line(error: BaseException) -> str:
     try:
         text = str(error)
-    except BaseException:  # __str__ of a class of the user's
+    except BaseException:  # __str__ of a user's class
         text = ""
     lines = [line for line in _BLOCK.split(text[:100_000].strip()) if line]
     # TVM writes its diagnostics over several lines, the message after "error:".

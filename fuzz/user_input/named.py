@@ -1,14 +1,14 @@
 """Names in the code of a pass: operators, patterns, classes of nodes, numbers and more.
 
-A pass that looks for one operator of two hundred leaves nearly all modules as they are. Its code
-tells what it looks for, before the first module is made. The sources are the constants and names of
-its functions and classes, the objects to which they refer (other functions and classes, tables,
-patterns), and the closures of its decorators. References are followed through the user's files, and
+A pass that looks for one operator in two hundred leaves nearly all modules unchanged. Its code
+shows the operator before the first module is made. The sources are the constants and names of its
+functions and classes, the objects that they refer to (other functions and classes, tables,
+patterns), and the closures of its decorators. References are followed through the user's files, but
 not into installed packages.
 
-The code is read as it is in its file, and in the same order. Nothing is executed, except that
-attributes of modules are looked up. The result therefore depends only on the code, and is the same
-in every process and under every Python.
+The code is read from its file, in order. Nothing is executed, except that attributes of modules are
+looked up. So the result depends only on the code, and is the same in every process and under every
+Python.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from ...oracles.passcall import PassCall, namespace, own
 from ..process.targets import Named
 
 DEEPEST = 60
-"""Most steps from the pass to an object to which it refers."""
+"""Most steps from the pass to an object that it refers to."""
 LARGEST = 1000
-"""Most elements of a table that are read."""
+"""Most elements of a table to read."""
 LONGEST = 5
-"""Most operators of a chain: a longer one is a list of operators, not a pattern."""
+"""Most operators of a chain, since a longer one is a list of operators, not a pattern."""
 PATHS = 8
 """Most chains of one pattern."""
 NUMBERS = 8
-"""Most numbers of the code that are kept, the first ones."""
+"""Most numbers of the code to keep; the first ones are kept."""
 
 TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "if": (Trait.IF,),
@@ -86,9 +86,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "numinput": (Trait.NUM_INPUT,),
     "systemlibprefix": (Trait.SYSTEM_LIB_PREFIX,),
 }
-"""Traits by a lower-case name without underscores. It is the name of a class of nodes, of a method
-that visits it (`visit_if_`), of a function that makes it or a pattern of it, of an operator that is
-not a record, or of an attribute."""
+"""Traits by a lower-case name without underscores: that of a class of nodes, of a method that
+visits it (`visit_if_`), of a function that makes it or a pattern of it, of an operator without a
+record, or of an attribute."""
 
 
 def names_of(call: PassCall) -> Named:
@@ -176,7 +176,7 @@ class _Scope:
 
     globals: Mapping[str, Any]
     locals: dict[str, Any]
-    """Names whose value is known, including those of the closure."""
+    """Names with known values, including those of the closure."""
     words: set[str] = field(default_factory=set)
     """All names in the code."""
 
@@ -198,13 +198,13 @@ class _Reader:
         self._seen: dict[int, object] = {}
         """Objects by id; they are kept, so that no id is reused."""
         self._mentions: list[str] = []
-        """Operators for which the pass looks, in order."""
+        """Operators that the pass looks for, in order."""
         self._made: dict[str, None] = {}
-        """Operators whose functions are referenced: the pass makes calls of them."""
+        """Operators whose functions are referenced, so the pass makes calls of them."""
         self._words: dict[str, None] = {}
-        """Texts that may be parts of names of operators."""
+        """Texts that may be parts of operator names."""
         self._variables: set[str] = set()
-        """The names of variables and of callees: a text that equals one may be such a name."""
+        """The names of variables and callees: a text that equals one may be such a name."""
         self._chains: dict[tuple[str, ...], None] = {}
         self._traits: dict[Trait, None] = {}
         self._unknown: dict[str, None] = {}
@@ -229,11 +229,11 @@ class _Reader:
         )
 
     def refer(self, name: str, thing: Any, names: Mapping[str, Any]) -> None:
-        """Read an object to which code refers by a name among these."""
+        """Read an object that code refers to by one of these names."""
         file = str(names.get("__file__", ""))
         hidden = isinstance(thing, tvm.transform.Pass) and not hasattr(thing, "_inst")
         if hidden and file and self._is_own(file) and id(thing) not in self._seen:
-            # TVM hides the Python function of a pass that was made by a decorator.
+            # TVM hides the Python function of a pass made by a decorator.
             self._seen[id(thing)] = thing
             self.code(_of_name(file, name), names)
         elif isinstance(thing, FunctionType) or (
@@ -243,7 +243,7 @@ class _Reader:
         self.read(thing)
 
     def read(self, thing: Any) -> None:
-        """Read an object, and the objects to which it refers."""
+        """Read an object, and the objects that it refers to."""
         if id(thing) in self._seen or self._depth > DEEPEST:
             return
         self._seen[id(thing)] = thing
@@ -353,10 +353,10 @@ class _Reader:
         mine = tuple(dict.fromkeys(self._mentions[before:]))
         if "is_op" in scope.words or dpl.is_op in scope.locals.values():
             self._chain(mine)
-            self._chain(mine[::-1])  # a pattern of nested calls begins with the last operator
+            self._chain(mine[::-1])  # a pattern of nested calls starts with the last operator
 
     def _value(self, node: ast.AST, scope: _Scope) -> Any:
-        """Read a statement or an expression; return the object that it gives, if that is known."""
+        """Read a statement or an expression; return the object that it gives, if known."""
         match node:
             case ast.Expr(ast.Constant()):  # documentation
                 return None
@@ -446,7 +446,7 @@ class _Reader:
 
     def _is_own_class(self, kind: type) -> bool:
         module = sys.modules.get(kind.__module__)
-        if module is None:  # a file that was run, and not imported
+        if module is None:  # a file that was run, not imported
             return True
         file = getattr(module, "__file__", None)
         return file is not None and self._is_own(file)
@@ -516,13 +516,13 @@ def _operators() -> Mapping[Any, str]:
 
 @functools.cache
 def _registered() -> frozenset[str]:
-    """The operators of TVM, except those that the stages of lowering insert."""
+    """The operators of TVM, except those inserted by the stages of lowering."""
     lowered = {f"relax.{name}" for name, why in LEFT_OUT.items() if why.startswith("structure")}
     return frozenset(map(str, tvm.ir.Op.list_op_names())) - lowered
 
 
 _TAKES_APART = ("split", "rsplit", "partition", "rpartition", "endswith", "removeprefix")
-"""Methods with which code examines a part of a name."""
+"""Methods by which code examines a part of a name."""
 
 
 @functools.cache
@@ -553,7 +553,7 @@ def _is_in(path: Path, folder: Path | None) -> bool:
 
 
 def _home(thing: object, names: Mapping[str, Any]) -> Path | None:
-    """The folder of the package that contains the pass; references into it are followed, too."""
+    """The folder of the package that contains the pass; references into it are also followed."""
     name = str(getattr(thing, "__module__", None) or names.get("__name__", ""))
     module = sys.modules.get(name)
     file = names.get("__file__") or getattr(module, "__file__", None)

@@ -1,7 +1,7 @@
-"""The place from which another process can import a pass object of this one.
+"""The place from which another process can import a pass object of this process.
 
-A pass seldom has the name of its variable: `name=` of TVM's decorators is often another. So the
-object itself is looked for in the modules that are loaded, and its name only if it is not there.
+A pass rarely has the name of its variable: `name=` of TVM's decorators often differs. So loaded
+modules are searched for the object itself, and for its name only if the object is not there.
 Nothing is called or imported.
 """
 
@@ -40,10 +40,10 @@ def home_of(made: object) -> str | None:
 
 
 def home_of_name(name: str) -> str | None:
-    """The spelling of the pass that has this name, or probably has; a guess, to be verified.
+    """The spelling of the pass that probably has this name; the guess must be verified.
 
-    It is a pass or a class of passes with this name or in a variable of it; else a function of this
-    name; else a function without parameters whose code has the name as a literal.
+    It is a pass or a class of passes with this name or in a variable of this name; else a function
+    of this name; else a function without parameters whose code has the name as a literal.
     """
     passes, functions = _defined()
     for each in passes:
@@ -101,7 +101,7 @@ def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _script() -> str | None:
-    """The path of the script that runs, if others can import it."""
+    """The path of the running script, if others can import it."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     return str(Path(script).resolve()) if script and _is_guarded(Path(script)) else None
 
@@ -123,7 +123,7 @@ def _is_rewriter(value: object) -> bool:
 
 
 def _is_defined_in(value: Any, module: str) -> bool:
-    """False for a class or a function that the module imports from another one."""
+    """False for a class or function that the module imports from another one."""
     return _is_pass(value) or value.__module__ == module
 
 

@@ -1,4 +1,4 @@
-"""The family of modules that a pass is for, as far as its type shows it."""
+"""The family of modules that a pass is for, if its type shows it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def family_by_type(pass_: tvm.transform.Pass) -> str | None:
     """The family of a pass of TVM below Relax, such as DLight's, with the user's own arguments, and
     that of PrimFuncs for a pass that TVM runs on each PrimFunc, and on nothing else.
 
-    None for other passes: they take any module, or Relax functions, for which the default is meant.
+    None for other passes: they take any module, or Relax functions, and the default suits these.
     """
     families = {_family(part) for part in _parts(pass_)}
     return families.pop() if len(families) == 1 else None

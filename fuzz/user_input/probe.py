@@ -1,4 +1,4 @@
-"""Build passes once, in a process of its own, because that may execute a file of the user's.
+"""Builds passes once, in a separate process, because that may execute a user's file.
 
 Run as `python -m relaxfuzz.fuzz.user_input.probe RESULT LIKES`; both are JSON.
 """
@@ -37,7 +37,7 @@ OUTPUT = 1 << 28
 """Most bytes that the process may write to a file."""
 
 LAST = 1000
-"""Bytes at the end of its stderr that are read."""
+"""Bytes to read from the end of its stderr."""
 
 
 def probe(likes: Mapping[str, str | None]) -> Mapping[str, Probed]:
@@ -48,7 +48,7 @@ def probe(likes: Mapping[str, str | None]) -> Mapping[str, Probed]:
 
     Raises:
         UserError: a pass cannot be built: its file cannot be loaded, its factory raises or does not
-            return a Pass, its arguments are refused, or it ends the process.
+            return a Pass, its arguments are refused, or it kills the process.
     """
     with (
         tempfile.TemporaryDirectory(dir=scratch()) as folder,
@@ -84,7 +84,7 @@ def probe(likes: Mapping[str, str | None]) -> Mapping[str, Probed]:
         raise UserError(str(problem))
     try:
         found: Mapping[str, Probed] = typed(names, Mapping[str, Probed])
-    except ValueError as error:  # a file of the user's has written it
+    except ValueError as error:  # a user's file has written it
         raise UserError(f"building {', '.join(spellings)} gave no result: {error}") from None
     return found
 
@@ -112,7 +112,7 @@ def _tried(spelling: str, like: str | None) -> Probed | str:
 def _named(call: PassCall) -> Named:
     try:
         return names_of(call)
-    except Exception:  # an object of the user's may refuse inspection
+    except Exception:  # a user's object may refuse inspection
         return Named()
 
 
@@ -131,7 +131,7 @@ def main() -> None:
     part = Path(result + ".part")
     part.write_text(dumps([problem, probed]), encoding="utf-8")
     os.replace(part, result)
-    os._exit(0)  # the file may have started threads that would go on
+    os._exit(0)  # the file may have started threads that would continue
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Every setting, declared once: its type, default, help, and the commands that take it.
 
 Command-line options (`cli.options`), the keys of TOML files (`settings_file`) and the options of
-the pytest plugin are made from `Settings`. A new setting is one new field of it. Nothing here
-imports TVM.
+the pytest plugin are made from `Settings`. A new setting is one new field. No code here imports
+TVM.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..system.errors import UserError, near, parse_budget
 from .sources import is_function
 
 BUDGET = "60s"
-"""The budget where the user names neither a time nor a number of modules."""
+"""The budget if the user gives neither a time nor a number of modules."""
 
 NIGHT = "1h"
 """The same for `nightly`."""
@@ -66,21 +66,21 @@ class Setting:
     metavar: str | None = None
     """The value's name in the help; None for a flag."""
     option: str | None = None
-    """Its option on the command line; None: its name. Where the default is true, the option that
-    turns it off."""
+    """Its option on the command line; None: its name. If the default is true, the option turns it
+    off."""
     short: str | None = None
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """Other spellings of the option, by taker; an empty text stands for a positional argument."""
+    """Other spellings of the option, by taker; an empty text means a positional argument."""
     least: float | None = None
     most: float | None = None
     in_files: bool = True
-    """It is a key of TOML files, too."""
+    """True if it is also a key of TOML files."""
     name: str = ""
-    """The name of the field of `Settings`. This and the next ones are read there."""
+    """The name of the field of `Settings`. This field and the next ones are read from there."""
     kind: Any = None
     """The type of the value, or of each value if there may be several."""
     many: bool = False
-    """There may be several values: the option may be repeated, and the key takes a list."""
+    """True if there may be several values: the option may be repeated, and the key takes a list."""
     default: Any = None
 
     @property
@@ -90,7 +90,7 @@ class Setting:
 
     @property
     def is_table(self) -> bool:
-        """It is a table in TOML files, and no option."""
+        """True if it is a table in TOML files, and not an option."""
         return dataclasses.is_dataclass(self.table)
 
     @property
@@ -118,7 +118,7 @@ class Setting:
 
 
 def _setting(default: Any, *about: Any, **more: Any) -> Any:
-    """A field of `Settings`; the rest are fields of its `Setting`."""
+    """A field of `Settings`; the other arguments are fields of its `Setting`."""
     metadata = {"setting": Setting(*about, **more)}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
@@ -127,7 +127,7 @@ def _setting(default: Any, *about: Any, **more: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxations:
-    """The contract of a user's own pass, as far as it differs from the strict default."""
+    """The contract of a user's own pass, as differences from the strict default."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -136,7 +136,7 @@ class Relaxations:
     stages: tuple[str, ...] = ()
     """The stages of the modules that it takes; empty: those of its contract."""
     exempt: tuple[str, ...] = ()
-    """Oracles whose promise it does not make; "values" stands for all that compare values."""
+    """Oracles whose promise it does not make; "values" means all that compare values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -477,13 +477,13 @@ def _unexpected(
 
 
 def all_within(settings: Settings, folder: Path) -> Settings:
-    """The settings, with relative paths in them beginning at a folder; see `within`."""
+    """The settings, with relative paths in them resolved against a folder; see `within`."""
     values = {name: getattr(settings, name) for name in SETTINGS}
     return dataclasses.replace(settings, **within(values, folder))
 
 
 def within(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The values, with relative paths in them beginning at a folder.
+    """The values, with relative paths in them resolved against a folder.
 
     The files of passes stay relative to the working directory, since people read their spellings.
     """
@@ -509,9 +509,9 @@ def _moved(value: Any, kind: Any, folder: Path) -> Any:
 
 
 def merged(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """The settings of a file, with those of the command line, which win.
+    """The settings of a file, overridden by those of the command line.
 
-    A number of modules on the command line is the whole budget, so that the run is reproducible.
+    A number of modules on the command line is the whole budget, for a reproducible run.
     """
     budget = {"budget": None} if "modules" in given else {}
     return dataclasses.replace(settings, **{**budget, **given})

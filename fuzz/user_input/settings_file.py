@@ -1,6 +1,6 @@
 """Settings in TOML files: nightly's own, and the table of a pyproject.toml.
 
-pydantic reads them. Its errors become one sentence with the place, the value and what would do.
+pydantic reads them. Its errors become one sentence with the place, the value and the expectation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def load(path: Path, taker: str, *tables: str) -> Settings:
         table: object = tomllib.loads(read_text(path))
     except OSError as error:
         raise UserError(f"cannot read '{path}': {error.strerror or error}") from None
-    except ValueError as error:  # no TOML, or no text
+    except ValueError as error:  # not TOML, or not text
         raise UserError(f"{path}: {error}") from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply") from None
@@ -77,7 +77,7 @@ def read(table: Mapping[str, Any], taker: str, where: str) -> Settings:
         if key not in known:
             raise UserError(f"{where}: no setting {key!r:.200}{near(key, known)}")
     try:
-        # JSON: only there, strict types allow lists for tuples, and texts for paths and enums.
+        # JSON: only here strict types allow lists for tuples, and texts for paths and enums.
         settings = TypeAdapter(Settings).validate_json(json.dumps(table, default=str), strict=True)
         given = {each.name: getattr(settings, each.name) for each in SETTINGS.values()}
         check(given, lambda setting: setting.key)

@@ -1,4 +1,4 @@
-"""The stages at which a user's module is, determined from its functions."""
+"""The stages of a user's module, determined from its functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLED_BY_C = 1
 
 @dataclass(frozen=True, slots=True)
 class StagedPart:
-    """The functions of a module for which the passes of these stages are meant."""
+    """The functions of a module that the passes of these stages are meant for."""
 
     mod: tvm.IRModule
     stages: tuple[Stage, ...]
@@ -37,7 +37,7 @@ def parts_of(mod: tvm.IRModule) -> tuple[StagedPart, ...]:
     """Split the module: with Relax functions it is at the stage "raw"; its PrimFuncs are at their
     own stages.
 
-    PrimFuncs beside Relax functions are taken as `relax.build` passes them to `tirx.build`.
+    PrimFuncs beside Relax functions are in the form that `relax.build` passes to `tirx.build`.
     """
     if not any(True for _ in prim_funcs(mod)):
         return (StagedPart(mod, (Stage.RAW,)),)
@@ -82,7 +82,7 @@ def _stage(func: tirx.PrimFunc) -> Stage:
 
 
 def _is_operator(func: tirx.PrimFunc) -> bool:
-    """Return whether it does all its work in blocks, which schedules place."""
+    """Return whether it does all its work in blocks, which schedules arrange."""
     in_blocks = stores_in_blocks(func)
     return bool(in_blocks) and len(in_blocks) == len(nodes(func, ir.BufferStore))
 
@@ -149,7 +149,7 @@ _STEPS: tuple[tuple[_Looks, Stage], ...] = (
     (_is_flat, Stage.FLATTENED),
     (lambda func, seen: True, Stage.BLOCKS_LOWERED),
 )
-"""Signs of the progress of a function; the first that holds counts."""
+"""Signs of a function's progress; the first that holds counts."""
 
 _ON_DEVICE: Mapping[Stage, Stage] = {
     Stage.TENSORIR: Stage.KERNELS,

@@ -1,6 +1,6 @@
-"""Import models of PyTorch into IRModules, with PyTorch's own outputs on the example arguments.
+"""Imports PyTorch models into IRModules, with PyTorch's own outputs on the example arguments.
 
-PyTorch is never imported here: a function of the user's has returned an object of it.
+PyTorch is never imported here: a user's function has returned one of its objects.
 """
 
 from __future__ import annotations
@@ -112,14 +112,14 @@ def _values(program: Any, inputs: Sequence[Any]) -> Mapping[str, Any]:
                 found[node.name] = value.clone()
             return value
 
-    # They only serve to locate the beginning of a difference.
+    # They only serve to locate the start of a difference.
     with contextlib.suppress(Exception):
         Recorder(program.graph_module).run(*inputs)
     return found
 
 
 def _nodes(program: Any, made: Mapping[str, Any]) -> Iterator[FrameworkNode]:
-    """The nodes that compute a tensor, and that are one variable in the module."""
+    """The nodes that compute a tensor and correspond to one variable in the module."""
     torch = loaded()
     for node in program.graph.nodes:
         value = node.meta.get("val")

@@ -1,4 +1,4 @@
-"""A pass object without a spelling, which exists only in this process."""
+"""A pass object without a spelling, which only exists in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .pass_home import home_of
 
 @dataclass(frozen=True, slots=True)
 class UnnamedPass(PassCall):
-    """A pass object that exists only in this process."""
+    """A pass object that only exists in this process."""
 
     instance: tvm.transform.Pass | PatternMatchingRewriter | None = None
 
@@ -22,7 +22,7 @@ class UnnamedPass(PassCall):
         return as_pass(self.instance)
 
     def source(self) -> tuple[tuple[str, ...], str]:
-        """A placeholder: no source builds the object."""
+        """A placeholder, as no source builds the object."""
         label = self.expr.removesuffix("()")
         return (), f"...  # put your pass {label!r} here: it has no import path"
 

@@ -1,7 +1,7 @@
-"""The names that commands take, without TVM: a mistake in a call is found before TVM is imported.
+"""The names that commands take, available without TVM, to find mistakes before its import.
 
-A command that has imported TVM writes them to the cache folder. They are used as long as the
-sources of TVM and relaxfuzz stay as they were.
+A command that has imported TVM writes them to the cache folder. They are used while the sources of
+TVM and relaxfuzz stay unchanged.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ...generators.near import no_pass
 from ..system.errors import UserError, near
 
 RELAX = "tvm.relax.transform"
-"""The home of a pass whose name has no module before it."""
+"""The module of a pass whose name has no module prefix."""
 
 _PLAIN = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\(|$)")
-"""A spelling whose name has no module before it; others are left to the catalogue itself."""
+"""A spelling whose name has no module prefix; others are left to the catalogue itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The names of one build of TVM, those that it lacks included."""
+    """The names of one build of TVM, including names that it lacks."""
 
     passes: tuple[str, ...]
     oracles: tuple[str, ...]
@@ -41,7 +41,7 @@ def known() -> Vocabulary | None:
 
 
 def keep(vocabulary: Vocabulary) -> None:
-    """Write the names, unless they are there."""
+    """Write the names unless they exist."""
     if known() is None:
         with contextlib.suppress(OSError):  # without the file, TVM is imported first
             build.write(_file(), json.dumps(asdict(vocabulary)))
