@@ -25,15 +25,15 @@ OPERATORS = "operators"
 """The page of all bugs for which an operator is blamed."""
 
 NO_BUGS = "no-bugs"
-"""The page of reports that were no bugs."""
+"""The page of reports that were not bugs."""
 
 FIRST = 25
-"""Bugs at the top of the index."""
+"""Number of bugs at the top of the index."""
 
 TVM = "https://github.com/apache/tvm"
 
 VERSION = knowns()[0].tvm.fails_on[-1]
-"""The release of TVM that the records name places of."""
+"""The release of TVM to which source places in the records refer."""
 
 _APART = re.compile(
     r"(`[^`]*`|https?://[^\s,;)]*[^\s,;).]|(?:apache/tvm)?(?<![\w/])#\d{4,}"

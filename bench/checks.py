@@ -1,4 +1,4 @@
-"""Checks as a campaign does them: their rate, and the cost of their parts."""
+"""The checks of a campaign: their rate, and the cost of their parts."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ Prepare = Callable[[Report], None]
 
 
 def run_block(block: Block, prepare: Prepare, into: Throughput, costs: Costs | None = None) -> None:
-    """Run a block in forks; if one dies, another continues with the next module.
+    """Run a block in forks; if one dies, another one continues with the next module.
 
     Args:
         prepare: changes the process in which the block runs, and may report more.
@@ -155,12 +155,12 @@ def _run(report: Report, part: Block, journal: Journal, prepare: Prepare) -> Non
 
 
 def _no_samples(report: Report) -> None:
-    # The sample is the last thing that a check draws: without it, all other draws stay the same.
+    # The sample is the last draw of a check, so without it all other draws stay the same.
     replace(schedule, "oracles_of_module", lambda original: lambda random, device: ())
 
 
 def _watch_oracles(report: Report) -> None:
-    """Put a clock on each oracle. The evaluation of a module counts for the first oracle to ask."""
+    """Put a clock on each oracle. The evaluation of a module counts for the first to ask."""
     clock = Clock()
     violations, module = Oracle.violations, blocks._Run._module
 
@@ -174,7 +174,7 @@ def _watch_oracles(report: Report) -> None:
 
 
 def _reporting(clock: Clock, module: Callable[..., None], report: Report) -> Callable[..., None]:
-    """A module's checks, after which the clock's times are reported."""
+    """A module's checks; the clock's times are reported after them."""
 
     def watched(self: Any, *args: Any) -> None:
         clock.watch("rest of the harness", module)(self, *args)
@@ -186,7 +186,7 @@ def _reporting(clock: Clock, module: Callable[..., None], report: Report) -> Cal
 
 
 def _watch(report: Report) -> None:
-    """Put clocks around the parts of a check. They stay, as the process ends with its block."""
+    """Put clocks around the parts of a check. They stay, since the process ends with its block."""
     _no_samples(report)
     clock = Clock()
     bare: list[float] = []

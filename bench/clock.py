@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and its ended children: modules are executed in forks."""
+    """CPU seconds of this process and its ended children, as modules are executed in forks."""
     own, theirs = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + theirs.ru_utime + theirs.ru_stime
 

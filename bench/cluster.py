@@ -98,7 +98,7 @@ def saturation(rounds: Sequence[Round], idle: Idle, workers: int) -> Saturation:
 
 
 def task_seconds(each: Round) -> float:
-    """The seconds that a task takes a worker, on the local pool, which reports when it begins."""
+    """The seconds of a worker per task, on the local pool, which reports when a task begins."""
     assert each.local.task_seconds is not None
     return each.local.task_seconds
 
@@ -155,7 +155,7 @@ def idle_of(processes: Processes, workers: int) -> Idle:
 
 def _spent(processes: Processes) -> tuple[float, float]:
     """Shares of a core of the scheduler and of this process."""
-    time.sleep(1.0)  # until the start is over
+    time.sleep(1.0)  # until startup is over
     scheduler, driver, began = processes.cpu(), time.process_time(), time.monotonic()
     time.sleep(IDLE)
     seconds = time.monotonic() - began

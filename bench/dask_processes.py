@@ -21,20 +21,20 @@ import psutil
 from relaxfuzz.fuzz.process.launch import ONE_THREAD
 
 SECONDS = 120.0
-"""The time for the scheduler to start, on a busy machine."""
+"""Seconds for the scheduler to start, on a busy machine."""
 
 END = 30.0
-"""Seconds that a process has to end after the request."""
+"""Seconds for a process to end after the request."""
 
 
 class Processes:
     """A scheduler and the added workers; all their files are in one folder."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str] = {}) -> None:
-        """Wait until the scheduler is there.
+        """Wait until the scheduler is running.
 
         Raises:
-            RuntimeError: it does not start; with its log.
+            RuntimeError: it does not start; the message has its log.
         """
         self.folder = folder
         self.file = folder / "scheduler.json"
@@ -60,7 +60,7 @@ class Processes:
     def add(
         self, environment: Mapping[str, str] = {}, *, threads: int = 1, nanny: bool = False
     ) -> subprocess.Popen[bytes]:
-        """Start one more worker; it reuses the folder of a worker that has ended, if there is one.
+        """Start one more worker, in the folder of an ended worker if there is one.
 
         Args:
             nanny: a nanny starts the worker, and another one if it dies.
@@ -76,7 +76,7 @@ class Processes:
         return worker
 
     def restart(self) -> None:
-        """Kill the scheduler; another one takes its address. Workers end with the first."""
+        """Kill the scheduler; a new one may take its address. Workers end with the old one."""
         port = self.address.rpartition(":")[2]
         self.scheduler.kill()
         self.scheduler.wait()
@@ -98,9 +98,9 @@ class Processes:
         self.close()
 
     def close(self) -> None:
-        """Kill all that are left."""
+        """Kill all that remain."""
         for process in (*self.workers, self.scheduler):
-            if process.poll() is None:  # else another process may have the number by now
+            if process.poll() is None:  # otherwise another process may have the number by now
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 

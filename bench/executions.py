@@ -21,8 +21,8 @@ from .values import Rates
 ORACLES = (tier_4.ORACLE.name,)
 
 SAMPLED = 0.25
-"""The chance that the result of a check is executed; a module has at most one of these checks, as
-in a campaign, where two are rare."""
+"""The chance that the result of a check is executed. A module has at most one of these checks; in a
+campaign, two are rare."""
 
 
 def executed(seed: int, modules: int) -> Rates:
@@ -43,7 +43,7 @@ def executed(seed: int, modules: int) -> Rates:
 
 
 def _executing_some(report: Report) -> None:
-    """Execute a sample. The change stays, because the process ends with its block."""
+    """Execute a sample. The change is permanent, since the process ends with its block."""
     random, done = Random(), False
 
     def one_of_each(module: Callable[..., None]) -> Callable[..., None]:

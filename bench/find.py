@@ -37,7 +37,7 @@ MEETINGS = Path(__file__).with_name("meetings.py")
 
 MINUTES = (5, 20, 60)
 PARTS = (0.1, 0.25, 0.5, 0.9)
-"""Parts of the wanted bugs for which the time until they are found is shown."""
+"""Parts of the wanted bugs; the time until each part is found is shown."""
 
 CLOCKS = ("seconds", "cpu")
 
@@ -85,7 +85,7 @@ def campaign(lines: Iterable[str], lookup: Lookup) -> Campaign:
     """Read the lines of `meetings.py`.
 
     Args:
-        lookup: also names reports: a checkout may report a bug that its record does not yet cover.
+        lookup: also names reports, as a checkout's record may not cover a reported bug yet.
     """
     start: Mapping[str, Any] = {"knowns": (), "budget": 0.0}
     end: Mapping[str, Any] = {}
@@ -134,7 +134,7 @@ class Times:
         return cls(tuple(sorted(times)), len(wanted), lasted)
 
     def until(self, part: float) -> float:
-        """The seconds until this part of the wanted bugs is found."""
+        """The seconds until this share of the wanted bugs is found."""
         return self.each[max(0, math.ceil(part * len(self.each)) - 1)]
 
     def within(self, seconds: float) -> float:
@@ -153,7 +153,7 @@ def run(
     """Fuzz with each of these programs at the same time; the files of events, by name.
 
     Args:
-        programs: an interpreter and, after it, further arguments of `meetings.py`.
+        programs: an interpreter, followed by further arguments of `meetings.py`.
     """
     files = {name: folder / f"{name}-seed{seed}.jsonl" for name in programs}
     with ExitStack() as stack:
@@ -211,7 +211,7 @@ class Yield:
     checks: int = 0
     seconds: float = 0.0
     first: int = 0
-    """Known bugs that it was the first to meet."""
+    """Known bugs that it met first."""
     alone: int = 0
     """Known bugs that nothing else met."""
 
@@ -220,8 +220,8 @@ def yields(campaigns: Sequence[Campaign], costs: Costs) -> dict[str, dict[str, Y
     """The yields by kind ("oracle", "item", "stage") and name.
 
     Args:
-        costs: the cost of each oracle; other oracles, such as those of pipelines that are timed
-            together, have no time.
+        costs: the cost of each oracle; other oracles, such as those of pipelines, are timed
+            together and have no time here.
     """
     found: dict[str, defaultdict[str, Yield]] = {
         kind: defaultdict(Yield) for kind in ("oracle", "item", "stage")

@@ -1,4 +1,4 @@
-"""Work in forks that report what they have done, since passes kill processes."""
+"""Work in forks that report their progress, since passes kill processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def in_fork(work: Callable[..., None], *args: Any) -> tuple[list[Any], float]:
             os._exit(0)
     os.close(write)
     with os.fdopen(read) as pipe:
-        lines = pipe.read().split("\n")[:-1]  # the last is empty, or incomplete after a death
+        lines = pipe.read().split("\n")[:-1]  # the last one is empty, or incomplete after a death
     _, _, usage = os.wait4(pid, 0)
     return [json.loads(line) for line in lines], usage.ru_utime + usage.ru_stime
 
@@ -44,8 +44,8 @@ def until(work: Callable[[Report, int], None], seconds: float) -> tuple[list[Any
     """Work until the time is used up, continuing after a module that killed the process.
 
     Args:
-        work: begins with the module of a number and reports ("module", number) before each one and
-            ("check", figures) after each check.
+        work: starts with the module of this number. It reports ("module", number) before each
+            module and ("check", figures) after each check.
 
     Returns:
         The figures of all checks, and the CPU seconds of everything.

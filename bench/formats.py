@@ -1,4 +1,4 @@
-"""`make settings`: the fields of rows and events in docs/report-formats.md, out of the code."""
+"""`make settings`: the fields of rows and events in docs/report-formats.md, taken from the code."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ RECORDS: Mapping[str, Any] = {
     "line": DoctorLine,
     "trouble": Trouble,
 }
-"""The records whose fields events have besides those that stand in their dictionary."""
+"""The records that supply further fields of events, besides those in the event's dictionary."""
 
 WRITTEN = ("row",)
 """Events with a table of their own."""
 
 
 def fields_of_events() -> Mapping[str, list[str]]:
-    """The fields of each event, as the code writes them; those of several places together."""
+    """The fields of each event, as written by the code; those of several places are merged."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for name, fields in _literals():
         found[name].update(dict.fromkeys(fields))
@@ -95,7 +95,7 @@ def _constants(node: ast.Dict) -> dict[str, ast.expr]:
 
 
 def _given(body: ast.AST) -> Mapping[str, ast.Dict]:
-    """The dictionaries of a file, by the functions that return and the variables that hold them."""
+    """The dictionaries of a file, by the functions and variables that return or hold them."""
     found = {}
     for node in ast.walk(body):
         match node:
@@ -109,7 +109,7 @@ def _given(body: ast.AST) -> Mapping[str, ast.Dict]:
 
 
 def _fields(node: ast.Dict, given: Mapping[str, ast.Dict]) -> list[str]:
-    """The fields of a dictionary, with those of the dictionaries that it takes in."""
+    """The fields of a dictionary, including those of dictionaries that it unpacks."""
     found = [*_constants(node)]
     for key, value in zip(node.keys, node.values, strict=True):
         names = re.findall(r"\w+", ast.unparse(value)) if key is None else ()

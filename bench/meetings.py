@@ -35,19 +35,19 @@ from relaxfuzz.fuzz.user_input.settings import Relaxations
 TICKS = os.sysconf("SC_CLK_TCK")
 
 ENDLESS = 1e9
-"""Seconds of a campaign that CPU time ends."""
+"""Wall-clock seconds of a campaign that ends by its CPU time."""
 
 LEARNERS: Mapping[str, Callable[[], None]] = MappingProxyType(
     {
         "named": lambda: setattr(named, "SHARE", 0.0),
     }
 )
-"""Switches for things that a campaign learns or knows of passes: the names in the code of a pass.
-Each plans blocks in this process; a switch would not reach the workers."""
+"""Switches for things that a campaign learns or knows of passes: the names in a pass's code. Each
+plans blocks in this process, as a switch would not reach the workers."""
 
 
 class Timed(LocalPool):
-    """One worker, with the checks and seconds of each stage."""
+    """One worker that records the checks and seconds of each stage."""
 
     def __init__(self) -> None:
         super().__init__(1)

@@ -51,7 +51,7 @@ def memory(seed: int, minutes: float, workers: int) -> Iterator[Memory]:
 
 
 def slope(points: list[Memory]) -> float:
-    """Megabytes by which the largest worker grows in a minute, by least squares."""
+    """Megabytes by which the largest worker grows per minute, by least squares."""
     if len(points) < 2:
         return 0.0
     fit = statistics.linear_regression(

@@ -1,4 +1,4 @@
-"""Checks that a developer would write today."""
+"""Checks that a developer might write by hand today."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOLERANCE = 1e-3
 
 
 def naive(seed: int, seconds: float) -> tuple[int, float]:
-    """The number and CPU seconds of checks that a developer would write today, on raw modules.
+    """The number and CPU seconds of such checks on raw modules.
 
     For each module and pass: apply it, apply it in Sequential, compare, build both modules, run
     them in the VM on the same arguments, compare the results. An exception ends the check.

@@ -31,14 +31,14 @@ M_PERTURB = -6
 """malloc.h: option that fills the memory from `malloc` with the complement of a byte."""
 
 LARGE = 0xFF ^ 0x4B
-"""The float32 of four bytes 0x4B is 13323083."""
+"""The float32 whose four bytes are 0x4B is 13323083."""
 
 BATCH = 24
 """The number of modules to build together: creating a VM takes longer than all other steps."""
 
 
 class Outcome(enum.Enum):
-    """A result beside ONNX's."""
+    """The agreement of a result with ONNX's."""
 
     SAME = enum.auto()
     OTHER = enum.auto()
@@ -48,7 +48,7 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A result beside ONNX's."""
+    """The comparison of a result with ONNX's."""
 
     outcome: Outcome
     why: str = ""
@@ -99,7 +99,7 @@ def evaluated(one: Imported) -> Verdict:
 
 
 def built(tests: Sequence[Imported]) -> Iterator[tuple[Imported, Verdict]]:
-    """The default build's verdict on each test; tests built together are halved on failure."""
+    """The default build's verdict on each test; if tests built together fail, they are halved."""
     together = [one for one in tests if is_one_function(one)]
     for start in range(0, len(together), BATCH):
         yield from _built(together[start : start + BATCH])
@@ -109,7 +109,7 @@ def built(tests: Sequence[Imported]) -> Iterator[tuple[Imported, Verdict]]:
 
 
 def is_one_function(one: Imported) -> bool:
-    """True if the module has only `main`, which may have another name in another module."""
+    """True if the module only has `main`, which may have another name in another module."""
     return len(load_json(one.module).functions) == 1
 
 
@@ -123,7 +123,7 @@ def _built(tests: Sequence[Imported]) -> Iterator[tuple[Imported, Verdict]]:
         yield from _built(tests[middle:])
     else:
         for one, verdict in zip(tests, found, strict=True):
-            # The verdict on the module by itself counts.
+            # The verdict on the module alone counts.
             yield from [(one, verdict)] if verdict.same else _built([one])
 
 

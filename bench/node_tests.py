@@ -20,7 +20,7 @@ from onnx.backend.test.case.node import collect_testcases
 from relaxfuzz.compat.serialization import save_json
 
 Form: TypeAlias = Literal["parameters", "constants"]
-"""All inputs are parameters, or all but the first are constants."""
+"""All inputs are parameters, or all except the first are constants."""
 
 FORMS: tuple[Form, ...] = ("parameters", "constants")
 
@@ -46,7 +46,7 @@ class NodeTest:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A test with the module that TVM's importer makes of it."""
+    """A test with the module that TVM's importer makes from it."""
 
     test: NodeTest
     module: str
@@ -59,7 +59,7 @@ class Imported:
 
 
 def node_tests(pattern: str = "") -> Iterator[NodeTest]:
-    """The tests whose names match, in both forms; a test of one input has one form."""
+    """The tests whose names match, in both forms; a test with one input has one form."""
     for case in _cases():
         if case.model is None or not case.data_sets or not re.search(pattern, case.name):
             continue
@@ -86,7 +86,7 @@ def _value(value: Any) -> Any:
 
 
 def _with_constants(model: onnx.ModelProto, inputs: tuple[Any, ...]) -> onnx.ModelProto | None:
-    """The model with all inputs but the first as initializers; None: one is not a tensor."""
+    """The model with all inputs except the first as initializers; None if one is not a tensor."""
     if not all(isinstance(value, np.ndarray) for value in inputs[1:]):
         return None
     made = onnx.ModelProto()
@@ -125,14 +125,14 @@ def disagreements(actual: Any, test: NodeTest) -> dict[int, str]:
 
 
 def _is_alone(actual: Any, expected: Any) -> bool:
-    """True if the result is a tuple around the only output."""
+    """True if the result is a tuple with the only output."""
     if not isinstance(actual, tuple) or len(actual) != 1 or isinstance(actual[0], int):
         return False
     return not isinstance(expected, tuple)
 
 
 def _tensor(value: Any) -> Any:
-    """A shape as the tensor that ONNX has in its place; anything else unchanged."""
+    """A shape as a tensor, as ONNX has it; any other value unchanged."""
     if isinstance(value, tuple) and all(isinstance(size, int) for size in value):
         return np.array(value, "int64")
     return value

@@ -40,12 +40,12 @@ from .node_tests import Imported, imported, node_tests
 TABLE = Path(__file__).with_name("onnx.toml")
 
 UNANSWERED = ("SILENT", "REFUSED", "FAULT")
-"""The beginnings of answers that say nothing of the build."""
+"""The starts of answers that say nothing about the build."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """Tests in which a disagreement with ONNX says nothing of Relax."""
+    """Tests in which a disagreement with ONNX says nothing about Relax."""
 
     tests: re.Pattern[str]
     """Matches the whole label of a test."""
@@ -59,7 +59,7 @@ class Exclusion:
     """True if the build may also fail."""
 
     def excuses(self, verdict: Verdict) -> bool:
-        """True if the verdict on a matching test says nothing of Relax."""
+        """True if the verdict on a matching test says nothing about Relax."""
         if verdict.outcome is Outcome.NONE:
             return self.outputs is None
         return self.outputs is None or verdict.places <= self.outputs
@@ -83,7 +83,7 @@ class Table:
         self.needed: Counter[int] = Counter()
 
     def excused(self, judged: Judged) -> Judged:
-        """The test with the verdicts that the table excuses as if they agreed."""
+        """The test, with excused verdicts of the table treated as agreement."""
         label = judged.one.test.label
         for place, each in enumerate(self.exclusions):
             if not each.tests.fullmatch(label):
@@ -127,7 +127,7 @@ def judged(pattern: str = "") -> Iterator[Judged]:
 
 
 def reports(one: Imported, pool: LocalPool) -> list[str]:
-    """The answer of `relaxfuzz check` in the checks of pipelines and their passes."""
+    """The answer of `relaxfuzz check` for the checks of pipelines and their passes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         path.write_text(one.module, encoding="utf-8")
@@ -143,7 +143,7 @@ def reports(one: Imported, pool: LocalPool) -> list[str]:
             said[f"FAULT {str(answer).strip().splitlines()[-1]}"] = None
             continue
         for each in answer.violations:
-            # Among reports on a single pass, only wrong values explain a wrong build.
+            # Among reports about a single pass, only wrong values explain a wrong build.
             if number < len(PIPELINES) or ORACLES[each.oracle].breach.failure is FailureKind.VALUES:
                 said[f"{each.oracle} {each.pass_name}: {each.title}"] = None
     return list(said)

@@ -1,4 +1,4 @@
-"""Parts of documentation pages that benchmarks write: each is between two comments."""
+"""Parts of documentation pages written by benchmarks; each is between two comments."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ _ORACLE: Frame = ("Oracle.violations", "relaxfuzz/oracles/oracle.py")
 def stacks(folded: Iterable[str]) -> Iterator[tuple[list[Frame], int]]:
     """The stacks of py-spy's raw format, from the outermost frame, and the count of each.
 
-    A stack begins with the command of its process. If that has line breaks (`python -c`), the lines
-    before the last have no frames and no count.
+    A stack starts with the command of its process. If that has line breaks (`python -c`), lines
+    before the last one have no frames and no count.
     """
     for line in folded:
         stack, _, count = line.rpartition(" ")
@@ -140,7 +140,7 @@ def record(seconds: int, seed: int) -> list[str]:
 
 
 def show(now: Mapping[str, Any], last: Mapping[str, Any] | None, console: Console) -> None:
-    """The shares as tables, the last profile's beside them."""
+    """The shares as tables, beside those of the last profile."""
     total = sum(now["processes"].values())
     shares = {name: n / max(1, total) for name, n in now["processes"].items()}
     for title, kind, current in (

@@ -1,6 +1,6 @@
 """The identities and consequences of the records that relaxfuzz ships: `make records`.
 
-It writes the list of functions that several of them share as well.
+It also writes the list of functions that several of them share.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from relaxfuzz.fuzz.renewal.records import renew
 from relaxfuzz.oracles.identity import SHARED, FailureKind, Identity, Sameness, compare
 
 FEW = 2
-"""Records that may share a function; one that more of them have does not point to a cause."""
+"""Most records that may share a function; if more share it, it does not point to a cause."""
 
 
 def shared(every: Iterable[tuple[str, Identity]]) -> list[str]:

@@ -42,7 +42,7 @@ PARSE_SECONDS = 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fed:
-    """Does a module contain a call of `consumer` with a result of `producer`?"""
+    """True if a module contains a call of `consumer` with a result of `producer`."""
 
     producer: str
     consumer: str
@@ -66,13 +66,13 @@ def pairs(mod: tvm.IRModule) -> Counter[tuple[str, str]]:
 
 
 def rarest(mod: tvm.IRModule) -> Fed | None:
-    """The pair that occurs least, the first by name among equals; None if there are no pairs."""
+    """The rarest pair, the first by name among equals; None if there are no pairs."""
     found = pairs(mod)
     return Fed(*min(found, key=lambda pair: (found[pair], pair))) if found else None
 
 
 def generated(bindings: int, seed: int) -> tvm.IRModule:
-    """A module of one function, from the campaign's generator: a draw gives a binding or two."""
+    """A module of one function, from the campaign's generator: a draw gives one or two bindings."""
     random = Random(seed)
     body = [random.randbytes(BINDING) for _ in range(bindings)]
     draws = (
@@ -119,7 +119,7 @@ Reducer = Callable[[tvm.IRModule, Holds, float], tvm.IRModule]
 
 def measured(reducer: Reducer, mod: tvm.IRModule, holds: Holds, seconds: float) -> Outcome:
     """Run one reducer, and count its calls of the predicate."""
-    # Shared with forks, which call it too.
+    # Shared with forks, which also call it.
     calls = mmap.mmap(-1, 8)
 
     def counted(candidate: tvm.IRModule) -> bool:
@@ -146,7 +146,7 @@ def by_text(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
     best = script(mod)
     begin = parsed(best)
     if begin is None or not holds(begin):
-        return mod  # TVM cannot read its own script, so that there is no text to reduce
+        return mod  # TVM cannot read its own script, so there is no text to reduce
     deadline = time.monotonic() + seconds
 
     def test(config: Sequence[str], identity: Any) -> Any:
@@ -170,7 +170,7 @@ def by_text(mod: tvm.IRModule, holds: Holds, seconds: float) -> tvm.IRModule:
 
 
 def survives(question: Callable[[], bool]) -> bool:
-    """Ask in a fork: TVM's parser dies of some texts, and is slow on others."""
+    """Ask in a fork, as TVM's parser crashes on some texts and is slow on others."""
     pid = os.fork()
     if pid == 0:
         signal.alarm(PARSE_SECONDS)

@@ -18,12 +18,12 @@ from .naive import naive
 from .values import evaluated, naively_executed
 
 VALUE_SECONDS = 3.0
-"""The least CPU seconds for the figures of tier 3 and of naive execution: a build may take a
+"""The least CPU seconds for the figures of tier 3 and of naive execution, as a build may take a
 second."""
 
 EXECUTED = 3
-"""The factor on the number of modules for tier 4, which executes only one result of a module: for
-the first ones nothing is compiled, and a campaign is longer."""
+"""The factor on the number of modules for tier 4, which only executes one result per module. For
+the first modules nothing is compiled yet, and a campaign is longer."""
 
 
 def report(seed: int, modules: int) -> dict[str, Any]:

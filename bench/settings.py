@@ -1,4 +1,4 @@
-"""`make settings`: the table of docs/settings.md, out of the records of the settings."""
+"""`make settings`: the table of docs/settings.md, taken from the records of the settings."""
 
 from __future__ import annotations
 

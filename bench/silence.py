@@ -67,13 +67,13 @@ HEADINGS = {
 }
 
 DEAR = 1 / 20
-"""The most true reports for each avoided false one that a rule may suppress; more is too blunt."""
+"""The most true reports per avoided false one that a rule may suppress; more is too blunt."""
 
 JUDGED = SHIPPED.with_name("judged.toml")
 
 
 class Origins(enum.StrEnum):
-    """The kinds of cases. Those that show a bug come first."""
+    """The kinds of cases, those with a bug first."""
 
     RECORDS = "reproducers of records"
     REPORTS = "public reports"
@@ -88,14 +88,14 @@ BUGS = frozenset({Origins.RECORDS, Origins.REPORTS, Origins.FAULTY})
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A check that is made once it is needed."""
+    """A check that is created on demand."""
 
     name: str
     origin: Origins
     make: Callable[[Executor], Check | None]
     """None: TVM does not construct the module, or the pass does not apply to it."""
     blamed: frozenset[str] = frozenset()
-    """Reports that blame others say nothing of the bug; empty: all speak of it."""
+    """The names that reports about the bug may blame; empty: any."""
 
     @property
     def is_bug(self) -> bool:
@@ -109,13 +109,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A report that comes only without the rules."""
+    """A report that only comes without the rules."""
 
     case: str
     report: str
     """The blamed pass, the oracle, and the title."""
     is_true: bool | None
-    """None: nobody has judged it."""
+    """None if nobody has judged it."""
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class Price:
 
 
 def of_records() -> Iterator[Case]:
-    """The passes of each reproducer on its module; the default build, where it names none."""
+    """The passes of each reproducer on its module; the default build if it names none."""
 
     def job(file: Path, place: int, executor: Executor) -> Check | None:
         try:
@@ -173,7 +173,7 @@ def of_reports() -> Iterator[Case]:
 
 
 def of_witnesses() -> Iterator[Case]:
-    """Faulty passes on modules that show the fault, and on those that show it for no arguments."""
+    """Faulty passes on modules that show the fault, and on modules that never show it."""
     for number, witness in enumerate(WITNESSES):
         if witness.problem is None and witness.args is not None:
             continue
@@ -236,8 +236,8 @@ def _generated(origin: Origin, executor: Executor) -> str | None:
 def kept(case: Case, job: Check, quiet: Executor, loud: Executor) -> Iterator[tuple[str, Kept]]:
     """The reports that only come without the rules, each with a rule that was lifted for it.
 
-    A case whose bug is reported anyway does not count, nor does one of which no rule keeps back
-    anything.
+    A case whose bug is reported with the rules does not count, nor does one without a withheld
+    report.
     """
     with_rules = _answer(job, quiet)
     if with_rules is None or (case.is_bug and any(map(case.tells, with_rules.violations))):
@@ -273,7 +273,7 @@ def _verdict(case: Case, violation: Violation) -> bool | None:
 
 @functools.cache
 def _judged_false() -> frozenset[tuple[str, ...]]:
-    """The oracle and the blamed pass of reports that are no bugs of TVM."""
+    """The oracle and the blamed pass of reports that are not bugs of TVM."""
     judged = tomllib.loads(JUDGED.read_text(encoding="utf-8"))["judged"]
     return frozenset(tuple(entry["report"][:2]) for entry in judged)
 
@@ -313,8 +313,8 @@ def prices(
 
 
 def table(found: Mapping[str, Price], line: Callable[..., object]) -> None:
-    """Print one line for each rule but that of known bugs, which `make records` looks at: it prints
-    the records that share an identity."""
+    """Print one line for each rule, except that of known bugs. `make records` covers that rule: it
+    prints the records that share an identity."""
     for name in (each for each in EXCUSES if each != KNOWN.name):
         price = found.get(name, Price())
         counts = map(len, (price.true, price.false, price.unread))

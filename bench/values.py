@@ -27,12 +27,12 @@ from .naive import compare, machine, some_calls
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Modules per CPU second, generation not counted."""
+    """Modules per CPU second, without generation."""
 
     modules: int
     cold: float
-    """The rate in the first run. PrimFuncs that one module has translated or compiled are there for
-    the next one."""
+    """The rate in the first run. PrimFuncs translated or compiled for one module are reused by the
+    next."""
     warm: float
     """The rate in the second run of each module."""
 
@@ -56,7 +56,7 @@ def evaluated(seed: int, seconds: float) -> Rates:
 
 
 def naively_executed(seed: int, seconds: float) -> Rates:
-    """The same modules by `relax.build` and `relax.VirtualMachine`, two runs compared."""
+    """The same modules with `relax.build` and `relax.VirtualMachine`; two runs are compared."""
 
     def each(mod: tvm.IRModule, index: int) -> Iterator[tuple[float, float]]:
         def once() -> None:
@@ -77,7 +77,7 @@ def _rates(
     seconds: float,
     per_check: int = 1,
 ) -> Rates:
-    """The rates from the CPU seconds, cold and warm, that the function yields for each module."""
+    """The rates, from the cold and warm CPU seconds that the function yields for each module."""
 
     def work(report: Report, start: int) -> None:
         strategy = ir_modules()

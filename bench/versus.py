@@ -33,7 +33,7 @@ class Campaign:
     wall: float
     cpu: float
     rows: tuple[str, ...] = ()
-    """The lines of the output, if it is the same in each run."""
+    """The lines of the output, if equal in all runs."""
 
     def rates(self) -> dict[str, float]:
         """The rates by unit; higher is better."""
@@ -51,7 +51,7 @@ def programs_of(checkout: Path) -> Path:
 
 
 def campaign(programs: Path, seed: str, budget: str, *, known: bool) -> Campaign:
-    """Run `relaxfuzz run`; its seconds do not include the start of the program.
+    """Run `relaxfuzz run`; its seconds do not include the program's startup.
 
     Args:
         programs: the folder of the environment's programs.
@@ -84,7 +84,7 @@ def output(command: Sequence[str]) -> tuple[list[str], float, float]:
 
 
 def children() -> float:
-    """CPU seconds of all processes that have ended, below this one."""
+    """CPU seconds of all ended processes below this one."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -109,7 +109,7 @@ def main() -> None:
     options = parser.parse_args()
     runs: dict[str, list[Campaign]] = {"old": [], "new": []}
     for number in range(options.rounds):
-        # The two take turns in coming first.
+        # The two alternate in coming first.
         for name in ("old", "new") if number % 2 == 0 else ("new", "old"):
             programs = programs_of(options.old) if name == "old" else HERE
             if options.modules:

@@ -1,4 +1,4 @@
-"""A campaign with a stopwatch beside each of its tasks."""
+"""A campaign with a stopwatch on each of its tasks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Watched(Forwarding):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Mean bytes of a task's messages; compressed as Dask workers compress their answers."""
+    """Mean bytes of a task's messages, compressed like the answers of Dask workers."""
 
     there: float
     there_compressed: float
@@ -94,7 +94,7 @@ class Sizes:
 
     @staticmethod
     def of(trips: list[Trip]) -> Sizes:
-        """Encode the messages again, which is slow and thus happens after the stopwatch."""
+        """Encode the messages again; this is slow, so it happens after the measurement."""
         pairs = [(trip.there, trip.back) for trip in trips]
         return Sizes(
             statistics.fmean(len(there) for there, _ in pairs),
@@ -106,7 +106,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One campaign, without its start."""
+    """One campaign, without its startup."""
 
     began: float
     """The time at which the workers were warm, by the monotonic clock."""
@@ -114,9 +114,9 @@ class Measured:
     modules: int
     checks: int
     tasks: int
-    """The number of tasks: a block whose process died makes several."""
+    """The number of tasks; a block whose process died has several."""
     task_seconds: float | None
-    """The mean from the fork to the end; None if unknown: only the local pool reports its forks."""
+    """The mean from fork to end; None if unknown, as only the local pool reports its forks."""
     driver: float
     """CPU seconds of this process: sending, decoding, committing, writing."""
     scheduler: float
@@ -130,7 +130,7 @@ class Measured:
 def measured(
     config: CampaignConfig, executor: Executor, scheduler: Callable[[], float] = lambda: 0.0
 ) -> Measured:
-    """Run a campaign on workers that are warm, with a store as `run` has it.
+    """Run a campaign on warm workers, with a store like that of `run`.
 
     Args:
         scheduler: CPU seconds of the scheduler so far.
@@ -181,7 +181,7 @@ def measured(
 
 
 def warm_up(config: CampaignConfig, executor: Executor) -> None:
-    """Run small blocks, so that each worker has had one: a Dask worker starts its zygote then.
+    """Run small blocks until each worker has had one, which makes a Dask worker start its zygote.
 
     They come from another seed, so that no measured module is compiled already.
     """

@@ -19,7 +19,7 @@ NUMBERS = (
 
 
 def commutes(call: relax.Call) -> bool:
-    """True if the call is of an operator of two operands that may be exchanged."""
+    """True if the call is of an operator with two operands that may be exchanged."""
     if not isinstance(call.op, Op) or len(call.args) != 2 or call.attrs is not None:
         return False
     return _commutes(str(call.op.name).removeprefix("relax."))
@@ -27,7 +27,7 @@ def commutes(call: relax.Call) -> bool:
 
 @functools.cache
 def _commutes(name: str) -> bool:
-    """True if the reference commutes on ordinary numbers, of the first kind that it accepts."""
+    """True if the reference commutes on ordinary numbers of the first kind that it accepts."""
     record = table.get(name)
     if record is None:
         return False

@@ -1,4 +1,4 @@
-"""Parts of a module in which a fault is visible: elsewhere the module is equal by construction."""
+"""Parts of a module in which a fault is visible; elsewhere the module is equal by construction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relaxfuzz.oracles.inspect import entries
 
 
 def live(mod: tvm.IRModule) -> Iterator[tuple[str, tvm.ir.BaseFunc]]:
-    """The functions that can be called from outside, and all functions that these may call."""
+    """The functions that can be called from outside, and all functions that they may call."""
     functions = {str(gvar.name_hint): func for gvar, func in mod.functions_items()}
     calls = {name: references(func) for name, func in functions.items()}
     reached = reachable(calls, [str(gvar.name_hint) for gvar, _ in entries(mod)])

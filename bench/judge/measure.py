@@ -29,10 +29,10 @@ MUTATIONS = by_kind([*relax_values.MUTATIONS, *relax_structure.MUTATIONS, *tenso
 FAMILIES = ("relax", REAL, "tensorir", "dlight")
 
 PASSES = 3
-"""The number of results of one module to alter."""
+"""The number of results to alter for one module."""
 
 FAULTS = 6
-"""The number of faults to plant in one result, each by itself."""
+"""The number of faults to plant in one result, one at a time."""
 
 SECONDS = 90
 """The limit for the oracles' answers on one fault; exceeding it counts as a death."""
@@ -44,7 +44,7 @@ FAILED = "the harness failed"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One planted fault, and its fate."""
+    """One planted fault, and its outcome."""
 
     family: str
     index: int
@@ -53,18 +53,18 @@ class Fault:
     usual: tuple[str, ...] = ()
     """The oracles that report it in the usual check."""
     thorough: tuple[str, ...] = ()
-    """The oracles that do with all kinds of arguments; not asked if the usual ones report it."""
+    """The oracles that report it with all kinds of arguments; not asked if the usual check does."""
     truth: str = ""
-    """The change that a silent fault makes; see `truth`."""
+    """The change made by a silent fault; see `truth`."""
     rule: str = ""
-    """The rule by which the oracles keep quiet with all kinds of arguments."""
+    """The rule that keeps the oracles quiet with all kinds of arguments."""
     seconds: float = 0.0
     folder: str = ""
     titles: tuple[str, ...] = field(default=())
 
     @property
     def reported(self) -> bool:
-        """True if an oracle reports it, with all kinds of arguments."""
+        """True if an oracle reports it, if need be with all kinds of arguments."""
         return bool(self.usual or self.thorough)
 
     @property
@@ -82,9 +82,9 @@ def faults(
     kinds: Mapping[str, Mutation] = MUTATIONS,
     first: int = 0,
 ) -> Iterator[Fault]:
-    """The faults of one family, module after module, until the budget of seconds is spent.
+    """The faults of one family, module by module, until the budget of seconds is spent.
 
-    Rare kinds come first: the kinds that have been planted least so far.
+    The kinds that were planted least so far come first.
 
     Args:
         keep: the folder for silent faults.
@@ -110,7 +110,7 @@ def _order(kinds: Mapping[str, Mutation], done: Counter[str], random: Random) ->
 
 
 def _ended(reported: list[Any]) -> Iterator[Fault]:
-    """The faults with the known facts; the last may have killed the process."""
+    """The faults with the known facts; the last one may have killed the process."""
     known: dict[int, Fault] = {}
     for number, fields in reported:
         known[number] = Fault(**fields)
@@ -149,7 +149,7 @@ def _plant(
 
 
 def judged(fault: Fault, sample: Sample, altered: tvm.IRModule, keep: Path | None = None) -> Fault:
-    """The fault with the answers of the oracles."""
+    """The fault, with the answers of the oracles."""
     call = planted(sample.call, sample.mod, altered)
     began = time.monotonic()
     said = usual(call, sample.mod)

@@ -14,11 +14,11 @@ import tvm
 from relaxfuzz.oracles.pass_runs import digest
 
 Mutant: TypeAlias = Callable[[], tvm.IRModule | None]
-"""Makes the altered module; None, or an exception, if types do not allow it."""
+"""Makes the altered module; None or an exception if types do not allow it."""
 
 
 class Changes(enum.StrEnum):
-    """The promise that a mutation breaks, if it is not equal by construction."""
+    """The promise that a mutation breaks, unless the result is equal by construction."""
 
     VALUE = "value"
     TYPE = "type"
@@ -38,14 +38,14 @@ class Mutation:
 
 
 TRIES = 12
-"""The most places to try until one gives another module."""
+"""The most places to try until one gives a different module."""
 
 LISTED = 4000
-"""The most places to list: a whole model has tens of thousands."""
+"""The most places to list, as a whole model has tens of thousands."""
 
 
 def drawn(mutation: Mutation, mod: tvm.IRModule, random: Random) -> tvm.IRModule | None:
-    """One mutant of the module; None if the mutation has no place in it."""
+    """One mutant of the module; None if the mutation does not apply anywhere."""
     places: list[Mutant] = []
     with contextlib.suppress(StopIteration):
         found = mutation.mutants(mod)
@@ -68,7 +68,7 @@ def _made(mutant: Mutant) -> tvm.IRModule | None:
 
 
 def by_kind(mutations: Sequence[Mutation]) -> dict[str, Mutation]:
-    """The mutations by kind; no two have the same kind."""
+    """The mutations by kind, which is unique for each."""
     named = {each.kind: each for each in mutations}
     assert len(named) == len(mutations), "two mutations bear the same name"
     return named

@@ -19,17 +19,17 @@ from relaxfuzz.oracles.tiers import ORACLES, USUAL
 
 @dataclass(frozen=True, slots=True)
 class Planted(PassCall):
-    """The call of a pass that returns a certain module for another one.
+    """The call of a pass that returns a given module for one particular input.
 
-    It keeps the text of the original call, and with it the contract. A second run leaves the
-    altered result unchanged, and any other module gets the original's result.
+    It keeps the text of the original call, and thus its contract. A second run leaves the altered
+    result unchanged, and any other input gets the original pass's result.
     """
 
     given: tvm.IRModule | None = None
     result: tvm.IRModule | None = None
 
     def build(self) -> tvm.transform.Pass:
-        """The original pass, except on the one module."""
+        """The original pass, except on that one input."""
         original: Any = PassCall.build(self)
         given, result = digest(self.given), digest(self.result)
 
@@ -51,15 +51,15 @@ def planted(call: PassCall, mod: tvm.IRModule, result: tvm.IRModule) -> Planted:
 
 
 BY_ACCIDENT = frozenset({idempotence.ORACLE.name})
-"""Oracles that would see a planted result by comparing it with an unaltered one."""
+"""Oracles that would notice a planted result by comparing it with an unaltered one."""
 
 THOROUGH = tuple(
     name
     for name, oracle in ORACLES.items()
     if oracle.tier != 2 and name in USUAL and name not in OF_PIPELINES and name not in BY_ACCIDENT
 )
-"""The oracles of single results: twins of a module get the original's result, so that metamorphic
-oracles would see any fault."""
+"""The oracles of single results. Twins of a module get the original's result, so metamorphic
+oracles would notice any fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _with_block(mod: tvm.IRModule, name: str, block: Any, bindings: list[Any]) -
 
 
 def lost_effect(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
-    """Drop a call that has an effect and whose value nothing in the block uses."""
+    """Drop a call with an effect, if nothing in the block uses its value."""
     for place, binding in enumerate(bindings):
         rest = [*bindings[:place], *bindings[place + 1 :]]
         unused = hash(binding.var) not in used_vars(rest)
@@ -104,7 +104,7 @@ def reordered(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
 
 
 def used_before(bindings: list[Any], _: set[int]) -> Iterator[list[Any]]:
-    """Move a binding before the one whose variable it uses."""
+    """Move a binding before that of a variable it uses."""
     for place, (first, second) in enumerate(itertools.pairwise(bindings)):
         if hash(first.var) in used_vars([second.value]):
             yield [*bindings[:place], second, first, *bindings[place + 2 :]]
@@ -136,7 +136,7 @@ def narrowed(bindings: list[Any], shown: set[int]) -> Iterator[list[Any]]:
 
 
 def is_cast(call: relax.Call) -> bool:
-    """True for a cast, which loses nothing if its operand is as short."""
+    """True for a cast that loses nothing, because its operand is as short."""
     return str(call.op.name) == "relax.astype"
 
 
@@ -186,7 +186,7 @@ def of_functions(forms: Callable[[Any], Iterator[Any]]) -> Callable[[tvm.IRModul
 
 
 def other_purity(func: Any) -> Iterator[Any]:
-    """A pure function claims to be impure, or the other way round."""
+    """Declare a pure function impure, or the other way round."""
     yield relax.Function(func.params, func.body, func.ret_ty, not func.is_pure, func.attrs)
 
 
@@ -294,7 +294,7 @@ def other_callee(mod: tvm.IRModule) -> Mutants:
 
 
 def lost_vdevice(mod: tvm.IRModule) -> Mutants:
-    """Take a value off its virtual device."""
+    """Remove a value from its virtual device."""
     for name, func in live_relax(mod):
         for site in live_sites(func):
             value = site.binding.value

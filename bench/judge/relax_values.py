@@ -53,7 +53,7 @@ def with_args(call: relax.Call, args: Sequence[Any]) -> relax.Call:
 
 
 def _pairs(items: Sequence[Any]) -> Iterator[list[Any]]:
-    """The items with two different ones of one type exchanged."""
+    """The items, with two different ones of the same type exchanged."""
     for i, a in enumerate(items):
         for j in range(i + 1, len(items)):
             b = items[j]
@@ -135,7 +135,7 @@ def _others(value: Any) -> Iterator[Any]:
 
 
 def off_by_one(value: Any) -> Iterator[Any]:
-    """Increase or decrease a number among the operands, such as a bound of a slice or a size."""
+    """Increase or decrease a number among the operands, such as a slice bound or a size."""
     if not _is_call(value):
         return
     for place, arg in enumerate(value.args):
@@ -180,7 +180,7 @@ def _other_elements(const: Any) -> Iterator[Any]:
 
 
 def no_guard(value: Any) -> Iterator[Any]:
-    """Always take the same branch of an If, or side of a `where`."""
+    """Always take the same branch of an If, or the same side of a `where`."""
     if isinstance(value, relax.If):
         for side in (True, False):
             cond = relax.const(side, "bool")

@@ -27,7 +27,7 @@ REAL = "real"
 """The family of modules of the user's archive."""
 
 LARGEST = 60_000
-"""Characters of a real module's text."""
+"""Most characters of a real module's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ def real_modules(archive: Path) -> list[tuple[str, str]]:
 def samples(
     family: str, seed: int, index: int, most: int, archive: Path | None = None
 ) -> Iterator[Sample]:
-    """Results of some passes on one module, at a stage at which they run.
+    """Results of some passes on one module, at one of their stages.
 
-    Only passes that change the module, and for which `relaxfuzz check` reports nothing, count.
+    Only passes count that change the module and for which `relaxfuzz check` reports nothing.
     """
     random = Random(f"{family} {seed} {index}")
     mod = _module(family, seed, index, archive)

@@ -17,14 +17,14 @@ ASKED = {
     Changes.ATTRIBUTE: ("attributes",),
     Changes.EFFECT: ("effects", *VALUES),
 }
-"""The oracles that are to see a change of each kind; `VALUES` see all others."""
+"""The oracles that should see a change of each kind; `VALUES` see all others."""
 
 NO_RULE = "no rule: compared, and found the same"
 NOT_ASKED = "no oracle is asked"
 
 
 def rule(changed: str, said: Said) -> str:
-    """The name of the rule by which the oracle that is to see the change keeps quiet about it.
+    """The name of the rule that keeps the oracle quiet that should see the change.
 
     A rule that has suppressed a report comes first, then one that has omitted a comparison.
     """

@@ -30,7 +30,7 @@ def anywhere(func: tirx.PrimFunc) -> bool:
 
 
 def on_cpu(func: tirx.PrimFunc) -> bool:
-    """True if no thread of a device runs it: code for devices has serial loops only."""
+    """True if no thread of a device runs it, as device code only has serial loops."""
     return not is_bound_to_threads(func) and not any(
         str(stmt.attr_key) == "thread_extent" for stmt in nodes(func, ir.AttrStmt)
     )
@@ -95,7 +95,7 @@ ORDERED = (
 
 
 def _region(parent: Any) -> bool:
-    """True for the parent of numbers that describe an access, which nothing computes with."""
+    """True for the parent of numbers that only describe an access and are not computed with."""
     return isinstance(parent, tvm.ir.Call) and isinstance(parent.op, Op) and not _computes(parent)
 
 
@@ -142,7 +142,7 @@ def other_bound(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def other_index(node: Any, parent: Any) -> Iterator[Any]:
-    """Access an element next to the one that is read or written, or another place of a block."""
+    """Access the element next to the one read or written, or another place of a block."""
     match node:
         case ir.TensorLoad():
             for indices in _nearby(node.indices):
@@ -224,7 +224,7 @@ def no_sync(node: Any, parent: Any) -> Iterator[Any]:
 
 
 def reordered(node: Any, parent: Any) -> Iterator[Any]:
-    """Exchange two statements, the second of which reads a value that the first writes."""
+    """Exchange two statements, if the second reads a value that the first writes."""
     if isinstance(node, ir.SeqStmt):
         stmts = list(node.seq)
         for place, (a, b) in enumerate(itertools.pairwise(stmts)):
@@ -259,7 +259,7 @@ def _extents(extent: Any) -> Iterator[Any]:
 
 
 def made_parallel(node: Any, parent: Any) -> Iterator[Any]:
-    """Run a loop in parallel that sums up one element, or writes it again."""
+    """Make a loop parallel that sums up into one element, or writes it repeatedly."""
     if isinstance(node, ir.For) and node.kind == ir.ForKind.SERIAL and _sums_up(node):
         yield tree.with_loop(node, kind=ir.ForKind.PARALLEL)
 

@@ -1,4 +1,4 @@
-"""The difference that a mutation makes by itself, without contract, vote or tolerance."""
+"""The difference made by a mutation itself, without contract, vote or tolerance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def truth(mod: tvm.IRModule, call: PassCall, result: tvm.IRModule, altered: tvm.
     """The kind of `Changes` by which the altered result differs; else `EQUAL` or `UNKNOWN`.
 
     Args:
-        mod: the module before the pass. If the result alone does not tell how to call it, the
+        mod: the module before the pass. If the result alone does not show how to call it, the
             values of both are compared.
         call: the pass that gives the altered result.
     """
@@ -82,7 +82,7 @@ def _other_effects(before: Effects, after: Effects) -> bool:
 
 
 def _interface(before: tvm.IRModule, mod: tvm.IRModule) -> set[str]:
-    """The public functions, but for those that a pass makes for a library under any name."""
+    """The public functions, except those that a pass makes for a library under arbitrary names."""
     return {
         name
         for gvar, func in mod.functions_items()
@@ -107,7 +107,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _same_attributes(mod: tvm.IRModule, a: tvm.IRModule, b: tvm.IRModule) -> bool:
-    """Compare attributes; a function that the pass has made may have any name."""
+    """Compare attributes; a function made by the pass may have any name."""
     names = {str(gvar.name_hint) for gvar in (*a.functions, *b.functions)}
     both = {name for name in names if name in a and name in b}
     if any(name in mod for name in names - both) or not _same(a.attrs, b.attrs):

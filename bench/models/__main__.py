@@ -1,8 +1,8 @@
-"""`make bench-models`: what `check` says of models of torchvision and transformers.
+"""`make bench-models`: the answers of `check` on models of torchvision and transformers.
 
-Each model of `zoo.py` is given to the command in a process of its own, and to `relaxfuzz explain`
-where its default build fails. The table in docs/models.md is written from what they print as JSON;
-models that are not named keep their lines. PyTorch is only in the environment in which this runs.
+Each model of `zoo.py` is given to the command in a separate process, and to `relaxfuzz explain` if
+its default build fails. The table in docs/models.md comes from their JSON output; models that are
+not named keep their lines. Only the environment of this program has PyTorch.
 
     python -m bench.models [--seconds 600] [--budget 60s] [NAME ...]
 """
@@ -40,7 +40,7 @@ HEADER = (
 )
 
 NOTHING = (UNCHANGED.excuses, "the pass leaves the functions", "not asked, for ")
-"""Begins the reason where there is nothing to compare: the functions are the same, or another
+"""The start of the reason if there is nothing to compare: the functions are the same, or another
 oracle has found something, such as a crash."""
 
 EVERY = 0.2
@@ -56,7 +56,7 @@ class Measured:
     events: Sequence[dict[str, Any]]
     error: str
     wall: float
-    """Seconds of the clock."""
+    """Wall-clock seconds."""
     seconds: float
     """CPU time of the command and all of its processes."""
     megabytes: float
@@ -129,7 +129,7 @@ class _Used:
         return sum(self._times.values())
 
     def look(self, pid: int) -> None:
-        """Take the measures now."""
+        """Take the measurements now."""
         held = 0.0
         for each in _family(pid):
             try:
@@ -182,7 +182,7 @@ def _short(text: str) -> str:
 
 
 def _compared(events: Sequence[dict[str, Any]]) -> str:
-    """For how many checks of passes that change the module values were compared in NumPy.
+    """The number of checks with values compared in NumPy, among passes that change the module.
 
     A check that ends at a finding, such as a crash, is left out.
     """

@@ -2,9 +2,9 @@
 
     relaxfuzz check bench/models/zoo.py:resnet18
 
-Each function returns a torch.nn.Module, example arguments and keyword arguments. The twelve that
-are not among the first eighteen are of other families, and were chosen before any result was known.
-Language models have two layers of width 64.
+Each function returns a torch.nn.Module, example arguments and keyword arguments. The twelve after
+the first eighteen are of other families, and were chosen before any result was known. Language
+models have two layers of width 64.
 """
 
 from __future__ import annotations
