@@ -182,7 +182,7 @@ _RULES = {
 """Rules that the checker enforces at several places."""
 
 PACKED_PREFIX = "__tvm_ffi_"
-"""Prefix of the symbol of a function behind the packed API (tvm/ffi/extra/module.h,
+"""Prefix of the symbol of a function with the packed API (tvm/ffi/extra/module.h,
 tvm_ffi_symbol_prefix), which is still called by the name of its GlobalVar."""
 
 _PLACE = re.compile(r"\sat <root>[^\s,]*")

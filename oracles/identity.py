@@ -191,8 +191,8 @@ def is_alike(one: Identity, other: Identity) -> bool:
 def same_ingredients(one: Identity, other: Identity) -> bool:
     """True if one needs all ingredients of the other.
 
-    If either needs an operator attribute or an unknown type, they must have one in common. A bug
-    that needs nothing agrees only with others that need nothing.
+    If either needs operator attributes or unknown types, both must share at least one of these. A
+    bug that needs nothing agrees only with others that need nothing.
     """
     mine, its = one.ingredients, other.ingredients
     if mine is None or its is None:

@@ -1,4 +1,4 @@
-"""Keys of violations: the raised exception, or the difference of two modules, without accidents.
+"""Keys of violations: the essence of a raised exception, or of the difference of two modules.
 
 One root cause shows in many modules, operators, dtypes and ranks. Names, numbers and addresses
 differ between these and are dropped. So is the text of messages: an exception is identified by its

@@ -45,7 +45,7 @@ FAULTS = {
 """The faulty passes in `faults`, keyed by the oracle that must find them, with options of `run`."""
 
 
-# The processes, from outside
+# The processes, as seen from outside
 
 
 def lines(seconds: float = PATIENCE) -> Iterator[DoctorLine]:

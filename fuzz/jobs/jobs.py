@@ -328,7 +328,7 @@ class _Pieces:
         return dataclasses.replace(found, whole=False) if found.pieces else None
 
     def _asked(self, job: Check, journal: Journal) -> CheckResult:
-        """The violations of the first faulty piece; an oracle is silent only if silent on all."""
+        """The first faulty piece's violations; an oracle is silent only if it is on every piece."""
         journal.step("cut into pieces")
         answered: dict[str, Answer] = {}
         number = 0

@@ -38,7 +38,7 @@ class Piece:
         printer.text(repr(self))
 
     def load(self) -> tvm.IRModule:
-        """The module, made anew: a pass may change a node in place."""
+        """A new copy of the module, since a pass may change nodes in place."""
         return load_json(self.text)
 
 

@@ -34,7 +34,7 @@ class Whole:
         return f"Whole({self.name!r})"
 
     def load(self) -> tvm.IRModule:
-        """The module, made anew: a pass may change a node in place."""
+        """A new copy of the module, since a pass may change nodes in place."""
         record(self.name, ())
         return load_json(self.text)
 

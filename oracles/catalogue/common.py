@@ -31,7 +31,7 @@ REWRITER = "PatternMatchingRewriter"
 """Rewriting by patterns. It renews the types of a function even if no pattern matches in it."""
 
 MUTATOR = "ExprMutator"
-"""The base of passes that rewrite functions. It infers the types of what it visits anew."""
+"""The base of passes that rewrite functions. It infers the types of visited nodes again."""
 
 
 def one_of(*expressions: str) -> Variants:

@@ -342,7 +342,7 @@ class _Drawing:
         if self._kind is InputKind.PRECISION:
             beyond = [2**bits + x for bits in (8, 11, 24, 31, 53) for x in (1, 3)]
             return [x for y in beyond for x in (y, -y) if least <= x <= most] or [most]
-        # `NEUTRAL` has the other numbers of each turn: most sums and products stay in range.
+        # `NEUTRAL` fills the other tensors of each turn: most sums and products stay in range.
         ends = ((most, most - 1), (least, most), (most, least + 1))
         return [least, most] if draw == 0 else list(ends[turn % len(ends)])
 

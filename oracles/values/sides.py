@@ -135,7 +135,7 @@ def _comparable(runs: PassRuns, e: Expectation) -> bool:
 
 
 def _in_result(after: tvm.IRModule, rule: CallRelation, e: Expectation) -> Expectation:
-    """The calls of the result that must give the same."""
+    """The calls of the result whose values must equal those of the call `e`."""
     plan = functools.partial(rule.plan, e.function)
     side = Expectation(after, e.function, e.args, None, e.kind, plan, wraps=True)
     side.converts, side.foreign, side.promised = e.converts, set(), e.promised
