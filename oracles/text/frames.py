@@ -191,8 +191,11 @@ def within(frames: Frames) -> str:
     """The TVM code that raised, if many passes share it; else empty."""
     if any("legalize_ops/" in frame.filename for frame in frames):
         return LEGALIZATION
-    own = [function_of(frame) for frame in frames if _is_arithmetic(frame)]
-    return ARITHMETIC if own and not any(map(_TOLD.search, own)) else ""
+    called = [frame for frame in frames if not is_plumbing(frame)]
+    own = [frame for frame in called if _is_arithmetic(frame)]
+    # A contradiction is found by the Analyzer itself; code that it calls refuses what it makes.
+    contradicts = called[-1:] == own[-1:] and any(_TOLD.search(function_of(each)) for each in own)
+    return ARITHMETIC if own and not contradicts else ""
 
 
 def from_within(frames: Frames) -> Frames:

@@ -70,7 +70,8 @@ def test_any_result_is_right_and_not_any_access() -> None:
     expectations = Expectations(Ties)
     assert not list(expectations.of("main"))
     (e, *_) = expectations.valueless("main")
-    assert not e.valued and not e.promised
+    assert not e.valued
+    assert not e.promised
     (violation,) = check(Case(Ties, (PassCall("LegalizeOps()"),)), oracles=["sanitized"])
     assert violation.key == ("read outside by function max_poold_backward",)
 
