@@ -18,6 +18,7 @@ from ...oracles.passcall import BadPass, is_users
 from ...oracles.violation import Violation
 from .. import reproducer
 from ..findings.confirm import (
+    DEATHS,
     PATIENT,
     again,
     exhibit,
@@ -378,12 +379,17 @@ class Triage:
 
     def _again(self, finding: Finding) -> Violation | None:
         """Check a finding again on its module; return its violation, or None."""
-        limits = self._patience() if finding.oracle == Death.HANG else LIMITS
+        limits = self._limits(finding)
         violation = again(self._executor, finding, finding.module, limits=limits)
         return repeatedly(self._executor, finding) if violation is None else violation
 
-    def _patience(self) -> Limits:
-        """The limits for a hang: half of the command's time, within bounds."""
+    def _limits(self, finding: Finding) -> Limits:
+        """The limits of a check; for a death, half of the time that the command has, within bounds.
+
+        A limit that comes first hides the end of the work, whichever kind of death that is.
+        """
+        if finding.oracle not in DEATHS:
+            return LIMITS
         if self.until is None:
             return PATIENT
         seconds = max(LIMITS.step_seconds, (self.until - time.monotonic()) / 2)
@@ -397,7 +403,7 @@ class Triage:
 
     def _under_another_key(self, finding: Finding) -> bool:
         """Take up a different violation of the same check, unless it was already seen."""
-        found = otherwise(self._executor, finding)
+        found = otherwise(self._executor, finding, limits=self._limits(finding))
         if found is None or found.id in self._seen:
             return False
         self.report(found)

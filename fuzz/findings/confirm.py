@@ -25,11 +25,12 @@ from ..jobs.jobs import Check, CheckEach, CheckOf, CheckResult, Examine, Show
 from ..jobs.measuring import Measure
 from ..process import death
 from ..process.executor import Executor, ask
-from ..process.protocol import LIMITS, Death, Died, Limits
+from ..process.protocol import BY_LIMIT, LIMITS, Death, Died, Limits
 from .finding import Finding
 
 PATIENT = replace(LIMITS, step_seconds=30.0)
-"""Step limit when confirming a hang; merely slow steps finish."""
+"""Step limit when confirming a death; merely slow steps finish, and memory that grows slowly
+reaches its limit."""
 
 _NOWHERE = PassCall(
     "nowhere()",
@@ -83,6 +84,9 @@ def again(
 ) -> Violation | None:
     """Check the finding again; return its violation on this module (TVM JSON), or None.
 
+    If another limit than time ended the process before, the finding keeps that kind where it hangs
+    now. So the kind depends less on the speed of the machine.
+
     Args:
         oracles: oracles to run; None: the one that found it.
 
@@ -90,7 +94,10 @@ def again(
         ExecutorError: the harness failed.
     """
     violations = check(executor, _job(finding, module, oracles), limits=limits)
-    return next((violation for violation in violations if same(violation, finding)), None)
+    found = next((violation for violation in violations if same(violation, finding)), None)
+    if found is not None and found.oracle == Death.HANG:
+        return found if finding.oracle == Death.HANG else finding.violation
+    return found
 
 
 TRIES = 8
@@ -134,20 +141,22 @@ def _in_processes(executor: Executor, finding: Finding) -> Iterator[Violation]:
         yield from check(executor, _job(finding, finding.module))
 
 
-def otherwise(executor: Executor, finding: Finding) -> Finding | None:
+def otherwise(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) -> Finding | None:
     """Find a different violation of the same pass on the same module; as a finding, or None.
 
     A campaign only samples the comparisons of an oracle, e.g. the arguments of functions. Its first
     violation need not be the first one of a complete check. It may also be due to earlier modules,
     which other oracles test.
+    A death keeps the oracles from reporting, and a limit hides what comes after it: any violation
+    counts then, such as a segmentation fault in place of a hang.
 
     Raises:
         ExecutorError: the harness failed.
     """
-    asked = (finding.oracle, history.ORACLE.name)
-    job = _job(finding, finding.module, None if finding.oracle in DEATHS else asked)
-    for violation in check(executor, job):
-        if violation.oracle in asked and violation.pass_name == finding.pass_name:
+    asked = None if finding.oracle in DEATHS else (finding.oracle, history.ORACLE.name)
+    for violation in check(executor, _job(finding, finding.module, asked), limits=limits):
+        is_asked = asked is None or violation.oracle in asked
+        if is_asked and violation.pass_name == finding.pass_name:
             return replace(finding, violation=violation)
     return None
 
@@ -164,8 +173,14 @@ def _job(finding: Finding, module: str, oracles: tuple[str, ...] | None = None) 
 
 
 def same(violation: Violation, finding: Finding) -> bool:
-    """Return whether failure, blamed and site of the two reports agree."""
-    return is_alike(identity_of(violation, finding.calls), finding.reported)
+    """Return whether failure, blamed and site of the two reports agree.
+
+    A death by a limit confirms a death by any other limit: both show work without bound.
+    """
+    seen = identity_of(violation, finding.calls)
+    if {violation.oracle, finding.oracle} <= BY_LIMIT:
+        seen = replace(seen, how=finding.reported.how)
+    return is_alike(seen, finding.reported)
 
 
 def of_this_build(finding: Finding) -> bool:

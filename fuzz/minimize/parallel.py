@@ -245,7 +245,8 @@ class _ParallelSearch:
         made = make(load_json(self.state.module), edit_id, reductions)
         assert made is not None, f"a child has made {edit_id}"
         module = save_json(made)
-        is_same = same(death.violation(died), self._finding)
+        # The title of the finding would not describe a candidate that exceeds another limit.
+        is_same = died.death == self._finding.oracle and same(death.violation(died), self._finding)
         if not (is_same and self._accept(module, edit_id)):
             self._restart(run, edit_id)
 

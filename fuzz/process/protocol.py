@@ -201,6 +201,11 @@ class Death(enum.StrEnum):
     """Its zygote was killed by SIGKILL or the like; the job is also repeated alone."""
 
 
+BY_LIMIT = frozenset({Death.HANG, Death.OUT_OF_MEMORY, Death.PROCESSES})
+"""Deaths of a child that exceeds a limit. Work without bound exceeds each of them in the end; the
+speed and the load of the machine decide which one comes first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Died:
     """The child died during its job."""

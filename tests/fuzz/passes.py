@@ -65,13 +65,7 @@ def _shell(script: str) -> None:
 
 def dawdle() -> tvm.transform.Pass:
     """Takes long, and comes to its end."""
-
-    def long() -> None:
-        end = time.process_time() + 1
-        while time.process_time() < end:
-            pass
-
-    return _pass("dawdle", long)
+    return _pass("dawdle", _be_busy)
 
 
 def spin() -> tvm.transform.Pass:
@@ -102,6 +96,32 @@ def nibble() -> tvm.transform.Pass:
             ctypes.memset(address, 1, 1 << 20)
 
     return _pass("nibble", take)
+
+
+def run_out() -> tvm.transform.Pass:
+    """Takes long, and runs out of memory."""
+
+    def take() -> None:
+        _be_busy()
+        raise MemoryError
+
+    return _pass("run_out", take)
+
+
+def segfault_late() -> tvm.transform.Pass:
+    """Takes long, and ends in a segmentation fault."""
+
+    def deed() -> None:
+        _be_busy()
+        ctypes.string_at(0)
+
+    return _pass("segfault_late", deed)
+
+
+def _be_busy() -> None:
+    end = time.process_time() + 1
+    while time.process_time() < end:
+        pass
 
 
 def leave() -> tvm.transform.Pass:

@@ -24,8 +24,9 @@ from relaxfuzz.fuzz.jobs.asking import check
 from relaxfuzz.fuzz.jobs.jobs import Check
 from relaxfuzz.fuzz.process.executor import ExecutorError
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.protocol import Limits
+from relaxfuzz.fuzz.process.protocol import LIMITS, Limits
 from relaxfuzz.fuzz.system.disk_failure import DiskFailure
+from relaxfuzz.oracles.grades.grade import Grade
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.structural.sequential import NONDETERMINISTIC
 from relaxfuzz.oracles.text.frames import Trace
@@ -99,6 +100,51 @@ def test_what_takes_long_is_no_hang(
     worker, reported = work(slow)
     assert given == [confirm.PATIENT]
     assert (len(worker.unconfirmed), reported) == (1, [])
+
+
+HASTY = Limits(step_seconds=0.5)
+
+
+@pytest.fixture
+def dying(
+    pool: LocalPool, sums: str, faulty: Callable[[str], PassCall]
+) -> Callable[[str, Limits], Finding]:
+    """The death that the limits show of a pass; the module is not to be reduced."""
+
+    def dying(name: str, limits: Limits) -> Finding:
+        call = faulty(name)
+        job = Check(module=sums, calls=(call,), oracles=("crash",))
+        (violation,) = check(pool, job, limits=limits)
+        found = Finding(
+            violation=violation, module=sums, calls=(call,), versions={"tvm": tvm.__version__}
+        )
+        return dataclasses.replace(found, reduced=True)
+
+    return dying
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle"), [("run_out", "out-of-memory"), ("segfault_late", "segfault")]
+)
+def test_what_a_limit_has_hidden_is_reported_as_what_it_is(
+    work: Work, dying: Callable[[str, Limits], Finding], name: str, oracle: str
+) -> None:
+    hasty = dying(name, HASTY)
+    assert hasty.oracle == "hang"
+    worker, (reported,) = work(hasty)
+    assert (reported.oracle, reported.pass_name) == (oracle, name)
+    assert reported.confirmed
+    assert reported.grade < Grade.C
+    assert (worker.unconfirmed, worker.faults) == ([], [])
+
+
+def test_a_death_by_a_limit_is_confirmed_by_another_limit_alone(
+    pool: LocalPool, sums: str, dying: Callable[[str, Limits], Finding]
+) -> None:
+    memory, crash = dying("run_out", LIMITS), dying("segfault_late", LIMITS)
+    assert (memory.oracle, crash.oracle) == ("out-of-memory", "segfault")
+    assert confirm.again(pool, memory, sums, limits=HASTY) == memory.violation
+    assert confirm.again(pool, crash, sums, limits=HASTY) is None
 
 
 def test_a_finding_is_confirmed_reduced_and_reproduced(
