@@ -30,7 +30,7 @@ EXIT_CODES = {
     "explain) that fails or computes wrong values, by a known bug as well",
     2: "a mistake in the call or in your files",
     3: "relaxfuzz itself or its workers failed",
-    4: "nothing was compared, or nothing was there to check",
+    4: "nothing was found and nothing compared, or nothing was there to check",
 }
 """The meaning of each exit code; README.md and docs/triage.md have the same table."""
 

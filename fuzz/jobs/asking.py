@@ -18,7 +18,7 @@ from ..process.executor import (
     fault,
 )
 from ..process.protocol import LIMITS, Broken, Died, Ended, Failed, Limits, Reply, Result
-from .jobs import Check, CheckEach, CheckResult
+from .jobs import Check, CheckEach, CheckResult, died
 from .reproducers import RunReproducer, ShownViolation
 
 
@@ -29,7 +29,7 @@ def checked(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> Check
         UserError, ExecutorError: see `ask`.
     """
     answer = ask(executor, job, limits=limits)
-    return CheckResult((death.violation(answer),)) if isinstance(answer, Died) else answer
+    return died(job, answer) if isinstance(answer, Died) else answer
 
 
 def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Violation]:
@@ -77,7 +77,7 @@ def check_each(
         if done == 0 and isinstance(end, Ended):
             raise closed_during(job)
         if done == 0 and isinstance(end, Died):
-            yield CheckResult((death.violation(end),))
+            yield died(job.one(job.checks[0]), end)
             done = 1
         job = replace(job, checks=job.checks[done:])
 

@@ -36,10 +36,11 @@ from ...oracles.pace import paced, shares
 from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import OF_KERNELS
-from ...oracles.silence.log import Answer, answers
+from ...oracles.silence.inventory import DIED
+from ...oracles.silence.log import Answer, answers, silenced
 from ...oracles.structural import mutation
 from ...oracles.text.frames import Trace
-from ...oracles.tiers import ORACLES
+from ...oracles.tiers import ORACLES, STRUCTURAL
 from ...oracles.values import frameworks
 from ...oracles.values.frameworks import BUILD_SECONDS, ImporterVerdict
 from ...oracles.violation import Case, Violation, mark_of
@@ -133,6 +134,19 @@ class Check(Job[CheckResult]):
     build_seconds: float | None = None
     """Limit for one build of a large module and its runs; None: that of any check."""
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The oracles to run, by name and in order; they depend on the results, too."""
+        if self.oracles is not None:
+            return self.oracles
+        return (*(oracle.name for oracle in STRUCTURAL), *_besides(self))
+
+
+def died(job: Check, end: Died) -> CheckResult:
+    """The outcome of a check whose process died: the death, and oracles without an answer."""
+    answers = tuple(silenced(name, DIED) for name in job.asked)
+    return CheckResult((death.violation(end),), answers)
+
 
 def check(job: Check, context: Context[CheckResult]) -> None:
     """Report the violations, including side effects of the user's own pass."""
@@ -180,13 +194,21 @@ class CheckEach(Job[CheckResult]):
     until: float | None = None
     """`time.monotonic()` at which the time for all of them ends; None: each has its own time."""
 
+    def one(self, check: CheckOf) -> Check:
+        """One of the checks as a job."""
+        return Check(
+            module=self.module,
+            calls=check.calls,
+            pipeline=check.pipeline,
+            oracles=self.oracles,
+            named=self.named,
+            pieces=True,
+        )
+
 
 def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
     """Report the outcome of each check, or the fault that prevented it."""
-    make = functools.partial(
-        Check, module=job.module, oracles=job.oracles, named=job.named, pieces=True
-    )
-    checks = [make(pipeline=each.pipeline, calls=each.calls) for each in job.checks]
+    checks = list(map(job.one, job.checks))
     small = _Pieces(job.module)
     times: list[float] = []
     mod: tvm.IRModule | None = None

@@ -266,7 +266,8 @@ class Session:
 
         Args:
             fail_on: the grades and effects of findings that fail; None: see `dedup.fails`.
-            compared: an oracle compared the result of a pass with a module.
+            compared: an oracle compared the result of a pass with a module. A finding or a known
+                bug is an answer, too.
             named: the oracles that the user has requested by name.
             knowns: further fields of the JSON events of known bugs.
         """
@@ -324,7 +325,8 @@ class Session:
         # A report that there was no time to confirm was nevertheless seen.
         unsettled = bool(self.triage.unsettled()) and not self.stopped
         new_ones = unsettled or any(fails(each, fail_on, named) for each in own)
-        return self.exit_code(new=new_ones, compared=compared)
+        answered = compared or bool(rows or self.expected.reports)
+        return self.exit_code(new=new_ones, compared=answered)
 
     def exit_code(self, *, new: bool, earlier: Sequence[str] = (), compared: bool = True) -> int:
         """The exit code for a failed check, a user error, new findings, an unwritable report, or a

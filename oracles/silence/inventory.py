@@ -89,6 +89,12 @@ NO_ARGUMENTS = SilenceRule(
     "no kind of arguments is defined: the module has a result for none of those that were drawn",
     "`undefined` and `accepts` in the records of the operators; the reason names the parameter",
 )
+DIED = SilenceRule(
+    "died",
+    SilenceKind.NOTHING,
+    "the process of the check died",
+    "the death is a report of its own, and is confirmed in a fresh process",
+)
 MISMATCH = SilenceRule(
     "mismatch",
     SilenceKind.NOTHING,

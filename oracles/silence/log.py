@@ -59,6 +59,11 @@ class Answer:
         return (silence.why or RULES[silence.rule].excuses) == self.silent
 
 
+def silenced(oracle: str, rule: SilenceRule) -> Answer:
+    """The answer of an oracle that a rule keeps from comparing anything."""
+    return Answer(oracle, rule.excuses, (Silence(rule.name),))
+
+
 class _Answers:
     def __init__(self, *, curious: bool) -> None:
         self.by_oracle: dict[str, Answer] = {}

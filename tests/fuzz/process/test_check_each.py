@@ -14,7 +14,9 @@ from relaxfuzz.fuzz.jobs import asking
 from relaxfuzz.fuzz.jobs.jobs import Check, CheckEach, CheckOf, CheckResult
 from relaxfuzz.fuzz.process.executor import JobFailed
 from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.oracles.check import VALUES
 from relaxfuzz.oracles.passcall import PassCall
+from relaxfuzz.oracles.silence.inventory import DIED
 from relaxfuzz.oracles.violation import mark_of
 
 PASSES = """
@@ -72,6 +74,22 @@ def test_a_death_is_that_of_one_pass(
     (alone,) = asking.check(pool, Check(module=sums, calls=(calls[1],)))
     assert isinstance(answers[1], CheckResult)
     assert mark_of(answers[1].violations[0]) == mark_of(alone)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_each_oracle_that_a_death_kept_from_an_answer_says_so(
+    pool: LocalPool, faulty: Callable[[str], PassCall], sums: str, named: bool
+) -> None:
+    job = CheckEach(module=sums, checks=each_of((faulty("segfault"),)), named=named)
+    (found,) = asking.check_each(pool, job)
+    assert isinstance(found, CheckResult)
+    assert found.answers == asking.checked(pool, job.one(job.checks[0])).answers
+    names = [answer.oracle for answer in found.answers]
+    assert names[0] == "crash"
+    assert set(VALUES) <= set(names)
+    assert ("executed" in names) == named
+    assert {answer.silent for answer in found.answers} == {DIED.excuses}
+    assert {answer.rule for answer in found.answers} == {DIED}
 
 
 def test_a_fault_of_the_harness_costs_one_answer(

@@ -22,11 +22,13 @@ from relaxfuzz.fuzz.user_input.settings import Settings, Spelling
 from relaxfuzz.oracles.check import BUILDS
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence import inventory
+from relaxfuzz.oracles.silence.inventory import DIED
 from relaxfuzz.oracles.silence.log import Answer, Silence
 from relaxfuzz.oracles.silence.rule import SilenceRule
 from relaxfuzz.oracles.tiers import USUAL
 
 USER = Path(__file__).parents[1] / "user_passes.py"
+PASSES = Path(__file__).parents[1] / "passes.py"
 
 Events = list[dict[str, Any]]
 
@@ -181,6 +183,37 @@ def test_a_check_that_compares_nothing_has_a_code_of_its_own(
 ) -> None:
     code, _ = checked("ExpandTupleArguments")
     assert code == 4
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_death_leaves_all_oracles_without_an_answer(
+    pool: LocalPool,
+    sums: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    as_json: bool,
+) -> None:
+    path = tmp_path / "sums.json"
+    path.write_text(sums)
+    given = Settings(
+        passes=(Spelling(f"{PASSES}:segfault"),),
+        out=tmp_path / "out",
+        shipped_knowns=False,
+        json=as_json,
+    )
+    assert check_module(path, given, pool=pool, stage="raw") == 1
+    lines = capsys.readouterr().out.splitlines()
+    if not as_json:
+        (row,) = (line.split(maxsplit=3) for line in lines if line.startswith("crash "))
+        assert row == ["crash", "0", "1", DIED.excuses]
+        (by_name,) = (line for line in lines if line.startswith("asked only with"))
+        assert " crash" not in by_name
+        return
+    asked = of([json.loads(line) for line in lines], "asked")
+    reasons = {each["oracle"]: each["reason"] for each in asked if each["pass"]}
+    assert reasons["crash"] == DIED.excuses
+    assert len(set(reasons.values())) == 1
+    assert not reasons.keys() & {each["oracle"] for each in asked if not each["pass"]}
 
 
 def test_what_tvms_type_inference_makes_ill_formed_is_a_finding(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from relaxfuzz.corpus.knowns import SHIPPED, knowns
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.process.local_pool import LocalPool
@@ -106,6 +107,17 @@ def test_a_report_that_there_was_no_time_to_confirm_fails(
     made.interrupt.stop.clear()
     monkeypatch.setattr(made.triage, "unsettled", lambda: [NEW])
     assert made.conclude(1, 1, 1.0, compared=False) == 1
+
+
+def test_what_is_found_is_an_answer_though_nothing_is_compared(made: Session) -> None:
+    """As where each pass kills its process."""
+    made.expected.reports[knowns(SHIPPED)[0]] = 1
+    assert made.conclude(1, 1, 1.0, compared=False) == 0
+    made.expected.reports.clear()
+    assert made.conclude(1, 1, 1.0, compared=False) == NOTHING_COMPARED
+    made.triage.published.append(NEW)
+    assert made.conclude(1, 1, 1.0, compared=False) == 1
+    assert made.conclude(1, 1, 1.0, fail_on="A", compared=False) == 0
 
 
 def test_a_night_that_compares_nothing(made: Session) -> None:
