@@ -82,6 +82,8 @@ def fails_as_found(path: Path, finding: Finding) -> bool:
             return "Timeout (" in stderr
         case Death.PROCESSES if code == TOO_MANY:  # the runner has counted them first
             return True
+        case Death.OUT_OF_MEMORY if code < 0:  # C++ code that nobody catches an exception from
+            return "std::bad_alloc" in stderr
         case Death.OUT_OF_MEMORY:
             return code not in (0, HUNG) and raised_by_check(path, stderr)
     if code != 1:  # the oracle runs such endings in a fork, the file in its own process

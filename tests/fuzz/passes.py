@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,18 @@ def run_out() -> tvm.transform.Pass:
         raise MemoryError
 
     return _pass("run_out", take)
+
+
+def run_out_in_cpp() -> tvm.transform.Pass:
+    """Asks C++ for more memory than there is, in a thread where nobody catches the exception."""
+
+    def take() -> None:
+        new = ctypes.CDLL("libstdc++.so.6")._Znwm
+        thread = threading.Thread(target=new, args=(ctypes.c_size_t(1 << 62),))
+        thread.start()
+        thread.join()
+
+    return _pass("run_out_in_cpp", take)
 
 
 def segfault_late() -> tvm.transform.Pass:

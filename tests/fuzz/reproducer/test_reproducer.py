@@ -154,3 +154,13 @@ def test_what_compiled_code_hides_needs_relaxfuzz(
     fixed = text.replace(f"{name}']()", "goes_backwards']()")
     assert fixed != text
     assert not reproducer.fails(fixed, finding)
+
+
+def test_memory_that_cpp_is_refused_has_a_reproducer(
+    pool: LocalPool, sums: str, faulty: Callable[[str], PassCall]
+) -> None:
+    """It ends the process by a signal, without a traceback."""
+    found = finding_of(pool, sums, faulty("run_out_in_cpp"), ("crash",))
+    found = dataclasses.replace(found, source=reproducer.source_of(sums))
+    assert found.oracle == "out-of-memory"
+    assert reproducer.failing(found, executor=pool) is not None
