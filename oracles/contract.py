@@ -25,7 +25,8 @@ Requires = Callable[[tvm.IRModule], str | None]
 Post = Callable[[tvm.IRModule, tvm.IRModule, PassCall], str | None]
 """`post(before, after, call)`: the error in the result, or None.
 
-The text is part of the finding's key: it holds op and node kinds, never names or numbers."""
+The first line is part of the finding's key: it holds op and node kinds, never names or numbers.
+Lines below it are details."""
 
 ReferencePass = Callable[[PassCall], tvm.transform.Pass | None]
 """Makes the correct pass, written a second time, for these arguments; None if unsupported. Both

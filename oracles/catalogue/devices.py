@@ -18,9 +18,10 @@ from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs, stores_in_bl
 from ..pass_arguments import positional, text_of
 from ..passcall import PassCall
 from ..tensorir.sanitizer.races import variables
-from ..tensorir.threads.launch import ALLREDUCE, Disagreement, calls
-from ..tensorir.threads.limits import over_limits, shared_buffers
+from ..tensorir.threads.launch import ALLREDUCE, calls
+from ..tensorir.threads.limits import shared_buffers
 from .common import definition, one_of
+from .launches import is_of_device, over_limits_after
 from .tensorir_common import (
     dynamic_pieces,
     has,
@@ -75,9 +76,7 @@ def _kernels(mod: tvm.IRModule) -> list[tirx.PrimFunc]:
 
 
 def _is_kernel(func: tirx.PrimFunc) -> bool:
-    """True if the PrimFunc is for a device: BindTarget binds computations of sizes to the host."""
-    target = attr(func, "target")
-    return target is not None and "gpu" in target.keys
+    return is_of_device(attr(func, "target"))
 
 
 # Its source goes into reproducers.
@@ -145,7 +144,7 @@ def _on_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> st
     target = _current(call)
     if target is not None:
         before, after = _bound(before, target), _bound(after, target)
-    over = _over_limits(before, after) or _over_limits_lowered(before, after)
+    over = over_limits_after(before, after) or _over_limits_lowered(before, after)
     if over is not None:
         return over
     given = {str(gvar.name_hint) for gvar, func in prim_funcs(before) if _is_scheduled(func)}
@@ -174,48 +173,24 @@ def _stores_outside_of_threads(func: tirx.PrimFunc) -> bool:
     return any(each.__chandle__() not in on_threads for each in _scheduled_stores(func))
 
 
-def _over_limits(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """Report a kernel that exceeds the limits of its target only after the pass. One that already
-    did so before may have been scheduled by hand for another device."""
-    given = {str(gvar.name_hint): func for gvar, func in prim_funcs(before)}
-    for gvar, func in prim_funcs(after):
-        over = _excess(func)
-        old = given.get(str(gvar.name_hint))
-        if over is not None and (old is None or _excess(old) is None):
-            return over
-    return None
-
-
-def _excess(func: tirx.PrimFunc) -> str | None:
-    """Describe the error in the launch of a kernel on its target; None if there is none."""
-    if not _is_kernel(func):
-        return None
-    try:
-        over = over_limits(func)
-    except Disagreement:
-        return "a kernel has two extents of one thread axis"
-    if over is None:
-        return None
-    what = over.partition(" ")[2].partition(",")[0]
-    return f"a kernel takes more {what} than its target has"
-
-
 def _over_limits_lowered(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
-    """Report as `_over_limits` does, but after the default pipeline of `tirx.build`: the shared
-    memory of kernels has its final size only then."""
+    """Report as `over_limits_after` does, after the default pipeline of `tirx.build`: only then
+    does the shared memory of kernels have its size.
+    """
     if not any(map(shared_buffers, _kernels(after))):
         return None
     try:
         lowered = tvm.s_tir.pipeline.default_s_tir_pipeline()[0](after)
     except Exception:  # a pass of the pipeline that raises also raises in its own check
         return None
-    return _over_limits(before, lowered)
+    return over_limits_after(before, lowered)
 
 
 def _bound_to_threads(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
-    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target gives the limits.
-    Loops of blocks are bound: code outside of blocks has none."""
-    over = _over_limits(before, after)
+    """Docstring: "Set default thread bindings for GPU PrimFuncs". The target says what there is.
+    Loops of blocks are bound: code outside of blocks has none.
+    """
+    over = over_limits_after(before, after)
     acting = (func for func in _kernels(after) if _acts_in_blocks(func))
     if over is None and not all(map(is_bound_to_threads, acting)):
         return "a kernel is not bound to threads"

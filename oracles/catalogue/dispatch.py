@@ -18,6 +18,7 @@ from ..inspect import attr, calls_of, is_public, nodes, ops_used, prim_funcs, re
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
 from .common import any_of, no_ops, one_of
+from .launches import launchable
 
 
 def _hints_realized(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -216,7 +217,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of(*SORT_AND_SCAN),
-        post=no_ops(*SORT_AND_SCAN),
+        post=launchable(no_ops(*SORT_AND_SCAN)),
         normal_form=NormalForm(
             "docstring: 'dispatch scan and sort operators to platform dependent implementation'"
         ),
@@ -227,7 +228,7 @@ CONTRACTS: tuple[PassContract, ...] = (
         variants=one_of("relax.backend.DispatchSampling()"),
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=any_of("relax.multinomial_from_uniform"),
-        post=no_ops("relax.multinomial_from_uniform"),
+        post=launchable(no_ops("relax.multinomial_from_uniform")),
         normal_form=NormalForm(
             "docstring: operators are dispatched 'to platform dependent implementation'"
         ),

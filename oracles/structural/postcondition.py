@@ -21,7 +21,7 @@ from ..violation import Case, Violation
 
 
 def check(runs: PassRuns) -> Violation | None:
-    """Apply the contract's post-condition, whose text becomes the key."""
+    """Apply the contract's post-condition; the first line of its text becomes the key."""
     if runs.contract.post is no_post:
         abstain(inventory.NO_PROMISE, "the contract has no post-condition")
         return None
@@ -33,9 +33,10 @@ def check(runs: PassRuns) -> Violation | None:
         abstain(inventory.EXPLAINED, "a function is lost, which 'functions' reports")
         return None
     wrong = runs.contract.post(runs.mod, after, runs.call)
-    return (
-        None if wrong is None else Violation.titled(wrong, f"{wrong}\n\n{messages.listing(after)}")
-    )
+    if wrong is None:
+        return None
+    title = wrong.partition("\n")[0]
+    return Violation.titled(title, f"{wrong}\n\n{messages.listing(after)}")
 
 
 def _loses_function(before: tvm.IRModule, after: tvm.IRModule) -> bool:

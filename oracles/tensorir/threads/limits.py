@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tvm
 from tvm import tirx
 
 from ....compat import ir
+from ....compat.structural import structural_map
 from ...inspect import attr, nodes
 from ..values import width_of
 from .launch import launch, tag
 from .lockstep import shared
 
+Sizes: TypeAlias = Mapping[int, tirx.IntImm]
+"""Values of variables in the shapes of a PrimFunc's parameters, by the variable's handle."""
 
-def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) -> str | None:
+
+def over_limits(
+    func: tirx.PrimFunc,
+    target: tvm.target.Target | None = None,
+    sizes: Sizes | None = None,
+) -> str | None:
     """The first limit of its target that a kernel of a PrimFunc exceeds, or None.
 
     The limits are attributes of the target, and those in `GRID` for its kind. Only amounts known
@@ -25,11 +33,14 @@ def over_limits(func: tirx.PrimFunc, target: tvm.target.Target | None = None) ->
 
     Args:
         target: replaces the one that the PrimFunc is bound to.
+        sizes: of one call. Only kernels that each call launches count with them: a PrimFunc may
+            ask for the sizes first.
     """
     target = attr(func, "target") if target is None else target
     if target is None:
         return None
-    for kernel in _kernels(func.body):
+    kernels = _kernels(func.body) if sizes is None else _of_each_call(func.body, sizes)
+    for kernel in kernels:
         for name, (what, used) in LIMITS.items():
             limit, amount = target.attrs.get(name), used(kernel)
             if limit is not None and amount is not None and amount > int(limit):
@@ -68,6 +79,23 @@ def _kernels(body: Any) -> Iterator[Any]:
     return (each for each in binding if each.__chandle__() not in inner)
 
 
+def _of_each_call(body: Any, sizes: Sizes) -> Iterator[Any]:
+    """The kernels that do not depend on a condition or the extent of a loop, with these sizes."""
+    deciding = [
+        each
+        for each in nodes(body, ir.For, ir.IfThenElse, ir.While)
+        if not (type(each) is ir.For and each.kind == ir.ForKind.THREAD_BINDING)
+    ]
+    decided = {part.__chandle__() for each in deciding for part in nodes(each, ir.For, ir.AttrStmt)}
+
+    def known(var: Any) -> Any:
+        return sizes.get(var.__chandle__(), var)
+
+    for kernel in _kernels(body):
+        if kernel.__chandle__() not in decided:
+            yield structural_map(kernel, [(tirx.Var, known)])
+
+
 def _threads(kernel: Any) -> int | None:
     return _extent(kernel, "threadIdx.")
 
@@ -95,9 +123,12 @@ def _bytes(dtype: Any) -> int:
 
 
 def _product(sizes: Sequence[Any]) -> int | None:
-    if not all(isinstance(size, tirx.IntImm) for size in sizes):
+    known = [
+        size if isinstance(size, tirx.IntImm) else ir.Analyzer().simplify(size) for size in sizes
+    ]
+    if not all(isinstance(size, tirx.IntImm) for size in known):
         return None
-    return math.prod(int(size.value) for size in sizes)
+    return math.prod(int(size.value) for size in known)
 
 
 LIMITS: Mapping[str, tuple[str, Callable[[Any], int | None]]] = {
