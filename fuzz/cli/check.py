@@ -80,7 +80,11 @@ def check(
         ),
     ] = None,
 ) -> int:
-    """Check passes, or a pipeline, on a module of yours."""
+    """Check passes, or a pipeline, on a module of yours.
+
+    Each of several passes is checked on the module as it is, and on the result of the passes named
+    before it.
+    """
     from ..process.local_pool import LocalPool
     from ..session.chosen import environment_of, skip_survey
 

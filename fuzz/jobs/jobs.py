@@ -553,11 +553,13 @@ def _at(mod: tvm.IRModule, stage: Stage) -> tvm.IRModule:
 
 @dataclass(frozen=True, slots=True)
 class Walk(Job[tuple[tuple[PassCall, str], ...]]):
-    """Take a module through a pipeline, which may be one of the user's."""
+    """Take a module through a pipeline, which may be one of the user's, or through passes."""
 
     module: str
     """The module, as TVM JSON."""
-    pipeline: str
+    pipeline: str | None = None
+    calls: tuple[PassCall, ...] = ()
+    """The passes, without a pipeline."""
 
 
 def walk(job: Walk, context: Context[tuple[tuple[PassCall, str], ...]]) -> None:
@@ -565,10 +567,10 @@ def walk(job: Walk, context: Context[tuple[tuple[PassCall, str], ...]]) -> None:
 
     The arguments of steps in a pipeline for kernels are unknown, so their contracts choose them.
     """
-    context.journal.position(0, Stage.RAW, 0, "walk", (), job.pipeline)
+    context.journal.position(0, Stage.RAW, 0, "walk", job.calls, job.pipeline)
     mod: tvm.IRModule | None = load_json(job.module)
     found = []
-    for call in pipelines.steps(job.pipeline):
+    for call in job.calls if job.pipeline is None else pipelines.steps(job.pipeline):
         contract = catalogue.promised_by(call.name) if job.pipeline in OF_KERNELS else None
         if contract is not None and mod is not None:
             call = contract.choose(Choices(b""), mod) or call

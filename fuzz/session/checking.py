@@ -24,6 +24,7 @@ from ...generators.stages import RELAX, Stage
 from ...oracles import contexts
 from ...oracles.catalogue import catalogue, contract_of, is_users_contract, of_family
 from ...oracles.check import BUILDS
+from ...oracles.contract import PassContract
 from ...oracles.identify import failure_of
 from ...oracles.identity import FailureKind
 from ...oracles.passcall import PassCall, is_users
@@ -88,6 +89,10 @@ UNMADE = "the time was used up before"
 
 BY_NAME = "asked only with --oracle NAME, or --oracle all"
 """Reason why an oracle was not run: it costs more than all others together, or was not named."""
+
+IN_TURN = (
+    "each pass is checked on the module as it is, and on the result of the passes named before it"
+)
 
 LONGEST = 400
 """Most characters of a line about passes that do not apply."""
@@ -155,6 +160,11 @@ def check_module(
     found, more, not_there = _named(make, calls, mod, given.exempt)
     passed_over |= not_there
     jobs += [*found, *_of_builds(make, calls, names)]
+    in_turn = [calls[spelling] for spelling in given.passes]
+    if len(in_turn) > 1:
+        found, not_there = _in_turn(make, contexts.under(in_turn, options), module, given, pool)
+        of_steps += found
+        passed_over |= not_there
     later = {} if at is not None else _later(make, calls, parts, module, pool)
     jobs += [job for checks in later.values() for job in checks]
     if not calls and pipeline is None:
@@ -191,6 +201,8 @@ def check_module(
                 f"{name} leaves this module as it is; it is for modules at the stage {stage}, so "
                 "it is also checked on this one as the default build takes it there"
             )
+        if len(in_turn) > 1:
+            made.display.line(IN_TURN)
         if at is None and not calls and pipeline is None:
             _print_stages(parts, made)
         code = _run([*in_order(jobs), *of_steps, *more], passed_over, made, clock, given)
@@ -254,10 +266,7 @@ def _named(
     passed_over: dict[str, str] = {}
     for spelling, call in calls.items():
         fixed = call.factory is not None or not call.expr.endswith("()") or bool(call.config)
-        # A contract in user code is only asked by the process that makes the check.
-        contract = contract_of(
-            dataclasses.replace(call, like=None) if is_users_contract(call) else call
-        )
+        contract = _contract(call)
         drawn = not fixed and call.name in catalogue
         variants = variants_of(call.name, mod, VARIANTS_OF_NAMED) if drawn else [call]
         reason = contract.requires(mod)
@@ -271,6 +280,13 @@ def _named(
         jobs += checks[:VARIANTS]
         more += checks[VARIANTS:]
     return jobs, more, passed_over
+
+
+def _contract(call: PassCall) -> PassContract:
+    """The contract of a pass, but not one in code of the user's: the process that makes the check
+    asks that.
+    """
+    return contract_of(dataclasses.replace(call, like=None) if is_users_contract(call) else call)
 
 
 def _later(
@@ -333,6 +349,34 @@ def _of_steps(
             passed_over[call.name] = reason
             continue
         jobs += (make(module=text, calls=(each,), named=is_users(call)) for each in variants)
+    return jobs, passed_over
+
+
+def _in_turn(
+    make: Callable[..., Check],
+    calls: Sequence[PassCall],
+    module: str,
+    given: Settings,
+    pool: LocalPool,
+) -> tuple[list[Check], dict[str, str]]:
+    """The checks of each pass that the user named on the result of those named before it, and the
+    passes that do not apply there.
+
+    A pass that gets the module as it is is checked already.
+    """
+    walked = ask(pool, Walk(module, calls=tuple(calls)), limits=LIMITS.for_module(module))
+    if isinstance(walked, Died):  # the check of the pass by itself reports it
+        return [], {}
+    (_, whole), *rest = walked
+    jobs: list[Check] = []
+    passed_over: dict[str, str] = {}
+    for call, text in rest:
+        reason = _contract(call).requires(load_json(text)) if text else "one of them raises"
+        if reason is not None:
+            passed_over[f"{call} after those named before it"] = reason
+        elif text != whole:
+            own = given.exempt if call.factory is not None else ()
+            jobs.append(make(module=text, calls=(call,), exempt=own, named=True))
     return jobs, passed_over
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,41 @@ def pipeline():
 """
 
 
+SUBTRACTS = """
+@relax.expr_functor.mutator
+class _Subtract(relax.PyExprMutator):
+    def visit_call_(self, call):
+        call = self.visit_expr_post_order(call)
+        return relax.op.subtract(*call.args) if call.op == tvm.ir.Op.get("relax.add") else call
+
+
+@tvm.transform.module_pass(opt_level=0, name="subtracts")
+def subtracts(mod, context):
+    mutator = _Subtract(mod)
+    for gvar, func in mod.functions_items():
+        mutator.builder_.update_func(gvar, mutator.visit_expr(func))
+    return mutator.builder_.get()
+"""
+
+RAISES = """
+import tvm
+
+
+@tvm.transform.module_pass(opt_level=0, name="raises")
+def raises(mod, context):
+    raise KeyError("always")
+"""
+
+
+def of_two(operator: Callable[[relax.Expr, relax.Expr], relax.Expr]) -> str:
+    """A module that applies an operator, as TVM JSON."""
+    x, y = (relax.Var(name, relax.TensorType((2, 3), "float32")) for name in "xy")
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, y]):
+        builder.emit_func_output(builder.emit(operator(x, y)))
+    return str(save_json(builder.get()))
+
+
 def events(capsys: pytest.CaptureFixture[str], kind: str) -> list[dict[str, object]]:
     found = map(json.loads, capsys.readouterr().out.splitlines())
     return [each for each in found if each["event"] == kind]
@@ -33,11 +69,7 @@ def events(capsys: pytest.CaptureFixture[str], kind: str) -> list[dict[str, obje
 def test_the_wrong_step_of_ones_own_pipeline_is_named(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    x, y = (relax.Var(name, relax.TensorType((2, 3), "float32")) for name in "xy")
-    builder = relax.BlockBuilder()
-    with builder.function("main", [x, y]):
-        builder.emit_func_output(builder.emit(op.subtract(x, y)))
-    (tmp_path / "model.json").write_text(save_json(builder.get()))
+    (tmp_path / "model.json").write_text(of_two(op.subtract))
     (tmp_path / "build.py").write_text(PIPELINE)
     code = check_module(
         tmp_path / "model.json",
@@ -67,3 +99,35 @@ def test_kernels_are_checked_at_each_stage_of_their_pipeline(
     compared = {str(each["pass"]) for each in asked if each["reason"] is None}
     for late in ("s_tir.transform.LowerOpaqueBlock()", "tirx.transform.FlattenBuffer()"):
         assert late in compared
+
+
+def test_a_named_pass_is_checked_on_the_result_of_those_before_it(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The swap does nothing to the module itself."""
+    (tmp_path / "model.json").write_text(of_two(op.add))
+    (tmp_path / "passes.py").write_text(f"{SWAP}\n{SUBTRACTS}")
+    first, second = (f"{tmp_path / 'passes.py'}:{name}" for name in ("subtracts", "swap"))
+    for passes, blamed in (
+        ((first, second), {"subtracts", "swap"}),
+        ((second, first), {"subtracts"}),
+    ):
+        given = Settings(
+            passes=passes, out=tmp_path / "out", budget="10m", json=True, oracles=("evaluated",)
+        )
+        assert check_module(tmp_path / "model.json", given, pool=pool) == 1
+        assert {each["pass"] for each in events(capsys, "finding")} == blamed
+
+
+def test_passes_behind_one_that_raises_are_named(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.json").write_text(of_two(op.add))
+    (tmp_path / "passes.py").write_text(RAISES)
+    passes = (f"{tmp_path / 'passes.py'}:raises", "LegalizeOps")
+    given = Settings(
+        passes=passes, out=tmp_path / "out", budget="10m", json=True, oracles=("crash",)
+    )
+    assert check_module(tmp_path / "model.json", given, pool=pool) == 1
+    reasons = {each["pass"]: each["reason"] for each in events(capsys, "asked")}
+    assert reasons["LegalizeOps() after those named before it"] == "one of them raises"
