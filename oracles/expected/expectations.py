@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
+from ...compat.structural import structural_map
 from ...generators.ops import table
 from ...generators.ops.undefined import Behaviour
 from ..errors import (
@@ -310,6 +312,7 @@ class Expectations:
         usual = not odd or unused
         # Operators refuse operands that they do not define; PrimFuncs take anything.
         defined = usual or nonfinite or not self._reaches_prim_func(name)
+        defined = defined or self._moves_infinities(name, args, result, options)
         if not defined and self._excused(inventory.NOT_FINITE, name, kind):
             return None
         if any(callable(leaf) for _, leaf in leaves(result)):
@@ -370,6 +373,26 @@ class Expectations:
     def _reaches_prim_func(self, name: str) -> bool:
         return any(isinstance(self._mod[one], tirx.PrimFunc) for one in self.reached(name))
 
+    def _moves_infinities(
+        self, name: str, args: list[Any], result: Any, options: Mapping[str, Any]
+    ) -> bool:
+        """True if the infinities in the result of a PrimFunc are constants of it, as in a mask,
+        that it stores, chooses and compares, but does not calculate with.
+
+        Large numbers in their place then give the same result, with these numbers for infinities.
+        """
+        func = self._mod[name]
+        if not isinstance(func, tirx.PrimFunc):
+            return False
+        large = structural_map(func, [(tirx.FloatImm, _large)])
+        mod = tvm.IRModule({**self._mod.functions, self._mod.get_global_var(name): large})
+        try:
+            other = Evaluator(mod, **options).run(name, copies(args))
+        except (NoValue, Unsupported, Mismatch, Undefined):
+            return False
+        pairs = zip(leaves(result), leaves(other), strict=True)
+        return finite(other) and all(_is_with_large(a, b) for (_, a), (_, b) in pairs)
+
     def _all_nonfinite(self, name: str) -> bool:
         """True if all operators called have references that define NaN and infinity.
 
@@ -386,6 +409,26 @@ class Expectations:
             records = [table.get(op.removeprefix("relax.")) for op in ops if computes(op)]
             self._nonfinite[name] = all(op is not None and op.nonfinite for op in records)
         return self._nonfinite[name]
+
+
+LARGE: Mapping[str, float] = {"float16": 2.0**15, "float32": 2.0**126, "float64": 2.0**126}
+"""Numbers in place of infinity, by dtype."""
+
+
+def _large(constant: tirx.FloatImm) -> tirx.FloatImm:
+    """A large constant for an infinite one."""
+    dtype = str(constant.ty.dtype)
+    if not math.isinf(constant.value) or dtype not in LARGE:
+        return constant
+    return tirx.FloatImm(dtype, math.copysign(LARGE[dtype], constant.value))
+
+
+def _is_with_large(value: Any, other: Any) -> bool:
+    """True if the other value is the same, with a large number in place of each infinity."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        return bool(np.array_equal(value, other))
+    large = np.copysign(value.dtype.type(LARGE[str(value.dtype)]), value)
+    return bool(np.array_equal(np.where(np.isinf(value), large, value), other))
 
 
 def _has_symbolic_sizes(func: relax.Function | tirx.PrimFunc) -> bool:
