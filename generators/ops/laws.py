@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from .undefined import is_float
@@ -260,9 +259,7 @@ def _alike(x: Any, ends: bool) -> tuple[float, ...]:
         # numpy.mean: 'float16 results are computed using float32 intermediates'; float16 cannot
         # hold the sum of three.
         large = (30000.0,) if x.dtype == np.float16 else ()
-        limits = ml_dtypes.finfo(x.dtype)
-        few = (float("inf"), float("-inf"), float(limits.max), float(limits.min))
-        return (5.5, *large, *(few if ends else ()))
+        return (5.5, *large, *((float("inf"), float("-inf")) if ends else ()))
     if x.dtype == np.bool_:
         return (0, 1)
     info = np.iinfo(x.dtype)
