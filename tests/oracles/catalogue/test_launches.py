@@ -11,7 +11,6 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.compat import ir
 from relaxfuzz.oracles.catalogue.launches import launchable, over_limits_after
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.contract import no_post
@@ -22,21 +21,17 @@ TITLE = "a kernel takes more blocks along y than its target has"
 CUDA = {"kind": "cuda", "arch": "sm_80"}
 
 
-def summed(rows: Any, device: ir.VDevice | None = None) -> tvm.IRModule:
+def summed(rows: Any) -> tvm.IRModule:
     """The cumulative sums of so many rows."""
-    x = relax.Var("x", relax.TensorType([rows, 4], "float32", device))
+    x = relax.Var("x", relax.TensorType([rows, 4], "float32"))
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.op.cumsum(x, axis=1)))
-    mod = builder.get()
-    if device is not None:
-        mod.update_global_info("vdevice", [device])
-    return mod
+    return builder.get()
 
 
-def reports(mod: tvm.IRModule, target: str | None) -> list[Violation]:
-    config = {} if target is None else {"target": target}
-    call = PassCall("relax.backend.DispatchSortScan()", config)
+def reports(mod: tvm.IRModule, target: str) -> list[Violation]:
+    call = PassCall("relax.backend.DispatchSortScan()", {"target": target})
     assert "gpu_2d_continuous_cumsum" in call.run(mod).script()
     return check(Case(mod, (call,)), oracles=["postcondition"])
 
@@ -48,9 +43,32 @@ def test_a_kernel_of_symbolic_sizes_is_launched_with_those_of_its_call() -> None
     assert "gpu_2d_continuous_cumsum: 70000 blocks along y, and cuda launches 65535" in found.detail
 
 
+@I.ir_module
+class OnDevice:
+    I.module_global_infos({"vdevice": [I.vdevice({"kind": "cuda", "arch": "sm_80"})]})
+
+    @T.prim_func(private=True, s_tir=True)
+    def copy(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for by in T.thread_binding(n, thread="blockIdx.y"):
+            B[by] = A[by]
+
+    @R.function
+    def most(x: R.Tensor((65535,), "float32", "cuda:0")) -> R.Tensor((65535,), "float32"):
+        return R.call_tir(OnDevice.copy, (x,), out_ty=R.Tensor((65535,), "float32"))
+
+    @R.function
+    def main(x: R.Tensor((70000,), "float32", "cuda:0")) -> R.Tensor((70000,), "float32"):
+        return R.call_tir(OnDevice.copy, (x,), out_ty=R.Tensor((70000,), "float32"))
+
+
 def test_a_virtual_device_has_its_own_limits() -> None:
-    assert [each.title for each in reports(summed(70000, ir.VDevice(CUDA)), None)] == [TITLE]
-    assert reports(summed(65535, ir.VDevice(CUDA)), None) == []
+    assert (over_limits_after(tvm.IRModule(), OnDevice) or "").startswith(TITLE)
+    others = {gvar: func for gvar, func in OnDevice.functions.items() if gvar.name_hint != "main"}
+    few = tvm.IRModule(others, global_infos=OnDevice.global_infos)
+    assert over_limits_after(tvm.IRModule(), few) is None
 
 
 @pytest.mark.parametrize(
