@@ -88,7 +88,7 @@ ACTIVATIONS = ("relax.exp", "relax.tanh", "relax.sigmoid", "relax.nn.gelu", "rel
 
 @visitor
 class Tally(PyExprVisitor):
-    """How often an activation is computed for a type."""
+    """The number of times that an activation is computed for a type."""
 
     def __init__(self, counts={}):  # noqa: B006
         self.counts = counts
