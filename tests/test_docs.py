@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -179,6 +180,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command in (["init", "-b", "main"], ["add", "."], [*author, "commit", "-m", "TVM"]):
         subprocess.run(["git", *command], cwd=folder / "tvm", check=True, capture_output=True)
     relaxfuzz("check", "unknown.py", "LegalizeOps", "--no-known", cwd=folder)
+    for machine in ("machine-1", "machine-2"):
+        shutil.copytree(folder / "relaxfuzz-out", folder / machine)
     return folder
 
 

@@ -37,6 +37,7 @@ findings = typer.Typer(
     "  relaxfuzz findings show 3f2a --format issue\n\n"
     "  relaxfuzz findings merge 3f2a 77c0\n\n"
     "  relaxfuzz findings verdict 3f2a wontfix\n\n"
+    "  relaxfuzz findings join machine-1 machine-2 --out both\n\n"
     "  relaxfuzz findings known 3f2a fuse-ops-constant-argument",
 )
 app.add_typer(findings)
@@ -157,6 +158,22 @@ def split_finding(id: Id, given: Settings) -> int:
     from ..report import rows
 
     return rows.split(given.out, id)
+
+
+@command("join", of=findings)
+def join_findings(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of findings; they stay as is.")
+    ],
+    given: Settings,
+) -> int:
+    """Join the findings of several folders in that of --out, with one row for each bug.
+
+    The runs are joined as well, and what people decided: merged and split rows, verdicts, notes.
+    """
+    from ..report import rows
+
+    return rows.join(given.out, folders)
 
 
 @command("note", of=findings)

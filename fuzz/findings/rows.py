@@ -139,7 +139,17 @@ class Rows:
             ids = self._db.execute("SELECT row FROM members GROUP BY row ORDER BY min(rowid)")
             return [self.get(id) for (id,) in ids.fetchall()]
 
+    def apart(self) -> list[tuple[str, str]]:
+        """The pairs of rows that people declared separate bugs."""
+        with self._lock:
+            return self._db.execute("SELECT one, other FROM apart ORDER BY rowid").fetchall()
+
     # Human decisions
+
+    def keep_apart(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Declare these rows separate bugs, permanently; they may come later."""
+        with self._change():
+            self._db.executemany("INSERT OR IGNORE INTO apart VALUES (?, ?)", pairs)
 
     def merge(self, into: str, others: Iterable[str]) -> None:
         """Declare these rows one bug, permanently, even if they were split before."""

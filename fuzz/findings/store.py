@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from ...compat import weights
@@ -163,6 +164,12 @@ class Store:
                 self._db.execute(
                     f"INSERT INTO temp.{name} SELECT * FROM main.{name} ORDER BY rowid"
                 )
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Make the changes of the context together: all of them, or none if it raises."""
+        with self._lock, watched(self.folder), transaction(self._db):
+            yield
 
     def close(self) -> None:
         """Close the file; everything that was added is already on the disk."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import sys
@@ -12,7 +13,7 @@ from ...compat.release import versions
 from ...corpus.reading import LONGEST_GENERATED, read_text
 from ...oracles.exhibit import Exhibit
 from .. import reproducer
-from ..findings import executable_text, listed
+from ..findings import executable_text, joining, listed
 from ..findings.confirm import exhibit as exhibit_of
 from ..findings.dedup import place
 from ..findings.finding import Finding
@@ -300,6 +301,31 @@ def judge(folder: Path, id: str, *, verdict: str | None = None, note: str | None
         now = store.rows.get(entry.id)
         note = f" ({visible(now.note)})" if now.note else ""
         print(f"{now.id}: {visible(now.verdict or 'no verdict')}{note}")
+    return 0
+
+
+def join(folder: Path, others: Sequence[Path]) -> int:
+    """Join other stores into the one of a folder, which may be new.
+
+    Raises:
+        UserError: one of the folders has no store, or is the joined one itself.
+    """
+    for other in others:
+        if other.resolve() == folder.resolve():
+            raise UserError(f"'{other}' is the folder of --out itself: name the other folders only")
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(Store(each, create=False)) for each in others]
+        store = stack.enter_context(Store(folder))
+        before = len(store.rows.all())
+        joined = joining.join(store, opened)
+        keep(store)
+        for text in (*joined.conflicts, *(each.complaint for each in opened if each.complaint)):
+            print(visible(text), file=sys.stderr)
+        total = len(store.rows.all())
+        print(
+            f"{folder}: {counted(total, 'row')}, {total - before} new; "
+            f"{counted(joined.added, 'new finding')} of {counted(len(others), 'folder')}"
+        )
     return 0
 
 

@@ -58,7 +58,13 @@ def watched(what: Path | str | None = None) -> Iterator[None]:
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Run a transaction of a database; on return, it is on the disk."""
+    """Run a transaction of a database; on return, it is on the disk.
+
+    Within another transaction, it is part of that one.
+    """
+    if db.in_transaction:
+        yield
+        return
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -45,6 +45,7 @@ ON_ROWS = (
     "findings show",
     "findings merge",
     "findings split",
+    "findings join",
     "findings note",
     "findings verdict",
     "findings known",
