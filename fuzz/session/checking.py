@@ -578,7 +578,7 @@ def _print_asked(asked: Sequence[Answer], passed_over: Mapping[str, str]) -> Non
     for name in [name for name in ORACLES if any(each.oracle == name for each in asked)]:
         mine = [each for each in asked if each.oracle == name]
         silent = sum(each.silent is not None for each in mine)
-        why = sentence(main_reason(mine) or "")
+        why = sentence(main_reason(mine))
         table.add_row(name, str(len(mine) - silent), str(silent), Text(why))
     if table.row_count:
         console.print()

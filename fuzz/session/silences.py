@@ -69,17 +69,21 @@ def kept(asked: Iterable[tuple[str, Answer]]) -> list[Kept]:
     ]
 
 
-def main_reason(answers: Sequence[Answer]) -> str | None:
-    """The most informative reason why an oracle was silent; None: it compared each time.
+def main_reason(answers: Sequence[Answer]) -> str:
+    """The most informative reason why an oracle was silent; empty if it compared each time.
 
     Most passes leave a module unchanged. This says nothing about other modules, so that reason
-    comes last. A reason in the module itself comes first, even if rare.
+    comes last. A reason in the module itself comes first, even if rare. A reason that does not
+    hold for all has its number before it.
     """
     reasons = Counter(
         (_weight(answer.rule), answer.silent) for answer in answers if answer.silent is not None
     )
     best = max(reasons, key=lambda each: (each[0], reasons[each]), default=None)
-    return None if best is None else best[1]
+    if best is None:
+        return ""
+    some = f"{reasons[best]} of {reasons.total()}: " if len(reasons) > 1 else ""
+    return f"{some}{best[1]}"
 
 
 def _weight(rule: SilenceRule | None) -> int:

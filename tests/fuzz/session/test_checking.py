@@ -252,9 +252,10 @@ def test_the_table_names_the_reason_that_matters() -> None:
     refused = Answer("evaluated", *_silent(inventory.REJECTION))
     undefined = Answer("evaluated", *_silent(inventory.NO_ARGUMENTS, "`x` of main: 7 is outside"))
     assert main_reason([unchanged] * 5) == inventory.UNCHANGED.excuses
-    assert main_reason([unchanged] * 5 + [refused]) == inventory.REJECTION.excuses
-    assert main_reason([unchanged] * 5 + [refused] * 2 + [undefined]) == undefined.silent
-    assert main_reason([Answer("evaluated")]) is None
+    assert main_reason([unchanged] * 5 + [refused]) == f"1 of 6: {inventory.REJECTION.excuses}"
+    why = main_reason([unchanged] * 5 + [refused] * 2 + [undefined])
+    assert why == f"1 of 8: {undefined.silent}"
+    assert main_reason([Answer("evaluated")]) == ""
 
 
 def _silent(rule: SilenceRule, why: str = "") -> tuple[str, tuple[Silence, ...]]:
