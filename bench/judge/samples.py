@@ -11,7 +11,7 @@ from random import Random
 
 import tvm
 
-from relaxfuzz.compat.serialization import load_json
+from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.jobs.draw import NoExample, example
 from relaxfuzz.generators.choices import Choices
 from relaxfuzz.generators.families import FAMILIES
@@ -82,8 +82,9 @@ def samples(
     passes = [name for name, each in of_family(of).items() if stage in each.stages]
     random.shuffle(passes)
     found = 0
-    for name in passes:
-        sample = _sample(of, name, stage, advanced, random.randbytes(64))
+    text = save_json(advanced)
+    for name in passes:  # each gets its own module, as some change theirs in place
+        sample = _sample(of, name, stage, load_json(text), random.randbytes(64))
         if sample is not None:
             yield sample
             found += 1
