@@ -5,7 +5,6 @@ Examples: "adds relax.astype", "removes a PrimFunc", "changes dtype of relax.mat
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections import Counter, defaultdict
@@ -23,6 +22,7 @@ from .ingredients import kind_of_call
 from .inspect import (
     bindings_of,
     is_public,
+    is_pure,
     nodes,
     op_name,
     relax_functions,
@@ -180,7 +180,7 @@ def _live(func: relax.Function) -> tuple[list[_Use], int]:
     used = set(_uses(func))
     live: list[_Use] = []
     for binding in reversed(bindings):
-        if hash(binding.var) in used or not _is_pure(binding.value):
+        if hash(binding.var) in used or not is_pure(binding.value):
             live.append((binding, _uses(binding.value)))
             used.update(live[-1][1])
     return live[::-1], len(bindings) - len(live)
@@ -207,24 +207,9 @@ def _uses(value: Any) -> list[Any]:
     return [_hash(value)]
 
 
-def _is_pure(value: Any) -> bool:
-    kind = type(value)
-    if kind is relax.If:
-        return all(map(_is_pure, nodes(value, relax.Call)))
-    if kind is not relax.Call:
-        return True
-    name = op_name(value)
-    return bool(getattr(value.op.ty, "purity", False)) if name is None else _is_pure_op(name)
-
-
-@functools.cache
-def _is_pure_op(name: str) -> bool:
-    return bool(Op.get(name).get_attr("FPurity"))
-
-
 def _again(value: Any, first: Any) -> bool:
     """True if a value is computed a second time from the same operands."""
-    if not _is_pure(value):
+    if not is_pure(value):
         return False
     return type(value) is not relax.Call or _hash(value.attrs) == _hash(first.attrs)
 

@@ -113,6 +113,22 @@ def has_op_attr(op: str, name: str) -> bool:
     return Op.get(op).get_attr(name) is not None
 
 
+def is_pure(value: Any) -> bool:
+    """True if nothing but the value of a bound expression shows that it was computed."""
+    kind = type(value)
+    if kind is relax.If:
+        return all(map(is_pure, nodes(value, relax.Call)))
+    if kind is not relax.Call:
+        return True
+    name = op_name(value)
+    return bool(getattr(value.op.ty, "purity", False)) if name is None else _is_pure_op(name)
+
+
+@functools.cache
+def _is_pure_op(name: str) -> bool:
+    return bool(Op.get(name).get_attr("FPurity"))
+
+
 def ops_used(root: Any) -> set[str]:
     """Registered names of the operators called, e.g. {"relax.add", "relax.call_tir"}."""
     return {call.op.name for call in nodes(root, relax.Call) if isinstance(call.op, Op)}

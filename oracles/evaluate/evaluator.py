@@ -115,7 +115,7 @@ class Evaluator:
         self.converts = converts
         self.valued = valued
         self.partial = False
-        """True if some intermediate value was not promised, and nothing was computed from it."""
+        """True if some intermediate value was not promised or not known, and no result needs it."""
         self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
         """True if tensors may change after they are made."""
         self.watch = watch

@@ -11,9 +11,8 @@ from tvm import relax
 from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
-from ...generators.ops import table
-from ..errors import NoResult, NoValue, Undefined, Unpromised, Unsupported
-from ..inspect import nodes
+from ..errors import NoResult, NoValue, TooLarge, Undefined, Unsupported
+from ..inspect import is_pure, nodes, op_name
 from ..liveness import ends
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
 from .calls import CALLS
@@ -38,7 +37,7 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
                 value = frame.value(bound)
             except NoResult as error:
                 error.calls.append(bound)
-                if not _may_be_unused(bound, error):
+                if not _may_be_unused(frame, binding, error):
                     raise
                 env[hash(binding.var)] = Lost(error.with_traceback(None))
                 frame.evaluator.partial = True
@@ -56,17 +55,16 @@ def _sequence(frame: Frame, expr: relax.SeqExpr) -> Any:
     return frame.value(expr.body)
 
 
-def _may_be_unused(bound: Any, error: NoResult) -> bool:
+def _may_be_unused(frame: Frame, binding: Any, error: NoResult) -> bool:
     """True if the evaluation may continue as long as nothing uses the value.
 
-    Then the value is not promised, but no behaviour is undefined.
+    Then the value is not promised or not known, but no behaviour is undefined.
     """
-    if not isinstance(error, Unpromised) or isinstance(error, NoValue):
+    if not isinstance(error, Unsupported) or isinstance(error, NoValue | TooLarge):
         return False
-    if type(bound) is relax.Call:
-        record = table.get(bound.op.name.removeprefix("relax.")) if type(bound.op) is Op else None
-        return record is not None and record.pure
-    return isinstance(bound, relax.Var | relax.Tuple | relax.TupleGetItem)
+    if type(binding) is relax.MatchCast or frame.evaluator.updated:
+        return False
+    return is_pure(binding.value) and "inplace" not in (op_name(binding.value) or "")
 
 
 def _is_allocation(expr: Any) -> bool:

@@ -332,6 +332,44 @@ def test_what_no_result_depends_on_may_be_unpromised() -> None:
 
 
 @I.ir_module
+class Unknown:
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        with R.dataflow():
+            seen = R.call_pure_packed("my.statistics", x, ty_args=R.Tensor((3,), "float32"))
+            more = R.exp(seen)  # noqa: F841
+            out = R.subtract(x, R.const(1.0, "float32"))
+            R.output(out)
+        return out
+
+    @R.function
+    def uses_it(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        seen = R.call_pure_packed("my.statistics", x, ty_args=R.Tensor((3,), "float32"))
+        return R.subtract(seen, x)
+
+    @R.function
+    def checks_it(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        seen = R.call_pure_packed("my.statistics", x, ty_args=R.Tensor((3,), "float32"))
+        cast = R.match_cast(seen, R.Tensor((3,), "float32"))  # noqa: F841
+        return R.subtract(x, R.const(1.0, "float32"))
+
+    @R.function(pure=False)
+    def has_an_effect(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        seen = R.call_packed("my.update", x, ty_args=R.Tensor((3,), "float32"))  # noqa: F841
+        return R.subtract(x, R.const(1.0, "float32"))
+
+
+def test_what_no_result_depends_on_may_be_unknown() -> None:
+    case = Case(Unknown, (PassCall("swaps_operands()", factory=f"{FAULTS}:swaps_operands"),))
+    (violation,) = check(case, oracles=["evaluated"])
+    assert "other values" in violation.title
+    assert check(Case(Unknown, (PassCall("DeadCodeElimination()"),)), oracles=["evaluated"]) == []
+    known = Expectations(Unknown)
+    for name in ("uses_it", "checks_it", "has_an_effect"):
+        assert list(known.of(name, partial=True)) == [], name
+
+
+@I.ir_module
 class Infinite:
     @R.function
     def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
