@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ...compat.release import versions
 from ...corpus.grades import consequence
 from ...corpus.knowns import Known
+from ...oracles.grades.consequence import Where
 from ...oracles.grades.grade import Grade
 from ...oracles.identify import failure_of
 from ...oracles.identity import FailureKind
@@ -38,6 +39,8 @@ class BuildEffect(enum.StrEnum):
 
     BREAKS = "breaks"
     """The build fails, or computes wrong values."""
+    SPECIAL = "special"
+    """The build computes wrong values, but only for arguments such as NaN."""
     SHOWS = "shows"
     """A pass of the build shows the bug, but no effect on the build was seen."""
     NONE = "none"
@@ -62,10 +65,9 @@ class Met:
 
     def fails(self, fail_on: str) -> bool:
         """Return whether the command fails: the build fails, or wrong values are grave enough."""
-        if self.effect is not BuildEffect.BREAKS:
+        if self.effect not in (BuildEffect.BREAKS, BuildEffect.SPECIAL):
             return False
-        of_values = failure_of(self.finding.violation)[0] is FailureKind.VALUES
-        return not of_values or consequence(self.known).fails_on(fail_on)
+        return not _is_of_values(self.finding) or consequence(self.known).fails_on(fail_on)
 
     @property
     def event(self) -> dict[str, object]:
@@ -84,8 +86,13 @@ class Met:
         """The bug in a few lines."""
         where = self.place or self.finding.pass_name
         kind = failure_of(self.finding.violation)[0]
-        effect = BREAKS.get(kind, kind) if self.effect is BuildEffect.BREAKS else self.finding.title
+        breaks = self.effect in (BuildEffect.BREAKS, BuildEffect.SPECIAL)
+        effect = BREAKS.get(kind, kind) if breaks else self.finding.title
         return about(self.known, f"{where}: {effect}")
+
+
+def _is_of_values(finding: Finding) -> bool:
+    return failure_of(finding.violation)[0] is FailureKind.VALUES
 
 
 def about(known: Known, where: str) -> Iterator[str]:
@@ -144,16 +151,17 @@ def met(
         places: the places of reports, by their ids.
     """
 
-    def effect_of(finding: Finding) -> BuildEffect:
+    def effect_of(known: Known, finding: Finding) -> BuildEffect:
         if finding.id in broken:
-            return BuildEffect.BREAKS
+            special = _is_of_values(finding) and consequence(known).where is Where.CONTRIVED
+            return BuildEffect.SPECIAL if special else BuildEffect.BREAKS
         ran = {finding.pipeline, *(call.name for call in finding.calls)} - {None}
         return BuildEffect.SHOWS if ran <= set(steps) else BuildEffect.NONE
 
     order = list(BuildEffect)
     found = []
     for known, findings in expected.met.items():
-        effects = [(order.index(effect_of(each)), place) for place, each in enumerate(findings)]
+        effects = [(order.index(effect_of(known, each)), place) for place, each in enumerate(findings)]
         effect, place = min(effects)
         finding = findings[place]
         where = places.get(finding.id, "")
@@ -169,6 +177,7 @@ def lines(found: Sequence[Met], pipeline: str) -> Iterator[str]:
     """
     headings = {
         BuildEffect.BREAKS: HEADING.format(pipeline),
+        BuildEffect.SPECIAL: "Known bugs of TVM show in this build for arguments such as NaN only:",
         BuildEffect.SHOWS: "Passes of this build show known bugs; no effect on the build was seen:",
     }
     for effect, heading in headings.items():
