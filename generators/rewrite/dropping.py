@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -101,8 +101,15 @@ def without(
 ) -> tvm.IRModule | None:
     """The module without these bindings (function, variable) and without `removed` functions."""
     total = Change(removed=set(removed))
-    for name in {name: None for name, _ in gone}:
-        dropping = Dropping(mod, name, {key for function, key in gone if function == name})
+    by_name: dict[str, set[int]] = {}
+    for name, key in gone:
+        by_name.setdefault(name, set()).add(key)
+    used_by = {
+        str(gvar.name_hint): _references_beside(func, by_name.get(gvar.name_hint))
+        for gvar, func in mod.functions_items()
+    }
+    for name, keys in by_name.items():
+        dropping = Dropping(mod, name, keys)
         for site in dropping.needed():
             if not dropping.replace(site, kinds):
                 return None
@@ -112,24 +119,28 @@ def without(
         total.plain |= change.plain
         total.functions.add(name)
         if dropping.new_params:
-            _pass_on(mod, name, dropping.new_params, total)
-    if any(not _alike(mod, name, total) for name in total.params):
+            _pass_on(used_by, name, dropping.new_params, total)
+    if any(not _alike(used_by, name, total) for name in total.params):
         return None
     return total.apply(mod)
 
 
-def _pass_on(mod: tvm.IRModule, name: str, params: list[Any], change: Change) -> None:
+_Uses: TypeAlias = Mapping[str, set[str]]
+"""The functions that each function refers to outside of dropped bindings."""
+
+
+def _pass_on(used_by: _Uses, name: str, params: list[Any], change: Change) -> None:
     """Add the parameters to this function and to all its direct and indirect callers."""
-    for caller in sorted(_callers(mod, name) - {name} - change.removed):
+    for caller in sorted(_callers(used_by, name) - {name} - change.removed):
         copies = [relax.Var(param.name, param.ty) for param in params]
         change.params[caller] = [*change.params.get(caller, []), *copies]
     change.params[name] = [*change.params.get(name, []), *params]
 
 
-def _alike(mod: tvm.IRModule, name: str, change: Change) -> bool:
+def _alike(used_by: _Uses, name: str, change: Change) -> bool:
     """Return whether the callers can pass on their own parameters."""
     params = change.params
-    callers = _callers(mod, name) - {name} - change.removed
+    callers = _callers(used_by, name) - {name} - change.removed
     if not callers:
         return True
     if any(dimensions(param.ty) for param in params[name]):
@@ -137,8 +148,7 @@ def _alike(mod: tvm.IRModule, name: str, change: Change) -> bool:
     return all(len(params[caller]) == len(params[name]) for caller in callers)
 
 
-def _callers(mod: tvm.IRModule, name: str) -> set[str]:
-    used_by = {gvar.name_hint: _references(func) for gvar, func in mod.functions_items()}
+def _callers(used_by: _Uses, name: str) -> set[str]:
     found: set[str] = set()
     todo = [name]
     while todo:
@@ -152,6 +162,22 @@ def _callers(mod: tvm.IRModule, name: str) -> set[str]:
 @functools.lru_cache(256)  # asked of every function, for each function that gets parameters
 def _references(func: Any) -> set[str]:
     return references(func)
+
+
+def _references_beside(func: Any, dropped: set[int] | None) -> set[str]:
+    """The functions that a function refers to outside of these dropped bindings."""
+    if not dropped or not _references(func):
+        return _references(func)
+    found: set[str] = set()
+    for scope in scopes_of(func):
+        if scope.around is not None and scope.around.key in dropped:
+            dropped = dropped | {site.key for site in scope.sites}
+            continue
+        found |= references(scope.seq.body)
+        for site in scope.sites:
+            if site.key not in dropped and not site.inner:
+                found |= references(site.binding.value)
+    return found
 
 
 LARGEST_CONSTANT = 64
