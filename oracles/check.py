@@ -405,6 +405,13 @@ def still_shows(case: Case, violation: Violation, contract: PassContract | None 
     return wanted in ((each.key, each.trace) for each in found)
 
 
+def acts(case: Case, contract: PassContract) -> bool:
+    """True if one run of a pass changes this module, or raises."""
+    known = Given(case.mod, digest(case.mod), lambda: case.mod)
+    runs = PassRuns(case.mod, case.calls, contract, alone=True, known=known)
+    return runs.direct.error is not None or runs.changed
+
+
 def narrow(case: Case, violation: Violation) -> Case:
     """The case of the one pass in a list or pipeline that shows the violation; else this case."""
     calls = case.calls if case.pipeline is None else pipelines.steps(case.pipeline)

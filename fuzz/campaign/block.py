@@ -23,7 +23,7 @@ from ...generators.seeds import Whole, recorded
 from ...generators.stages import Stage
 from ...oracles.acted import acted
 from ...oracles.behaviour import behaviours, raising
-from ...oracles.check import OF_PIPELINES, ORACLES, still_shows
+from ...oracles.check import OF_PIPELINES, ORACLES, acts, hides, still_shows
 from ...oracles.contract import PassContract
 from ...oracles.ingredients import ingredients
 from ...oracles.lines import LineRecorder, record
@@ -33,7 +33,7 @@ from ...oracles.passcall import PassCall, folder_of
 from ...oracles.silence.log import answers, counted
 from ...oracles.tiers import compared
 from ...oracles.violation import Case, Mark, Violation, mark_of, short_mark
-from ..jobs.behind import go_on
+from ..jobs.behind import Cut, Outcome, Suit, go_on
 from ..jobs.draw import entropy, example
 from ..jobs.jobs import checked, contract_of
 from ..process.context import Context
@@ -105,6 +105,10 @@ class WentOn:
     item: str
     module: str
     """The module that is checked now, as TVM JSON."""
+    mark: str = ""
+    """The short mark of the violation."""
+    way: str = ""
+    """See `jobs.behind.Cut.way`."""
 
     @property
     def at(self) -> tuple[int, Stage, int]:
@@ -112,9 +116,12 @@ class WentOn:
         return self.index, self.stage, self.ordinal
 
 
+STUCK = 0.06
+"""A check with a violation continues past it where a larger share of the checks of the pass, of
+this block and of those that are committed, ended in such a violation."""
+
 GO_ON_EVERY = 3
-"""One in this many checks with a violation continues past it. If all did, 983 checks of all passes
-would take 30 % more CPU. Faults planted behind known bugs were found within 5 s."""
+"""Elsewhere one in this many of them continues."""
 
 CUTTING = "cut"
 """The step that looks for a part to cut. If the process dies in it, the rest of the block meets the
@@ -131,6 +138,16 @@ class Resume:
     ordinal: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Counts of the checks that ended in violations that hide others, in committed blocks."""
+
+    by_item: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Number of these checks and of all checks, by item of the schedule."""
+    ways: Mapping[str, str] = field(default_factory=dict)
+    """For short marks of violations, the last `jobs.behind.Cut.way`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
     """The position and the counts at which a block continues after deaths of its processes."""
@@ -142,6 +159,8 @@ class Rest:
     """Checks that were made, by item of the schedule."""
     visited: Mapping[str, int] = field(default_factory=dict)
     """The counts of `checked`, plus the number of times that an item did not apply."""
+    stuck: Mapping[str, int] = field(default_factory=dict)
+    """Checks that ended in a violation that hides others."""
     banned: tuple[str, ...] = ()
     """Items that are left out because they killed too many processes."""
 
@@ -172,6 +191,7 @@ class Block(Job[BlockResult]):
     """The kind of the device on which a sample of the evaluated modules is executed."""
     reported: tuple[str, ...] = ()
     """Short marks of violations that earlier blocks reported; their modules are not needed."""
+    ends: Ends = field(default_factory=Ends)
     rest: Rest = field(default_factory=Rest)
 
     def made_of(self, index: int) -> Recipe:
@@ -246,6 +266,8 @@ class _Run:
         """Names of the pieces of real modules in the module."""
         self._checked = Counter(job.rest.checked)
         self._visited = Counter(job.rest.visited)
+        self._stuck = Counter(job.rest.stuck)
+        self._ways = dict(job.ends.ways)
         self._reported: set[Mark] = set()
         self._sampled: tuple[Oracle, ...] = ()
         """Oracles above tier 1, for some checks of the module at this stage."""
@@ -332,7 +354,7 @@ class _Run:
             if not left or not intact:
                 break
             started = time.perf_counter()
-            behind = 0
+            end = Outcome(0, False)
             self._visited[item.name] += 1
             prepared = self._prepare(item, mod, origin, ordinal, skip=ordinal < begin)
             if prepared is None:
@@ -358,11 +380,10 @@ class _Run:
                     intact = save_json(mod) == pristine.text
                 with records_kept():
                     subject = mod if intact else pristine.copy()
-                    behind = self._go_on(
-                        item, subject, prepared, violations, origin, ordinal, watch
-                    )
+                    end = self._go_on(item, subject, prepared, violations, origin, ordinal, watch)
                 intact = intact and digest(mod) == pristine.mark
             watch.end(self._journal)
+            self._stuck[item.name] += end.stuck
             stats[item.name] += PassStats(
                 checks=1,
                 violations=len(violations),
@@ -372,7 +393,8 @@ class _Run:
                 compared=int(compared(given_by.values(), self._job.oracles)),
                 silenced=counted(given_by.values()),
                 acted=int(effect.acted),
-                behind=behind,
+                behind=end.count,
+                stuck=int(end.stuck),
                 did=dict.fromkeys(effect.did, 1),
             )
         self._context.report(StageDone(index, stage, stats))
@@ -387,20 +409,19 @@ class _Run:
         origin: Origin,
         ordinal: int,
         watch: StateWatch,
-    ) -> int:
-        """Continue the check past its violations, see `go_on`; return the number of times.
+    ) -> Outcome:
+        """Continue the check past its violations; see `go_on`.
 
-        Sequences are excluded, as their passes only fit the original module. So are pipelines,
-        whose steps have checks of their own.
+        Sequences are excluded, as their passes only fit the original module.
 
         Args:
             mod: the module; passes may change it.
         """
         contract = prepared.contract
-        if item.kind is ItemKind.SEQUENCE or (contract is not None and contract.steps is not None):
-            return 0
-        if (origin.index + ordinal) % GO_ON_EVERY:
-            return 0
+        end = Outcome(0, any(map(hides, violations)))
+        chosen = end.stuck and item.kind is not ItemKind.SEQUENCE
+        if not chosen or not self._goes_on(item, origin.index + ordinal):
+            return end
 
         place = origin.index, origin.stage, ordinal, item.name
 
@@ -417,13 +438,29 @@ class _Run:
             with answers():
                 return still_shows(case, violation, prepared.contract)
 
-        def check_rest(text: str) -> list[Violation] | None:
+        def suits(mod: tvm.IRModule) -> Suit:
+            if contract is None:
+                return Suit.WELL
+            if contract.requires(mod) is not None:
+                return Suit.NOT
+            sought = contract.looks_for
+            return Suit.WELL if sought is None or sought.has(mod) else Suit.LITTLE
+
+        def acts_on(mod: tvm.IRModule) -> bool:
+            self._journal.step(CUTTING)
+            return contract is None or acts(Case(mod, prepared.calls), contract)
+
+        def check_rest(made: Cut) -> list[Violation] | None:
+            text = made.text
             rest = load_json(text)
             given(rest, lambda: load_json(text))
-            again = self._prepare(item, rest, origin, ordinal, skip=False)
+            again = self._prepare(item, rest, origin, ordinal, skip=False, sought=False)
             if again is None:
                 return None
-            self._context.report(WentOn(*place, text))
+            mark = short_mark(mark_of(made.violation))
+            self._context.report(WentOn(*place, text, mark, made.way))
+            if made.way:
+                self._ways[mark] = made.way
             with answers():
                 found, _, _ = self._check(item, rest, again, origin, ordinal, watch)
             if found:
@@ -435,12 +472,21 @@ class _Run:
 
         begin()
         try:
-            return go_on(mod, violations, shows, check_rest)
+            return go_on(
+                mod, violations, shows, check_rest, suits=suits, acts=acts_on, ways=self._ways
+            )
         except MemoryError:
             raise
         except Exception as error:
             self._context.fail(error)
-            return 0
+            return end
+
+    def _goes_on(self, item: ScheduleItem, number: int) -> bool:
+        """Return whether this check of an item continues past its violation."""
+        stuck, checks = self._job.ends.by_item.get(item.name, (0, 0))
+        stuck += self._stuck[item.name]
+        checks += self._checked[item.name]
+        return stuck + 1 > STUCK * checks or number % GO_ON_EVERY == 0
 
     def _takes(self, item: ScheduleItem, stage: Stage) -> bool:
         """Return whether the item may be checked on modules of this stage."""
@@ -449,9 +495,19 @@ class _Run:
         return item.at(stage, self._checked)
 
     def _prepare(
-        self, item: ScheduleItem, mod: tvm.IRModule, origin: Origin, ordinal: int, skip: bool
+        self,
+        item: ScheduleItem,
+        mod: tvm.IRModule,
+        origin: Origin,
+        ordinal: int,
+        skip: bool,
+        sought: bool = True,
     ) -> _Prepared | None:
-        """Prepare the check of an item; None if the item does not apply to this module."""
+        """Prepare the check of an item; None if the item does not apply to this module.
+
+        Args:
+            sought: leave out most modules without the feature that the pass looks for.
+        """
         if item.name in self._job.rest.banned:
             return None
         random = Random(entropy("variant", origin.seed, origin.index, origin.stage, item.name))
@@ -460,7 +516,8 @@ class _Run:
             return _Prepared(pipeline=item.name, sampled=sampled)
         self._journal.position(origin.index, origin.stage, ordinal, item.name)
         if item.kind is ItemKind.PASS:
-            if not schedule.worthwhile(self._contracts[item.name], mod, random):
+            worthwhile = schedule.worthwhile(self._contracts[item.name], mod, random)
+            if sought and not worthwhile:
                 return None
             call = self._call(item.name, mod, random)
             if call is None:

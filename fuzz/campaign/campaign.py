@@ -267,6 +267,7 @@ class _Campaign:
             compositions=self._config.compositions,
             reported=tuple(map(short_mark, self._state.occurrences)),
             config=self._config.config,
+            ends=self._state.past_of(number).ends,
         )
 
     def _generated(self, part: Block, number: int) -> Block:
@@ -274,7 +275,7 @@ class _Campaign:
         turn = part.start // self._config.modules_in_block  # among the blocks of generated modules
         family = schedule.family(self._targets, self._config.seed, turn)
         targets = tuple(self._targets[family])
-        made = self._recipe(targets, turn, self._state.acted_before(number))
+        made = self._recipe(targets, turn, self._state.past_of(number).acted)
         device = self._config.device
         # Kernels for other devices could not be executed.
         target = device if device in FAMILIES[family].targets else None
@@ -385,6 +386,8 @@ class _Campaign:
                         hits.add((item, origin.index, origin.stage))
                 case Result(value=WentOn() as rest):
                     hits.discard((rest.item, rest.index, rest.stage))
+                    if rest.way:
+                        self._tally.ways[rest.mark] = rest.way
                 case Failed(drift=True):
                     if self._tally.is_new_fault(reply.traceback):
                         yield Lacks(reply.traceback)

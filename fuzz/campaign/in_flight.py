@@ -106,6 +106,7 @@ class InFlight:
                 careful=careful,
                 checked={name: each.checks for name, each in stats.items()},
                 visited={n: each.checks + each.inapplicable for n, each in stats.items()},
+                stuck={name: each.stuck for name, each in stats.items()},
                 banned=tuple(name for name, count in deaths.items() if count >= DEATHS),
             ),
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ...oracles.lines import Lines
 from ...oracles.violation import Mark
 from ..process.targets import PassStats
-from .block import ModuleDone
+from .block import Ends, ModuleDone
 
 FAULTS = 100
 """Most distinct harness faults to report, as texts with addresses are all different."""
@@ -30,6 +30,15 @@ def horizon(number: int) -> int:
     same modules.
     """
     return 0 if number < FIRST else 1 << ((number // 2).bit_length() - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Counts of a campaign that later blocks depend on."""
+
+    acted: Mapping[str, int] = field(default_factory=dict)
+    """Number of checks in which the pass did its actual work, by item of the schedule."""
+    ends: Ends = field(default_factory=Ends)
 
 
 @dataclass(slots=True)
@@ -54,18 +63,19 @@ class CampaignState:
     """Digests of the faults that were reported."""
     lines: Lines = field(default_factory=lambda: defaultdict(set))
     """Lines of Python files that passes have run; see `LineRecorder`."""
-    acted: dict[int, Mapping[str, int]] = field(default_factory=lambda: {0: {}})
-    """Number of checks in which the pass did its actual work, by item of the schedule, after this
-    number of blocks; entries that no later block needs are dropped."""
+    ways: dict[str, str] = field(default_factory=dict)
+    """The last `jobs.behind.Cut.way` for each short mark of a violation."""
+    past: dict[int, Past] = field(default_factory=lambda: {0: Past()})
+    """Counts after this number of blocks; entries that no later block needs are dropped."""
 
     @property
     def checks(self) -> int:
         """The number of checks of all items."""
         return sum(stats.checks for stats in self.stats.values())
 
-    def acted_before(self, number: int) -> Mapping[str, int]:
-        """The value of `acted` for planning block `number`, which is not committed yet."""
-        return self.acted[horizon(number)]
+    def past_of(self, number: int) -> Past:
+        """The counts for planning block `number`, which is not committed yet."""
+        return self.past[horizon(number)]
 
     def is_new(self, mark: Mark, item: str) -> bool:
         """Count a violation; return true if it is the first of its kind."""
@@ -98,9 +108,11 @@ class CampaignState:
         self.blocks += 1
         self.seconds = seconds
         if horizon(2 * self.blocks) == self.blocks:
-            self.acted[self.blocks] = {item: done.acted for item, done in self.stats.items()}
-        for past in [each for each in self.acted if each < horizon(self.blocks)]:
-            del self.acted[past]
+            acted = {item: done.acted for item, done in self.stats.items()}
+            ends = {item: (done.stuck, done.checks) for item, done in self.stats.items()}
+            self.past[self.blocks] = Past(acted, Ends(ends, dict(self.ways)))
+        for past in [each for each in self.past if each < horizon(self.blocks)]:
+            del self.past[past]
 
     @property
     def lines_ran(self) -> dict[str, tuple[int, ...]]:

@@ -5,9 +5,12 @@ The violation, most often of a known bug, hides other errors of the pass on the 
 
 from __future__ import annotations
 
+import enum
 import functools
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
 
 import tvm
 from tvm import relax
@@ -19,54 +22,155 @@ from ...generators.rewrite.scopes import BindingSite, sites_of
 from ...oracles.check import hides
 from ...oracles.checkers import input_flaw
 from ...oracles.inspect import op_name, relax_functions
-from ...oracles.violation import Violation
+from ...oracles.violation import Violation, mark_of, short_mark
+from .forms import forms
 
-ROUNDS = 3
+ROUNDS = 4
 """Limit on the number of times that one check continues."""
 
 Shows: TypeAlias = Callable[[tvm.IRModule], bool]
 """Returns whether a module shows the violation; it may change the module."""
 
+
+class Suit(enum.IntEnum):
+    """Rank of a module as an input of a pass."""
+
+    NOT = 0
+    """The pass does not apply."""
+    LITTLE = 1
+    """It applies, but finds nothing that it looks for."""
+    WELL = 2
+
+
+Suits: TypeAlias = Callable[[tvm.IRModule], Suit]
+
 Key: TypeAlias = tuple[str, int]
 """A function of the module and a variable in it, which identify the variable's binding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A module without the part that shows a violation."""
+
+    text: str
+    """TVM JSON."""
+    violation: Violation
+    """The violation that the part shows."""
+    way: str
+    """The kind of the bindings that went, or the name of a form; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a check that had a violation."""
+
+    count: int
+    """Number of times that it continued."""
+    stuck: bool
+    """True if the last module that was checked has a violation that hides others."""
 
 
 def go_on(
     mod: tvm.IRModule,
     violations: Sequence[Violation],
     shows: Callable[[Violation, tvm.IRModule], bool],
-    check: Callable[[str], Sequence[Violation] | None],
-) -> int:
+    check: Callable[[Cut], Sequence[Violation] | None],
+    *,
+    suits: Suits = lambda mod: Suit.WELL,
+    acts: Callable[[tvm.IRModule], bool] = lambda mod: True,
+    ways: Mapping[str, str] = MappingProxyType({}),
+) -> Outcome:
     """Check a module without the part that shows a violation, then also without the next such part,
-    and so on; return the number of checks.
+    and so on.
 
     Args:
         mod: the module; `shows` may change it.
         violations: the violations of the module.
         shows: see `Shows`.
-        check: takes a module as TVM JSON, and returns its violations; None if the pass does not
-            apply.
+        check: returns the violations of a module; None if the pass does not apply.
+        suits: see `Suit`.
+        acts: see `cut`.
+        ways: for short marks of violations, `Cut.way` of an earlier cut, which is tried first.
     """
     text = ""
     for count in range(ROUNDS):
         hiding = next(filter(hides, violations), None)
         if hiding is None:
-            return count
-        text = cut(load_json(text) if text else mod, functools.partial(shows, hiding))
-        found = check(text) if text else None
-        if found is None:
-            return count
-        violations = found
-    return ROUNDS
+            return Outcome(count, False)
+        way = ways.get(short_mark(mark_of(hiding)), "")
+        here = load_json(text) if text else mod
+        made = cut(here, functools.partial(shows, hiding), suits, acts, way)
+        found = check(Cut(made[0], hiding, made[1])) if made is not None else None
+        if made is None or found is None:
+            return Outcome(count, True)
+        text, violations = made[0], found
+    return Outcome(ROUNDS, any(map(hides, violations)))
 
 
-def cut(mod: tvm.IRModule, shows: Shows) -> str:
-    """The module without a small part that shows the violation, as TVM JSON; empty if none was
-    found.
+def cut(
+    mod: tvm.IRModule,
+    shows: Shows,
+    suits: Suits = lambda mod: Suit.WELL,
+    acts: Callable[[tvm.IRModule], bool] = lambda mod: True,
+    way: str = "",
+) -> tuple[str, str] | None:
+    """The module without a small part that shows the violation, as TVM JSON, and the way of the
+    cut; None if no such part was found.
+
+    It is the first of these that suits the pass well and has at least half of the bindings, or else
+    the best one: the module without bindings of a kind, or in a form, that an earlier cut has
+    given; without a part that a search finds; in one of its `forms`. The first is also taken if it
+    suits less, as the search would most often find the same.
+
+    Args:
+        acts: returns whether the pass changes a module. A form that it ignores suits less.
+    """
+    size = _size(mod)
+    names = {name for name, _ in forms(mod)}
+    best: tuple[tuple[bool, int, int], str, str] | None = None
+    for name, made in _tries(mod, shows, way):
+        suit, left = suits(made), _size(made)
+        rank = 2 * left >= size, suit, left
+        if suit is Suit.NOT or not left or (best is not None and rank <= best[0]):
+            continue
+        text = save_json(made)  # a pass may change it
+        if shows(made) or not _is_well_formed(text):
+            continue
+        if name in names and suit is Suit.WELL and not acts(load_json(text)):
+            rank, name = (rank[0], Suit.LITTLE, left), ""
+        if best is None or rank > best[0]:
+            best = rank, text, name
+        if rank[0] and (rank[1] is Suit.WELL or (way and name == way)):
+            break
+    return None if best is None else best[1:]
+
+
+def _tries(mod: tvm.IRModule, shows: Shows, way: str) -> Iterator[tuple[str, tvm.IRModule]]:
+    """Modules that may not show it, each with the way of the cut."""
+    by_name = dict(forms(mod))
+    if way and way not in by_name:
+        gone = [key for key, site in _sites(mod) if _kind(site) == way]
+        made = _without(mod, gone) if gone else None
+        if made is not None:
+            yield way, made
+    for name in [way] if way in by_name else []:
+        made = by_name.pop(name)()
+        if made is not None:
+            yield name, made
+    yield from _parts(mod, shows)
+    for name, form in by_name.items():
+        made = form()
+        if made is not None:
+            yield name, made
+
+
+def _parts(mod: tvm.IRModule, shows: Shows) -> Iterator[tuple[str, tvm.IRModule]]:
+    """The module without functions that show it, or bindings of them.
 
     The parts are functions that show it, with callees of their own, if these have at most half of
     the bindings. If not, the part in each function is one binding if that is enough, all bindings
-    of its kind, or all bindings up to it. Values that are still used become parameters.
+    of its kind, all bindings up to it, or all from it on. Values that are still used become
+    parameters.
     """
     every = {str(gvar.name_hint) for gvar in mod.functions}
     sizes = {name: len(sites_of(mod[name])) for name in _relax(mod)}
@@ -83,6 +187,7 @@ def cut(mod: tvm.IRModule, shows: Shows) -> str:
         return sum(sizes.get(name, 0) for name in names)
 
     gone: list[Key] = []
+    ways: set[str] = set()
     dropped: list[set[str]] = []
     todo = sorted(bad, key=bindings, reverse=True)
     while todo:
@@ -90,22 +195,23 @@ def cut(mod: tvm.IRModule, shows: Shows) -> str:
             dropped += todo
             break
         group = todo.pop(0)
-        found = _needed(_only(mod, group), shows)
+        found, way = _needed(_only(mod, group), shows)
         gone += found
+        ways.add(way)
         if not found:
             dropped.append(group)
     for names in (without_groups(dropped), without_groups(bad)):
         kept = [each for each in dict.fromkeys(gone) if each[0] in names]
         if bindings(names) and (names != every or kept):
             made = _without(_only(mod, names), kept)
-            if made is not None and (text := _well_formed(made)):
-                return text
-    return ""
+            if made is not None:
+                yield (ways.pop() if len(ways) == 1 else ""), made
 
 
-def _needed(mod: tvm.IRModule, shows: Shows) -> list[Key]:
-    """Bindings without which the module does not show it, at most half of all; or none."""
-    sites = [((name, site.key), site) for name in _relax(mod) for site in sites_of(mod[name])]
+def _needed(mod: tvm.IRModule, shows: Shows) -> tuple[list[Key], str]:
+    """Bindings without which the module does not show it, at most half of all, and the kind of the
+    one that the search has found; or none."""
+    sites = _sites(mod)
     keys = [key for key, _ in sites]
 
     def enough(gone: Sequence[Key]) -> bool:
@@ -113,16 +219,25 @@ def _needed(mod: tvm.IRModule, shows: Shows) -> list[Key]:
         return made is not None and not shows(made)
 
     if not keys or not enough(keys):
-        return []
+        return [], ""
     few, many = 0, len(keys)
     while many - few > 1:
         half = (few + many) // 2
         few, many = (few, half) if enough(keys[:half]) else (half, many)
     last, kind = keys[many - 1], _kind(sites[many - 1][1])
-    for gone in ([last], [key for key, site in sites if _kind(site) == kind]):
-        if 2 * len(gone) <= len(keys) and enough(gone):
-            return gone
-    return keys[:many] if 2 * many <= len(keys) else []
+    alike = [key for key, site in sites if _kind(site) == kind]
+    for gone in ([last], alike, keys[:many], keys[many - 1 :]):
+        if 2 * len(gone) <= len(keys) and (gone == keys[:many] or enough(gone)):
+            return gone, kind
+    return [], ""
+
+
+def _sites(mod: tvm.IRModule) -> list[tuple[Key, BindingSite]]:
+    return [((name, site.key), site) for name in _relax(mod) for site in sites_of(mod[name])]
+
+
+def _size(mod: tvm.IRModule) -> int:
+    return sum(len(sites_of(mod[name])) for name in _relax(mod))
 
 
 def _relax(mod: tvm.IRModule) -> list[str]:
@@ -141,22 +256,38 @@ def _only(mod: tvm.IRModule, names: Collection[str]) -> tvm.IRModule:
     return mod if len(kept) == len(mod.functions) else with_functions(mod, kept)
 
 
-def _kind(site: BindingSite) -> Any:
-    """The operator of a call, or the classes of a binding and its value."""
+def _kind(site: BindingSite) -> str:
+    """The operator of a call, or the classes of a binding, of its value and of a called value."""
     value = site.binding.value
     named = op_name(value) if isinstance(value, relax.Call) else None
-    return named or (type(site.binding), type(value))
+    classes = [site.binding, value, *([value.op] if isinstance(value, relax.Call) else [])]
+    return named or " ".join(type(each).__name__ for each in classes)
 
 
 def _without(mod: tvm.IRModule, gone: Sequence[Key]) -> tvm.IRModule | None:
+    """The module without these bindings. The calls of a local function go with it, as no parameter
+    can replace it."""
+    gone = [*gone, *_calls_of_local(mod, gone)]
     made = (without(mod, gone, kinds) for kinds in (CUT, SHORTEN))
     return next((each for each in made if each is not None), None) if gone else mod
 
 
-def _well_formed(mod: tvm.IRModule) -> str:
-    """The module as TVM JSON; empty if it is ill-formed."""
-    text = save_json(mod)
+def _calls_of_local(mod: tvm.IRModule, gone: Sequence[Key]) -> list[Key]:
+    found: list[Key] = []
+    for name in {name: None for name, _ in gone}:
+        own = {key for function, key in gone if function == name}
+        sites = sites_of(mod[name])
+        lost = {s.key for s in sites if s.key in own and isinstance(s.var.ty, relax.FuncType)}
+        for site in sites:
+            if lost and site.key not in own and not lost.isdisjoint(site.operands):
+                found.append((name, site.key))
+                if isinstance(site.var.ty, relax.FuncType):
+                    lost.add(site.key)
+    return found
+
+
+def _is_well_formed(text: str) -> bool:
     try:
-        return text if input_flaw(load_json(text)) is None else ""
+        return input_flaw(load_json(text)) is None
     except Exception:  # TVM cannot load every module that it saves
-        return ""
+        return False

@@ -53,7 +53,7 @@ from ..process.protocol import Death, Died, Job
 from ..process.targets import Target
 from ..user_input import module_file
 from ..user_input.stage import without_relax
-from .behind import go_on
+from .behind import Cut, go_on
 from .evidence import Evidence, evidence_of
 
 R = TypeVar("R")
@@ -272,13 +272,13 @@ def _behind(
         case = Case(mod, job.calls, job.pipeline)
         return time.process_time() > end or oracle_check.still_shows(case, violation)
 
-    def check_rest(text: str) -> list[Violation] | None:
-        rest = load_json(text)
+    def check_rest(made: Cut) -> list[Violation] | None:
+        rest = load_json(made.text)
         if time.process_time() > end or not all(_fits(call, rest) for call in job.calls):
             return None
         made_of = tuple(sorted(ingredients(rest)))
         here = violations_of(job, rest, journal)
-        found.extend((v, Part(text, "", made_of)) for v in here if mark_of(v) not in marks)
+        found.extend((v, Part(made.text, "", made_of)) for v in here if mark_of(v) not in marks)
         marks.update(map(mark_of, here))
         return here
 

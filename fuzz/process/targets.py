@@ -145,6 +145,8 @@ class PassStats:
     """Checks in which the pass did its actual work, see `acted`; clean-up alone does not count."""
     behind: int = 0
     """Number of times that a check continued past a violation; see `jobs.behind`."""
+    stuck: int = 0
+    """Checks that ended in a violation that hides others; see `jobs.behind`."""
     did: Mapping[str, int] = field(default_factory=dict)
     """Number of checks in which the pass showed each behaviour, see `behaviours`."""
 
@@ -160,6 +162,7 @@ class PassStats:
             added(self.silenced, other.silenced),
             self.acted + other.acted,
             self.behind + other.behind,
+            self.stuck + other.stuck,
             dict(itertools.islice(added(self.did, other.did).items(), MOST_BEHAVIOURS)),
         )
 

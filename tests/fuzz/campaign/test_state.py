@@ -18,8 +18,8 @@ def test_every_block_to_come_has_what_it_is_planned_by() -> None:
         assert state.blocks == committed
         for number in range(committed, 2 * committed + 2):
             if horizon(number) <= committed:
-                assert state.acted_before(number) is state.acted[horizon(number)]
-        assert len(state.acted) <= 3
+                assert state.past_of(number) is state.past[horizon(number)]
+        assert len(state.past) <= 3
         state.count(16, {"FuseOps": PassStats(20, acted=3)})
         state.commit(state.seconds + 1)
-    assert all(each["FuseOps"] for each in state.acted.values())
+    assert all(each.acted["FuseOps"] for each in state.past.values())
