@@ -32,6 +32,10 @@ Shows: TypeAlias = Callable[[tvm.IRModule], bool]
 """Returns whether a module shows the violation; it may change the module."""
 
 
+KINDS = 3
+"""Limit on the kinds of bindings that one cut drops."""
+
+
 class Suit(enum.IntEnum):
     """Rank of a module as an input of a pass."""
 
@@ -169,8 +173,8 @@ def _parts(mod: tvm.IRModule, shows: Shows) -> Iterator[tuple[str, tvm.IRModule]
 
     The parts are functions that show it, with callees of their own, if these have at most half of
     the bindings. If not, the part in each function is one binding if that is enough, all bindings
-    of its kind, all bindings up to it, or all from it on. Values that are still used become
-    parameters.
+    of its kind or of a few kinds, all up to it, or all from it on. Values that are still used
+    become parameters.
     """
     every = {str(gvar.name_hint) for gvar in mod.functions}
     sizes = {name: len(sites_of(mod[name])) for name in _relax(mod)}
@@ -220,16 +224,26 @@ def _needed(mod: tvm.IRModule, shows: Shows) -> tuple[list[Key], str]:
 
     if not keys or not enough(keys):
         return [], ""
-    few, many = 0, len(keys)
-    while many - few > 1:
-        half = (few + many) // 2
-        few, many = (few, half) if enough(keys[:half]) else (half, many)
-    last, kind = keys[many - 1], _kind(sites[many - 1][1])
-    alike = [key for key, site in sites if _kind(site) == kind]
-    for gone in ([last], alike, keys[:many], keys[many - 1 :]):
-        if 2 * len(gone) <= len(keys) and (gone == keys[:many] or enough(gone)):
-            return gone, kind
-    return [], ""
+    sure: list[Key] = []
+    kinds: list[str] = []
+    while len(kinds) < KINDS and (rest := [each for each in sites if each[0] not in set(sure)]):
+        few, many = 0, len(rest)
+        while many - few > 1:
+            half = (few + many) // 2
+            here = [*sure, *(key for key, _ in rest[:half])]
+            few, many = (few, half) if enough(here) else (half, many)
+        last, kind = rest[many - 1][0], _kind(rest[many - 1][1])
+        kinds.append(kind)
+        alike = [key for key, site in rest if _kind(site) == kind]
+        for more in ([last], alike):
+            if 2 * len(sure) + 2 * len(more) <= len(keys) and enough([*sure, *more]):
+                return [*sure, *more], kind if len(kinds) == 1 else ""
+        if len(kinds) == 1:
+            prefix, suffix = keys[:many], keys[many - 1 :]
+        sure += alike
+    if 2 * len(prefix) <= len(keys):
+        return prefix, ""
+    return (suffix if 2 * len(suffix) <= len(keys) and enough(suffix) else []), ""
 
 
 def _sites(mod: tvm.IRModule) -> list[tuple[Key, BindingSite]]:

@@ -14,6 +14,7 @@ from tvm.ir import GlobalVar
 
 from ...compat import ir
 from ...generators.rewrite.change import Change
+from ...generators.rewrite.dropping import CUT, without
 from ...generators.rewrite.nodes import (
     global_var,
     reachable,
@@ -21,13 +22,14 @@ from ...generators.rewrite.nodes import (
     with_functions,
 )
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
-from ...generators.rewrite.scopes import scopes_of, sites_of
-from ...oracles.inspect import relax_functions
+from ...generators.rewrite.scopes import BindingSite, scopes_of, sites_of
+from ...oracles.inspect import attr, relax_functions
 
 MAIN = "main"
 SYMBOL = "global_symbol"
 FORCE_PURE = "relax.force_pure"
 PRIMITIVE = "Primitive"
+PARTS = (PRIMITIVE, "Composite", "Codegen")
 
 Form: TypeAlias = Callable[[], tvm.IRModule | None]
 """Makes a module; None if types do not allow it."""
@@ -96,8 +98,8 @@ def _plain(mod: tvm.IRModule) -> tvm.IRModule | None:
 
 
 def _alone(mod: tvm.IRModule) -> tvm.IRModule | None:
-    """A function that none refers to, as a public `main`, with all that it refers to: the one with
-    which most bindings stay."""
+    """A function that none refers to, as a public `main`, with parts and PrimFuncs, but if possible
+    without calls of other functions. It is the one that refers to most bindings."""
     used_by = {str(gvar.name_hint): references(func) for gvar, func in mod.functions_items()}
     used = set().union(*used_by.values())
     roots = [(gvar, func) for gvar, func in relax_functions(mod) if gvar.name_hint not in used]
@@ -108,15 +110,29 @@ def _alone(mod: tvm.IRModule) -> tvm.IRModule | None:
     def below(gvar: GlobalVar) -> set[str]:
         return reachable(used_by, [str(gvar.name_hint)])
 
-    main, func = max(roots, key=lambda each: sum(sizes.get(name, 0) for name in below(each[0])))
-    reached = below(main)
-    if main.name_hint == MAIN and len(reached) == len(used_by):
+    main, _ = max(roots, key=lambda each: sum(sizes.get(name, 0) for name in below(each[0])))
+    own = str(main.name_hint)
+    others = {name for name in sizes if name != own and not _is_part(mod[name])}
+    calls = [(own, site.key) for site in sites_of(mod[own]) if not others.isdisjoint(_of(site))]
+    rest = (without(mod, calls, CUT) if calls else None) or mod
+    names = {str(g.name_hint): references(func) for g, func in rest.functions_items()}
+    parts = {name for name in sizes if name != own and _is_part(mod[name])}
+    reached = reachable(names, [own, *parts])
+    if MAIN in reached - {own} or (own == MAIN and reached == set(used_by)):
         return None
-    kept = {g: f for g, f in mod.functions_items() if g.name_hint in reached - {main.name_hint}}
-    if any(gvar.name_hint == MAIN for gvar in kept):
-        return None
-    new = main if main.name_hint == MAIN else global_var(MAIN, main.ty)
-    return with_functions(mod, {**kept, new: func.with_attr(SYMBOL, MAIN)})
+    kept = {g: f for g, f in rest.functions_items() if g.name_hint in reached - {own}}
+    new = rest.get_global_var(own)
+    new = new if own == MAIN else global_var(MAIN, new.ty)
+    return with_functions(rest, {**kept, new: rest[own].with_attr(SYMBOL, MAIN)})
+
+
+def _is_part(func: relax.Function) -> bool:
+    """True if passes make such functions, for a part of another one."""
+    return any(attr(func, name) is not None for name in PARTS)
+
+
+def _of(site: BindingSite) -> set[str]:
+    return set() if site.inner else references(site.binding.value)
 
 
 def _one_result(mod: tvm.IRModule) -> tvm.IRModule | None:

@@ -349,3 +349,15 @@ def test_a_pipeline_goes_on(pool: LocalPool) -> None:
     assert died is None
     went_on = {each.item for each in found if isinstance(each, WentOn)}
     assert went_on & {"zero", "default", "cpu_generic"}
+
+
+def test_bindings_of_several_kinds_go_where_each_shows_it() -> None:
+    mod = made((op.exp, op.tan, op.cos, op.sinh, op.sin, op.exp, op.tanh, op.sin, op.cos, op.tan))
+    rest = rest_of(mod, lambda each: has("tan", each) or has("sinh", each))
+    assert len(list(bindings_of(rest))) == 7
+
+
+def test_a_function_becomes_main_without_calls_of_others() -> None:
+    mod = two_functions()
+    rest = rest_of(mod, lambda each: len(each.functions) > 1 or not has("cos", each))
+    assert ops_used(rest) == {"relax.cos", "relax.tanh", "relax.sin"}
