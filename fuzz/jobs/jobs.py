@@ -53,7 +53,7 @@ from ..process.protocol import Death, Died, Job
 from ..process.targets import Target
 from ..user_input import module_file
 from ..user_input.stage import without_relax
-from .behind import Cut, go_on
+from .behind import Cut, Suit, go_on
 from .evidence import Evidence, evidence_of
 
 R = TypeVar("R")
@@ -272,9 +272,12 @@ def _behind(
         case = Case(mod, job.calls, job.pipeline)
         return time.process_time() > end or oracle_check.still_shows(case, violation)
 
+    def suits(mod: tvm.IRModule) -> Suit:
+        return Suit.WELL if all(_fits(call, mod) for call in job.calls) else Suit.NOT
+
     def check_rest(made: Cut) -> list[Violation] | None:
         rest = load_json(made.text)
-        if time.process_time() > end or not all(_fits(call, rest) for call in job.calls):
+        if time.process_time() > end or suits(rest) is Suit.NOT:
             return None
         made_of = tuple(sorted(ingredients(rest)))
         here = violations_of(job, rest, journal)
@@ -283,7 +286,7 @@ def _behind(
         return here
 
     with answers():
-        go_on(load_json(job.module), violations, shows, check_rest)
+        go_on(load_json(job.module), violations, shows, check_rest, suits=suits)
     return found
 
 
