@@ -131,6 +131,7 @@ def _division(
         numbers=True,
         undefined=undefined.any_of(undefined.two_dtypes, undefined.division),
         accepts=accepts.divisor,
+        laws=() if nonfinite else (laws.KEEPS_NAN,),
     )
 
 

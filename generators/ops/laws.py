@@ -111,6 +111,20 @@ def _commuted(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
 COMMUTATIVE = Law("depends on the order of its operands", _commuted)
 
 
+# Not a number
+
+
+def _nan(args: Args, attrs: Any) -> Iterator[RelatedCalls]:
+    x = args[0]
+    if is_float(x) and x.size:
+        operands = [np.full_like(x, float("nan")), *args[1:]]
+        yield RelatedCalls((operands,), ("np.isnan(result)",), (1, 1), nan=True)
+
+
+KEEPS_NAN = Law("gives a number for every element", _nan)
+"""An operation on NaN is NaN (IEEE 754-2019, 6.2), a maximum included (9.6)."""
+
+
 # Mirrored images
 
 

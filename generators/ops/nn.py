@@ -13,7 +13,7 @@ from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
 from ..values import Dim, Value
-from . import accepts, undefined, variation
+from . import accepts, laws, undefined, variation
 from .operands import any_axes, build_unary, in_single, ints, nonempty_tensor, one_axis, quiet
 from .record import ALL, BRAIN, FLOATS, NUMBERS, Op, moving
 from .unary import erf
@@ -67,6 +67,7 @@ def _activation(row: Activation) -> Op:
         reference=quiet(in_single(evaluate)),
         dtypes=row.dtypes,
         elementwise=True,
+        laws=(laws.KEEPS_NAN,),
     )
 
 
@@ -139,6 +140,7 @@ def _softmax(name: str, log: bool) -> Op:
         reference=quiet(in_single(evaluate)),
         dtypes=FLOATS,
         masks=True,
+        laws=(laws.KEEPS_NAN,),
     )
 
 
@@ -491,6 +493,7 @@ OPS = (
         reference=quiet(in_single(_leakyrelu)),
         dtypes=FLOATS,
         elementwise=True,
+        laws=(laws.KEEPS_NAN,),
     ),
     Op(
         name="nn.softplus",
@@ -498,6 +501,7 @@ OPS = (
         reference=quiet(in_single(_softplus)),
         dtypes=FLOATS,
         elementwise=True,
+        laws=(laws.KEEPS_NAN,),
     ),
     Op(
         name="nn.prelu",

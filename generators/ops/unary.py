@@ -13,7 +13,7 @@ from tvm import relax
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..scope import Scope
-from . import accepts, undefined
+from . import accepts, laws, undefined
 from .operands import build_unary, dtype_of_result, in_single, quiet
 from .record import ALL, BRAIN, FLOATS, INTEGERS, NUMBERS, SIGNED, WIDE, Op, Tolerance
 
@@ -100,6 +100,7 @@ def _op(row: UnaryOp) -> Op:
         undefined=row.rule,
         accepts=row.accepts,
         arithmetic=row.arithmetic,
+        laws=() if row.nonfinite else (laws.KEEPS_NAN,),
     )
 
 
@@ -169,6 +170,7 @@ OPS = (
         reference=quiet(in_single(_clip_reference)),
         dtypes=(*NUMBERS, *BRAIN),
         elementwise=True,
+        laws=(laws.KEEPS_NAN,),
     ),
     Op(
         name="wrap_param",

@@ -125,7 +125,8 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 
 _SOURCE = (
     "docstrings of the operators in tvm.relax.op: a maximum, a sum, an average of elements, "
-    "elements in order; none of them lets the place of an element decide"
+    "elements in order; none of them lets the place of an element decide; IEEE 754-2019, 6.2: an "
+    "operation with a quiet NaN that delivers a float delivers a quiet NaN"
 )
 
 ORACLE = Oracle(
@@ -133,8 +134,8 @@ ORACLE = Oracle(
     breach=Breach(FailureKind.VALUES),
     about=About.OPERATORS,
     tier=4,
-    promise="A build of an operator agrees with itself: on the same operands in another order, and "
-    "within the bounds of its operands.",
+    promise="A build of an operator agrees with itself: on the same operands in another order, "
+    "within the bounds of its operands, and NaN where its operand is NaN.",
     source=_SOURCE,
     brief=_brief,
 )

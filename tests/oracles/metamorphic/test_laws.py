@@ -24,6 +24,7 @@ nn = relax.op.nn
 BEYOND = "gives numbers beyond those of its operand"
 OUTSIDE = "points outside of its operand"
 SPREAD = "gives a spread beyond that of its operand"
+NUMBER = "gives a number for every element"
 
 
 def module(make: Any, *shapes: tuple[int, ...], dtype: str = "float32") -> tvm.IRModule:
@@ -59,6 +60,9 @@ def maximum() -> tvm.IRModule:
         (module(relax.op.variance, (30,), dtype="float16"), [SPREAD]),
         (module(lambda x: relax.op.std(x, [1]), (2, 30), dtype="float16"), [SPREAD]),
         (module(relax.op.minimum, (3,), (3,)), [OPERANDS + WITH_NAN]),
+        (module(nn.relu, (3,)), [NUMBER + WITH_NAN]),
+        (module(lambda x: relax.op.clip(x, 0, 1), (3,), dtype="float16"), [NUMBER + WITH_NAN]),
+        (module(relax.op.sign, (3,), dtype="float64"), [NUMBER + WITH_NAN]),
         (
             module(lambda x: nn.max_pool1d(x, 2), (1, 1, 5)),
             [MIRROR + WITH_NAN, BEYOND + WITH_INFINITY],
@@ -116,6 +120,12 @@ def test_code_that_keeps_the_laws() -> None:
         module(relax.op.variance, (5,)),
         module(relax.op.sort, (5,), dtype="int32"),
         module(lambda x: relax.op.flip(x, 0), (5,)),
+        module(nn.relu, (5,), dtype="int32"),
+        module(nn.gelu, (5,)),
+        module(lambda x: nn.leakyrelu(x, 0.1), (5,)),
+        module(nn.softmax, (3, 4)),
+        module(relax.op.floor_mod, (5,), (5,)),
+        module(relax.op.mod, (5,), (5,)),
         # It gives two results instead of one, which is another finding.
         module(lambda x: relax.op.median(x, [0, 1]), (3, 3)),
     )
