@@ -24,13 +24,22 @@ from .pass_runs import Given, PassRuns, digest, given
 from .passcall import PassCall, is_users
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud, reported
-from .structural import crash, idempotence, mutation, well_formed
+from .structural import crash, idempotence, lowering_complete, mutation, well_formed
 from .structural.inside import REWRITER, is_of_rewriter, same_part
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, executed, pipeline_values
 from .violation import Case, StepJournal, Violation, silent
 
-__all__ = ["BUILDS", "ORACLES", "VALUES", "UnknownOracle", "check", "narrow", "smaller"]
+__all__ = [
+    "BUILDS",
+    "ORACLES",
+    "STEPS_OF_BUILDS",
+    "VALUES",
+    "UnknownOracle",
+    "check",
+    "narrow",
+    "smaller",
+]
 
 
 VALUES = tuple(oracle.name for oracle in EVALUATED)
@@ -38,6 +47,9 @@ VALUES = tuple(oracle.name for oracle in EVALUATED)
 
 BUILDS = (pipeline_values.ORACLE.name, laws.ORACLE.name)
 """The oracles of values of whole builds."""
+
+STEPS_OF_BUILDS = (crash.ORACLE.name, well_formed.ORACLE.name, lowering_complete.ORACLE.name)
+"""The oracles of the steps of whole builds: a step that fails leaves no values to compare."""
 
 OF_PIPELINES = frozenset(name for name, oracle in ORACLES.items() if oracle.check is None)
 """The oracles of whole builds; they do not apply to a single pass."""
@@ -414,7 +426,7 @@ def acts(case: Case, contract: PassContract) -> bool:
 
 def narrow(case: Case, violation: Violation) -> Case:
     """The case of the one pass in a list or pipeline that shows the violation; else this case."""
-    calls = case.calls if case.pipeline is None else pipelines.steps(case.pipeline)
+    calls = case.calls if case.pipeline is None else pipelines.steps_on(case.mod, case.pipeline)
     if len(calls) < 2:
         return case
     step = composition.step_before(case.mod, calls, violation)

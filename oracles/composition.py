@@ -37,7 +37,7 @@ def check_pipeline(mod: tvm.IRModule, name: str, journal: StepJournal) -> list[V
     Raises:
         UnknownPipeline: no pipeline has the name.
     """
-    calls = pipelines.steps(name)
+    calls = pipelines.steps_on(mod, name)
     reached, violation = _walk(mod, calls, journal)
     found = [left for _, left in _not_lowered(reached, calls)]
     return found if violation is None else [*found, violation]

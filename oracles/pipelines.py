@@ -18,6 +18,7 @@ from ..compat import availability
 from ..compat.drift import Drift
 from ..generators.near import did_you_mean
 from ..generators.stages import STEPS, Stage
+from .inspect import local_functions
 from .passcall import (
     PassCall,
     is_group,
@@ -118,6 +119,16 @@ LOWERS = STEPS[Stage.LOWERED][0]
 def lowers(name: str) -> bool:
     """True if code generation takes the result of the pipeline; others only prepare for `BUILT`."""
     return name == BUILT or any(call.name == LOWERS for call in steps(name))
+
+
+def steps_on(mod: tvm.IRModule, name: str) -> tuple[PassCall, ...]:
+    """The steps of a pipeline, after LambdaLift if it is TVM's and the module has local functions.
+
+    Without LambdaLift the build would end with the refusal of local functions, and no step after it
+    would be checked.
+    """
+    lifts = not is_own(name) and name not in OF_KERNELS and local_functions(mod)
+    return (LIFTS, *steps(name)) if lifts else steps(name)
 
 
 def is_own(name: str) -> bool:

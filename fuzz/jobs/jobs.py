@@ -571,9 +571,10 @@ def walk(job: Walk, context: Context[tuple[tuple[PassCall, str], ...]]) -> None:
     The arguments of steps in a pipeline for kernels are unknown, so their contracts choose them.
     """
     context.journal.position(0, Stage.RAW, 0, "walk", job.calls, job.pipeline)
-    mod: tvm.IRModule | None = load_json(job.module)
+    given = load_json(job.module)
+    mod: tvm.IRModule | None = given
     found = []
-    for call in job.calls if job.pipeline is None else pipelines.steps(job.pipeline):
+    for call in job.calls if job.pipeline is None else pipelines.steps_on(given, job.pipeline):
         contract = catalogue.promised_by(call.name) if job.pipeline in OF_KERNELS else None
         if contract is not None and mod is not None:
             call = contract.choose(Choices(b""), mod) or call

@@ -23,7 +23,7 @@ from ...generators.families import by_family
 from ...generators.stages import RELAX, Stage
 from ...oracles import contexts
 from ...oracles.catalogue import catalogue, contract_of, is_users_contract, of_family
-from ...oracles.check import BUILDS
+from ...oracles.check import BUILDS, STEPS_OF_BUILDS
 from ...oracles.contract import PassContract
 from ...oracles.identify import failure_of
 from ...oracles.identity import FailureKind
@@ -37,6 +37,7 @@ from ...oracles.pipelines import (
     is_own,
     remember,
     steps,
+    steps_on,
 )
 from ...oracles.silence.inventory import UNCHANGED
 from ...oracles.silence.log import Answer
@@ -159,7 +160,7 @@ def check_module(
         of_steps, passed_over = _of_steps(make, module, pipeline, pool)
     found, more, not_there = _named(make, calls, mod, given.exempt)
     passed_over |= not_there
-    jobs += [*found, *_of_builds(make, calls, names)]
+    jobs += [*found, *_of_builds(make, calls, mod, names)]
     in_turn = [calls[spelling] for spelling in given.passes]
     if len(in_turn) > 1:
         found, not_there = _in_turn(make, contexts.under(in_turn, options), module, given, pool)
@@ -332,7 +333,8 @@ def _of_steps(
     walked = ask(pool, Walk(module, pipeline), limits=LIMITS.for_module(module))
     if isinstance(walked, Died):  # the check of the pipeline reports it
         return [], {}
-    remember(pipeline, tuple(call for call, _ in walked))
+    if is_own(pipeline):
+        remember(pipeline, tuple(call for call, _ in walked))
     jobs: list[Check] = []
     passed_over: dict[str, str] = {}
     for call, text in walked:
@@ -381,18 +383,22 @@ def _in_turn(
 
 
 def _of_builds(
-    make: Callable[..., Check], calls: Mapping[str, PassCall], names: tuple[str, ...] | None
+    make: Callable[..., Check],
+    calls: Mapping[str, PassCall],
+    mod: tvm.IRModule,
+    names: tuple[str, ...] | None,
 ) -> list[Check]:
     """The check of the build, if it runs one of the passes that the user named.
 
-    It covers the values that the pass passes to an operator, and the code generated after it.
+    It covers the values that the pass passes to an operator, and the code generated after it. A
+    later step that raises leaves no values to compare, so the steps are checked, too.
     """
-    asked = tuple(name for name in BUILDS if names is None or name in names)
+    asked = tuple(name for name in (*STEPS_OF_BUILDS, *BUILDS) if names is None or name in names)
     named = {call.name for call in calls.values() if call.factory is None}
     off = availability.current().pipelines
     if not asked or not named or BUILT in off:
         return []
-    runs = any(call.name in named for call in steps(BUILT))
+    runs = any(call.name in named for call in steps_on(mod, BUILT))
     return [make(pipeline=BUILT, oracles=asked)] if runs else []
 
 

@@ -124,7 +124,7 @@ def _of_values(
 def _of_step(mod: tvm.IRModule, pipeline: str) -> Violation | None:
     """The violation of the first step that does not preserve the values of its input, as a check of
     this pass alone reports it: a bug of a pass needs no row for each pipeline that runs it."""
-    for call in pipelines.steps(pipeline):
+    for call in pipelines.steps_on(mod, pipeline):
         runs = PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True)
         if evaluated.ORACLE.promised(runs):
             for found in evaluated.ORACLE.violations(runs):

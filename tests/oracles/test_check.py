@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 import tvm
 from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
 
-from relaxfuzz.oracles.check import UNCHANGED, check
+from relaxfuzz.oracles.check import UNCHANGED, check, narrow
 from relaxfuzz.oracles.contract import PassContract
 from relaxfuzz.oracles.pass_runs import PassRuns
 from relaxfuzz.oracles.passcall import PassCall
@@ -192,3 +194,37 @@ def test_a_script_that_is_not_read_back_says_nothing_of_values() -> None:
     assert [violation.oracle for violation in found] == ["tvmscript"]
     assert "gradient" in seen[0].asked
     assert "history" not in seen[0].asked
+
+
+@I.ir_module
+class Curried:
+    """A closure that is returned is called, and an operator uses its result."""
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")) -> R.Tensor(
+        (2,), "float32"
+    ):
+        @R.function
+        def plus(
+            a: R.Tensor((2,), "float32"),
+        ) -> R.Callable((R.Tensor((2,), "float32"),), R.Tensor((2,), "float32")):
+            @R.function
+            def inner(b: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                s: R.Tensor((2,), "float32") = R.add(a, b)
+                return s
+
+            return inner
+
+        plus_x = plus(x)
+        z = plus_x(y)
+        return R.add(z, x)
+
+
+@pytest.mark.parametrize("pipeline", ["default", "cpu_generic"])
+def test_a_step_behind_the_lifting_of_local_functions(pipeline: str) -> None:
+    """VMShapeLower would refuse local functions, and no step would be to blame."""
+    case = Case(Curried, pipeline=pipeline)
+    (found,) = check(case)
+    assert (found.oracle, found.pass_name) == ("crash", "LowerRuntimeBuiltin")
+    (call,) = narrow(case, found).calls
+    assert call.name == "LowerRuntimeBuiltin"

@@ -10,7 +10,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.oracles import pipelines
-from relaxfuzz.oracles.pipelines import PIPELINES, UnknownStep, steps
+from relaxfuzz.oracles.pipelines import PIPELINES, UnknownStep, steps, steps_on
 
 
 @I.ir_module
@@ -43,6 +43,24 @@ def test_steps_do_what_the_pipeline_does(name: str) -> None:
     for step in steps(name):
         mod = step.run(mod)
     assert tvm_ffi.structural_equal(mod, whole, map_free_vars=True)
+
+
+@I.ir_module
+class Local:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        @R.function
+        def twice(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            z: R.Tensor((2,), "float32") = R.add(y, y)
+            return z
+
+        return twice(x)
+
+
+def test_local_functions_are_lifted_first() -> None:
+    assert steps_on(Local, "default") == (pipelines.LIFTS, *steps("default"))
+    assert steps_on(Two, "default") == steps("default")
+    assert steps_on(Local, pipelines.BUILT_KERNELS) == steps(pipelines.BUILT_KERNELS)
 
 
 def test_a_step_that_is_no_public_pass(monkeypatch: pytest.MonkeyPatch) -> None:
