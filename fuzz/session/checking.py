@@ -20,13 +20,16 @@ from ...compat import availability
 from ...compat.release import build_name
 from ...compat.serialization import load_json, save_json
 from ...generators.families import by_family
-from ...generators.stages import RELAX, Stage
+from ...generators.stages import RELAX, Stage, between
 from ...oracles import contexts
 from ...oracles.catalogue import catalogue, contract_of, is_users_contract, of_family
 from ...oracles.check import BUILDS, STEPS_OF_BUILDS
 from ...oracles.contract import PassContract
+from ...oracles.execute.device import CPU
 from ...oracles.identify import failure_of
 from ...oracles.identity import FailureKind
+from ...oracles.inspect import attr
+from ...oracles.on_device.oracle import name_of
 from ...oracles.passcall import PassCall, is_users
 from ...oracles.pipelines import (
     BIND,
@@ -105,6 +108,9 @@ SLOW = 10.0
 """Milliseconds on small modules above which a pass comes after the others. On a large module it may
 take as long as all of them: FoldConstant compiles code for 20 s on Swin-T."""
 
+UNSPLIT = between(Stage.TENSORIR, Stage.ANNOTATED_ENTRY)
+"""The stages of PrimFuncs for the CPU that `tirx.build` takes: host and device are not split."""
+
 TICK = 0.1
 """Seconds between two checks whether the user wants to stop."""
 
@@ -161,6 +167,7 @@ def check_module(
     found, more, not_there = _named(make, calls, mod, given.exempt)
     passed_over |= not_there
     jobs += [*found, *_of_builds(make, calls, mod, names)]
+    of_steps += _of_code(make, calls, parts, names) if pipeline is None else []
     in_turn = [calls[spelling] for spelling in given.passes]
     if len(in_turn) > 1:
         found, not_there = _in_turn(make, contexts.under(in_turn, options), module, given, pool)
@@ -400,6 +407,44 @@ def _of_builds(
         return []
     runs = any(call.name in named for call in steps_on(mod, BUILT))
     return [make(pipeline=BUILT, oracles=asked)] if runs else []
+
+
+def _of_code(
+    make: Callable[..., Check],
+    calls: Mapping[str, PassCall],
+    parts: Sequence[StagedPart],
+    names: tuple[str, ...] | None,
+) -> list[Check]:
+    """The checks of the code that `tirx.build` generates for PrimFuncs on the CPU.
+
+    The build of a Relax module covers the PrimFuncs beside it. A pass that the user names asks for
+    this check if `tirx.build` runs the pass.
+    """
+    runs = {call.name for call in steps(BUILT_KERNELS)}
+    asked = not calls or any(c.name in runs and c.factory is None for c in calls.values())
+    if names is not None or not asked or any(RELAX.keys() & part.stages for part in parts):
+        return []
+    return [
+        make(module=save_json(_unbound(part.mod)), calls=(BIND,), oracles=(name_of(CPU),))
+        for part in parts
+        if not set(part.stages).isdisjoint(UNSPLIT)
+    ]
+
+
+def _unbound(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module without targets of the CPU, so that binding them is a change."""
+    return tvm.IRModule(
+        {
+            gvar: func.without_attr("target") if _is_for_cpu(func) else func
+            for gvar, func in mod.functions_items()
+        },
+        attrs=mod.attrs,
+    )
+
+
+def _is_for_cpu(func: tvm.ir.BaseFunc) -> bool:
+    target = attr(func, "target")
+    return target is not None and str(target.kind.name) == CPU
 
 
 def _all(

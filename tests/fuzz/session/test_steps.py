@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import tvm
-from tvm import relax, te
+from tvm import relax, te, tirx
 from tvm.relax import op
 
 from relaxfuzz.compat.serialization import save_json
@@ -90,7 +90,7 @@ def test_kernels_are_checked_at_each_stage_of_their_pipeline(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a = te.placeholder((8,), "float32", "a")
-    b = te.compute((8,), lambda i: a[i] + tvm.tirx.const(1.0, "float32"), "b")
+    b = te.compute((8,), lambda i: a[i] + tirx.const(1.0, "float32"), "b")
     path = tmp_path / "kernel.json"
     path.write_text(save_json(tvm.IRModule({"main": te.create_prim_func([a, b])})))
     given = Settings(out=tmp_path / "out", budget="10m", json=True, oracles=("crash", "evaluated"))
@@ -99,6 +99,28 @@ def test_kernels_are_checked_at_each_stage_of_their_pipeline(
     compared = {str(each["pass"]) for each in asked if each["reason"] is None}
     for late in ("s_tir.transform.LowerOpaqueBlock()", "tirx.transform.FlattenBuffer()"):
         assert late in compared
+
+
+def kernel_of(operator: Callable[..., tirx.Expr], arity: int = 1) -> str:
+    """A PrimFunc that applies an operator to each element, as TVM JSON."""
+    given = [te.placeholder((8,), "float32", f"a{n}") for n in range(arity)]
+    made = te.compute((8,), lambda i: operator(*(each[i] for each in given)), "b")
+    return str(save_json(tvm.IRModule({"main": te.create_prim_func([*given, made])})))
+
+
+@pytest.mark.parametrize("passes", [(), ("tirx.StmtSimplify",)])
+def test_kernels_that_do_not_build_are_reported(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str], passes: tuple[str, ...]
+) -> None:
+    """All passes are right, and the code generator of LLVM does not know the remainder."""
+    path = tmp_path / "kernel.json"
+    path.write_text(kernel_of(tirx.fmod, 2))
+    given = Settings(
+        passes=passes, out=tmp_path / "out", budget="10m", json=True, shipped_knowns=False
+    )
+    assert check_module(path, given, pool=pool) == 1
+    (found,) = events(capsys, "finding")
+    assert (found["pass"], found["oracle"]) == ("tirx.build for llvm", "executed-on-llvm")
 
 
 def test_a_named_pass_is_checked_on_the_result_of_those_before_it(
