@@ -20,7 +20,7 @@ from ...compat import availability
 from ...compat.release import build_name
 from ...compat.serialization import load_json, save_json
 from ...generators.families import by_family
-from ...generators.stages import RELAX, Stage, between
+from ...generators.stages import RELAX, Stage, between, chain
 from ...oracles import contexts
 from ...oracles.catalogue import catalogue, contract_of, is_users_contract, of_family
 from ...oracles.check import BUILDS, STEPS_OF_BUILDS
@@ -175,6 +175,7 @@ def check_module(
         passed_over |= not_there
     later = {} if at is not None else _later(make, calls, parts, module, pool)
     jobs += [job for checks in later.values() for job in checks]
+    passed_over = {name: why for name, why in passed_over.items() if name not in later}
     if not calls and pipeline is None:
         parts = _of_family(parts, family)
         off = availability.current().pipelines
@@ -203,11 +204,10 @@ def check_module(
             if spelling in passed_over:
                 why = passed_over[spelling]
                 made.display.line(f"{spelling} does not apply to this module: {why}")
-        for name, checks in later.items():
-            stage = contract_of(checks[0].calls[0]).stages[0]
+        for name in later:
             made.display.line(
-                f"{name} leaves this module as it is; it is for modules at the stage {stage}, so "
-                "it is also checked on this one as the default build takes it there"
+                f"{name} is for later stages than this module's, so it is also checked on this one "
+                "as the default build takes it there"
             )
         if len(in_turn) > 1:
             made.display.line(IN_TURN)
@@ -315,8 +315,8 @@ def _later(
         contract = catalogue.get(call.name) if call.factory is None else None
         if contract is None or reached & set(contract.stages):
             continue
-        stage = contract.stages[0]
-        if stage not in RELAX and stage not in (Stage.TENSORIR, Stage.KERNELS):
+        stage = next((each for each in contract.stages if _is_ahead(each, reached)), None)
+        if stage is None:
             continue
         text = ask(pool, Advance(module, call, stage), limits=LIMITS.for_module(module))
         if isinstance(text, Died) or not text:
@@ -326,6 +326,15 @@ def _later(
         if first:
             found[spelling] = [*first, *more]
     return found
+
+
+def _is_ahead(stage: Stage, reached: Collection[Stage]) -> bool:
+    """True if the default build takes a module from one of these stages to this one."""
+    if stage in RELAX or stage is Stage.KERNELS:
+        return True
+    order = chain(Stage.TENSORIR)
+    starts = not RELAX.keys().isdisjoint(reached) or Stage.TENSORIR in reached
+    return stage in order and starts
 
 
 def _of_steps(

@@ -123,6 +123,24 @@ def test_kernels_that_do_not_build_are_reported(
     assert (found["pass"], found["oracle"]) == ("tirx.build for llvm", "executed-on-llvm")
 
 
+def test_a_named_pass_of_the_kernels_build_is_checked_where_the_build_runs_it(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kernel.json"
+    path.write_text(kernel_of(tirx.tanh))
+    given = Settings(
+        passes=("tirx.LowerIntrin",),
+        out=tmp_path / "out",
+        budget="10m",
+        json=True,
+        oracles=("crash", "evaluated"),
+    )
+    check_module(path, given, pool=pool)
+    asked = events(capsys, "asked")
+    compared = {(each["pass"], each["oracle"]) for each in asked if each["reason"] is None}
+    assert ("tirx.transform.LowerIntrin()", "evaluated") in compared
+
+
 def test_a_named_pass_is_checked_on_the_result_of_those_before_it(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
