@@ -13,7 +13,7 @@ from ...compat import availability
 from ...generators.families import DEFAULT, FAMILIES, by_family, family_of
 from ...generators.stages import Stage
 from ...oracles.catalogue import catalogue, of_family
-from ...oracles.execute.device import CPU, KINDS, missing
+from ...oracles.execute.device import KINDS, ON_CPU, missing
 from ...oracles.passcall import (
     TARGET,
     BadSpelling,
@@ -309,7 +309,7 @@ def device_named(kind: str | None, targets: Sequence[Target]) -> str | None:
         raise UserError(f"no device {kind!r}{near(kind, KINDS)}")
     if (why := missing(kind)) is not None:
         raise UserError(why)
-    family = family_of(Stage.TENSORIR if kind == CPU else Stage.SCHEDULED).name
+    family = family_of(Stage.TENSORIR if kind in ON_CPU else Stage.SCHEDULED).name
     if not any(family in families_of(each) for each in targets):
         raise UserError(
             f"--device {kind} executes what passes of the family {family!r} give, and none of them "

@@ -25,12 +25,12 @@ from ...oracles import contexts
 from ...oracles.catalogue import catalogue, contract_of, is_users_contract, of_family
 from ...oracles.check import BUILDS, STEPS_OF_BUILDS
 from ...oracles.contract import PassContract
-from ...oracles.execute.device import CPU
+from ...oracles.execute.device import CPU, ON_CPU
 from ...oracles.identify import failure_of
 from ...oracles.identity import FailureKind
 from ...oracles.inspect import attr
 from ...oracles.on_device.oracle import name_of
-from ...oracles.passcall import PassCall, is_users
+from ...oracles.passcall import PassCall, is_users, target_of
 from ...oracles.pipelines import (
     BIND,
     BUILT,
@@ -167,7 +167,7 @@ def check_module(
     found, more, not_there = _named(make, calls, mod, given.exempt)
     passed_over |= not_there
     jobs += [*found, *_of_builds(make, calls, mod, names)]
-    of_steps += _of_code(make, calls, parts, names) if pipeline is None else []
+    of_steps += _of_code(make, calls, parts, names, target_of(options)) if pipeline is None else []
     in_turn = [calls[spelling] for spelling in given.passes]
     if len(in_turn) > 1:
         found, not_there = _in_turn(make, contexts.under(in_turn, options), module, given, pool)
@@ -423,6 +423,7 @@ def _of_code(
     calls: Mapping[str, PassCall],
     parts: Sequence[StagedPart],
     names: tuple[str, ...] | None,
+    target: tvm.target.Target,
 ) -> list[Check]:
     """The checks of the code that `tirx.build` generates for PrimFuncs on the CPU.
 
@@ -433,8 +434,12 @@ def _of_code(
     asked = not calls or any(c.name in runs and c.factory is None for c in calls.values())
     if names is not None or not asked or any(RELAX.keys() & part.stages for part in parts):
         return []
+    kind = str(target.kind.name)
+    if kind not in ON_CPU:
+        return []
+    bind = BIND if kind == CPU else PassCall(BIND.expr.replace(f'"{CPU}"', f'"{kind}"'))
     return [
-        make(module=save_json(_unbound(part.mod)), calls=(BIND,), oracles=(name_of(CPU),))
+        make(module=save_json(_unbound(part.mod)), calls=(bind,), oracles=(name_of(kind),))
         for part in parts
         if not set(part.stages).isdisjoint(UNSPLIT)
     ]
@@ -453,7 +458,7 @@ def _unbound(mod: tvm.IRModule) -> tvm.IRModule:
 
 def _is_for_cpu(func: tvm.ir.BaseFunc) -> bool:
     target = attr(func, "target")
-    return target is not None and str(target.kind.name) == CPU
+    return target is not None and str(target.kind.name) in ON_CPU
 
 
 def _all(

@@ -7,7 +7,9 @@ fork any more, and its forks cannot use the device.
 from __future__ import annotations
 
 import resource
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,12 @@ from .vectors import vectors_of, with_vectors
 CPU = "llvm"
 """The kind of target whose device always exists; the CPU is treated like every other device."""
 
+C = "c"
+"""Source for the compiler of the host, such as gcc."""
+
+ON_CPU = (CPU, C)
+"""Kinds of targets whose code the CPU runs, so that it has no threads of a device."""
+
 KINDS: Mapping[str, str] = {
     "cuda": "CUDA",
     "rocm": "ROCm",
@@ -34,6 +42,7 @@ KINDS: Mapping[str, str] = {
     "metal": "Metal",
     "opencl": "OpenCL",
     CPU: "CPU",
+    C: "CPU",
 }
 """Kinds of targets whose code runs from Python, with the names of their devices. Code for webgpu
 runs in a browser."""
@@ -47,7 +56,7 @@ RUN_SECONDS = 20
 
 def device_of(kind: str) -> tvm.runtime.Device:
     """The first device of this kind."""
-    return tvm.cpu() if kind == CPU else tvm.device(kind)
+    return tvm.cpu() if kind in ON_CPU else tvm.device(kind)
 
 
 def missing(kind: str) -> str | None:
@@ -123,13 +132,24 @@ def execute_on(
 
 def target_of(kind: str) -> Target:
     """The target of the device at hand, with the CPU as its host."""
-    return TARGET if kind == CPU else Target(Target.from_device(kind), host=TARGET)
+    if kind in ON_CPU:
+        return TARGET if kind == CPU else Target(kind, host=kind)
+    return Target(Target.from_device(kind), host=TARGET)
 
 
 def built(mod: tvm.IRModule, target: Target) -> tvm.runtime.Module:
     """The PrimFuncs of a module, built for this target whatever they are bound to."""
     free = {gvar: func.without_attr("target") for gvar, func in mod.functions_items()}
-    return tirx.build(tvm.IRModule(free), target)
+    made = tirx.build(tvm.IRModule(free), target)
+    return made if str(target.kind.name) != C else _compiled(made)
+
+
+def _compiled(source: tvm.runtime.Module) -> tvm.runtime.Module:
+    """A module of C source after the compiler of the host, which the process then holds open."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "code.so"
+        source.export_library(str(path))
+        return tvm.runtime.load_module(str(path))
 
 
 def called(
@@ -149,7 +169,7 @@ def called(
 
 def _absent(kind: str) -> str | None:
     """The reason why there is no such device, or None; asked in a fork."""
-    if kind != CPU and tvm.get_global_func(f"device_api.{kind}", allow_missing=True) is None:
+    if kind not in ON_CPU and tvm.get_global_func(f"device_api.{kind}", allow_missing=True) is None:
         return (
             f"no {KINDS[kind]} device: this build of TVM has no runtime for {kind}, or cannot load "
             "it (is the driver installed?)"
@@ -184,7 +204,7 @@ def _probe(kind: str) -> tirx.PrimFunc:
         a, b = (builder.arg(name, builder.buffer((THREADS,), "float32")) for name in "AB")
         loop = (
             builder.serial(THREADS)
-            if kind == CPU
+            if kind in ON_CPU
             else builder.thread_binding(0, THREADS, thread="threadIdx.x")
         )
         with loop as i:

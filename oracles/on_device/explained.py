@@ -11,7 +11,7 @@ from tvm import tirx
 from ...generators.prim_funcs.kernels import TARGETS
 from ...generators.stages import Stage, between, pass_of, pass_to, step, steps
 from ..errors import Mismatch, Undefined, Unsupported
-from ..execute.device import CPU
+from ..execute.device import ON_CPU
 from ..expected.expectation import Expectation
 from ..tensorir import SMALL, sanitize
 from ..violation import StepJournal, silent
@@ -30,7 +30,7 @@ def explained(kind: str, e: Expectation, mod: tvm.IRModule, journal: StepJournal
     for each in _steps(kind):
         journal(each)
         splits = pass_of(each) == pass_to(Stage.SPLIT)
-        if splits and kind != CPU and _faulty(mod[e.function], e.args, synchronised=True):
+        if splits and kind not in ON_CPU and _faulty(mod[e.function], e.args, synchronised=True):
             return True
         try:
             mod = step(mod, each)
@@ -65,7 +65,7 @@ def _steps(kind: str) -> Iterator[str]:
 
     On a CPU they include the passes for the host, to which all functions belong.
     """
-    if kind == CPU:
+    if kind in ON_CPU:
         lowering = between(Stage.BOUND, Stage.SPLIT)
         packing = between(Stage.PACKED, Stage.HOST_LOWERED)
     else:

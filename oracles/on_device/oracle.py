@@ -25,7 +25,7 @@ from ...generators.ops.record import Tolerance
 from ..catalogue import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Failure, ProcessDeath
-from ..execute.device import CPU, KINDS, execute_on
+from ..execute.device import KINDS, ON_CPU, execute_on
 from ..expected.comparison import difference, is_float, leaves
 from ..expected.expectation import Expectation
 from ..expected.expectations import Expectations
@@ -109,8 +109,18 @@ def _failed(kind: str, name: str, failure: Failure) -> Violation:
     what = f"code for {kind} fails to {failure.step}"
     violation = failure.violation.under(what, detail=detail)
     # Compilers list everything that they reject; the length of the list is accidental.
-    first = anonymous(headline(failure.text))
-    return replace(violation, key=(what, failure.error, first)) if first else violation
+    if (error := _COMPILERS.search(failure.text)) is None:
+        first = anonymous(headline(failure.text))
+        return replace(violation, key=(what, failure.error, first)) if first else violation
+    said = re.sub("[‘’'\"]", "", error[1])  # the quotation marks depend on the locale
+    first = anonymous(said)
+    title = f"{what}: the compiler rejects it: {said}"
+    trace = replace(violation.trace, condition=first)
+    return replace(violation, key=(what, failure.error, first), title=title, trace=trace)
+
+
+_COMPILERS = re.compile(r"\berror: (.+)")
+"""The reason of gcc, clang and nvcc. The stack does not tell what they reject: they get a file."""
 
 
 def _dtype(found: DeviceMismatch) -> str:
@@ -131,7 +141,7 @@ def differences(kind: str, runs: PassRuns) -> Iterator[DeviceMismatch]:
         beat()
         values = execute_on(kind, part, name, [side.args for _, side in calls], beat)
         for found in _wrong(part, calls, values, _bounds(kind)):
-            if not _is_refusal(found.value) and not explained(
+            if not _is_refusal(kind, found.value) and not explained(
                 kind, found.after, found.part, runs.step
             ):
                 yield found
@@ -145,7 +155,7 @@ def _calls(kind: str, runs: PassRuns) -> dict[str, list[tuple[Expectation, Expec
     for e, side in sides(runs) if rule is not None else ():
         assert rule is not None
         plain = rule.otherwise(e.function) is None
-        if not plain or not takes(kind, after, e.function) or (kind != CPU and _rounds(e)):
+        if not plain or not takes(kind, after, e.function) or (kind not in ON_CPU and _rounds(e)):
             continue
         try:
             side.result = side.evaluate()
@@ -179,7 +189,7 @@ def takes(kind: str, mod: tvm.IRModule, name: str) -> bool:
         return False
     bound = attr(func, "target")
     threads = any(tag(stmt) is not None for stmt in nodes(func, ir.For, ir.AttrStmt))
-    return (bound is None or str(bound.kind.name) == kind) and threads == (kind != CPU)
+    return (bound is None or str(bound.kind.name) == kind) and threads == (kind not in ON_CPU)
 
 
 def part_of(mod: tvm.IRModule, name: str) -> tvm.IRModule:
@@ -211,8 +221,9 @@ def _wrong(
             yield DeviceMismatch(e, side, part, value, wrong)
 
 
-def _is_refusal(value: Any) -> bool:
-    if not isinstance(value, Failure) or not REFUSALS.search(value.text):
+def _is_refusal(kind: str, value: Any) -> bool:
+    """True for a clean refusal; the CPU has all operations, so none of its code may lack one."""
+    if kind in ON_CPU or not isinstance(value, Failure) or not REFUSALS.search(value.text):
         return False
     return excused(inventory.BUILD_REFUSAL, headline(value.text))
 
@@ -237,7 +248,7 @@ def _bounds(kind: str) -> Tolerance | None:
     Functions of float32 and quotients are rounded coarsely, and numbers next to 0 are 0
     (tvm/support/nvcc.py has --use_fast_math, and intrin_rule_cuda.cc takes `__expf` for `exp`).
     """
-    return None if kind == CPU else LOOSE
+    return None if kind in ON_CPU else LOOSE
 
 
 def names_in(mod: tvm.IRModule) -> list[str]:

@@ -12,7 +12,7 @@ from tvm import tirx
 
 from ...generators.ops.record import Tolerance
 from ..execute import DEVICES
-from ..execute.device import CPU
+from ..execute.device import ON_CPU, C
 from ..execute.vectors import vectors_of
 from ..expected.expectation import Expectation
 from ..expected.recipes import is_large
@@ -100,15 +100,21 @@ def on_one_device(
         runs: True if they can be built.
     """
     target, device = device_texts(kind)
-    build = f"tvm.tirx.build({functions_text(names)}, {target})"
+    build, library = f"tvm.tirx.build({functions_text(names)}, {target})", ""
+    if kind == C:
+        library = (
+            "import tempfile\nfile = tempfile.mkdtemp() + '/code.so'\n"
+            f"{build}.export_library(file)\n"
+        )
+        build = "tvm.runtime.load_module(file)"
     if not runs:
-        yield f"after = the_pass(mod)\n{build}"
+        yield f"after = the_pass(mod)\n{library}{build}"
         return
-    args = _buffers(e.mod[e.function], e.args, "" if kind == CPU else device)
+    args = _buffers(e.mod[e.function], e.args, "" if kind in ON_CPU else device)
     if args is None or is_large(e.result):
         return
     yield (
-        f"after = the_pass(mod)\nargs = {args}\n{build}[{e.function!r}](*args)\n"
+        f"after = the_pass(mod)\nargs = {args}\n{library}{build}[{e.function!r}](*args)\n"
         "actual = [arg.numpy() for arg in args if isinstance(arg, tvm.runtime.Tensor)]\n"
         f"expected = {_one_line(e.result)}\n{_compared(e, 'actual', 'expected', tolerance)}"
     )

@@ -16,7 +16,7 @@ from ...generators.ops.record import Tolerance
 from .. import pipelines
 from ..errors import TooLarge
 from ..execute import DEVICES, from_numpy, to_numpy
-from ..execute.device import CPU
+from ..execute.device import CPU, C
 from ..execute.lowering import DONE
 from ..expected.comparison import leaves, sensitivity
 from ..expected.recipes import LARGE, is_large, recipe
@@ -29,6 +29,8 @@ def device_texts(kind: str) -> tuple[str, str]:
     """Expressions for the target of the device at hand, and for the device."""
     if kind == CPU:
         return 'tvm.target.Target({"kind": "llvm", "opt-level": 0})', "tvm.cpu()"
+    if kind == C:
+        return '"c"', "tvm.cpu()"
     here = f'tvm.target.Target.from_device("{kind}")'
     return f'tvm.target.Target({here}, host="llvm")', f'tvm.device("{kind}")'
 

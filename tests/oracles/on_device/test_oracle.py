@@ -15,7 +15,7 @@ from tvm.script import tirx as T
 
 from relaxfuzz.generators.source import to_source
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.execute.device import CPU, KINDS, missing
+from relaxfuzz.oracles.execute.device import CPU, KINDS, C, missing
 from relaxfuzz.oracles.expected.expectation import Expectation
 from relaxfuzz.oracles.identify import identity_of
 from relaxfuzz.oracles.identity import FailureKind
@@ -184,6 +184,75 @@ def test_nobody_is_asked_unless_by_name() -> None:
     names = {on_device.name_of(kind) for kind in KINDS}
     assert names.isdisjoint(USUAL)
     assert names | set(USUAL) == set(ORACLES)
+
+
+# C source
+
+
+@I.ir_module
+class Averages:
+    """In C, sums of bytes are not rounded off to bytes before they are divided."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((4,), "uint8"), B: T.Buffer((4,), "uint8"), C: T.Buffer((4,), "uint8")):
+        for i in range(4):
+            C[i] = T.truncdiv(A[i] + B[i], T.uint8(2))
+
+
+@I.ir_module
+class Infinities:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = T.float32("inf")
+
+
+@I.ir_module
+class Halves:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((4,), "float16")):
+        for i in range(4):
+            A[i] = A[i] + T.float16(1)
+
+
+@I.ir_module
+class Magnitudes:
+    """C has a function for them."""
+
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = T.fabs(A[i])
+
+
+def in_c(mod: tvm.IRModule) -> tuple[list[Violation], str | None]:
+    return found(case("marks", mod), on_device.name_of(C))
+
+
+def test_right_c_source_is_left_alone() -> None:
+    assert in_c(faults.Sums) == ([], None)
+
+
+def test_wrong_c_source_is_found_and_shown() -> None:
+    wrong = case("marks", Averages)
+    (violation,), _ = found(wrong, on_device.name_of(C))
+    assert violation.full_key == ("executed-on-c", "tirx.build for c", "values", "uint8")
+    (brief,) = ORACLES["executed-on-c"].checks(wrong, violation, brief=True)
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        statements(wrong, brief)
+
+
+def test_c_source_that_the_compiler_rejects_is_told_by_its_reason() -> None:
+    (infinity,), _ = in_c(Infinities)
+    (half,), _ = in_c(Halves)
+    assert "inff" in infinity.title
+    assert "half" in half.title
+    assert identity_of(infinity) != identity_of(half)
+
+
+def test_c_source_lacks_no_operator() -> None:
+    (violation,), _ = in_c(Magnitudes)
+    assert "Unresolved call" in violation.title
 
 
 # On a GPU, where there is one
