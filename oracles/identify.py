@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm.ir import Op
+from tvm.s_tir.schedule import ScheduleError
 
 from ..generators.ops import table
 from ..generators.stages import LEGALIZER
@@ -215,7 +216,8 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
 
     Nothing is known about its code, so all wrong results are one class: ill-formed, of other types
     or values, or refused by TVM on the way. The pass's own exceptions have their function and line.
-    A hint stays separate, since it breaks no promise.
+    A hint stays separate, since it breaks no promise. So does the refusal of a schedule primitive:
+    it says that the schedule does not fit the module, as every schedule refuses an empty one.
     """
     failure, site = failure_of(violation)
     condition, raised = violation.trace.condition, violation.raised
@@ -225,6 +227,8 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
     own = raised is not None and violation.trace.functions[-1:] == (raised.own,)
     if failure is FailureKind.RAISES and own:
         site = site[-1:]
+    elif failure is FailureKind.RAISES and raised is not None and raised.kind == UNSCHEDULED:
+        site, condition = (UNSCHEDULED,), ""
     elif failure in _RESULT and decides(violation.full_key):
         failure, site, condition = FailureKind.VALUES, (), ""
     return Identity(
@@ -236,6 +240,9 @@ def _of_users(violation: Violation, call: PassCall, known: Circumstances) -> Ide
         ingredients=ingredients,
     )
 
+
+UNSCHEDULED = ScheduleError.__name__
+"""The exception of all schedule primitives for a module to which they do not apply."""
 
 _RESULT = (FailureKind.RAISES, FailureKind.ILL_FORMED, FailureKind.VALUES, FailureKind.FORM)
 """Classes of failures of a result, or of the run that makes it."""

@@ -12,7 +12,7 @@ from tvm.script import relax as R
 
 from relaxfuzz.oracles import identity
 from relaxfuzz.oracles.check import check
-from relaxfuzz.oracles.identify import DEVICE, Circumstances, identity_of
+from relaxfuzz.oracles.identify import DEVICE, UNSCHEDULED, Circumstances, identity_of
 from relaxfuzz.oracles.identity import (
     FailureKind,
     Identity,
@@ -336,6 +336,25 @@ def test_a_wrong_result_of_a_users_pass_is_one_bug_however_it_shows() -> None:
     assert all(compare(first, each) is Sameness.SAME for each in others)
     own_line = dataclasses.replace(raised("mine.py:visit", own="mine.py:visit"), pass_name="mine")
     assert compare(first, identity_of(own_line, (call,), known)) is not Sameness.SAME
+
+
+def test_the_refusal_of_a_schedule_is_no_other_failure_of_a_users_pass() -> None:
+    """An empty module is refused by every schedule, so findings must not be reduced to one."""
+    call = PassCall("mine()", factory="/passes/mine.py:mine")
+    fault = dataclasses.replace(
+        raised("mine.py:run", "s_tir::CacheIndex", own="mine.py:run"), pass_name="mine"
+    )
+    refusals = [
+        dataclasses.replace(
+            raised("mine.py:run", f"s_tir::{primitive}", own="mine.py:run"),
+            pass_name="mine",
+            raised=Raised(UNSCHEDULED, own="mine.py:run"),
+        )
+        for primitive in ("GetSBlock", "ComputeAt")
+    ]
+    first, *others = (identity_of(each, (call,)) for each in (fault, *refusals))
+    assert not any(is_alike(first, each) for each in others)
+    assert is_alike(*others)
 
 
 # Of real passes
