@@ -161,7 +161,9 @@ def met(
     order = list(BuildEffect)
     found = []
     for known, findings in expected.met.items():
-        effects = [(order.index(effect_of(known, each)), place) for place, each in enumerate(findings)]
+        effects = [
+            (order.index(effect_of(known, each)), place) for place, each in enumerate(findings)
+        ]
         effect, place = min(effects)
         finding = findings[place]
         where = places.get(finding.id, "")

@@ -432,6 +432,8 @@ class Expressions:
             a, b, c = map(self.value, args)
             text = f"({self.exact(a)} * {self.exact(b)} + {self.exact(c)})"
             return PyExpr(text, a.dtype, lanes=a.lanes or b.lanes or c.lanes)
+        if short == "q_multiply_shift":
+            return self._fixed_point(*map(self.value, args))
         if short == "call_llvm_pure_intrin":
             return self._llvm(*args)
         if short in EXTERNAL:
@@ -443,6 +445,16 @@ class Expressions:
             number = int(args[0].value) | int(args[1].value) << 32
             return PyExpr(str(number), dtype_of(expr.ty), weak=True)
         raise Unsupported(f"TensorIR operator {name}")
+
+    def _fixed_point(self, x: PyExpr, y: PyExpr, bits: PyExpr, shift: PyExpr) -> PyExpr:
+        """The product of fixed-point numbers.
+
+        The docstring divides by `2**shift`, the code of all targets multiplies with it.
+        """
+        if shift.literal != 0 or bits.literal is None or bits.literal <= 0:
+            raise Unsupported("q_multiply_shift with a shift, or with bits that are no constant")
+        text = f"fixed_point({self.exact(x)}, {self.exact(y)}, {bits.literal})"
+        return PyExpr(text, "int32", lanes=x.lanes or y.lanes)
 
     def _external(self, name: str, operands: Sequence[Any], dtype: str) -> PyExpr:
         """A call of a function linked to the compiled code."""

@@ -156,6 +156,12 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return cast(cast(a, np.float64) * b + c, dtype)
 
 
+def fixed_point(x: Any, y: Any, bits: int) -> Any:
+    """`q_multiply_shift` without a shift: `x * y / 2**bits`, rounded half up, as int32."""
+    product = np.asarray(x).astype("int64") * np.asarray(y).astype("int64")
+    return cast((product + (1 << (bits - 1))) >> bits, np.int32)
+
+
 def ldexp(x: Any, exponent: Any) -> Any:
     return np.ldexp(x, np.asarray(exponent).astype("int32"))
 
@@ -288,7 +294,7 @@ NAMES: Mapping[str, Any] = {
         function.__name__: function
         for function in (
             *(cast, wrapped, reinterpret, divisor, shift, truncdiv, truncmod, floor_div, floor_mod),
-            *(lesser, greater, differs, at, steps, away, fma),
+            *(lesser, greater, differs, at, steps, away, fma, fixed_point),
         )
     },
 }

@@ -318,6 +318,22 @@ def test_what_a_device_has_no_type_for_may_be_refused() -> None:
     assert check(Case(mod, (lowers,)), oracles=("crash",)) == []
 
 
+def test_products_of_fixed_point_numbers_keep_their_value() -> None:
+    """Half of the largest number: the code adds 1 in int32 before it shifts."""
+
+    @I.ir_module
+    class Module:
+        @T.prim_func(s_tir=True)
+        def main(A: T.Buffer((4,), "int32")):
+            for i in range(4):
+                A[i] = T.q_multiply_shift(A[i], T.int32(1 << 30), T.int32(31), T.int32(0))
+
+    mod = tirx.transform.BindTarget(tvm.target.Target("llvm", host="llvm"))(Module)
+    case = Case(mod, (PassCall("tirx.transform.LowerIntrin()"),))
+    (violation,) = check(case, oracles=("evaluated",), all_kinds=True)
+    assert violation.pass_name == "tirx.LowerIntrin"
+
+
 def test_virtual_threads_come_before_storage_is_rewritten() -> None:
     @I.ir_module
     class Module:

@@ -222,6 +222,26 @@ def test_division_towards_zero() -> None:
         assert truncmod(a, b) == np.fmod(a, b)
 
 
+def of_fixed_point(y: int, bits: int, shift: int = 0) -> tirx.PrimFunc:
+    last = [tirx.const(number, "int32") for number in (y, bits, shift)]
+    return elementwise(lambda a, b: tirx.q_multiply_shift(a, *last), "int32", 5)
+
+
+@pytest.mark.parametrize(("y", "bits"), [(1 << 30, 31), (3 << 28, 31), (-(3 << 28), 31), (5, 3)])
+def test_products_of_fixed_point_numbers_are_rounded_half_up(y: int, bits: int) -> None:
+    x = np.array([2**31 - 1, -(2**31), 3, -3, 0], "int32")
+    got = np.zeros(5, "int32")
+    translate(of_fixed_point(y, bits))(x, x, got)
+    exact = [(int(each) * y + (1 << bits - 1)) // (1 << bits) for each in x]
+    np.testing.assert_array_equal(got, np.array(exact).astype("int32"))
+
+
+def test_products_of_fixed_point_numbers_with_a_shift_are_not_known() -> None:
+    """The docstring and the code shift to opposite sides."""
+    with pytest.raises(Unsupported, match="q_multiply_shift with a shift"):
+        translate(of_fixed_point(5, 31, 1))
+
+
 def test_what_is_not_known_is_named() -> None:
     func = elementwise(lambda a, b: tirx.call_intrin("float32", "tirx.dp4a", a, b), "float32", 4)
     with pytest.raises(Unsupported, match=r"TensorIR operator tirx\.dp4a"):
