@@ -163,18 +163,6 @@ def drop_kernel_params(mod: tvm.IRModule) -> Iterator[Edit]:
         yield partial(_without_params, mod, run)
 
 
-def static_kernels(mod: tvm.IRModule) -> Iterator[Edit]:
-    """Replace symbolic dimensions of PrimFuncs by numbers, if their callers know them."""
-    calls = _calls(mod)
-    known = {
-        name: sizes
-        for name, func in kernels(mod).items()
-        if name in calls and (sizes := _known(func, calls[name]))
-    }
-    for names in runs(list(known)):
-        yield partial(_with_variables, mod, {name: known[name] for name in names})
-
-
 # Calls of PrimFuncs
 
 
@@ -270,35 +258,3 @@ def _without(func: tirx.PrimFunc, numbers: set[int]) -> tirx.PrimFunc:
     }
     kept = [param for at, param in enumerate(func.params) if at not in numbers]
     return rebuilt(func, tree.substituted(body, zeros) if zeros else body, kept)
-
-
-def _known(func: tirx.PrimFunc, calls: Sequence[Any]) -> dict[int, Any]:
-    """Numbers for its symbolic dimensions, by hash: those that all calls pass; 2 without a call.
-
-    Dimensions that are parameters themselves are left out, since a parameter must be a variable.
-    """
-    known: dict[int, set[int | None]] = {}
-    params = set(map(hash, func.params))
-    for at, param in enumerate(func.params):
-        for axis, dim in enumerate(param.ty.shape if isinstance(param.ty, tirx.BufferType) else ()):
-            if isinstance(dim, tvm.ir.Var) and hash(dim) not in params:
-                sizes = known.setdefault(hash(dim), set())
-                sizes |= {_size(call, at, axis) for call in calls} or {2}
-    return {
-        var: tirx.const(sizes.pop(), "int64")
-        for var, sizes in known.items()
-        if len(sizes) == 1 and None not in sizes
-    }
-
-
-def _size(call: Any, at: int, axis: int) -> int | None:
-    """A dimension of an argument, or of a result that call_tir passes to the PrimFunc."""
-    given = [arg.ty for arg in _arguments(call)]
-    if _is_call_tir(call):
-        ty = call.ty_args[0]
-        given += list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
-    ty = given[at] if at < len(given) else None
-    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
-        return None
-    dim = ty.shape.values[axis] if axis < len(ty.shape.values) else None
-    return int(dim.value) if isinstance(dim, tirx.IntImm) else None

@@ -53,7 +53,6 @@ REDUCTIONS: tuple[Reduction, ...] = (
     calls.opaque_calls,
     # Most of the remaining PrimFuncs are relevant by now.
     kernels_buffers.drop_kernel_params,
-    kernels_buffers.static_kernels,
     kernels_bodies.drop_statements,
     kernels_buffers.drop_buffers,
     kernels_bodies.drop_definitions,

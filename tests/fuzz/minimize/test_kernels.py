@@ -27,7 +27,6 @@ from relaxfuzz.fuzz.minimize.kernels_buffers import (
     drop_kernel_params,
     plain_buffers,
     shrink_buffers,
-    static_kernels,
 )
 from relaxfuzz.fuzz.minimize.reduction import Reduction
 from relaxfuzz.fuzz.minimize.search import minimize
@@ -40,7 +39,6 @@ from relaxfuzz.oracles.inspect import calls_of, nodes
 ALL: tuple[Reduction, ...] = (
     most_bodies_trivial,
     drop_kernel_params,
-    static_kernels,
     drop_statements,
     drop_buffers,
     drop_definitions,
@@ -210,12 +208,6 @@ def test_parameters_go_with_their_arguments(mod: tvm.IRModule) -> None:
     assert [str(p.name) for p in small["first"].params] == ["B"]
     args = [len(call.args[1].fields) for call in calls_of(small["main"], "relax.call_tir")]
     assert args == [1, 0, 0, 0, 0]
-
-
-def test_symbolic_sizes_become_those_of_the_calls(mod: tvm.IRModule) -> None:
-    small = reduced(mod, lambda m: True, static_kernels)
-    assert [int(param.ty.shape[0].value) for param in small["any_size"].params] == [4, 4]
-    assert [int(loop.extent.value) for loop in nodes(small["any_size"], ir.For)] == [4]
 
 
 # Statements and expressions
