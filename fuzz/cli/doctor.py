@@ -45,7 +45,7 @@ def doctor(given: Settings) -> int:
             _print(line, given.json)
         return all(line.verdict != environment.PROBLEM for line in found)
 
-    show(environment.lines(given.out, workers, cores()))
+    show(environment.lines(given.out, workers))
     if show(with_tvm.lines()):
         show(with_tvm.self_test(workers))
     else:
