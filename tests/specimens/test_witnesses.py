@@ -32,9 +32,8 @@ engineers' passes have been shown by campaigns only."""
 HISTORIES = Path(__file__).with_name("test_histories.py").read_text()
 
 SAME = {
-    *("merges_allocations", "decomposes_gelu_tanh", "unnegates_conditions", "counts_in_place"),
-    *("notes_wide_arithmetic", "unrolls_short_loops", "shares_output_shapes", "unifies_threads"),
-    *("drops_unused_bindings_in_place", "drops_unused_vdevices_in_place", "folds_into_its_operand"),
+    *("decomposes_gelu_tanh", "unnegates_conditions", "counts_in_place", "notes_wide_arithmetic"),
+    *("unrolls_short_loops", "shares_output_shapes", "folds_into_its_operand"),
     *("remove_unused_params",),
     *(
         "renews_loops",
@@ -53,7 +52,7 @@ def is_faulty(specimen: Specimen) -> bool:
 def test_the_sets() -> None:
     counts = {name: Counter(map(is_faulty, specimens)) for name, specimens in SETS.items()}
     assert {name: (count[True], count[False]) for name, count in counts.items()} == {
-        "modelled": (117, 21),
+        "modelled": (86, 21),
         "first": (21, 1),
         "second": (19, 3),
         "third": (7, 0),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any
 
@@ -11,14 +10,11 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from relaxfuzz.compat import ir
-from relaxfuzz.generators.rewrite.nodes import with_functions, with_parts
+from relaxfuzz.generators.rewrite.nodes import with_parts
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.inspect import (
     attr,
     blocks_of,
-    calls_of,
-    global_vars,
-    is_public,
     nodes,
     op_name,
 )
@@ -107,29 +103,6 @@ def unnegates_conditions() -> tvm.transform.Pass:
     return made("UnnegateConditions", lambda mod: on_functions(mod, change))
 
 
-def removes_unreachable() -> tvm.transform.Pass:
-    """Removes the private functions that no public function reaches."""
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        functions = dict(mod.functions_items())
-        reached: set[tvm.ir.GlobalVar] = set()
-
-        def reach(gvar: tvm.ir.GlobalVar) -> None:
-            for callee in global_vars(functions[gvar]):
-                if callee != gvar:
-                    reach(callee)
-            reached.add(gvar)
-
-        for gvar, func in functions.items():
-            if is_public(func) or isinstance(func, relax.ExternFunc):
-                reach(gvar)
-        if len(reached) == len(functions):
-            return mod
-        return with_functions(mod, {g: f for g, f in functions.items() if g in reached})
-
-    return made("RemoveUnreachable", transform)
-
-
 def notes_wide_arithmetic() -> tvm.transform.Pass:
     """Notes on PrimFuncs of bfloat16 whether their target computes it in float32."""
 
@@ -166,55 +139,6 @@ def notes_iterators() -> tvm.transform.Pass:
     return made("NoteIterators", lambda mod: on_prim_funcs(mod, change))
 
 
-def patterns_in_lower_case() -> tvm.transform.Pass:
-    """Spells the names of the patterns inside of external functions in small letters."""
-
-    @relax.expr_functor.mutator
-    class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
-        def visit_function_(self, op: relax.Function) -> relax.Expr:
-            func = super().visit_function_(op)
-            return func.with_attr("Composite", str(func.attrs["Composite"]).lower())
-
-    def change(func: relax.Function) -> relax.Function:
-        if not nodes(func.body, relax.Function):
-            return func
-        return with_parts(func, body=Mutator().visit_expr(func.body))
-
-    return made("PatternsInLowerCase", lambda mod: on_functions(mod, change))
-
-
-def forwards_identities() -> tvm.transform.Pass:
-    """Replaces calls of functions that only give back one of their arguments."""
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        @relax.expr_functor.mutator
-        class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
-            changed = False
-
-            def visit_call_(self, call: relax.Call) -> relax.Expr:
-                call = super().visit_call_(call)
-                if not isinstance(call.op, tvm.ir.GlobalVar):
-                    return call
-                callee = mod[call.op]
-                if isinstance(callee, relax.ExternFunc) or not callee.is_pure or callee.body.blocks:
-                    return call
-                for param, arg in zip(callee.params, call.args, strict=True):
-                    same = tvm_ffi.structural_equal(arg.ty, call.ty)
-                    if callee.body.body.same_as(param) and same:
-                        self.changed = True
-                        return arg
-                return call
-
-        def change(func: relax.Function) -> relax.Function:
-            mutator = Mutator()
-            new = mutator.visit_expr(func)
-            return new if mutator.changed else func
-
-        return on_functions(mod, change)
-
-    return made("ForwardIdentities", transform)
-
-
 def squeezes_by_reshape() -> tvm.transform.Pass:
     """Replaces the operators that add and drop dimensions of size 1 by reshape."""
 
@@ -226,25 +150,6 @@ def squeezes_by_reshape() -> tvm.transform.Pass:
 
     ops = ("relax.squeeze", "relax.expand_dims", "relax.flatten")
     return made("SqueezesByReshape", lambda mod: on_calls(mod, change, *ops))
-
-
-def notes_output_bytes() -> tvm.transform.Pass:
-    """Notes on each function how many bytes its calls of PrimFuncs write, where that is known."""
-
-    def written(call: relax.Call) -> int:
-        out = call.ty_args[0]
-        if not isinstance(out.shape, relax.ShapeExpr) or out.dtype is None:
-            return 0
-        if not all(isinstance(size, tirx.IntImm) for size in out.shape.values):
-            return 0
-        sizes = [int(size.value) for size in out.shape.values]
-        return math.prod(sizes) * int(tvm.DataType(str(out.dtype)).itemsize)
-
-    def change(func: relax.Function) -> relax.Function:
-        calls = calls_of(func, "relax.call_tir")
-        return func.with_attr("output_bytes", sum(map(written, calls))) if calls else func
-
-    return made("NoteOutputBytes", lambda mod: on_functions(mod, change))
 
 
 def operands_in_order() -> tvm.transform.Pass:
@@ -279,36 +184,6 @@ def operands_in_order() -> tvm.transform.Pass:
     return made("OperandsInOrder", lambda mod: on_functions(mod, change))
 
 
-def composes_permutations() -> tvm.transform.Pass:
-    """Makes one permute_dims of two in a row."""
-
-    @relax.expr_functor.mutator
-    class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
-        changed = False
-
-        def visit_call_(self, call: relax.Call) -> relax.Expr:
-            call = super().visit_call_(call)
-            if op_name(call) != "relax.permute_dims" or not isinstance(call.args[0], relax.Var):
-                return call
-            middle = call.args[0]
-            inner = self.lookup_binding(middle)
-            if op_name(inner) != "relax.permute_dims":
-                return call
-            source = inner.args[0]
-            if isinstance(source, relax.DataflowVar) and not isinstance(middle, relax.DataflowVar):
-                return call  # it may not be visible here
-            first, second = list(inner.attrs.axes), list(call.attrs.axes)
-            self.changed = True
-            return relax.op.permute_dims(source, [first[axis] for axis in second])
-
-    def change(func: relax.Function) -> relax.Function:
-        mutator = Mutator()
-        new = mutator.visit_expr(func)
-        return new if mutator.changed else func
-
-    return made("ComposePermutations", lambda mod: on_functions(mod, change))
-
-
 def writes_out_tuples() -> tvm.transform.Pass:
     """Returns a tuple that is a variable field by field, for what fuses into the tuple."""
 
@@ -340,31 +215,6 @@ def writes_out_tuples() -> tvm.transform.Pass:
     return made("WriteOutTuples", lambda mod: on_functions(mod, change))
 
 
-def constants_second() -> tvm.transform.Pass:
-    """Puts the constant of a sum or product second, so that later passes need not look twice."""
-
-    @relax.expr_functor.mutator
-    class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
-        changed = False
-
-        def visit_call_(self, call: relax.Call) -> relax.Expr:
-            call = super().visit_call_(call)
-            if op_name(call) not in ("relax.add", "relax.multiply"):
-                return call
-            first, second = call.args
-            if not isinstance(first, ir.GenericConst):
-                return call
-            self.changed = True
-            return self.visit_call_(relax.Call(call.op, [second, first], call.attrs, call.ty_args))
-
-    def change(func: relax.Function) -> relax.Function:
-        mutator = Mutator()
-        new = mutator.visit_expr(func)
-        return new if mutator.changed else func
-
-    return made("ConstantsSecond", lambda mod: on_functions(mod, change))
-
-
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
         factory=of(vector_widths),
@@ -378,13 +228,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         family=Family.CRASH,
         fault="hangs where a function has an If: each counts as changed, so the end never comes",
         source="apache/tvm#5680: [Relay] Fix dataflow_pattern.rewrite() hang if Match in IR",
-    ),
-    Specimen(
-        factory=of(removes_unreachable),
-        family=Family.CRASH,
-        fault="recurses without end where functions call one another in a circle",
-        source="apache/tvm#17224: [Relax][Analysis] Handle recursive functions in CollectVarUsage",
-        needs=("several functions", "mutual recursion"),
     ),
     Specimen(
         factory=of(notes_wide_arithmetic),
@@ -404,34 +247,12 @@ SPECIMENS: tuple[Specimen, ...] = (
         stages=(Stage.LEGALIZED, Stage.ANNOTATED),
     ),
     Specimen(
-        factory=of(patterns_in_lower_case),
-        family=Family.CRASH,
-        fault="raises KeyError at a local function that is no pattern",
-        source="apache/tvm#16598: [Transform][Bugfix] Handle non-composite lambda functions in "
-        "FuseOps",
-        stages=(Stage.RAW, Stage.FUSED),
-    ),
-    Specimen(
-        factory=of(forwards_identities),
-        family=Family.CRASH,
-        fault="raises AttributeError where a PrimFunc is called directly",
-        source="apache/tvm#16586: [Relax] Ignore non-relax functions in relax.transform.RunCodegen",
-        stages=(Stage.RAW, Stage.REWRITTEN),
-    ),
-    Specimen(
         factory=of(squeezes_by_reshape),
         family=Family.CRASH,
         fault="raises TypeError where the result has a symbolic dimension",
         source="apache/tvm#16591: [Unity][Transform] Handle dynamic shapes in "
         "CombineParallelMatmul",
         needs=("squeeze, expand_dims or flatten", "symbolic shapes"),
-    ),
-    Specimen(
-        factory=of(notes_output_bytes),
-        family=Family.CRASH,
-        fault="raises AttributeError at a call_tir with several outputs",
-        source="apache/tvm#18736: [Relax] Support constant folding for call_tir with tuple outputs",
-        stages=(Stage.LEGALIZED, Stage.FUSED),
     ),
     Specimen(
         factory=of(operands_in_order),
@@ -450,14 +271,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         needs=("dataflow block", "match_cast as its first binding"),
     ),
     Specimen(
-        factory=of(composes_permutations),
-        family=Family.CRASH,
-        fault="raises TypeError where one of two permute_dims in a row leaves out its axes",
-        source="apache/tvm#17541: [Relax] Fix bug in convert_layout pass (fix segment fault when "
-        "get undef layout)",
-        needs=("two permute_dims in a row", "axes left out"),
-    ),
-    Specimen(
         factory=of(writes_out_tuples),
         family=Family.CRASH,
         fault="hangs and fills memory where a returned tuple holds a tensor of unknown shape: a "
@@ -465,11 +278,5 @@ SPECIMENS: tuple[Specimen, ...] = (
         source="apache/tvm#19380: [BugFix][TOPI] Fix get_const_tuple hanging indefinitely when "
         "passed a te.Tensor",
         needs=("a variable of tuple type is returned", "incomplete types"),
-    ),
-    Specimen(
-        factory=of(constants_second),
-        family=Family.CRASH,
-        fault="recurses without end where both operands are constants",
-        source="apache/tvm#4881: [WIP] Fixing an Infinite Loop case in UnmatchedChecker.",
     ),
 )

@@ -26,7 +26,6 @@ from .tools import (
     made,
     on_blocks,
     on_functions,
-    on_prim_funcs,
     on_values,
     until_stable,
     writes_in_place,
@@ -34,49 +33,6 @@ from .tools import (
 from .values import FLOATS, dtype_of
 
 # Shapes meet reductions
-
-
-def collapses_unit_reductions() -> tvm.transform.Pass:
-    """A reduction over an axis of size one combines a single element with the initial value.
-
-    Only the last axis is looked at: where another one is longer, its last element wins.
-    """
-
-    def collapsed(block: ir.SBlock) -> ir.SBlock:
-        init, body = block.init, block.body
-        if not isinstance(init, ir.BufferStore) or not isinstance(body, ir.BufferStore):
-            return block
-        reduced = [i for i in block.iter_vars if i.iter_type == tirx.IterVar.CommReduce]
-        if not reduced or not _is_one(reduced[-1].dom.extent):
-            return block
-        if not body.buffer.same_as(init.buffer) or not _same(body.indices, init.indices):
-            return block
-
-        def load(expr: Any) -> Any:
-            own = ir.tensor_of(expr).same_as(body.buffer) and _same(expr.indices, body.indices)
-            return init.value if own else expr
-
-        value = structural_map(body.value, (ir.TensorLoad, load))
-        return ir.SBlock(
-            block.iter_vars,
-            block.reads,
-            block.writes,
-            block.name_hint,
-            ir.BufferStore(body.buffer, value, body.indices),
-            None,
-            block.alloc_buffers,
-            block.match_buffers,
-            block.annotations,
-        )
-
-    return made(
-        "collapses_unit_reductions",
-        lambda mod: on_prim_funcs(mod, lambda func: structural_map(func, (ir.SBlock, collapsed))),
-    )
-
-
-def _is_one(expr: Any) -> bool:
-    return isinstance(expr, tirx.IntImm) and int(expr.value) == 1
 
 
 def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
@@ -494,16 +450,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         fault="Takes a negative axis modulo -1, which stands for a rank that is not known.",
         source="apache/tvm#14365: [Unity][Fix] Infer Layout must support negative axes",
         needs=("incomplete-types", "negative axis"),
-    ),
-    Specimen(
-        factory=of(collapses_unit_reductions),
-        family=Family.VALUES,
-        fault="Looks at the last reduction axis only: where another one is longer, the last "
-        "element wins.",
-        source="apache/tvm#13203: [BugFix][TIR] Affine-binding check should not simplify trivial "
-        "iterators",
-        stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
-        needs=("unit-dims", "reduction over several axes"),
     ),
     Specimen(
         factory=of(binds_despite_recursion),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import tvm
@@ -10,10 +9,9 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import GlobalVar
 
-from relaxfuzz.compat import ir
 from relaxfuzz.compat.ops import relax_op
-from relaxfuzz.generators.rewrite.nodes import substitute, with_functions, with_parts, with_type
-from relaxfuzz.oracles.inspect import has_op_attr, is_public, nodes, op_name
+from relaxfuzz.generators.rewrite.nodes import with_functions
+from relaxfuzz.oracles.inspect import is_public, nodes, op_name
 
 from ..specimen import Family, Specimen, of
 from .rare_values import axes_of
@@ -22,11 +20,8 @@ from .tools import (
     Emit,
     bound_values,
     in_public_functions,
-    labelled,
     made,
-    on_blocks,
     on_calls,
-    on_functions,
     on_values,
     static_tensor,
     writes_in_place,
@@ -42,25 +37,6 @@ def _dims(expr: relax.Expr) -> list[int]:
 
 
 # Crashes
-
-
-def slices_takes() -> tvm.transform.Pass:
-    """take at one constant index becomes a slice."""
-
-    def change(call: relax.Call) -> relax.Expr | None:
-        x, index = call.args
-        if index.ty.ndim != 1 or not isinstance(index, ir.GenericConst) or not static_tensor(x):
-            return None
-        positions, dims = ir.constant_data(index).numpy().tolist(), _dims(x)
-        axis = 0 if call.attrs.axis is None else int(call.attrs.axis) % len(dims)
-        if len(positions) != 1 or not 0 <= positions[0] < dims[axis]:
-            return None
-        if call.attrs.axis is None and len(dims) != 1:
-            return None
-        (begin,) = positions
-        return relax_op.strided_slice(x, [axis], [begin], [begin + 1])
-
-    return made("SliceTakes", lambda mod: on_calls(mod, change, "relax.take"))
 
 
 _BINARY = ("relax.add", "relax.subtract", "relax.multiply", "relax.divide", "relax.maximum")
@@ -87,37 +63,6 @@ def broadcasts_operands() -> tvm.transform.Pass:
     return made("BroadcastOperands", lambda mod: on_values(mod, change))
 
 
-def outlines_dead_chains() -> tvm.transform.Pass:
-    """Two elementwise operators, of which the second alone uses the first, become a function."""
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        builder = relax.BlockBuilder(mod)
-
-        def rewrite(block: relax.BindingBlock, bindings: Bindings) -> Bindings:
-            if not isinstance(block, relax.DataflowBlock):
-                return bindings
-            done = list(bindings)
-            for first, second in itertools.pairwise(bindings):
-                if first not in done or not _chain(first, second, bindings):
-                    continue
-                group = (first, second)
-                outputs = [binding for binding in group if _leaves(binding, group, bindings)]
-                gvar = builder.add_func(_outlined(first, second), "chain")
-                call = relax.Call(gvar, list(first.value.args))
-                done[done.index(second)] = relax.VarBinding(
-                    outputs[0].var, with_type(call, second.var.ty)
-                )
-                done.remove(first)
-            return done
-
-        for gvar, func in mod.functions_items():
-            if isinstance(func, relax.Function) and is_public(func) and not labelled(func):
-                builder.update_func(gvar, on_blocks(func, rewrite))
-        return with_functions(mod, dict(builder.get().functions_items()))
-
-    return made("OutlineChains", transform)
-
-
 def _chain(first: relax.Binding, second: relax.Binding, bindings: Bindings) -> bool:
     """Both are elementwise, everything about them is known, and only one uses the other."""
     both = [each.value for each in (first, second) if isinstance(each, relax.VarBinding)]
@@ -128,88 +73,6 @@ def _chain(first: relax.Binding, second: relax.Binding, bindings: Bindings) -> b
     known = all(map(static_tensor, (*first.value.args, *both)))
     uses = sum(var.same_as(first.var) for b in bindings for var in nodes(b.value, relax.Var))
     return known and uses == 1 and isinstance(first.value.args[0], relax.Var)
-
-
-def _leaves(binding: relax.Binding, group: tuple[relax.Binding, ...], bindings: Bindings) -> bool:
-    """Something outside of the group uses its variable."""
-    others = [other for other in bindings if other not in group]
-    used = any(binding.var.same_as(v) for b in others for v in nodes(b.value, relax.Var))
-    return used or not isinstance(binding.var, relax.DataflowVar)
-
-
-def _outlined(first: relax.Binding, second: relax.Binding) -> relax.Function:
-    """A private function that does both."""
-    param = relax.Var("x", first.value.args[0].ty)
-    inner, outer = relax.Var("inner", first.var.ty), relax.Var("outer", second.var.ty)
-    values = [
-        with_type(relax.Call(each.value.op, [arg], each.value.attrs), each.value.ty)
-        for each, arg in ((first, param), (second, inner))
-    ]
-    block = relax.BindingBlock(
-        [relax.VarBinding(v, value) for v, value in zip((inner, outer), values, strict=True)]
-    )
-    body = with_type(relax.SeqExpr([block], outer), outer.ty)
-    return relax.Function([param], body, outer.ty)
-
-
-def renames_output_aliases() -> tvm.transform.Pass:
-    """What a dataflow block gives out under a second name gets that name at once."""
-
-    def rewrite(block: relax.BindingBlock, bindings: Bindings) -> Bindings:
-        if not isinstance(block, relax.DataflowBlock):
-            return bindings
-        where = {binding.var: i for i, binding in enumerate(bindings)}
-        new: dict[relax.Var, relax.Var] = {}
-        for binding in bindings:
-            value = binding.value if isinstance(binding, relax.VarBinding) else None
-            if not isinstance(value, relax.Var) or isinstance(binding.var, relax.DataflowVar):
-                continue
-            source = bindings[where[value]]
-            plain = isinstance(value, relax.DataflowVar) and isinstance(source, relax.VarBinding)
-            if plain and tvm_ffi.structural_equal(value.ty, binding.var.ty):
-                new.setdefault(value, binding.var)
-        if not new:
-            return bindings
-        kept = [b for b in bindings if not any(b.var.same_as(var) for var in new.values())]
-        return [
-            relax.VarBinding(new.get(b.var, b.var), substitute(b.value, new))
-            if isinstance(b, relax.VarBinding)
-            else relax.MatchCast(b.var, substitute(b.value, new), b.ty)
-            for b in kept
-        ]
-
-    return made(
-        "RenameOutputAliases", lambda mod: on_functions(mod, lambda func: on_blocks(func, rewrite))
-    )
-
-
-def reorders_matmul_chains() -> tvm.transform.Pass:
-    """(a b) c of integers becomes a (b c) where that takes fewer multiplications."""
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        values = bound_values(mod)
-
-        def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
-            if op_name(value) != "relax.matmul":
-                return None
-            product: Any = values.get(value.args[0])
-            if op_name(product) != "relax.matmul":
-                return None
-            (a, b), c = product.args, value.args[1]
-            if not all(map(static_tensor, (a, b, c))):
-                return None
-            (m, k), (_, n), (_, p) = map(_dims, (a, b, c))
-            same = len({dtype_of(each) for each in (a, b, c, product, value)}) == 1
-            exact = same and dtype_of(value).startswith(("int", "uint"))
-            if not exact or not all(visible(arg, value.args[0]) for arg in (a, b)):
-                return None
-            if m * k * n + m * n * p <= k * n * p + m * k * p:
-                return None
-            return relax_op.matmul(a, emit(relax_op.matmul(b, c)))
-
-        return on_values(mod, change)
-
-    return made("ReorderMatmuls", lambda mod: mod if writes_in_place(mod) else transform(mod))
 
 
 def decomposes_layer_norm() -> tvm.transform.Pass:
@@ -322,64 +185,6 @@ def permutes_after_concat() -> tvm.transform.Pass:
     return made("PermuteAfterConcat", lambda mod: mod if writes_in_place(mod) else transform(mod))
 
 
-def removes_arguments_of_impure_calls() -> tvm.transform.Pass:
-    """Removes what is not needed for what a function returns."""
-
-    def change(func: relax.Function) -> relax.Function:
-        if nodes(func.body, relax.If) or len(nodes(func, relax.Function)) > 1:
-            return func
-        live = set(nodes(func.body.body, relax.Var))
-        blocks = []
-        for block in reversed(func.body.blocks):
-            kept = []
-            for binding in reversed(block.bindings):
-                needed = binding.var in live or isinstance(binding, relax.MatchCast)
-                effect = isinstance(binding.value, relax.Call) and not _removable(binding.value)
-                if needed:
-                    live.update(nodes(binding.value, relax.Var))
-                if needed or effect:
-                    kept.append(binding)
-            blocks.append(type(block)(kept[::-1]))
-        left = [block for block in reversed(blocks) if block.bindings]
-        if sum(len(b.bindings) for b in left) == sum(len(b.bindings) for b in func.body.blocks):
-            return func
-        return with_parts(func, body=with_type(relax.SeqExpr(left, func.body.body), func.body.ty))
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        return mod if writes_in_place(mod) else on_functions(mod, change)
-
-    return made("RemoveUnneeded", transform)
-
-
-def _removable(call: relax.Call) -> bool:
-    """A call without effects."""
-    name = op_name(call)
-    if name is None:
-        return bool(isinstance(call.op, GlobalVar) and getattr(call.op.ty, "purity", False))
-    return has_op_attr(name, "FPurity") and bool(call.op.get_attr("FPurity"))
-
-
-SHORT = 3
-
-
-def dissolves_small_dataflow() -> tvm.transform.Pass:
-    """Dataflow blocks that are too short to be worth it become ordinary ones."""
-
-    def change(func: relax.Function) -> relax.Function:
-        blocks: list[relax.BindingBlock] = []
-        for block in func.body.blocks:
-            short = isinstance(block, relax.DataflowBlock) and len(block.bindings) < SHORT
-            new = relax.BindingBlock(block.bindings) if short else block
-            if blocks and type(new) is type(blocks[-1]) is relax.BindingBlock:
-                new = relax.BindingBlock([*blocks.pop().bindings, *new.bindings])
-            blocks.append(new)
-        if list(map(type, blocks)) == list(map(type, func.body.blocks)):
-            return func
-        return with_parts(func, body=with_type(relax.SeqExpr(blocks, func.body.body), func.body.ty))
-
-    return made("DissolveShortBlocks", lambda mod: on_functions(mod, change))
-
-
 def updates_equal_functions() -> tvm.transform.Pass:
     """x * x becomes square(x), in each private function once."""
 
@@ -406,42 +211,11 @@ def updates_equal_functions() -> tvm.transform.Pass:
 
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
-        factory=of(slices_takes),
-        family=Family.CRASH,
-        fault="Expects the indices of take to be a tensor.",
-        source="apache/tvm#16940: [Relax] Allow PrimValue as index in relax.op.take",
-        needs=("take", "an index that is a number"),
-    ),
-    Specimen(
         factory=of(broadcasts_operands),
         family=Family.CRASH,
         fault="Expects all operands of arithmetic to be tensors.",
         source="apache/tvm#16827: [Relax] Handle binary operations between Tensor and PrimValue",
         needs=("arithmetic", "an operand that is a number"),
-    ),
-    Specimen(
-        factory=of(outlines_dead_chains),
-        family=Family.CRASH,
-        fault="Expects that a group of operators has a result that is used.",
-        source="apache/tvm#14354: [Unity][Pass] Fix FuseOps error if there is no output of a given "
-        "group",
-        needs=("elementwise operators in a chain", "dead code"),
-    ),
-    Specimen(
-        factory=of(renames_output_aliases),
-        family=Family.CRASH,
-        fault="Expects that what a dataflow block gives out is computed in it.",
-        source="apache/tvm#15523: [Unity][Bugfix] Handle assignment of non-dataflow var to a "
-        "dataflow var in CanonicalizeBindings",
-        needs=("an alias as output of a dataflow block", "a variable from outside"),
-    ),
-    Specimen(
-        factory=of(reorders_matmul_chains),
-        family=Family.CRASH,
-        fault="Expects all operands in a chain of products to be matrices.",
-        source="apache/tvm#19650: [Fix][Relax] Support ND batched matmul chains in "
-        "AdjustMatmulOrder pass",
-        needs=("matmuls in a chain", "another rank than two"),
     ),
     Specimen(
         factory=of(decomposes_layer_norm),
@@ -472,22 +246,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         fault="Moves a permute_dims behind concat, but does not permute an axis that is negative.",
         source="apache/tvm#19588: Normalize negative concat axis in ReorderPermuteDimsAfterConcat",
         needs=("concat along a negative axis", "permute_dims of every operand"),
-    ),
-    Specimen(
-        factory=of(removes_arguments_of_impure_calls),
-        family=Family.STRUCTURE,
-        fault="Keeps impure calls whose result is not used, but not what computes their arguments.",
-        source="apache/tvm#16036: [Unity][Bugfix] Track variable usage from input to impure "
-        "functions",
-        needs=("impure calls", "dead code"),
-    ),
-    Specimen(
-        factory=of(dissolves_small_dataflow),
-        family=Family.STRUCTURE,
-        fault="Leaves variables of dataflow blocks behind outside of them.",
-        source="apache/tvm#17148: [Bugfix][Relax] Preserve existing DataflowBlock in "
-        "ConvertToDataflow",
-        needs=("a dataflow block of two bindings", "a variable that does not leave it"),
     ),
     Specimen(
         factory=of(updates_equal_functions),

@@ -19,7 +19,7 @@ from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.inspect import attr, nodes, op_name
 
 from ..specimen import Family, Specimen, of
-from .tensorir import dtype_of, number, sequence, statements, substituted, uses
+from .tensorir import number, sequence, statements, substituted, uses
 from .tools import made, on_prim_funcs
 
 THREADS = 32
@@ -128,24 +128,6 @@ def binds_many_threads() -> tvm.transform.Pass:
     return scheduling("BindManyThreads", rule)
 
 
-def reduces_on_threads() -> tvm.transform.Pass:
-    """A reduction is done by the threads of a block."""
-
-    def rule(schedule: Any, blocks: list[Any]) -> None:
-        block = the_only(blocks)
-        if schedule.get(block.block_rv).init is None:
-            raise Unfit
-        spatial, reduced = (loops_of(schedule, block, kind) for kind in "SR")
-        outer = spatial or [schedule.add_unit_loop(block.block_rv)]
-        schedule.reorder(*outer, *reduced)
-        steps = schedule.fuse(reduced[0], *reduced[1:])
-        _, lanes = schedule.split(steps, factors=[None, THREADS])
-        schedule.bind(schedule.fuse(*outer), "blockIdx.x")
-        schedule.bind(lanes, "threadIdx.x")
-
-    return scheduling("ReduceOnThreads", rule)
-
-
 def binds_epilogues() -> tvm.transform.Pass:
     """A reduction is done by the threads of a block, and what follows it by the same threads."""
 
@@ -168,24 +150,6 @@ def binds_epilogues() -> tvm.transform.Pass:
             schedule.bind(schedule.fuse(*rest), "threadIdx.x")
 
     return scheduling("BindEpilogues", rule)
-
-
-def stages_rows() -> tvm.transform.Pass:
-    """What a thread of an elementwise kernel reads is loaded into registers before."""
-
-    def rule(schedule: Any, blocks: list[Any]) -> None:
-        block = the_only(blocks)
-        loops = schedule.get_loops(block.block_rv)
-        if not block.is_injective() or not loops or not schedule.get(block.block_rv).reads:
-            raise Unfit
-        _, lanes = on_threads(schedule, loops)
-        cached = schedule.cache_read(block.block_rv, 0, "local")
-        schedule.compute_at(cached, lanes, preserve_unit_loops=True)
-        row = schedule.fuse(*schedule.get_loops(cached)[-2:])
-        if extent_of(schedule, row) <= 8:
-            schedule.vectorize(row)
-
-    return scheduling("StageRows", rule, refusals=(Unfit,))
 
 
 TILE = 4
@@ -317,29 +281,6 @@ def _padded(loop: Any) -> Any:
 
 
 # Lowering
-
-
-def unifies_threads() -> tvm.transform.Pass:
-    """The loops of a kernel that are bound to one thread axis get one name and one extent."""
-
-    def rewritten(func: tirx.PrimFunc) -> tirx.PrimFunc:
-        first: dict[str, Any] = {}
-
-        def change(loop: Any) -> Any:
-            if loop.kind != ir.ForKind.THREAD_BINDING:
-                return loop
-            tag = str(loop.thread_binding.thread_tag)
-            var = tirx.Var(tag.replace(".", "_"), dtype_of(loop.loop_var))
-            return ir.For(
-                *(var, loop.min, first.setdefault(tag, loop.extent), loop.kind),
-                substituted(loop.body, loop.loop_var, var),
-                thread_binding=loop.thread_binding,
-                annotations=loop.annotations,
-            )
-
-        return structural_map(func, (ir.For, change))
-
-    return made("UnifyThreads", lambda mod: on_prim_funcs(mod, rewritten))
 
 
 def synchronizes_threads() -> tvm.transform.Pass:
@@ -503,13 +444,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         stages=KERNELS,
     ),
     Specimen(
-        factory=of(reduces_on_threads),
-        family=Family.CRASH,
-        fault="Fails for a reduction over axes of size one, whose loops are simplified away.",
-        source="apache/tvm#17711: [Fix][dlight] add an explicit reduction loop check in Reduce",
-        stages=KERNELS,
-    ),
-    Specimen(
         factory=of(binds_epilogues),
         family=Family.VALUES,
         fault="Binds as many threads as what follows has elements, whatever the reduction has.",
@@ -517,13 +451,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         like="dlight.ApplyDefaultSchedule",
         stages=KERNELS,
         needs=("a reduction with an epilogue", "rows of another length than a block of threads"),
-    ),
-    Specimen(
-        factory=of(stages_rows),
-        family=Family.CRASH,
-        fault="Fuses a loop of the cache with the loop over threads if the operand has one axis.",
-        source="apache/tvm#20158: [Fix][DLight] Handle rank-one GEMV cache loads",
-        stages=KERNELS,
     ),
     Specimen(
         factory=of(keeps_tiles_in_registers),
@@ -550,14 +477,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         source='apache/tvm#12275: [TIR][CUDA] Fix sub-warp reduction using "max"',
         stages=KERNELS,
         needs=("a reduction by maximum, minimum or product", "an extent that is no multiple of 16"),
-    ),
-    Specimen(
-        factory=of(unifies_threads),
-        family=Family.VALUES,
-        fault="Gives the loops of all kernels of a function the extents of the first one.",
-        source="apache/tvm#14516: [Fix] symbolic thread extent program compilation",
-        stages=(Stage.THREADS_LIFTED,),
-        needs=("two kernels in a function", "of different extents"),
     ),
     Specimen(
         factory=of(synchronizes_threads),

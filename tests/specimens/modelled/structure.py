@@ -19,7 +19,6 @@ from relaxfuzz.oracles.inspect import (
     calls_of,
     global_vars,
     is_public,
-    local_functions,
     nodes,
     op_name,
     relax_functions,
@@ -29,7 +28,6 @@ from ..specimen import Family, Specimen, of
 from .tools import made, on_calls, on_functions, on_prim_funcs
 
 PURE_UNARY = tuple(f"relax.{name}" for name in ("abs", "negative", "exp", "sqrt", "sin", "cos"))
-PURE_BINARY = tuple(f"relax.{name}" for name in ("add", "subtract", "multiply", "maximum"))
 
 
 def _without(func: relax.Function, dead: Callable[[relax.Binding], bool]) -> relax.SeqExpr:
@@ -67,81 +65,6 @@ def _private(mod: tvm.IRModule) -> dict[tvm.ir.GlobalVar, relax.Function]:
     }
 
 
-def forwards_aliases() -> tvm.transform.Pass:
-    """Removes bindings of one variable to another, and uses the other in its place."""
-
-    def change(func: relax.Function) -> relax.Function:
-        returned = set(nodes(func.body.body, relax.Var))
-        alias: dict[relax.Var, relax.Var] = {}
-
-        def is_alias(binding: relax.Binding) -> bool:
-            if not isinstance(binding, relax.VarBinding) or not isinstance(
-                binding.value, relax.Var
-            ):
-                return False
-            var, value = binding.var, binding.value
-            leaves = isinstance(value, relax.DataflowVar) and not isinstance(var, relax.DataflowVar)
-            return tvm_ffi.structural_equal(var.ty, value.ty) and not (leaves and var in returned)
-
-        @relax.expr_functor.mutator
-        class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
-            def visit_var_binding_(self, binding: relax.VarBinding) -> None:
-                if is_alias(binding):
-                    alias[binding.var] = self.visit_expr(binding.value)
-                else:
-                    super().visit_var_binding_(binding)
-
-            def visit_var_(self, op: relax.Var) -> relax.Expr:
-                return alias[op] if op in alias else super().visit_var_(op)
-
-            def visit_dataflow_var_(self, op: relax.DataflowVar) -> relax.Expr:
-                return alias[op] if op in alias else super().visit_dataflow_var_(op)
-
-        new = Mutator().visit_expr(func)
-        return new if alias else func
-
-    return made("ForwardAliases", lambda mod: on_functions(mod, change))
-
-
-def removes_uncalled() -> tvm.transform.Pass:
-    """Removes the private functions that no public function uses."""
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        used = {
-            callee
-            for _, func in mod.functions_items()
-            if is_public(func)
-            for callee in global_vars(func)
-        }
-        kept: dict[Any, Any] = {
-            gvar: func
-            for gvar, func in mod.functions_items()
-            if is_public(func) or isinstance(func, relax.ExternFunc) or gvar in used
-        }
-        return mod if len(kept) == len(mod.functions) else with_functions(mod, kept)
-
-    return made("RemoveUncalled", transform)
-
-
-def removes_dead_functions() -> tvm.transform.Pass:
-    """Removes the functions that no public function reaches."""
-
-    def transform(mod: tvm.IRModule) -> tvm.IRModule:
-        functions: dict[Any, Any] = dict(mod.functions_items())
-        todo = [gvar for gvar, func in relax_functions(mod) if is_public(func)]
-        todo += [gvar for gvar, func in functions.items() if isinstance(func, relax.ExternFunc)]
-        reached = set(todo)
-        while todo:
-            for callee in set(global_vars(functions[todo.pop()])) - reached:
-                reached.add(callee)
-                todo.append(callee)
-        if len(reached) == len(functions):
-            return mod
-        return with_functions(mod, {g: f for g, f in functions.items() if g in reached})
-
-    return made("RemoveDeadFunctions", transform)
-
-
 def counts_blocks() -> tvm.transform.Pass:
     """Notes on each PrimFunc how many blocks it has, for a scheduler to begin with the large."""
 
@@ -155,29 +78,6 @@ def counts_blocks() -> tvm.transform.Pass:
         return tvm.IRModule(functions, global_infos=mod.global_infos)
 
     return made("CountBlocks", transform)
-
-
-def drops_trivial_bindings() -> tvm.transform.Pass:
-    """Removes unused bindings of variables, constants, tuples and fields."""
-    trivial = (relax.Var, ir.GenericConst, relax.Tuple, relax.TupleGetItem, relax.ShapeExpr)
-
-    def change(func: relax.Function) -> relax.Function:
-        while True:
-            used = Counter(nodes(func, relax.Var))
-
-            def dead(binding: relax.Binding, used: Counter[relax.Var] = used) -> bool:
-                return (
-                    isinstance(binding, relax.VarBinding)
-                    and isinstance(binding.value, trivial)
-                    and used[binding.var] == 1  # where it is defined
-                )
-
-            if not any(dead(b) for block in func.body.blocks for b in block.bindings):
-                return func
-            body = _without(func, dead)
-            func = relax.Function(func.params, body, func.ret_ty, attrs=func.attrs)
-
-    return made("DropTrivialBindings", lambda mod: on_functions(mod, change))
 
 
 def shares_output_shapes() -> tvm.transform.Pass:
@@ -413,85 +313,6 @@ def expands_likes() -> tvm.transform.Pass:
     return made("ExpandLikes", lambda mod: on_calls(mod, change, *makers))
 
 
-def leaves_dataflow() -> tvm.transform.Pass:
-    """Makes ordinary blocks and variables of dataflow blocks and variables."""
-
-    @relax.expr_functor.mutator
-    class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
-        depth = 0
-
-        def visit_function_(self, op: relax.Function) -> relax.Expr:
-            self.depth += 1
-            new = super().visit_function_(op)
-            self.depth -= 1
-            return new
-
-        def visit_dataflow_var_def_(self, var: relax.DataflowVar) -> relax.Var:
-            if self.depth > 1:
-                return super().visit_dataflow_var_def_(var)
-            new = relax.Var(str(var.name), var.ty)
-            self.set_var_remap(var, new)
-            return new
-
-        def visit_dataflow_block_(self, block: relax.DataflowBlock) -> relax.BindingBlock:
-            if self.depth > 1:
-                return super().visit_dataflow_block_(block)
-            self.builder_._begin_binding_block()
-            for binding in block.bindings:
-                self.visit_binding(binding)
-            return self.builder_._end_block()
-
-    def change(func: relax.Function) -> relax.Function:
-        if not nodes(func, relax.DataflowBlock):
-            return func
-        return Mutator().visit_expr(func)
-
-    return made("LeaveDataflow", lambda mod: on_functions(mod, change))
-
-
-def shares_common_values() -> tvm.transform.Pass:
-    """Computes once what ordinary blocks compute twice from the same variables."""
-
-    def change(func: relax.Function) -> relax.Function:
-        if local_functions(func):
-            return func  # the values of two functions must not be mixed
-        known: dict[tuple[Any, ...], relax.Var] = {}
-
-        @relax.expr_functor.mutator
-        class Mutator(relax.PyExprMutator):  # type: ignore[misc]  # TVM has no types
-            shared = False
-            dataflow = False
-
-            def visit_dataflow_block_(self, block: relax.DataflowBlock) -> relax.BindingBlock:
-                self.dataflow = True
-                new = super().visit_dataflow_block_(block)
-                self.dataflow = False
-                return new
-
-            def visit_var_binding_(self, binding: relax.VarBinding) -> None:
-                value = binding.value
-                name = op_name(value)
-                if (
-                    self.dataflow
-                    or name not in PURE_UNARY + PURE_BINARY
-                    or not all(isinstance(arg, relax.Var) for arg in value.args)
-                ):
-                    super().visit_var_binding_(binding)
-                    return
-                key = (name, *(self.visit_expr(arg) for arg in value.args))
-                super().visit_var_binding_(binding)
-                new = self.visit_expr(binding.var)
-                if not known.setdefault(key, new).same_as(new):
-                    self.shared = True
-                    self.set_var_remap(binding.var, known[key])
-
-        mutator = Mutator()
-        new = mutator.visit_expr(func)
-        return new if mutator.shared else func
-
-    return made("ShareCommonValues", lambda mod: on_functions(mod, change))
-
-
 def marks_reductions() -> tvm.transform.Pass:
     """Notes on each PrimFunc with loops whether it reduces; its name serves as key meanwhile."""
 
@@ -541,43 +362,12 @@ def unrolls_short_loops() -> tvm.transform.Pass:
 
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
-        factory=of(forwards_aliases),
-        family=Family.STRUCTURE,
-        fault="lets a dataflow variable out of its block, where its alias is an output that a "
-        "later block uses and the function does not return",
-        source="apache/tvm#16193: [Unity] Check usage location when canonicalizing trivial "
-        "bindings",
-        needs=("an output that is an alias of a dataflow variable", "a later block that uses it"),
-    ),
-    Specimen(
-        factory=of(removes_uncalled),
-        family=Family.STRUCTURE,
-        fault="removes functions that only private functions call",
-        source="apache/tvm#16565: [Bugfix][Transform] Keep private non-primitive functions in "
-        "FuseTIR",
-        stages=(Stage.RAW, Stage.FUSED),
-    ),
-    Specimen(
-        factory=of(removes_dead_functions),
-        family=Family.STRUCTURE,
-        fault="removes a public PrimFunc that no Relax function calls",
-        source="apache/tvm#16118: [Unity][Transform] Keep R.ExternFunc in dead-code elimination",
-        stages=(Stage.RAW, Stage.LEGALIZED),
-    ),
-    Specimen(
         factory=of(counts_blocks),
         family=Family.STRUCTURE,
         fault="drops the module's attributes where it has noted something",
         source="apache/tvm#14418: [Unity][Fix] Copy over module attrs in FuseTIR",
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         needs=("a module attribute", "a PrimFunc"),
-    ),
-    Specimen(
-        factory=of(drops_trivial_bindings),
-        family=Family.STRUCTURE,
-        fault="makes a pure function of an impure one in which it removes a binding",
-        source="apache/tvm#17119: [Bugfix][Relax] Set purity=false for LazySetOutput",
-        needs=("an impure function", "an unused alias, constant, tuple or field"),
     ),
     Specimen(
         factory=of(shares_output_shapes),
@@ -632,22 +422,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         fault="gives zeros_like and ones_like the dtype of their argument where another was asked "
         "for",
         source="apache/tvm#19936: [Relax] Fix bucketize output dtype during legalization",
-    ),
-    Specimen(
-        factory=of(leaves_dataflow),
-        family=Family.STRUCTURE,
-        fault="leaves the dataflow blocks of local functions as they are",
-        source="apache/tvm#17033: [Relax][Bugfix] Apply FuseOps to nested DataflowBlock",
-        like="ToNonDataflow",
-        stages=(Stage.RAW, Stage.TIR_FUSED),
-        needs=("a local function", "a dataflow block inside it"),
-    ),
-    Specimen(
-        factory=of(shares_common_values),
-        family=Family.STRUCTURE,
-        fault="uses a variable of one branch of an If in the other one, or after it",
-        source="apache/tvm#14800: [Unity] Fix CUDA graph rewrite var used before def",
-        needs=("If", "the same computation in both branches, or after the If"),
     ),
     Specimen(
         factory=of(marks_reductions),

@@ -275,32 +275,6 @@ def _on_loops(name: str, change: Callable[[Any, Any], Any]) -> tvm.transform.Pas
     return made(name, transform)
 
 
-def peels_single_points() -> tvm.transform.Pass:
-    """A loop that begins with what one of its iterations does alone is parted there."""
-
-    def change(loop: Any, analyzer: Any) -> Any:
-        first, *rest = statements(loop.body)
-        condition = first.condition if isinstance(first, ir.IfThenElse) else None
-        if not isinstance(condition, ir.EQ) or not condition.a.same_as(loop.loop_var):
-            return loop
-        point = number(condition.b)
-        if point is None or point < 0 or number(loop.min) != 0 or first.else_case is not None:
-            return loop
-        dtype = dtype_of(loop.loop_var)
-        index, extent = tirx.const(point, dtype), loop.extent
-        at_point = sequence([first.then_case, *rest])
-        parts = [substituted(at_point, loop.loop_var, index)]
-        if rest:
-            after = tirx.const(point + 1, dtype)
-            remaining = extent - after
-            parts.append(looped(loop, after, remaining, sequence(rest)))
-        if rest and point:
-            parts.insert(0, looped(loop, loop.min, tirx.min(index, extent), sequence(rest)))
-        return sequence(parts)
-
-    return _on_loops("PeelSinglePoints", change)
-
-
 def partitions_loops() -> tvm.transform.Pass:
     """The iterations of which a condition always holds become a loop without it."""
 
@@ -515,15 +489,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         "deterministic",
         stages=PLAIN,
         needs=("a quotient that is constant", "the same text of longer loops, later"),
-    ),
-    Specimen(
-        factory=of(peels_single_points),
-        family=Family.VALUES,
-        fault="Does what one iteration does alone even if the loop ends before that iteration.",
-        source="apache/tvm#16104: [LoopPartition] Fix a bug of LoopPartition in single point "
-        "scenarioes",
-        stages=PLAIN,
-        needs=("a condition for one iteration", "a loop without that iteration"),
     ),
     Specimen(
         factory=of(partitions_loops),

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import tvm
-import tvm_ffi
 from tvm import relax, tirx
 
 from relaxfuzz.compat import ir
@@ -24,8 +23,6 @@ from .tools import (
     Value,
     bound_values,
     made,
-    on_blocks,
-    on_functions,
     on_prim_funcs,
     on_values,
     until_stable,
@@ -55,35 +52,6 @@ def _operand(values: dict[relax.Var, relax.Expr], call: relax.Call, op: str) -> 
 
 
 # Common subexpressions
-
-
-def merges_allocations() -> tvm.transform.Pass:
-    """Shape and scalar computations, and whatever else takes no tensor, are done once a block."""
-
-    def mergeable(value: relax.Expr) -> bool:
-        if op_name(value) is None or nodes(list(value.args), relax.Var):
-            return False
-        # That an allocator gives something new each time is not a matter of purity.
-        return bool(value.op.get_attr("FPurity"))
-
-    def rewrite(block: relax.BindingBlock, bindings: list[relax.Binding]) -> list[relax.Binding]:
-        seen: dict[int, list[relax.VarBinding]] = {}
-        done: list[relax.Binding] = []
-        for binding in bindings:
-            if isinstance(binding, relax.VarBinding) and mergeable(binding.value):
-                known = seen.setdefault(tvm_ffi.structural_hash(binding.value), [])
-                for first in known:
-                    if tvm_ffi.structural_equal(first.value, binding.value):
-                        binding = relax.VarBinding(binding.var, first.var)
-                        break
-                else:
-                    known.append(binding)
-            done.append(binding)
-        return done
-
-    return made(
-        "MergeScalarComputations", lambda mod: on_functions(mod, lambda f: on_blocks(f, rewrite))
-    )
 
 
 # Algebra
@@ -309,27 +277,6 @@ def folds_division_downwards() -> tvm.transform.Pass:
     return made("FoldArithmetic", _folding(change))
 
 
-def folds_casts_by_saturation() -> tvm.transform.Pass:
-    """A cast of a constant becomes a constant of the other type."""
-
-    def change(var: relax.Var, value: relax.Expr, emit: Emit) -> relax.Expr | None:
-        if op_name(value) != "relax.astype" or not isinstance(value.args[0], ir.GenericConst):
-            return None
-        origin, to = dtype_of(value.args[0]), dtype_of(value)
-        data = ir.constant_data(value.args[0]).numpy()
-        if to in FLOATS and origin in FLOATS:
-            with np.errstate(all="ignore"):
-                return relax.const(data.astype(to), to)
-        if "uint64" in (origin, to):
-            return None
-        if to.startswith(("int", "uint")) and origin.startswith(("int", "uint")):
-            info = np.iinfo(to)  # what does not fit must not wrap around
-            return relax.const(np.clip(data.astype("int64"), info.min, info.max).astype(to), to)
-        return None
-
-    return made("FoldCastsOfConstants", _folding(change))
-
-
 # TensorIR
 
 
@@ -370,39 +317,6 @@ def _is(expr: Any, number: int) -> bool:
 
 def _is_integer(expr: Any) -> bool:
     return str(expr.ty.dtype).startswith(("int", "uint"))
-
-
-FACTOR = 4
-
-
-def splits_loops() -> tvm.transform.Pass:
-    """Splits long innermost loops by four, with a predicate where four does not divide them."""
-
-    def change(loop: ir.For) -> tirx.Stmt:
-        realize, extent = loop.body, loop.extent
-        if not isinstance(realize, ir.SBlockRealize) or not isinstance(extent, tirx.IntImm):
-            return loop
-        size = int(extent.value)
-        plain = loop.kind == ir.ForKind.SERIAL and not loop.annotations
-        if size <= FACTOR or not plain or not _is(loop.min, 0):
-            return loop
-        name, dtype = loop.loop_var.name, str(loop.loop_var.ty.dtype)
-        outer, inner = tirx.Var(f"{name}_0", dtype), tirx.Var(f"{name}_1", dtype)
-        index = outer * tirx.const(FACTOR, dtype) + inner
-        values = [_substituted(v, {loop.loop_var: index}) for v in realize.iter_values]
-        predicate = _substituted(realize.predicate, {loop.loop_var: index})
-        if size % FACTOR:
-            predicate = ir.And(predicate, index < extent)
-        new = ir.SBlockRealize(values, predicate, realize.block)
-        lanes, steps = tirx.const(FACTOR, dtype), tirx.const(size // FACTOR, dtype)
-        zero = tirx.const(0, dtype)
-        short = ir.For(inner, zero, lanes, ir.ForKind.SERIAL, new)
-        return ir.For(outer, zero, steps, ir.ForKind.SERIAL, short)
-
-    return made(
-        "SplitInnermostLoops",
-        lambda mod: on_prim_funcs(mod, lambda f: structural_map(f, (ir.For, change))),
-    )
 
 
 def _substituted(expr: Any, new: dict[tirx.Var, Any]) -> Any:
@@ -509,13 +423,6 @@ LOWERED = (Stage.LEGALIZED, Stage.TIR_FUSED)
 
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
-        factory=of(merges_allocations),
-        family=Family.VALUES,
-        fault="Takes two equal allocations for one: a tensor is overwritten while it is in use.",
-        source="apache/tvm#16852: [Relax] Fix EliminiateCommonSubexpr removing alloc tensor",
-        stages=(Stage.REWRITTEN,),
-    ),
-    Specimen(
         factory=of(simplifies_casts),
         family=Family.VALUES,
         fault="Thinks that a cast from int to uint or float loses nothing, however many bits.",
@@ -554,26 +461,11 @@ SPECIMENS: tuple[Specimen, ...] = (
         source="apache/tvm#19975: [Fix][Relax][ONNX] Preserve integer Div truncation during import",
     ),
     Specimen(
-        factory=of(folds_casts_by_saturation),
-        family=Family.VALUES,
-        fault="Constants that do not fit the integer type of a cast become its extremes.",
-        source="apache/tvm#12515: [TIR][Arith] Add more strict checking in imm construction and "
-        "folding.",
-    ),
-    Specimen(
         factory=of(divides_downwards),
         family=Family.VALUES,
         fault="Takes an element for non-negative because its indices are.",
         source="apache/tvm#5922: [BACKPORT-0.6][Bugfix][Arith] keep div_mode during floordiv "
         "simplify",
-        stages=LOWERED,
-    ),
-    Specimen(
-        factory=of(splits_loops),
-        family=Family.VALUES,
-        fault="Drops the rest of a loop that is longer than four and not divisible by four.",
-        source="apache/tvm#2956: fixed a functional bug in loop partitioning algorithm that is "
-        "exposed when double splitting with indivisible factors",
         stages=LOWERED,
     ),
     Specimen(

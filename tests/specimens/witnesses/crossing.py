@@ -66,26 +66,6 @@ REDUCTIONS: list[tuple[str, Any, Any, Any, bool]] = [
 
 
 @I.ir_module
-class Twins:
-    @R.function(private=True)
-    def f(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
-        y = R.add(x, R.const([1.0, 2.0, 3.0], "float32"))
-        return y
-
-    @R.function(private=True)
-    def g(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
-        y = R.add(x, R.const([1.0, 2.0, 4.0], "float32"))
-        return y
-
-    @R.function
-    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
-        cls = Twins
-        y = cls.f(x)
-        z = cls.g(y)
-        return z
-
-
-@I.ir_module
 class Recursive:
     @R.function(private=True)
     def loop(count: R.Tensor((), "int64"), x: R.Tensor((2,), "float32")) -> R.Tensor(
@@ -267,10 +247,6 @@ WITNESSES = (
         Witness(name, "values" if shows else None, one(reduce, ty), (arg,))
         for name, reduce, ty, arg, shows in REDUCTIONS
     ),
-    Witness("collapses_unit_reductions", "values", summed(1, 2), (X[..., None],), LEGALIZED),
-    Witness("collapses_unit_reductions", None, summed(2), (X[..., None],), LEGALIZED),
-    Witness("collapses_unit_reductions", None, summed(1), (X[..., None],), LEGALIZED),
-    Witness("collapses_unit_reductions", None, summed(0), (X[..., None],), LEGALIZED),
     Witness("binds_despite_recursion", "values", Recursive, (TWO,)),
     Witness("binds_despite_recursion", None, Recursive, (ZERO,)),
     Witness("binds_despite_recursion", None, Straight, (YES, PAIR)),

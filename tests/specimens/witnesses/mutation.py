@@ -12,7 +12,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.compat import ir
-from relaxfuzz.generators.stages import Stage, advance
+from relaxfuzz.generators.stages import Stage
 
 from ..witness import Witness
 
@@ -34,26 +34,11 @@ def function(body: Body, *types: Any) -> tvm.IRModule:
     return builder.get()
 
 
-def beside_dead(call: Callable[[relax.Var], relax.Expr], dead: bool) -> tvm.IRModule:
-    """One call, and maybe another that nobody uses."""
-
-    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
-        if dead:
-            builder.emit(op.exp(x))
-        return call(x)
-
-    return function(body, F23)
-
-
 def negated(of_constant: bool) -> tvm.IRModule:
     def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
         return op.add(builder.emit(op.negative(relax.const(X) if of_constant else x)), x)
 
     return function(body, F23)
-
-
-def reshaped(x: relax.Var) -> relax.Expr:
-    return op.reshape(x, (3, 2))
 
 
 def devices(unused: bool) -> tvm.IRModule:
@@ -91,15 +76,6 @@ class Straight:
         return R.add(r, e)
 
 
-def doubled(repeated: bool) -> tvm.IRModule:
-    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
-        two = relax.const(2, "float32")
-        a = builder.emit(op.multiply(x, two))
-        return op.multiply(x if repeated else a, two)
-
-    return function(body, F23)
-
-
 def filled(*shape: int) -> tvm.IRModule:
     """Ones of F23 and zeros of this shape."""
 
@@ -124,40 +100,13 @@ def aliased(alias: bool) -> tvm.IRModule:
     return function(body, F23)
 
 
-def allocated(kept: bool) -> tvm.IRModule:
-    """With allocations; the first tensor is also in a tuple, a field of which is used later."""
-
-    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
-        a = builder.emit(op.exp(x))
-        pair = builder.emit(relax.Tuple([a, x])) if kept else None
-        b = builder.emit(op.sin(a))
-        c = builder.emit(op.cos(b))
-        d = x if pair is None else builder.emit(relax.TupleGetItem(pair, 0))
-        return op.add(c, d)
-
-    mod = advance(function(body, F23), Stage.LEGALIZED)
-    for name in ("ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite"):
-        mod = getattr(relax.transform, name)()(mod)
-    return mod
-
-
 LEGALIZED, ANNOTATED = Stage.LEGALIZED, Stage.ANNOTATED
 
 WITNESSES = (
-    Witness("drops_unused_bindings_in_place", "mutation", beside_dead(op.sin, True)),
-    Witness("drops_unused_bindings_in_place", None, beside_dead(op.sin, False)),
     Witness("folds_into_its_operand", "mutation", negated(True)),
     Witness("folds_into_its_operand", None, negated(False), (X,)),
-    Witness("counts_buffers_in_place", "mutation", beside_dead(reshaped, False), None, LEGALIZED),
-    Witness("counts_buffers_in_place", None, beside_dead(reshaped, True), (X,), LEGALIZED),
-    Witness("drops_unused_vdevices_in_place", "mutation", devices(True)),
-    Witness("drops_unused_vdevices_in_place", None, devices(False)),
     Witness("drops_reshapes_by_shape_node", "crash", reshapes(True)),
     Witness("drops_reshapes_by_shape_node", None, reshapes(False), (X, X.reshape(6))),
-    Witness("types_a_shared_sum", "crash", doubled(True)),
-    Witness("types_a_shared_sum", None, doubled(False), (X,)),
-    Witness("shares_one_scratch_array", "values", filled(2, 3), (X,)),
-    Witness("shares_one_scratch_array", None, filled(1, 3), (X,)),
     Witness("reuses_buffers_of_operands", "values", aliased(True), (X,), ANNOTATED),
     Witness("reuses_buffers_of_operands", None, aliased(False), (X,), ANNOTATED),
 )

@@ -18,68 +18,6 @@ X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], "float32")
 
 
 @I.ir_module
-class AliasReturned:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        with R.dataflow():
-            y = R.exp(x)
-            z = y
-            w = z
-            v = R.add(w, z)
-            R.output(v)
-        u = v
-        return u
-
-
-@I.ir_module
-class AliasUsedLater:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        with R.dataflow():
-            y = R.exp(x)
-            z = y
-            R.output(z)
-        w = R.add(z, z)
-        return w
-
-
-@I.ir_module
-class Callees:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = Callees.f(x)
-        return y
-
-    @R.function(private=True)
-    def f(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = R.add(x, x)
-        return y
-
-    @R.function(private=True)
-    def idle(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = R.exp(x)
-        return y
-
-
-@I.ir_module
-class CalleesOfCallees:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = CalleesOfCallees.f(x)
-        return y
-
-    @R.function(private=True)
-    def f(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = CalleesOfCallees.g(x)
-        return y
-
-    @R.function(private=True)
-    def g(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = R.add(x, x)
-        return y
-
-
-@I.ir_module
 class Simple:
     @R.function
     def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
@@ -117,26 +55,6 @@ class LongKernel:
     def main(x: R.Tensor((2, 9), "float32")) -> R.Tensor((2, 9), "float32"):
         cls = LongKernel
         y = R.call_tir(cls.kernel, (x,), out_ty=R.Tensor((2, 9), "float32"))
-        return y
-
-
-@I.ir_module
-class Idle:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        t = (x, x)
-        u = t[0]
-        y = R.exp(x)
-        return y
-
-
-@I.ir_module
-class IdleAndImpure:
-    @R.function(pure=False)
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        t = (x, x)
-        u = R.print(x, format="{}")
-        y = R.exp(x)
         return y
 
 
@@ -320,58 +238,6 @@ class Dataflow:
 
 
 @I.ir_module
-class LocalDataflow:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        @R.function
-        def local(y: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-            with R.dataflow():
-                a = R.exp(y)
-                z = R.add(a, a)
-                R.output(z)
-            return z
-
-        with R.dataflow():
-            v = R.exp(x)
-            w = R.add(v, v)
-            R.output(w)
-        r: R.Tensor((2, 3), "float32") = local(w)
-        return r
-
-
-@I.ir_module
-class CommonBefore:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32"), c: R.Tensor((), "bool")) -> R.Tensor(
-        (2, 3), "float32"
-    ):
-        a = R.exp(x)
-        b = R.exp(x)
-        s = R.add(a, b)
-        if c:
-            d = R.exp(x)
-            r = R.multiply(d, s)
-        else:
-            r = s
-        return r
-
-
-@I.ir_module
-class CommonInBranches:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32"), c: R.Tensor((), "bool")) -> R.Tensor(
-        (2, 3), "float32"
-    ):
-        if c:
-            a = R.exp(x)
-            r = R.multiply(a, x)
-        else:
-            b = R.exp(x)
-            r = R.sin(b)
-        return r
-
-
-@I.ir_module
 class Sums:
     @R.function
     def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2,), "float32"):
@@ -380,15 +246,10 @@ class Sums:
 
 
 WITNESSES = (
-    Witness("forwards_aliases", "ill-formed", AliasUsedLater),
-    Witness("removes_uncalled", "ill-formed", CalleesOfCallees),
-    Witness("drops_trivial_bindings", "ill-formed", IdleAndImpure),
     Witness("one_callee_per_caller", "ill-formed", callers("n")),
     Witness("outlines_broadcasts", "ill-formed", SymbolicBroadcasts),
     Witness("removes_unused_values", "ill-formed", UnusedCast),
     Witness("removes_unused_parameters", "ill-formed", DefiningParameter),
-    Witness("shares_common_values", "ill-formed", CommonInBranches),
-    Witness("removes_dead_functions", "interface", PublicKernel),
     Witness(
         "counts_blocks",
         "interface",
@@ -398,14 +259,9 @@ WITNESSES = (
     Witness("shares_output_shapes", "interface", Devices, stage=Stage.LEGALIZED),
     Witness("removes_unused_outputs", "interface", OutputsReturned),
     Witness("expands_likes", "interface", LikesOfOtherType),
-    Witness("leaves_dataflow", "postcondition", LocalDataflow),
     Witness("marks_reductions", "interface", Sums, stage=Stage.LEGALIZED),
     Witness("unrolls_short_loops", "interface", PublicKernel),
-    Witness("forwards_aliases", None, AliasReturned, (X,)),
-    Witness("removes_uncalled", None, Callees, (X,)),
-    Witness("removes_dead_functions", None, Callees, (X,)),
     Witness("counts_blocks", None, Simple, (X,), Stage.LEGALIZED),
-    Witness("drops_trivial_bindings", None, Idle, (X,)),
     Witness("shares_output_shapes", None, Simple, (X,), Stage.LEGALIZED),
     Witness("one_callee_per_caller", None, callers(2), (X,)),
     Witness("outlines_broadcasts", None, Broadcasts, (X[0],)),
@@ -413,8 +269,6 @@ WITNESSES = (
     Witness("removes_unused_parameters", None, UnusedParameter, (X,)),
     Witness("removes_unused_outputs", None, UnusedOutput, (X,)),
     Witness("expands_likes", None, Likes, (X,)),
-    Witness("leaves_dataflow", None, Dataflow, (X, np.array(True))),
-    Witness("shares_common_values", None, CommonBefore, (X, np.array(True))),
     Witness("marks_reductions", None, Simple, (X,), Stage.LEGALIZED),
     Witness(
         "unrolls_short_loops",

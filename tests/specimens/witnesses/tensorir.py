@@ -69,22 +69,6 @@ def long_quotients(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
 
 
 @T.prim_func(s_tir=True)
-def point_outside(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
-    for i in range(4):
-        if i == 5:
-            B[i] = 77
-        B[i] = B[i] + A[i]
-
-
-@T.prim_func(s_tir=True)
-def point_inside(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
-    for i in range(6):
-        if i == 2:
-            B[i] = 77
-        B[i] = B[i] + A[i]
-
-
-@T.prim_func(s_tir=True)
 def indivisible(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
     for i, j in T.grid(3, 2):
         if i * 2 + j < 3:
@@ -167,7 +151,6 @@ SHOWN: list[tuple[str, tuple[Any, ...]]] = [
     ("folds_scaled_remainders", (far_remainder,)),
     ("divides_comparisons", (window,)),
     ("computes_in_narrow_types", (wide_sum,)),
-    ("peels_single_points", (point_outside,)),
     ("partitions_loops", (indivisible,)),
     ("hoists_conditions", (bound_condition,)),
     ("vectorizes_bindings", (vector_binding,)),
@@ -180,7 +163,6 @@ RIGHT: list[tuple[str, tuple[Any, ...]]] = [
     ("folds_scaled_remainders", (near_remainder,)),
     ("divides_comparisons", (tiles,)),
     ("computes_in_narrow_types", (wide_sum,)),
-    ("peels_single_points", (point_inside,)),
     ("partitions_loops", (tiles,)),
     ("hoists_conditions", (free_condition,)),
     ("vectorizes_bindings", (vector_store,)),
