@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import asdict
@@ -50,13 +49,11 @@ def lines(seconds: float = PATIENCE) -> Iterator[DoctorLine]:
     Args:
         seconds: time after which it is killed.
     """
-    part = "TVM"
     printed, end = _python(__spec__.name, seconds=seconds)
     for fields in printed:
         yield DoctorLine(**fields)
-        part = f"after {fields['part']}"
     if end:
-        yield DoctorLine(part, PROBLEM, end, f"{SEE}; or {INSTALL}")
+        yield DoctorLine("TVM", PROBLEM, end, f"{SEE}; or {INSTALL}")
 
 
 def self_test(workers: int) -> Iterator[DoctorLine]:
@@ -103,7 +100,6 @@ def _python(
     Args:
         codes: the exit codes of a normal end.
     """
-    began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(dir=scratch()) as folder,
         Supervised(
@@ -121,8 +117,7 @@ def _python(
             process.end()
             stdout, stderr = process.communicate()
     *_, last = ["", *stderr.decode(errors="replace").strip().splitlines()]
-    after = f"after {time.monotonic() - began:.0f} of at most {seconds:.0f} s"
-    end = f"the process ended with code {process.returncode} {after}: {last.strip()[:200]}"
+    end = f"the process ended with code {process.returncode}: {last.strip()[:200]}"
     printed = [json.loads(line) for line in stdout.splitlines()]
     return printed, "" if process.returncode in codes else end.rstrip(": ")
 
@@ -175,7 +170,8 @@ def _compiler() -> Iterator[DoctorLine]:
     results = execute(builder.get(), [lambda run: run("main", [numpy.ones(2, "float32")])])
     result = results[0] if isinstance(results, list) else results
     if result is None or isinstance(result, Failure):
-        value = f"{compiler}: {result or 'takes too long'}"
+        why = result and f"{result.error} in {result.step}: {result.text}"
+        value = f"{compiler}: {why or 'takes too long'}"
         advice = "install gcc or clang with its linker, and a TVM that is built with LLVM"
         yield DoctorLine("compiler", PROBLEM, value, advice)
     elif compiler is None:
@@ -199,16 +195,6 @@ def _drift() -> Iterator[DoctorLine]:
     for kind, names in off.items():
         for name, reason in names.items():
             yield DoctorLine(f"drift: {kind}", WARNING, f"{name}: {reason}", "it is left out")
-    from ...generators.ops import new_ops
-    from ...oracles.catalogue import new_passes
-
-    if ops := new_ops():
-        value, advice = ", ".join(ops), "no generated module has them"
-        yield DoctorLine("new operators", WARNING, value, advice)
-    for name, reason in new_passes().items():
-        value = f"{name}: {reason}" if reason else name
-        advice = "it cannot be fuzzed" if reason else "it is fuzzed without a contract"
-        yield DoctorLine("new pass", WARNING, value, advice)
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def test_a_process_that_dies_on_the_way(tmp_path: Path) -> None:
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     *_, last = checked(PYTHONPATH=path)
     assert (last.part, last.verdict) == ("TVM", PROBLEM)
-    assert "ended with code -4 after" in last.value
+    assert "ended with code -4" in last.value
 
 
 def test_folders_without_room_or_right(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def checked(**variables: str) -> list[DoctorLine]:
 def test_a_hang_is_reported() -> None:
     (*_, line) = with_tvm.lines(seconds=0.0)
     assert line.verdict == PROBLEM
-    assert "ended with code -9 after 0 of at most 0 s" in line.value
+    assert "ended with code -9" in line.value
 
 
 # Of single parts
