@@ -14,7 +14,7 @@ from .app import command
 from .options import Module
 
 if TYPE_CHECKING:
-    from ...oracles.explain import Trouble
+    from ...oracles.explain.trouble import Trouble
     from ..process.protocol import Died
 
 _BUILD = "build"
@@ -50,7 +50,8 @@ def explain(
     The report names the step after which something was not lowered or was lost, and the line of
     your module that it comes from.
     """
-    from ...oracles.explain import NONE, Explanation
+    from ...oracles.explain.steps import NONE
+    from ...oracles.explain.trouble import Explanation
     from ..jobs.jobs import Explain
     from ..loading.read_module import inspect, load
     from ..loading.targets import pipeline_named
@@ -112,7 +113,8 @@ def _step(died: Died) -> str:
 
 def _death(died: Died) -> Trouble:
     """The death of the process, attributed to a step."""
-    from ...oracles.explain import CHECK, Trouble, TroubleKind
+    from ...oracles.explain.breakage import CHECK
+    from ...oracles.explain.trouble import Trouble, TroubleKind
     from ..process import death
 
     step = _step(died)

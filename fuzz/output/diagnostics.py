@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from ...oracles.explain import Excerpt, Explanation, Trouble
+from ...oracles.explain.trouble import Excerpt, Explanation, Trouble
 from .terminal import counted
 
 NARROWEST, PLAIN = 60, 100

@@ -19,20 +19,9 @@ from ..violation import StepJournal, silent
 from . import breakage, lowering
 from .breakage import CHECK
 from .spelling import one_line, operator
-from .steps import NONE, PIPELINES, PipelineStates, along, steps_of
+from .steps import NONE, PipelineStates, along, steps_of
 from .traced import Traced
-from .trouble import Excerpt, Explanation, Trouble, TroubleKind
-
-__all__ = [
-    "CHECK",
-    "NONE",
-    "PIPELINES",
-    "Excerpt",
-    "Explanation",
-    "Trouble",
-    "TroubleKind",
-    "explain",
-]
+from .trouble import Explanation, Trouble, TroubleKind
 
 
 def explain(
@@ -45,7 +34,7 @@ def explain(
     """The troubles that keep a module from being built and loaded, if any.
 
     Args:
-        pipeline: one of `PIPELINES`, or the user's own: `FILE.py:factory`.
+        pipeline: one of TVM's, `NONE`, or the user's own: `FILE.py:factory`.
         file: the Python file that the module comes from.
         journal: receives each step before it is taken.
 

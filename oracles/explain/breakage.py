@@ -22,20 +22,12 @@ def trouble(broken: BrokenStep) -> Trouble:
     """Explain the failure of a step."""
     step = broken.step
     if broken.error is not None:
-        given = (
-            "The module was well-formed when the step began, and a pass must handle what is "
-            "well-formed or name what it does not support."
-            if flaw(broken.before) is None
-            else "The module that the step was given was not well-formed any more."
-        )
         return Trouble(
             TroubleKind.RAISES,
             f"{step} raises {one_line(broken.error)}",
-            None,
-            step,
-            None,
-            (given,),
-            (f"If the message does not name what to change, it is a bug of {step}. {CHECK}",),
+            step=step,
+            notes=("A pass must handle a well-formed module, or name what it does not support.",),
+            help=(f"If the message does not name what to change, it is a bug of {step}. {CHECK}",),
         )
     assert broken.after is not None
     problem = flaw(broken.after)
@@ -43,14 +35,12 @@ def trouble(broken: BrokenStep) -> Trouble:
     return Trouble(
         TroubleKind.ILL_FORMED,
         f"{step} makes an ill-formed module",
-        None,
-        step,
-        None,
-        (
+        step=step,
+        notes=(
             f"{problem.title.removeprefix('ill-formed: ')}.".replace("..", "."),
             "The module was well-formed before, and no later step repairs it.",
         ),
-        (f"It is a bug of {step}. {CHECK}", f"Until it is mended, leave {step} out."),
+        help=(f"It is a bug of {step}. {CHECK}", f"Until it is mended, leave {step} out."),
     )
 
 
@@ -65,13 +55,10 @@ def ill_formed(mod: tvm.IRModule) -> Trouble | None:
         if not relax.analysis.check_well_formed(func)
     ]
     lines = [headline(line) for line in problem.detail.partition("\n\n")[0].splitlines() if line]
-    check = "`tvm.relax.analysis.well_formed(mod)` shows whether a module is well-formed."
     return Trouble(
         TroubleKind.ILL_FORMED,
         "the module is not well-formed: nothing is promised for what passes make of it",
         bad[0] if bad else None,
-        None,
-        None,
-        tuple(lines[:3]),
-        (check,),
+        notes=tuple(lines[:3]),
+        help=("`tvm.relax.analysis.well_formed(mod)` shows whether a module is well-formed.",),
     )

@@ -12,11 +12,10 @@ from ...generators.ops.roles import BY_ATTRIBUTE, REMOVES
 from ..inspect import has_op_attr, local_functions, relax_functions
 from ..lowering_gaps import Gap, Reason, gaps, leftovers, lowered_by
 from ..passcall import PassCall, bare_call, public_passes
-from ..pipelines import steps as steps_of
 from ..violation import silent
 from .spelling import operator
 from .steps import PipelineStates, along
-from .traced import Traced, number, underlined
+from .traced import Traced, number
 from .trouble import Excerpt, Trouble, TroubleKind
 from .unknown import Loss, advice, lost
 
@@ -28,22 +27,17 @@ _UNKNOWN = (Reason.UNKNOWN_SHAPE, Reason.UNKNOWN_DTYPE, Reason.UNKNOWN_TYPE)
 @dataclass(frozen=True, slots=True)
 class _Left:
     gap: Gap
-    call: relax.Call
-    """The call in the last module."""
     source: tuple[str, relax.Call] | None
     """The function and the call in the user's module."""
     losses: list[Loss]
 
-    def explained_by(self, other: _Left) -> bool:
-        """True if the cause of the other explains this one completely."""
-        if self.gap.reason is not other.gap.reason:
-            return False
-        if self.gap.reason is Reason.NOT_LEGALIZED:
-            return _lowers(self.gap.op) == _lowers(other.gap.op)
-        if self.losses:
-            known = {loss.identity for loss in other.losses}
-            return all(loss.identity in known for loss in self.losses)
-        return not other.losses and self.gap.op == other.gap.op
+    @property
+    def cause(self) -> tuple[object, ...]:
+        """Equal for calls that are not lowered for the same reason."""
+        reason, op = self.gap.reason, self.gap.op
+        if reason is Reason.NOT_LEGALIZED:
+            return reason, _lowers(op)
+        return reason, frozenset(loss.identity for loss in self.losses) or op
 
 
 def _lowers(op: str) -> str | None:
@@ -57,16 +51,12 @@ def troubles(traced: Traced, walk: PipelineStates, calls: Sequence[PassCall]) ->
     Args:
         calls: the steps of the pipeline, for trying remedies.
     """
-    causes: list[list[_Left]] = []
+    causes: dict[tuple[object, ...], list[_Left]] = {}
     for left in _left(traced, walk):
-        if walk.broken is not None and left.gap.reason is Reason.NOT_LEGALIZED:
-            continue  # its step has not run yet
-        group = next((group for group in causes if left.explained_by(group[0])), None)
-        if group is None:
-            causes.append([left])
-        else:
-            group.append(left)
-    found = [_trouble(traced, walk, group, calls) for group in causes]
+        # Otherwise its step has not run yet.
+        if walk.broken is None or left.gap.reason is not Reason.NOT_LEGALIZED:
+            causes.setdefault(left.cause, []).append(left)
+    found = [_trouble(traced, walk, group, calls) for group in causes.values()]
     return found + _local(walk)
 
 
@@ -84,7 +74,7 @@ def _left(traced: Traced, walk: PipelineStates) -> list[_Left]:
         losses: list[Loss] = []
         if gap.reason in _UNKNOWN and source is not None:
             losses = lost(traced, *source, gap.reason)
-        found.append(_Left(gap, binding.value, source, losses))
+        found.append(_Left(gap, source, losses))
     return found
 
 
@@ -109,7 +99,7 @@ def _trouble(
         title,
         first.source[0] if first.source is not None else first.gap.function,
         step,
-        _excerpt(traced, walk, first, step),
+        _excerpt(traced, first, step),
         tuple(filter(None, (when, *notes, *also))),
         tuple(help),
     )
@@ -166,26 +156,12 @@ def _texts(
     if by is None or by in steps:
         runs = f"{by} is in the pipeline, but the call was not there yet, or it passed it over"
         return title, [f"{gap.what or runs}."], [f"Run `relax.transform.{by or LEGALIZE}()` later."]
-    if len(steps) == 1:
-        do = "The module is not lowered yet: build it with a pipeline, such as `default`."
-        return title, [f"{by} lowers `{spelled}`, and nothing was run."], [do]
+    public = public_passes()[by]
     return (
         title,
         [f"{by} lowers `{spelled}`, and this pipeline does not run it."],
-        [f"Add `{_qualified(by)}` to the pipeline{_where(by, steps)}."],
+        [f"Add `{public if '.' in public else f'relax.transform.{public}'}()` to the pipeline."],
     )
-
-
-def _qualified(name: str) -> str:
-    spelled = public_passes()[name]
-    return f"{spelled if '.' in spelled else f'relax.transform.{name}'}()"
-
-
-def _where(name: str, steps: Sequence[str]) -> str:
-    """The position of the pass in TVM's default pipeline: the first given step that follows it."""
-    order = [call.name for call in steps_of("default")]
-    later = order[order.index(name) + 1 :] if name in order else []
-    return next((f", before {step}" for step in later if step in steps), "")
 
 
 def _since(walk: PipelineStates, left: _Left) -> str | None:
@@ -205,14 +181,12 @@ def _what(left: _Left) -> str:
     return first + "".join(f" and of {what.rpartition(' of ')[2]}" for what in more)
 
 
-def _excerpt(traced: Traced, walk: PipelineStates, left: _Left, step: str | None) -> Excerpt | None:
-    """The line of the call in the user's module, else in the last module."""
+def _excerpt(traced: Traced, left: _Left, step: str | None) -> Excerpt | None:
+    """The line of the call in the user's module; None if a pass made it."""
     label = "not lowered" if step is None else f"{step} leaves it as it is"
     if left.gap.reason in _UNKNOWN:
         label = f"needs {_what(left)}"
-    if left.source is not None:
-        return traced.call(left.source[1], label)
-    return underlined(walk.end, left.call, label, origin="the last module")
+    return None if left.source is None else traced.call(left.source[1], label)
 
 
 def _also(others: Sequence[_Left]) -> str:

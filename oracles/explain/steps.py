@@ -15,12 +15,10 @@ from ..violation import StepJournal
 NONE = "none"
 """The pipeline without steps: the module goes to code generation unchanged."""
 
-PIPELINES = (*pipelines.PIPELINES, NONE)
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The module after one step."""
+    """The module after one step; that before the first step has no name."""
 
     step: str
     mod: tvm.IRModule
@@ -50,10 +48,6 @@ class PipelineStates:
         return self.states[-1].mod
 
 
-INPUT = ""
-"""The step of the state before the first one."""
-
-
 def steps_of(pipeline: str) -> list[PassCall]:
     """The steps of a pipeline of TVM's, or one of the user's (`FILE.py:factory`).
 
@@ -72,7 +66,7 @@ def along(mod: tvm.IRModule, calls: Sequence[PassCall], journal: StepJournal) ->
     An ill-formed result of a step is not a failure if a later step repairs it, since TVM runs all
     steps and only the last result counts.
     """
-    states = [Snapshot(INPUT, mod)]
+    states = [Snapshot("", mod)]
     for call in calls:
         journal(call.name)
         before = states[-1].mod

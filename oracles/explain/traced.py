@@ -100,7 +100,6 @@ def underlined(
     place: str | None = None,
     *,
     known: bool = True,
-    origin: str = "mod.script()",
 ) -> Excerpt | None:
     """The line of a printed module that has a node; None if the printer does not mark it.
 
@@ -119,6 +118,6 @@ def underlined(
             column = lines[at].index("^")
             here = at - begin
             shown = line if line is not None else here if known else None
-            place = place or f"{origin}:{here}"
+            place = place or f"mod.script():{here}"
             return Excerpt(lines[at - 1], shown, column, len(marks), label, place)
     return None

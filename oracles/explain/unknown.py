@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import tvm
 from tvm import relax
 
 from ...generators.ops.roles import TYPES_GIVEN
-from ..inspect import bindings_of, complete, op_name
+from ..inspect import bindings_of, complete, nodes, op_name
 from ..lowering_gaps import Reason
 from .spelling import called, spelled
 from .traced import Traced
@@ -53,24 +52,13 @@ def open_types(ty: Any, reason: Reason) -> bool:
     return isinstance(ty, relax.AnyType)
 
 
-def _operands(expr: Any) -> Iterator[relax.Var]:
-    if isinstance(expr, relax.Var):
-        yield expr
-    elif isinstance(expr, relax.Call):
-        for arg in expr.args:
-            yield from _operands(arg)
-    elif isinstance(expr, relax.Tuple):
-        for field in expr.fields:
-            yield from _operands(field)
-    elif isinstance(expr, relax.TupleGetItem):
-        yield from _operands(expr.tuple_value)
-
-
 def unknown_operands(expr: Any, reason: Reason) -> list[relax.Var]:
     """The variables in an expression whose types lack the property named by the reason."""
     if not isinstance(expr, relax.Call | relax.Tuple | relax.TupleGetItem | relax.Var):
         return []
-    return [var for var in _operands(expr) if open_types(var.ty, reason)]
+    parts = expr.args if isinstance(expr, relax.Call) else [expr]
+    operands = (var for part in parts for var in nodes(part, relax.Var))
+    return [var for var in operands if open_types(var.ty, reason)]
 
 
 def _follow(

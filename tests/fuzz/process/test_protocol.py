@@ -75,7 +75,7 @@ from relaxfuzz.fuzz.zygote import HANDLERS
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.exhibit import Exhibit
-from relaxfuzz.oracles.explain import Excerpt, Explanation, Trouble, TroubleKind
+from relaxfuzz.oracles.explain.trouble import Excerpt, Explanation, Trouble, TroubleKind
 from relaxfuzz.oracles.grades.consequence import Consequence, Effect, Where
 from relaxfuzz.oracles.identity import FailureKind, Identity
 from relaxfuzz.oracles.passcall import PassCall

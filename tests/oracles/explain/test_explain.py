@@ -13,7 +13,8 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from relaxfuzz.oracles.explain import Explanation, Trouble, TroubleKind, explain
+from relaxfuzz.oracles.explain import explain
+from relaxfuzz.oracles.explain.trouble import Explanation, Trouble, TroubleKind
 
 BUILDS = """\
 import tvm
