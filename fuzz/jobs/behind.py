@@ -32,6 +32,12 @@ Shows: TypeAlias = Callable[[tvm.IRModule], bool]
 """Returns whether a module shows the violation; it may change the module."""
 
 
+AND = " and "
+"""Joins the kinds of bindings in `Cut.way`."""
+
+LEAST = 4
+"""One in this many of the bindings must be left by the way of an earlier cut."""
+
 KINDS = 3
 """Limit on the kinds of bindings that one cut drops."""
 
@@ -61,7 +67,7 @@ class Cut:
     violation: Violation
     """The violation that the part shows."""
     way: str
-    """The kind of the bindings that went, or the name of a form; empty if there is none."""
+    """The kinds of the bindings that went, or the name of a form; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,7 @@ def cut(
     It is the first of these that suits the pass well and has at least half of the bindings, or else
     the best one: the module without bindings of a kind, or in a form, that an earlier cut has
     given; without a part that a search finds; in one of its `forms`. The first is also taken if it
-    suits less, as the search would most often find the same.
+    suits less or has a quarter of the bindings, as the search would most often find the same.
 
     Args:
         acts: returns whether the pass changes a module. A form that it ignores suits less.
@@ -144,7 +150,7 @@ def cut(
             rank, name = (rank[0], Suit.LITTLE, left), ""
         if best is None or rank > best[0]:
             best = rank, text, name
-        if rank[0] and (rank[1] is Suit.WELL or (way and name == way)):
+        if (rank[0] and rank[1] is Suit.WELL) or (way and name == way and LEAST * left >= size):
             break
     return None if best is None else best[1:]
 
@@ -153,7 +159,8 @@ def _tries(mod: tvm.IRModule, shows: Shows, way: str) -> Iterator[tuple[str, tvm
     """Modules that may not show it, each with the way of the cut."""
     by_name = dict(forms(mod))
     if way and way not in by_name:
-        gone = [key for key, site in _sites(mod) if _kind(site) == way]
+        kinds = set(way.split(AND))
+        gone = [key for key, site in _sites(mod) if _kind(site) in kinds]
         made = _without(mod, gone) if gone else None
         if made is not None:
             yield way, made
@@ -209,7 +216,7 @@ def _parts(mod: tvm.IRModule, shows: Shows) -> Iterator[tuple[str, tvm.IRModule]
         if bindings(names) and (names != every or kept):
             made = _without(_only(mod, names), kept)
             if made is not None:
-                yield (ways.pop() if len(ways) == 1 else ""), made
+                yield AND.join(sorted(filter(None, ways))), made
 
 
 def _needed(mod: tvm.IRModule, shows: Shows) -> tuple[list[Key], str]:
@@ -237,7 +244,7 @@ def _needed(mod: tvm.IRModule, shows: Shows) -> tuple[list[Key], str]:
         alike = [key for key, site in rest if _kind(site) == kind]
         for more in ([last], alike):
             if 2 * len(sure) + 2 * len(more) <= len(keys) and enough([*sure, *more]):
-                return [*sure, *more], kind if len(kinds) == 1 else ""
+                return [*sure, *more], AND.join(kinds)
         if len(kinds) == 1:
             prefix, suffix = keys[:many], keys[many - 1 :]
         sure += alike

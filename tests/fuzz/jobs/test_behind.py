@@ -361,3 +361,34 @@ def test_a_function_becomes_main_without_calls_of_others() -> None:
     mod = two_functions()
     rest = rest_of(mod, lambda each: len(each.functions) > 1 or not has("cos", each))
     assert ops_used(rest) == {"relax.cos", "relax.tanh", "relax.sin"}
+
+
+def test_a_cut_begins_with_the_kinds_of_an_earlier_one() -> None:
+    mod = made((op.exp, op.tan, op.cos, op.sinh, op.sin, op.exp, op.tanh, op.sin, op.cos, op.tan))
+    asked: list[tvm.IRModule] = []
+
+    def shows(each: tvm.IRModule) -> bool:
+        asked.append(each)
+        return has("tan", each) or has("sinh", each)
+
+    found = cut(mod, shows)
+    assert found is not None
+    asked.clear()
+    again = cut(mod, shows, way=found[1])
+    assert again is not None
+    assert len(asked) == 1
+    assert not shows(load_json(again[0]))
+
+
+def test_a_search_is_spared_where_the_way_of_an_earlier_cut_leaves_a_quarter() -> None:
+    mod = made((op.tan, op.exp, op.tan, op.tan))
+    asked: list[tvm.IRModule] = []
+
+    def shows(each: tvm.IRModule) -> bool:
+        asked.append(each)
+        return has("tan", each)
+
+    found = cut(mod, shows, way="relax.tan")
+    assert found is not None
+    assert ops_used(load_json(found[0])) == {"relax.exp"}
+    assert len(asked) == 1
