@@ -116,7 +116,7 @@ class WentOn:
         return self.index, self.stage, self.ordinal
 
 
-STUCK = 0.06
+STUCK = 0.08
 """A check with a violation continues past it where a larger share of the checks of the pass, of
 this block and of those that are committed, ended in such a violation."""
 

@@ -168,20 +168,24 @@ def _tries(mod: tvm.IRModule, shows: Shows, way: str) -> Iterator[tuple[str, tvm
         made = by_name.pop(name)()
         if made is not None:
             yield name, made
-    yield from _parts(mod, shows)
+    yield from _parts(mod, shows, 1)
     for name, form in by_name.items():
         made = form()
         if made is not None:
             yield name, made
+    yield from _parts(mod, shows, KINDS)  # the search takes longest
 
 
-def _parts(mod: tvm.IRModule, shows: Shows) -> Iterator[tuple[str, tvm.IRModule]]:
+def _parts(mod: tvm.IRModule, shows: Shows, most: int) -> Iterator[tuple[str, tvm.IRModule]]:
     """The module without functions that show it, or bindings of them.
 
     The parts are functions that show it, with callees of their own, if these have at most half of
     the bindings. If not, the part in each function is one binding if that is enough, all bindings
     of its kind or of a few kinds, all up to it, or all from it on. Values that are still used
     become parameters.
+
+    Args:
+        most: limit on the kinds of bindings.
     """
     every = {str(gvar.name_hint) for gvar in mod.functions}
     sizes = {name: len(sites_of(mod[name])) for name in _relax(mod)}
@@ -206,7 +210,7 @@ def _parts(mod: tvm.IRModule, shows: Shows) -> Iterator[tuple[str, tvm.IRModule]
             dropped += todo
             break
         group = todo.pop(0)
-        found, way = _needed(_only(mod, group), shows)
+        found, way = _needed(_only(mod, group), shows, most)
         gone += found
         ways.add(way)
         if not found:
@@ -219,7 +223,7 @@ def _parts(mod: tvm.IRModule, shows: Shows) -> Iterator[tuple[str, tvm.IRModule]
                 yield AND.join(sorted(filter(None, ways))), made
 
 
-def _needed(mod: tvm.IRModule, shows: Shows) -> tuple[list[Key], str]:
+def _needed(mod: tvm.IRModule, shows: Shows, most: int) -> tuple[list[Key], str]:
     """Bindings without which the module does not show it, at most half of all, and the kind of the
     one that the search has found; or none."""
     sites = _sites(mod)
@@ -233,7 +237,7 @@ def _needed(mod: tvm.IRModule, shows: Shows) -> tuple[list[Key], str]:
         return [], ""
     sure: list[Key] = []
     kinds: list[str] = []
-    while len(kinds) < KINDS and (rest := [each for each in sites if each[0] not in set(sure)]):
+    while len(kinds) < most and (rest := [each for each in sites if each[0] not in set(sure)]):
         few, many = 0, len(rest)
         while many - few > 1:
             half = (few + many) // 2

@@ -19,7 +19,9 @@ from ...generators.rewrite.nodes import (
     global_var,
     reachable,
     references,
+    sequence,
     with_functions,
+    with_parts,
 )
 from ...generators.rewrite.rewriter import CannotRewrite, Rewriter
 from ...generators.rewrite.scopes import BindingSite, scopes_of, sites_of
@@ -45,6 +47,7 @@ def forms(mod: tvm.IRModule) -> Iterator[tuple[str, Form]]:
         yield "impure", lambda: _impure(mod)
     if any(_dataflow(func) for _, func in relax_functions(mod)):
         yield "plain blocks", lambda: _plain(mod)
+    yield "bound result", lambda: _bound(mod)
     yield "alone as main", lambda: _alone(mod)
     yield "one result", lambda: _one_result(mod)
 
@@ -66,6 +69,18 @@ def _without_attribute(mod: tvm.IRModule, name: str) -> tvm.IRModule:
         for gvar, func in mod.functions_items()
     }
     return with_functions(mod, kept)
+
+
+def _bound(mod: tvm.IRModule) -> tvm.IRModule | None:
+    """Functions return variables."""
+    made = dict(mod.functions_items())
+    for gvar, func in relax_functions(mod):
+        result = func.body.body
+        if not isinstance(result, relax.Var):
+            var = relax.Var("out", result.ty)
+            block = relax.BindingBlock([relax.VarBinding(var, result)])
+            made[gvar] = with_parts(func, body=sequence([*func.body.blocks, block], var))
+    return with_functions(mod, made) if made != dict(mod.functions_items()) else None
 
 
 class _Impure(Rewriter):

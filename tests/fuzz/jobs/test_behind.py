@@ -392,3 +392,14 @@ def test_a_search_is_spared_where_the_way_of_an_earlier_cut_leaves_a_quarter() -
     assert found is not None
     assert ops_used(load_json(found[0])) == {"relax.exp"}
     assert len(asked) == 1
+
+
+def test_a_result_becomes_a_variable() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(relax.Tuple([builder.emit(op.exp(x)), x]))
+    mod = builder.finalize()
+    rest = rest_of(mod, lambda each: not isinstance(each["main"].body.body, relax.Var))
+    assert ops_used(rest) == {"relax.exp"}
+    assert len(list(bindings_of(rest))) == 2
