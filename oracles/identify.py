@@ -15,14 +15,17 @@ from ..generators.stages import LEGALIZER
 from .catalogue import catalogue, parts
 from .catalogue.common import MUTATOR, REWRITER
 from .checkers import OPERATORS
+from .execute.device import CPU
 from .grading import decides
 from .identity import TYPES, FailureKind, Identity
 from .ingredients import ELEMENTWISE, INTERCHANGEABLE, of_family
 from .keys import computes
+from .on_device.oracle import build_of
 from .passcall import PassCall, is_users
 from .text import messages
 from .text.frames import LEGALIZATION
 from .tiers import ORACLES
+from .values.pipeline_values import CODE_GENERATION
 from .violation import Violation
 
 LEGALIZERS = frozenset(name for name in catalogue if LEGALIZER in {name, *parts(name)})
@@ -79,6 +82,8 @@ def identity_of(
     within = "" if violation.raised is None else violation.raised.within
     if failure is FailureKind.RAISES and within:
         blamed = within
+    elif failure is FailureKind.RAISES and blamed == build_of(CPU):
+        blamed = CODE_GENERATION  # relax.build leaves its PrimFuncs to the same code
     if refused:
         # Reading a script constructs its calls, and constructors check them. Calls that are made in
         # another way are only checked by type inference.
