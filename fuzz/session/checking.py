@@ -108,6 +108,9 @@ SLOW = 10.0
 """Milliseconds on small modules above which a pass comes after the others. On a large module it may
 take as long as all of them: FoldConstant compiles code for 20 s on Swin-T."""
 
+OF_CODE = frozenset((name_of(kind),) for kind in ON_CPU)
+"""The oracles of checks of generated code, each alone: what they find breaks the build."""
+
 UNSPLIT = between(Stage.TENSORIR, Stage.ANNOTATED_ENTRY)
 """The stages of PrimFuncs for the CPU that `tirx.build` takes: host and device are not split."""
 
@@ -519,7 +522,8 @@ def _run(
     pieces = 0
     in_pieces: list[str] = []
     unbuilt: Violation | None = None
-    pipeline = next((job.pipeline for job in jobs if job.pipeline is not None), BUILT)
+    default = BUILT_KERNELS if any(job.oracles in OF_CODE for job in jobs) else BUILT
+    pipeline = next((job.pipeline for job in jobs if job.pipeline is not None), default)
     broken: set[str] = set()
     places: dict[str, str] = {}
     while left and not session.interrupt.stop.is_set():
@@ -542,7 +546,7 @@ def _run(
             for violation, part in answer.located:
                 finding = finding_of(job, violation, part)
                 kind = failure_of(violation)[0]
-                if job.pipeline == pipeline and kind in BREAKS:
+                if (job.pipeline == pipeline or job.oracles in OF_CODE) and kind in BREAKS:
                     broken.add(finding.id)
                     unbuilt = unbuilt or (None if kind is FailureKind.VALUES else violation)
                 if part is not None:

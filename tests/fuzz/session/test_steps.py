@@ -123,6 +123,17 @@ def test_kernels_that_do_not_build_are_reported(
     assert (found["pass"], found["oracle"]) == ("tirx.build for llvm", "executed-on-llvm")
 
 
+def test_kernels_that_do_not_build_by_a_known_bug_fail_the_command(
+    pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kernel.json"
+    path.write_text(kernel_of(tirx.fmod, 2))
+    given = Settings(out=tmp_path / "out", budget="10m", json=True)
+    assert check_module(path, given, pool=pool) == 1
+    (unbuilt,) = events(capsys, "unbuilt")
+    assert "unknown intrinsic" in str(unbuilt["title"])
+
+
 def test_a_named_pass_of_the_kernels_build_is_checked_where_the_build_runs_it(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
