@@ -279,8 +279,8 @@ class Settings:
     device: str | None = _setting(
         None,
         "Execute a sample of what is evaluated on this machine's device, too, and compare: "
-        "cuda, rocm, vulkan, metal or opencl (with --family dlight), llvm (the CPU, with "
-        "--family tensorir).",
+        "cuda, rocm, vulkan, metal or opencl (with --family dlight), llvm or c (the CPU, "
+        "with --family tensorir).",
         CAMPAIGNS,
         metavar="KIND",
     )
