@@ -136,7 +136,7 @@ def no_likes(m, call, any_device):
     ty = m.builder_.normalize(call).ty
     if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
         return None
-    if ty.vdevice is not None and not any_device:
+    if ty.dtype is None or (ty.vdevice is not None and not any_device):
         return None
     kind = op.zeros if is_call(call, "relax.zeros_like") else op.ones
     return kind(ty.shape, str(ty.dtype))
@@ -179,6 +179,8 @@ class RmsNorm:
         shape = static_shape(x)
         if shape is None or 0 in shape or str(x.ty.dtype) != "float32":
             return expr
+        if x.ty.vdevice is not None or weight.ty.vdevice is not None:
+            return expr  # the result of a product has the device of both
         axes = [int(axis) % len(shape) for axis in expr.attrs.axes]
         if not axes or axes != list(range(len(shape) - len(axes), len(shape))):
             return expr
