@@ -123,6 +123,13 @@ this block and of those that are committed, ended in such a violation."""
 GO_ON_EVERY = 3
 """Elsewhere one in this many of them continues."""
 
+CUTS = 0.5
+"""Most runs of passes for cuts, per check of the block. Without a limit, they take a quarter of the
+time of a campaign on all passes, most of it for a few of them."""
+
+CUTS_OF_FEW = 16
+"""The same per check of a pass, so that a campaign on few passes is not limited."""
+
 CUTTING = "cut"
 """The step that looks for a part to cut. If the process dies in it, the rest of the block meets the
 death again, with its module."""
@@ -268,6 +275,8 @@ class _Run:
         self._visited = Counter(job.rest.visited)
         self._stuck = Counter(job.rest.stuck)
         self._ways = dict(job.ends.ways)
+        self._cuts = 0
+        """Runs of passes for cuts."""
         self._reported: set[Mark] = set()
         self._sampled: tuple[Oracle, ...] = ()
         """Oracles above tier 1, for some checks of the module at this stage."""
@@ -430,6 +439,7 @@ class _Run:
             self._journal.step(CUTTING)
 
         def shows(violation: Violation, mod: tvm.IRModule) -> bool:
+            self._cuts += 1
             self._journal.step(CUTTING)
             if self._job.rest.careful:
                 self._context.report(WentOn(*place, save_json(mod)))
@@ -483,6 +493,8 @@ class _Run:
 
     def _goes_on(self, item: ScheduleItem, number: int) -> bool:
         """Return whether this check of an item continues past its violation."""
+        if self._cuts > self._checked.total() * max(CUTS, CUTS_OF_FEW / len(self._items)):
+            return False
         stuck, checks = self._job.ends.by_item.get(item.name, (0, 0))
         stuck += self._stuck[item.name]
         checks += self._checked[item.name]
