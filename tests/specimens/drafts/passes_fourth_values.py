@@ -136,7 +136,7 @@ def no_likes(m, call, any_device):
     ty = m.builder_.normalize(call).ty
     if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
         return None
-    if ty.dtype is None or (ty.vdevice is not None and not any_device):
+    if not any_device and (ty.vdevice is not None or ty.dtype is None):
         return None
     kind = op.zeros if is_call(call, "relax.zeros_like") else op.ones
     return kind(ty.shape, str(ty.dtype))
