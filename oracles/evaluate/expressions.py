@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.ir import GlobalVar, Op
 
 from ...compat import ir
-from ..errors import NoResult, NoValue, TooLarge, Undefined, Unsupported
+from ..errors import NoResult, NoValue, TooLarge, Undefined, Unpromised, Unsupported
 from ..inspect import is_pure, nodes, op_name
 from ..liveness import ends
 from .arithmetic import ARITHMETIC, PRIMITIVE, intrinsic
@@ -62,8 +62,9 @@ def _may_be_unused(frame: Frame, binding: Any, error: NoResult) -> bool:
     """
     if not isinstance(error, Unsupported) or isinstance(error, NoValue | TooLarge):
         return False
-    if type(binding) is relax.MatchCast or frame.evaluator.updated:
-        return False
+    unknown = not isinstance(error, Unpromised)
+    if unknown and (type(binding) is relax.MatchCast or frame.evaluator.updated):
+        return False  # a cast may refuse it, or an update be due
     return is_pure(binding.value) and "inplace" not in (op_name(binding.value) or "")
 
 
