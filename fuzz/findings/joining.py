@@ -83,9 +83,11 @@ def _join_rows(store: Store, other: Store) -> Iterator[str]:
     """Put findings in rows by their identities, as people have decided; yield conflicts."""
     store.rows.keep_apart(other.rows.apart())
     for row in other.rows.all():
-        members = [each for each in row.members if store.get(each.finding) is not None]
-        for member in members:
-            place(store, _of(store, member.finding))
+        members = []
+        for member in row.members:
+            if (finding := store.get(member.finding)) is not None:
+                place(store, finding)
+                members.append(member)
         first = next((store.rows.of(member.finding) for member in members), None)
         if first is None:
             continue
@@ -98,12 +100,6 @@ def _join_rows(store: Store, other: Store) -> Iterator[str]:
         if len(notes) == 2 and notes[1] in notes[0]:
             notes.pop()
         store.rows.judge(first, verdict=now.verdict or row.verdict, note="\n".join(notes))
-
-
-def _of(store: Store, id: str) -> Finding:
-    finding = store.get(id)
-    assert finding is not None, id
-    return finding
 
 
 def _join_runs(store: Store, others: Sequence[Store]) -> None:
