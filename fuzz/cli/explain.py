@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...compat import weights
 from ..output.events import emit
 from ..user_input.settings import Settings
 from .app import command
@@ -60,13 +61,15 @@ def explain(
     from ..process.local_pool import LocalPool
     from ..process.protocol import Died, Limits
     from ..session.met import breaking
+    from ..system.scratch import scratch
 
     # The module may be large, and one step is the whole build.
     limits = Limits(step_seconds=120.0, memory_mb=8192)
     spelling = pipeline if pipeline == NONE else pipeline_named(pipeline)
     file = str(module) if module.suffix == ".py" else None
-    inspect(module)
-    with LocalPool(1) as pool:
+    weights.install()
+    with weights.kept_in(scratch() / weights.FOLDER), LocalPool(1) as pool:
+        inspect(module)
         job = Explain(module=load(module, pool, well_formed=False), pipeline=spelling, file=file)
         try:
             answer = ask(pool, job, limits=limits)

@@ -41,16 +41,20 @@ def read_input(path: Path, *, well_formed: bool = True) -> Input:
     Raises:
         UserError: there is no module, or this TVM cannot load it.
     """
-    folder = path.parent
     if (path / DATABASE).is_file():
         raise UserError(f"'{path}' is a folder of findings; name one of them: '{path}/ID'")
+    if (place := finding_in(path)) is not None:
+        return _finding(path, place, well_formed)
+    return Input(path, load(path, well_formed=well_formed))
+
+
+def finding_in(path: Path) -> Path | None:
+    """The finding that a path names, as `DIR/ID`; None if the path is that of a module file."""
+    folder = path.parent
     if path.is_file() and (folder.parent / DATABASE).is_file():
         # The name of a reproducer or module in a folder of findings contains the finding's id.
-        place = folder.parent / path.name.split(".")[0].rpartition("-")[2]
-        return _finding(path, place, well_formed)
-    if (folder / DATABASE).is_file() and not path.is_file():
-        return _finding(path, path, well_formed)
-    return Input(path, load(path, well_formed=well_formed))
+        return folder.parent / path.name.split(".")[0].rpartition("-")[2]
+    return path if (folder / DATABASE).is_file() and not path.is_file() else None
 
 
 def _finding(path: Path, place: Path, well_formed: bool) -> Input:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ...compat import weights
 from ...compat.release import versions
 from ...compat.serialization import load_json
 from ...oracles.catalogue import contract_of, is_users_contract
@@ -35,8 +36,9 @@ from ..reproducer.module_text import ModuleText, as_script, as_source
 from ..system.errors import UserError, near
 from ..system.files import write_whole
 from ..system.interrupt import Interrupt
+from ..system.scratch import scratch
 from .findings import ASKED, backwards, fewer_passes, minimized
-from .input import Input, read_input
+from .input import Input, finding_in, read_input
 from .parallel import SearchState
 from .predicate import Command, shrink_by
 from .redacted import kept_in, redacted
@@ -70,6 +72,19 @@ def run(request: MinimizeOptions) -> int:
         UserError: the request cannot be met.
         ExecutorError: the workers cannot be kept alive.
     """
+    with _large_constants(request):
+        return _run(request)
+
+
+def _large_constants(request: MinimizeOptions) -> contextlib.AbstractContextManager[None]:
+    """Keep large constants in files, as in a folder of findings; a predicate gets them whole."""
+    if request.predicate is not None or finding_in(request.module) is not None:
+        return contextlib.nullcontext()
+    weights.install()
+    return weights.kept_in(scratch() / weights.FOLDER)
+
+
+def _run(request: MinimizeOptions) -> int:
     calls, target = _checked(request)
     interrupt = Interrupt()
     with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
@@ -171,7 +186,7 @@ class _Session:
                 except ExecutorError as error:  # only the description is missing
                     self._faults[str(error)] = None
                 text = reproducer.failing(smallest, self._form, executor=pool)
-        write_whole(self._out, text or self._module_text(smallest.module))
+        self._write(text or self._module_text(smallest.module), smallest.module)
         if self._target.store is not None and not request.redact:
             with Store(self._target.store, create=False, write=True) as store:
                 if text is not None and not stopped and self._form is Form.TVMSCRIPT:
@@ -261,7 +276,7 @@ class _Session:
                 break
         if module != reached.module:
             reached = dataclasses.replace(reached, module=module, ended=False)
-        write_whole(self._out, self._module_text(module))
+        self._write(self._module_text(module), module)
         self._conclude(reached)
         return 3 if self._faults else 0
 
@@ -289,7 +304,7 @@ class _Session:
             self._size = _size(state.module)
             # For the case that this process is killed.
             if self._form is not Form.ISSUE and not self._request.redact:
-                write_whole(self._out, _text(as_source(*_with_source(state.module))))
+                self._write(_text(as_source(*_with_source(state.module))), state.module)
             if self._request.json:
                 emit({"event": "smaller", **self._numbers(state)})
         bindings, functions = self._size
@@ -319,6 +334,12 @@ class _Session:
         }
 
     # The end
+
+    def _write(self, text: str, module: str) -> None:
+        """Write the file, and the constants that the module does not hold itself beside it."""
+        if weights.is_short(weights.whole(module)):
+            weights.bring(module, self._out.parent / weights.FOLDER)
+        write_whole(self._out, text)
 
     def _module_text(self, module: str) -> str:
         """The module alone, in the requested form if that can express it."""

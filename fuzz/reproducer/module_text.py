@@ -30,6 +30,10 @@ LONGEST_SOURCE = 8_000_000
 """Most characters of source, mostly constants; longer modules become JSON that refers to files."""
 
 
+_OF_FILES = ("import tvm", "from relaxfuzz.compat import weights")
+"""The imports of a file whose module has large constants in the folder `weights` near it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModuleText:
     """Import lines, and statements that define the module."""
@@ -61,7 +65,10 @@ def as_source(module: str, source: str) -> ModuleText:
         module = weights.whole(module)
         chunks = [module[at : at + 90] for at in range(0, len(module), 90)]
         quoted = "\n".join(f"    {chunk!r}" for chunk in chunks)
-        return ModuleText(("import tvm",), f"mod = tvm.ir.load_json(\n{quoted}\n)")
+        loaded = f"mod = tvm.ir.load_json(\n{quoted}\n)"
+        if not weights.is_short(module):
+            return ModuleText(("import tvm",), loaded)
+        return ModuleText(_OF_FILES, f"weights.use_beside(__file__)\n{loaded}")
     lines = source.strip().splitlines()
     imports = list(itertools.takewhile(lambda line: line.startswith(("import ", "from ")), lines))
     return ModuleText(tuple(imports), "\n".join(lines[len(imports) :]).strip())

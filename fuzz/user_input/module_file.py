@@ -307,12 +307,15 @@ def _bytes(path: Path, *, is_json: bool = False) -> bytes:
 def _text(path: Path) -> str:
     data = _bytes(path, is_json=True)
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadModule(
             f"{_quoted(path)} is neither a Python file (*.py) nor JSON of a module: "
             f"byte {data[error.start]:#04x} at {error.start} is not UTF-8"
         ) from None
+    if weights.VARIABLE in os.environ:
+        weights.bring(text, Path(os.environ[weights.VARIABLE]), weights.beside(path))
+    return text
 
 
 def parse_json(text: str, origin: str, *, compiled: bool = False) -> tvm.IRModule:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import itertools
 import json
 import math
 import mmap
 import os
 import re
+import shutil
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -30,6 +32,10 @@ VARIABLE = "RELAXFUZZ_WEIGHTS"
 
 LARGE = 1 << 14
 """The least bytes of a constant that goes into a file."""
+
+MOST = 1 << 24
+"""Most bytes of large constants in the JSON of a finding. Those of ViT-B/32, written into it, took
+45 s and 3.8 GB of memory for each finding."""
 
 _MARK = b"relaxfuzz weight: "
 """The mark of a short tensor; its base64 has no slash."""
@@ -67,6 +73,37 @@ def use(folder: Path) -> None:
         install()
 
 
+def beside(path: Path) -> Iterator[Path]:
+    """The folders that may have the constants of the module in a file."""
+    home = path.absolute().parent
+    yield from (folder for each in (home, home.parent) if (folder := each / FOLDER).is_dir())
+
+
+def use_beside(path: str) -> None:
+    """Read the module of a reproducer, whose large constants are in a folder near its file."""
+    for folder in itertools.islice(beside(Path(path)), 1):
+        use(folder)
+
+
+def bring(text: str, to: Path, origins: Iterable[Path] = ()) -> None:
+    """Link the files that JSON in a text needs into a folder, from the first folder that has them.
+
+    Args:
+        origins: the folders; none: the one in use.
+    """
+    if not is_short(text):
+        return
+    folders = [*origins] or [Path(os.environ[VARIABLE])]
+    for name in {Path(each).name for each in _files(text)}:
+        there = next((path for each in folders if (path := each / name).is_file()), None)
+        if there is not None and not (to / name).exists():
+            to.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(there, to / name)
+            except OSError:  # another file system
+                shutil.copyfile(there, to / name)
+
+
 def install() -> None:
     """Make TVM's own functions for JSON leave large constants in files, if a folder is named.
 
@@ -87,7 +124,7 @@ def install() -> None:
 
     def loaded(text: str) -> Any:
         value = load(text)
-        if _TEXT_MARK in text:
+        if is_short(text):
             _put_back(value)
         return value
 
@@ -97,14 +134,28 @@ def install() -> None:
 
 
 def whole(text: str) -> str:
-    """The JSON of a module with all of its constants, which any TVM can read."""
-    if _TEXT_MARK not in text:
+    """The JSON of a module with its constants, which any TVM can read.
+
+    Constants of more than `MOST` bytes together stay in their files.
+    """
+    if not is_short(text) or _size(text) > MOST:
         return text
     from tvm_ffi import serialization
 
     metadata = json.loads(text).get("metadata")
     save = getattr(serialization.to_json_graph_str, "plain", serialization.to_json_graph_str)
     return str(save(serialization.from_json_graph_str(text), metadata))
+
+
+def is_short(text: str) -> bool:
+    """True if constants of the JSON of a module are in files."""
+    return _TEXT_MARK in text
+
+
+def _size(text: str) -> int:
+    """Bytes of the files that JSON in a text needs."""
+    folder = Path(os.environ[VARIABLE])
+    return sum((folder / name).stat().st_size for name in _files(text))
 
 
 def sweep(folder: Path, texts: Iterable[str]) -> None:
@@ -222,16 +273,27 @@ def _left_out(value: Any) -> Iterator[None]:
     try:
         for const in _constants(value):
             tensor = _data(const)
-            array = _array(tensor)
-            if array is not None and array.nbytes >= LARGE:
-                data = memoryview(array.reshape(-1)).cast("B")
-                short = _kept(data, str(array.dtype), array.shape)
+            if (short := _shortened(tensor)) is not None:
                 changed.append((const, tensor))
                 _set(const, tvm.runtime.tensor(_bytes(short)))
         yield
     finally:
         for const, tensor in changed:
             _set(const, tensor)
+
+
+def _shortened(tensor: Any) -> bytes | None:
+    """The contents of the short tensor for a large one; None for any other.
+
+    A tensor that came out of a file, which nobody writes to, is not read again: that was a quarter
+    of the time of `relaxfuzz check` on ResNet-18.
+    """
+    if (known := _contents.get(hash(tensor))) is not None:
+        return known
+    array = _array(tensor)
+    if array is None or array.nbytes < LARGE:
+        return None
+    return _kept(memoryview(array.reshape(-1)).cast("B"), str(array.dtype), array.shape)
 
 
 def _put_back(value: Any) -> None:
