@@ -17,9 +17,11 @@ class Pace:
     """The time that is left for one check."""
 
     end: float
+    """Time at which a pass is not run once more."""
+    kinds_end: float
     """Time at which no further kinds of arguments are compared."""
     clock: Callable[[], float]
-    """The clock of `end`."""
+    """The clock of `end` and `kinds_end`."""
     build: float | None
     """Seconds of the clock for one build of a large module and its runs; None: the usual limit."""
     beat: Callable[[], None] | None
@@ -43,19 +45,23 @@ def paced(
     build: float | None = None,
     beat: Callable[[], None] | None = None,
     *,
+    kinds: float | None = None,
     hard: bool = False,
 ) -> Iterator[None]:
-    """Limit the time that a check in this context spends on further kinds of arguments.
+    """Limit the time that a check in this context spends beyond one run and one kind of arguments.
 
     Args:
         seconds: of CPU time; with `build`, of wall-clock time, since otherwise the last checks
             would get no time on a busy machine.
         build: see `Pace`.
         beat: see `Pace`.
+        kinds: seconds for kinds of arguments; None: as for further runs.
         hard: the limit also holds for the first kind.
     """
     clock = time.process_time if build is None else time.monotonic
-    token = _pace.set(Pace(clock() + seconds, clock, build, beat, hard))
+    now = clock()
+    ends = now + seconds, now + (seconds if kinds is None else min(seconds, kinds))
+    token = _pace.set(Pace(*ends, clock, build, beat, hard))
     try:
         yield
     finally:
@@ -63,9 +69,15 @@ def paced(
 
 
 def late() -> bool:
-    """True if the time for further kinds of arguments is used up."""
+    """True if the time for another run is used up."""
     pace = _pace.get()
     return pace is not None and pace.clock() > pace.end
+
+
+def late_for_kinds() -> bool:
+    """True if the time for further kinds of arguments is used up."""
+    pace = _pace.get()
+    return pace is not None and pace.clock() > pace.kinds_end
 
 
 def iterations(most: int) -> int:

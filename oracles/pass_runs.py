@@ -21,7 +21,7 @@ from .contract import Exemption, PassContract
 from .errors import NoAnswer, NoModule
 from .expected.expectation import Expectation
 from .expected.expectations import Expectations
-from .pace import late
+from .pace import late, late_for_kinds
 from .passcall import OPT_LEVEL, PassCall, bare_call, pass_context, target_of, whole
 from .pipelines import seen_running
 from .silence import inventory
@@ -303,11 +303,13 @@ class PassRuns:
     @functools.cached_property
     def sampled(self) -> bool:
         """True if the expensive comparisons are due: in one of eight checks, and in any that
-        compares values on all kinds of arguments.
+        compares values on all kinds of arguments and has the time for that.
 
         In a campaign these checks are all on the same modules, whose text is then saved once.
         """
-        return self.all_kinds or zlib.crc32(self.entropy_of_module.encode()) % 8 == 0
+        if self.all_kinds and not late_for_kinds():
+            return True
+        return zlib.crc32(self.entropy_of_module.encode()) % 8 == 0
 
     @property
     def entropy(self) -> str:

@@ -33,7 +33,7 @@ from ...oracles.explain.trouble import Explanation
 from ...oracles.ingredients import ingredients
 from ...oracles.inspect import relax_functions
 from ...oracles.pace import paced, shares
-from ...oracles.pass_runs import PassRuns, digest
+from ...oracles.pass_runs import PassRuns, digest, given
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import OF_KERNELS
 from ...oracles.silence.inventory import DIED
@@ -130,7 +130,9 @@ class Check(Job[CheckResult]):
     pieces: bool = False
     """Compare values on small pieces of the module if the module itself takes too long."""
     seconds: float = 30.0
-    """Seconds after which no further kinds of arguments are compared; see `paced`."""
+    """Seconds after which the pass is not run once more; see `paced`."""
+    kinds_seconds: float | None = None
+    """Seconds after which no further kinds of arguments are compared; None: `seconds`."""
     build_seconds: float | None = None
     """Limit for one build of a large module and its runs; None: that of any check."""
 
@@ -193,6 +195,8 @@ class CheckEach(Job[CheckResult]):
     """See `Check`."""
     until: float | None = None
     """`time.monotonic()` at which the time for all of them ends; None: each has its own time."""
+    kinds_until: float | None = None
+    """`time.monotonic()` at which no further kinds of arguments are compared; None: `until`."""
 
     def one(self, check: CheckOf) -> Check:
         """One of the checks as a job."""
@@ -217,7 +221,10 @@ def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
         is_short = False
         if job.until is not None:
             seconds, build = shares(job.until, len(checks) - number)
-            one = dataclasses.replace(one, seconds=seconds, build_seconds=build)
+            kinds, _ = shares(job.kinds_until or job.until, len(checks) - number)
+            one = dataclasses.replace(
+                one, seconds=seconds, kinds_seconds=kinds, build_seconds=build
+            )
             is_short = bool(times) and seconds < min(SHORT, statistics.fmean(times))
         try:
             if is_short and (answer := small.instead(one, context.journal)) is not None:
@@ -225,7 +232,7 @@ def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
                 continue
             if mod is None:
                 mod = load_json(job.module)
-                mark = digest(mod)
+                mark = given(mod, functools.partial(load_json, job.module)).mark
             began = time.monotonic()
             answer = _answer(one, mod, small, context.journal)
             if one.pipeline is None:
@@ -412,7 +419,8 @@ def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Viola
     if job.exempt:
         contract = contract_of(Target(job.calls[0].name, job.calls[0], (), job.exempt))
     case, besides = Case(mod, job.calls, job.pipeline), _besides(job)
-    with paced(job.seconds, job.build_seconds, lambda: journal.step("build")):
+    beat = functools.partial(journal.step, "build")
+    with paced(job.seconds, job.build_seconds, beat, kinds=job.kinds_seconds):
         return checked(case, journal, job.oracles, contract, besides, all_kinds=True)
 
 

@@ -153,13 +153,14 @@ def check_module(
         path, data = onnx_test(path)
         values = values or (data, data)
     inspect(path)
-    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
-        module = load(path, pool, beside=Path(folder))
-        mod = load_json(module)
-        if values is not None:
-            reference(mod, *values).save(Path(folder))
-        build = BUILT if pipeline is None or pipeline in OF_KERNELS else pipeline
-        verdict = compare(module, Path(folder), pool, COMPARED * clock.left, build)
+    folder = Path(tempfile.mkdtemp(dir=scratch()))
+    module = load(path, pool, beside=folder)
+    mod = load_json(module)
+    if values is not None:
+        reference(mod, *values).save(folder)
+    build = BUILT if pipeline is None or pipeline in OF_KERNELS else pipeline
+    comparing = ThreadPoolExecutor(1)
+    judged = comparing.submit(compare, module, folder, pool, COMPARED * clock.left, build)
     parts: Sequence[StagedPart] = parts_of(mod) if at is None else (StagedPart(mod, (at,)),)
     make = functools.partial(Check, module=module, oracles=names, pieces=True)
     jobs = [] if pipeline in (None, *OF_KERNELS) else [make(pipeline=pipeline)]
@@ -216,8 +217,11 @@ def check_module(
             made.display.line(IN_TURN)
         if at is None and not calls and pipeline is None:
             _print_stages(parts, made)
-        code = _run([*in_order(jobs), *of_steps, *more], passed_over, made, clock, given)
-        code = code if verdict is None else show(verdict, made, code)
+        kinds_until = None if calls or pipeline is not None else clock.kinds_end
+        in_turn_of_time = [*in_order(jobs), *of_steps, *more]
+        code = _run(in_turn_of_time, passed_over, made, clock, given, kinds_until)
+        if not made.interrupt.stop.is_set() and (verdict := judged.result()) is not None:
+            code = show(verdict, made, code)
         made.store.sweep()
         return code
 
@@ -507,6 +511,7 @@ def _run(
     session: Session,
     clock: Clock,
     given: Settings,
+    kinds_until: float | None,
 ) -> int:
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
@@ -515,7 +520,7 @@ def _run(
     threads = ThreadPoolExecutor(workers)
     executor = Stoppable(session.executor)
     for batch in _batches(jobs, workers):
-        threads.submit(_answer, batch, executor, answers.put, clock.end)
+        threads.submit(_answer, batch, executor, answers.put, clock.end, kinds_until)
     left = {id(job): job for job in jobs}
     omitted: Counter[str] = Counter()
     asked: list[tuple[str, Answer]] = []
@@ -705,7 +710,11 @@ _Answer: TypeAlias = tuple[Check, CheckResult | Exception]
 
 
 def _answer(
-    batch: Sequence[Check], pool: Executor, report: Callable[[_Answer], None], until: float
+    batch: Sequence[Check],
+    pool: Executor,
+    report: Callable[[_Answer], None],
+    until: float,
+    kinds_until: float | None,
 ) -> None:
     """Report the result of each check, or the reason why there is none."""
     first, left = batch[0], iter(batch)
@@ -721,6 +730,7 @@ def _answer(
                 oracles=first.oracles,
                 named=first.named,
                 until=until,
+                kinds_until=kinds_until,
             )
             answers = check_each(pool, job)
         for answer in answers:

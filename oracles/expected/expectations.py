@@ -31,7 +31,7 @@ from ..execute.kernels import iterations_of
 from ..inspect import entries, global_vars, nodes, ops_used
 from ..keys import computes
 from ..liveness import live_variables
-from ..pace import late
+from ..pace import late_for_kinds
 from ..silence import inventory
 from ..silence.inventory import RULES, of_error
 from ..silence.log import Silence, is_loud, note, omit
@@ -102,7 +102,7 @@ class Expectations:
         own = rule is not None and (rule.arguments is not None or rule.sizes is not None)
         found = False
         for kind in kinds:
-            if found and late():
+            if found and late_for_kinds():
                 note(inventory.NO_TIME, str(kind))
                 continue
             if own:
