@@ -11,6 +11,10 @@ import re
 from collections import OrderedDict
 from typing import Any
 
+from ..compat import torch_hidden  # noqa: F401  # before anything imports TVM
+
+# isort: split
+
 import tvm_ffi
 from tvm import tirx
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from tvm import relax
 from relaxfuzz.compat import weights
 from relaxfuzz.compat.serialization import load_json, save_json
 from relaxfuzz.fuzz.loading.read_module import BadModule, inspect
+from relaxfuzz.fuzz.reproducer.module_text import as_source
 
 DTYPES = ("float32", "float16", "int64", "uint8")
 
@@ -109,3 +112,39 @@ def test_the_hash_tells_constants_that_are_files_apart(
         again = load_json(save_json(mods[0]))
     assert weights.content(mods[0]) == weights.content(again) != weights.content(mods[1])
     assert weights.content(model(one, other)) != weights.content(model(other, one))
+
+
+def test_a_finding_with_many_constants_reads_them_from_their_files(
+    folder: Path, arrays: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mod = model(*arrays)
+    monkeypatch.setattr(weights, "MOST", 1000)
+    with weights.kept_in(folder):
+        text = save_json(mod)
+        assert weights.whole(text) == text
+        made = as_source(text, "")
+    file = folder.parent / "reproducers" / "one.py"
+    file.parent.mkdir()
+    (folder.parent / "plain.json").write_text(save_json(mod))
+    file.write_text("\n".join([*made.imports, made.statements, EQUAL]))
+    command = [sys.executable, file, folder.parent / "plain.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
+
+
+EQUAL = """
+import sys, tvm_ffi
+plain = tvm.ir.load_json(open(sys.argv[1]).read())
+print(tvm_ffi.structural_equal(mod, plain))
+"""
+
+
+def test_the_module_of_a_finding_is_read_with_its_files(
+    folder: Path, tmp_path: Path, arrays: list[np.ndarray]
+) -> None:
+    with weights.kept_in(folder):
+        text = save_json(model(*arrays))
+    other = tmp_path / "other" / "weights"
+    with weights.kept_in(other):
+        weights.bring(text, other, weights.beside(tmp_path / "modules" / "one.json"))
+        assert equal(load_json(text), model(*arrays))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ...compat import weights
+from ...compat import torch_hidden, weights
 from ..system.errors import UserError
 from ..system.limits import cores
 from ..user_input.settings import Settings
@@ -18,7 +18,7 @@ from .app import command
 from .options import Module, to_read
 
 
-def _early(module: Path, given: Settings, **rest: object) -> None:
+def _early(module: Path, given: Settings, pipeline: str | None, **rest: object) -> None:
     from ..output.readable import sentence
     from ..user_input import vocabulary
 
@@ -27,6 +27,7 @@ def _early(module: Path, given: Settings, **rest: object) -> None:
     if not is_function(str(module)) and not os.path.lexists(file):
         raise UserError(f"no module file '{sentence(str(file))}'")
     vocabulary.check(passes=given.passes, oracles=given.oracles)
+    torch_hidden.hide([*given.passes, pipeline or ""])
 
 
 @command(

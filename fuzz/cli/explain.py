@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...compat import weights
+from ...compat import torch_hidden, weights
 from ..output.events import emit
 from ..user_input.settings import Settings
 from .app import command
@@ -22,9 +22,14 @@ _BUILD = "build"
 """The step in the journal of the process that is not a step of the pipeline."""
 
 
+def _early(pipeline: str, **rest: object) -> None:
+    torch_hidden.hide([pipeline])
+
+
 @command(
     ends_soon=True,
     workers=True,
+    early=_early,
     epilog="Examples:\n\n"
     "  relaxfuzz explain model.json\n\n"
     "  relaxfuzz explain model.py --pipeline cpu_generic\n\n"

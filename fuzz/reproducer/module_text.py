@@ -30,7 +30,11 @@ LONGEST_SOURCE = 8_000_000
 """Most characters of source, mostly constants; longer modules become JSON that refers to files."""
 
 
-_OF_FILES = ("import tvm", "from relaxfuzz.compat import weights")
+_OF_FILES = (
+    "import tvm",
+    "from relaxfuzz.compat import weights",
+    "from relaxfuzz.compat.serialization import load_json",
+)
 """The imports of a file whose module has large constants in the folder `weights` near it."""
 
 
@@ -65,10 +69,9 @@ def as_source(module: str, source: str) -> ModuleText:
         module = weights.whole(module)
         chunks = [module[at : at + 90] for at in range(0, len(module), 90)]
         quoted = "\n".join(f"    {chunk!r}" for chunk in chunks)
-        loaded = f"mod = tvm.ir.load_json(\n{quoted}\n)"
         if not weights.is_short(module):
-            return ModuleText(("import tvm",), loaded)
-        return ModuleText(_OF_FILES, f"weights.use_beside(__file__)\n{loaded}")
+            return ModuleText(("import tvm",), f"mod = tvm.ir.load_json(\n{quoted}\n)")
+        return ModuleText(_OF_FILES, f"weights.use_beside(__file__)\nmod = load_json(\n{quoted}\n)")
     lines = source.strip().splitlines()
     imports = list(itertools.takewhile(lambda line: line.startswith(("import ", "from ")), lines))
     return ModuleText(tuple(imports), "\n".join(lines[len(imports) :]).strip())
