@@ -337,7 +337,7 @@ class _Session:
 
     def _write(self, text: str, module: str) -> None:
         """Write the file, and the constants that the module does not hold itself beside it."""
-        if weights.is_short(weights.whole(module)):
+        if weights.in_files(module):
             weights.bring(module, self._out.parent / weights.FOLDER)
         write_whole(self._out, text)
 

@@ -138,7 +138,7 @@ def whole(text: str) -> str:
 
     Constants of more than `MOST` bytes together stay in their files.
     """
-    if not is_short(text) or _size(text) > MOST:
+    if not is_short(text) or in_files(text):
         return text
     from tvm_ffi import serialization
 
@@ -152,10 +152,12 @@ def is_short(text: str) -> bool:
     return _TEXT_MARK in text
 
 
-def _size(text: str) -> int:
-    """Bytes of the files that JSON in a text needs."""
+def in_files(text: str) -> bool:
+    """True if constants of the JSON of a module stay in files, being more than `MOST` bytes."""
+    if not is_short(text):
+        return False
     folder = Path(os.environ[VARIABLE])
-    return sum((folder / name).stat().st_size for name in _files(text))
+    return sum((folder / name).stat().st_size for name in _files(text)) > MOST
 
 
 def sweep(folder: Path, texts: Iterable[str]) -> None:
