@@ -117,14 +117,15 @@ def items(
     contracts: Mapping[str, PassContract],
     compositions: bool,
 ) -> list[ScheduleItem]:
-    """The items of a campaign; their shares add up to 1.
+    """The items of a block; their shares add up to 1, if there are targets.
 
+    The block of a large module of the user's has none; only pipelines check that module whole.
     Expensive passes get 1.2 % each, or the share in `costs`. Pipelines get 0.6 % each, and
     sequences 3 %. Cheap passes share the rest equally.
     """
     off = availability.current()
     known = [_cost(target, contracts[target.label]) for target in targets]
-    usual = statistics.median(cost.ms for cost in known)
+    usual = statistics.median(cost.ms for cost in known) if known else 0.0
     expensive = [cost.ms > EXPENSIVE * usual for cost in known]
     composed = SEQUENCES + PIPELINE * len(PIPELINES) if compositions else 0.0
     fixed = [

@@ -79,6 +79,12 @@ def test_a_subject_may_be_kept_to_some_stages() -> None:
     assert item == ScheduleItem("cheap1", ItemKind.PASS, 1.0, frozenset({Stage.FUSED}))
 
 
+def test_pipelines_are_left_where_no_pass_is_checked() -> None:
+    kinds = {item.kind for item in schedule.items([], {}, compositions=True)}
+    assert kinds == {ItemKind.PIPELINE}
+    assert not schedule.items([], {}, compositions=False)
+
+
 def test_higher_tiers_are_sampled_on_few_modules_each() -> None:
     drawn: Counter[str] = Counter()
     modules: Counter[str] = Counter()
