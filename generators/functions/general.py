@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm import relax, tirx
+from tvm.ir import PrimType
 
 from .. import bindings
 from ..bindings import Callee
@@ -22,6 +23,10 @@ the most values they return."""
 
 OTHERS = 0.2
 """The share of functions whose result is or contains a tuple, a shape or a number."""
+
+OTHER_FIELD = 0.3
+"""The chance that a tuple as parameter has a field of each kind that is no tensor and that the
+module may have."""
 
 LESS_KNOWN = 0.3
 """The chance that the result is annotated with less than TVM infers, if types may be incomplete."""
@@ -87,7 +92,10 @@ def general(
 
 
 def tuple_param(c: Choices, s: Scope) -> relax.Var:
-    """A parameter that is a tuple of one to three tensors, sometimes with a tuple inside."""
+    """A parameter that is a tuple of one to three tensors, sometimes with a tuple inside.
+
+    If the module has such values, a field may be a shape, a number or anything else.
+    """
     fields: list[relax.Type] = [
         relax.TensorType(s.shape(c, c.pick((2, 1))), c.pick(s.dtypes))
         for _ in range(1 + c.below(3))
@@ -96,6 +104,12 @@ def tuple_param(c: Choices, s: Scope) -> relax.Var:
         fields.append(relax.TupleType(fields[:1]))
     if s.has(Trait.INCOMPLETE_TYPES) and c.flag():
         fields.append(relax.TensorType(dtype=c.pick(s.dtypes), ndim=c.pick((2, -1))))
+    others = {
+        Trait.SHAPE_VALUES: relax.ShapeType(ndim=2),
+        Trait.NUMBERS: PrimType("int64"),
+        Trait.ANY: relax.AnyType(),
+    }
+    fields += [ty for trait, ty in others.items() if s.has(trait) and c.flag(OTHER_FIELD)]
     var = s.param(relax.TupleType(fields), "params")
     s.tuples.append(var)
     return var
