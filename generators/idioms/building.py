@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import tvm_ffi
 from tvm import relax
 
 from ...compat.ops import relax_op
 from ..choices import Choices
 from ..ops import table
-from ..ops.variation import Variation, accepted
+from ..ops.variation import Variation, accepted, operands_of
 from ..scope import Scope, Supplier
 from ..traits import Trait
 from ..values import Dim, OperandRequest, Value, latest, same_shape
@@ -53,6 +54,10 @@ SWAPPED, EQUAL = 0.15, 0.04
 
 ALIKE = 0.25
 """The share of calls that get the attributes of the same operator before; passes merge these."""
+
+RELATED = 0.3
+"""The share of calls whose other operands are related to the first one: they are the other fields
+of its tuple, or operands of the call that makes it."""
 
 TRIES = 5
 """The most attempts of a record until its operands fit."""
@@ -123,6 +128,7 @@ class CallPlan(NamedTuple):
     swapped: bool
     equal: bool
     alike: bool
+    related: bool
     decisions: Choices
     """The decisions of the record."""
 
@@ -275,7 +281,35 @@ class Builder:
             s.restore(good)
             self.names = {name: value for name, value in self.names.items() if name in known}
         self.whole &= asked >= len(operands) and None not in given.values()
+        if plan.related and len(operands) == 1 and isinstance(expr, relax.Call):
+            return self._with_related(expr, decisions.again(TRIES))
         return expr
+
+    def _with_related(self, call: relax.Call, c: Choices) -> relax.Call:
+        """The call with related values in place of operands of their types.
+
+        A literal tuple becomes all fields of the tuple that its first field comes from.
+        """
+        s = self.s
+        if not call.args:
+            return call
+        listed = call.args[0].fields if isinstance(call.args[0], relax.Tuple) else ()
+        first = listed[0] if listed else call.args[0]
+        value = next((b.value for b in s.bound() if b.var.same_as(first)), None)
+        changed: dict[tuple[int, ...], relax.Expr] = {}
+        if listed and isinstance(value, relax.TupleGetItem):
+            source, count = value.tuple_value, len(value.tuple_value.ty.fields)
+            start = c.below(count)
+            order = [(start + at) % count for at in range(count)]
+            order = order[::-1] if c.flag(0.3) else order
+            changed[0,] = relax.Tuple([s.bind(relax.TupleGetItem(source, at)) for at in order])
+        elif isinstance(value, relax.Call):
+            for place, arg in operands_of(call.args):
+                alike = [x for x in value.args if tvm_ffi.structural_equal(x.ty, arg.ty)]
+                if not arg.same_as(first) and alike and c.flag(0.7):
+                    changed[place] = c.pick(alike)
+        found = accepted(s, call, Variation(changed)) if changed else None
+        return call if found is None else found[0]
 
     def _known_goal(
         self, operands: Sequence[Tree], given: Mapping[int, Value | None], number: int
@@ -499,7 +533,8 @@ def _plan(c: Choices, node: PatternNode) -> CallPlan:
     ops = [node.ops[(first + STRIDE * at) % len(node.ops)] for at in range(ALTERNATIVES)]
     swapped, equal = order >= 256 * (1 - SWAPPED), 1 <= order <= 256 * EQUAL
     alike = 256 * EQUAL < order <= 256 * (EQUAL + ALIKE)
-    return CallPlan(ops, stray, link, swapped, equal, alike, c.part(CALL))
+    related = 256 * (EQUAL + ALIKE) < order <= 256 * (EQUAL + ALIKE + RELATED)
+    return CallPlan(ops, stray, link, swapped, equal, alike, related, c.part(CALL))
 
 
 def _supplier(supply: Callable[[int, Choices, OperandRequest], Value | None], at: int) -> Supplier:
