@@ -20,7 +20,9 @@ from .task import NestTask
 
 HEADER = 40
 """Bytes for all but the nests."""
-NEST = 44
+BUFFER = 10
+"""Bytes for the buffer that a nest writes, if that is none of the outputs."""
+NEST = 50 + BUFFER
 """Bytes for one nest."""
 
 Functions: TypeAlias = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
@@ -125,16 +127,18 @@ def prim_func(
         chained = c.flag(CHAINED)
         for number, body in enumerate(bodies):
             b = Choices(body)
+            # Drawn in any case, so that removing a later nest changes no other decision.
+            own, again = b.part(BUFFER), b.flag(0.1)
             if number >= between:
                 target = outputs[number - between]
             else:
-                like = Choices(bodies[0]) if chained else b
+                like = Choices(bodies[0]).part(BUFFER) if chained else own
                 dtype = _dtype(like, usual, lanes)
                 target = _allocated(like, _shape(like, known), dtype, blocks=blocks)
                 IRBuilder.name("DEFGH"[number], target)
             # An output may also be updated.
-            updated = number >= between and b.flag(0.1)
             output = number >= between
+            updated = output and again
             task = NestTask(target, [target] * updated + readable, scalars, index, blocks, output)
             nest(b, task)
             readable = [target] if chained else [*readable, target]
