@@ -29,7 +29,7 @@ Functions: TypeAlias = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
 
 DTYPES = ("float32", *FLOATS[1:], *INTEGERS, "bool")
 
-SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12)
+SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12, 20)
 """Sizes of dimensions; most are not divisible by the factors of loop splits."""
 
 FLOAT8 = 0.06
