@@ -16,7 +16,7 @@ from ..values import Dim
 from .expressions import FLOATS8, Expr, const
 from .loops import loops
 from .rare import nests as rare
-from .stages import carried, counted, padded, staged
+from .stages import carried, counted, padded, rescanned, staged
 from .statements import element
 from .task import FACTORS, REDUCED, NestTask, axes_of, name_axes, spatial_axes
 
@@ -276,6 +276,7 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     staged,
     counted,
     padded,
+    rescanned,
 )
 
 _PLAIN: tuple[Nest, ...] = (
@@ -288,6 +289,7 @@ _PLAIN: tuple[Nest, ...] = (
     staged,
     counted,
     padded,
+    rescanned,
 )
 
 _STORED: tuple[Nest, ...] = (_spatial, _split, _fused, _opaque, _plain, _guarded, _tiled)

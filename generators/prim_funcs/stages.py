@@ -14,6 +14,9 @@ from ..choices import Choices
 from .expressions import Expr, const
 from .task import NestTask, axes_of, counter, loops, own_buffer, total
 
+TRIANGULAR = 0.4
+"""The chance that an inner loop ends at the variable of the outer one."""
+
 
 def carried(c: Choices, task: NestTask) -> None:
     """Cumulative sums: the first iteration sets the value that the others add to."""
@@ -102,3 +105,51 @@ def counted(c: Choices, task: NestTask) -> None:
         with builder.If(tirx.likely(inside) if c.flag(0.7) else inside), builder.Then():
             builder.buffer_store(left, left[0] - const(1, "int32"), [0])
             builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+
+
+def rescanned(c: Choices, task: NestTask) -> None:
+    """A loop that writes all elements, and one that updates some of them from others.
+
+    The other one is a neighbour, the mirror image, or the same one in each iteration. The loops of
+    the update may be triangular.
+    """
+    dims = task.dims
+    if not dims:
+        carried(c, task)
+        return
+    with loops(task, dims) as at:
+        value = task.expressions(c, axes_of(at, dims)).value(task.dtype, 1)
+        builder.buffer_store(task.target, value, at)
+    with ExitStack() as frames:
+        if len(dims) > 1 and c.flag(TRIANGULAR):
+            (i,) = frames.enter_context(loops(task, dims[:1]))
+            bound = tirx.min(i + task.number(1), task.number(dims[1]))
+            j = frames.enter_context(builder.serial(task.number(0), bound))
+            at = [i, j, *frames.enter_context(loops(task, dims[2:]))]
+            axis = 0
+        else:
+            at = frames.enter_context(loops(task, dims))
+            axis = c.below(len(dims))
+        e = task.ahead().expressions(c, axes_of(at, dims))
+        if c.flag():
+            value = total(task.target[tuple(at)], e.leaf(task.dtype), task.dtype)
+            builder.buffer_store(task.target, value, at)
+        other = _another(c, at[axis], task.number(dims[axis]) - task.number(1), task)
+        value = e.leaf(task.dtype)
+        if other is not None:
+            value = total(value, task.target[(*at[:axis], other, *at[axis + 1 :])], task.dtype)
+        builder.buffer_store(task.target, value, at)
+
+
+def _another(c: Choices, at: Expr, last: Expr, task: NestTask) -> Expr | None:
+    """The place of another element along an axis: before or after it, opposite, or a fixed one."""
+    return c.pick(
+        (
+            tirx.max(at - task.number(1), task.number(0)),
+            tirx.min(at + task.number(1), last),
+            None,
+            last - at,
+            task.number(0),
+            last,
+        )
+    )
