@@ -158,6 +158,17 @@ def _twice(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> 
         builder.buffer_store(task.target, total(old, e.value(task.dtype, 1), task.dtype), at)
 
 
+def _asked_twice(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
+    """Two stores under one condition on the element, which the first of them may change."""
+    e = task.expressions(c, axes)
+    builder.buffer_store(task.target, e.value(task.dtype, 1), at)
+    for _ in range(2):
+        old = task.target[tuple(at)]
+        holds = old if task.dtype == "bool" else old < const(2, task.dtype)
+        with builder.If(holds), builder.Then():
+            builder.buffer_store(task.target, total(old, e.leaf(task.dtype), task.dtype), at)
+
+
 def _jumping(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> None:
     """A loop over updates of the element, with a conditional break or continue."""
     e = task.expressions(c, axes)
@@ -260,4 +271,5 @@ _STATEMENTS: tuple[Statement, ...] = (
     _limited,
     _asserted,
     _undefined,
+    _asked_twice,
 )

@@ -21,7 +21,7 @@ from relaxfuzz.generators.stages import STEPS, TENSORIR, Stage, last_step
 from relaxfuzz.oracles.expected.expectations import Expectations
 from relaxfuzz.oracles.inspect import entries, global_vars, is_public, nodes
 
-COUNT = 300
+COUNT = 400
 
 Modules = Sequence[tvm.IRModule]
 Functions = Sequence[tirx.PrimFunc]
