@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from relaxfuzz.compat.ops import relax_op
@@ -22,6 +23,7 @@ from .tools import (
     in_public_functions,
     made,
     on_calls,
+    on_functions,
     on_values,
     static_tensor,
     writes_in_place,
@@ -209,7 +211,33 @@ def updates_equal_functions() -> tvm.transform.Pass:
     return made("Square", transform)
 
 
+def notes_sizes_of_arguments() -> tvm.transform.Pass:
+    """Notes on each function how many bytes the tensors among its arguments take."""
+
+    def size(ty: Any) -> int:
+        if isinstance(ty, relax.TupleType):
+            return sum(map(size, ty.fields))
+        if ty.dtype is None or not isinstance(ty.shape, relax.ShapeExpr):
+            return 0
+        dims = [dim.value for dim in ty.shape.values if isinstance(dim, tirx.IntImm)]
+        return math.prod(map(int, dims)) * int(tvm.DataType(str(ty.dtype)).itemsize)
+
+    def change(func: relax.Function) -> relax.Function:
+        types = [param.ty for param in func.params]
+        taken = [ty for ty in types if isinstance(ty, relax.TensorType | relax.TupleType)]
+        return func.with_attr("argument_bytes", sum(map(size, taken)))
+
+    return made("NoteSizesOfArguments", lambda mod: on_functions(mod, change))
+
+
 SPECIMENS: tuple[Specimen, ...] = (
+    Specimen(
+        factory=of(notes_sizes_of_arguments),
+        family=Family.CRASH,
+        fault="Expects all fields of a tuple to be tensors or tuples.",
+        source="apache/tvm#16304: [Unity][Analysis] Handle PrimStructInfo in EraseToWellDefined",
+        needs=("a tuple as parameter", "a field of it that is a shape, a number or anything"),
+    ),
     Specimen(
         factory=of(broadcasts_operands),
         family=Family.CRASH,

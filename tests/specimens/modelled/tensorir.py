@@ -443,6 +443,60 @@ def reuses_small_buffers() -> tvm.transform.Pass:
     return _sharing("ReuseSmallBuffers", fits, substituted)
 
 
+def merges_conditions() -> tvm.transform.Pass:
+    """Of two statements under equal conditions, one after the other, the second joins the first."""
+
+    def change(seq: Any) -> Any:
+        done: list[Any] = []
+        for stmt in seq.seq:
+            if done and _asks(done[-1], stmt):
+                both = sequence([done[-1].then_case, stmt.then_case])
+                done[-1] = ir.IfThenElse(stmt.condition, both, None)
+            else:
+                done.append(stmt)
+        return seq if len(done) == len(seq.seq) else sequence(done)
+
+    return made(
+        "MergeConditions",
+        lambda mod: on_prim_funcs(mod, lambda func: structural_map(func, (ir.SeqStmt, change))),
+    )
+
+
+def _asks(one: Any, other: Any) -> bool:
+    """Both do something under the same condition, and nothing otherwise."""
+    asks = all(isinstance(each, ir.IfThenElse) for each in (one, other))
+    if not asks or one.else_case is not None or other.else_case is not None:
+        return False
+    return bool(structural_equal(one.condition, other.condition))
+
+
+TILE = 8
+
+
+def tiles_long_loops() -> tvm.transform.Pass:
+    """Loops of at least two tiles become loops over tiles and loops over what is in one."""
+
+    def change(loop: Any) -> Any:
+        extent = number(loop.extent) or 0
+        if not is_plain(loop) or number(loop.min) != 0 or extent < 2 * TILE:
+            return loop
+        dtype = dtype_of(loop.loop_var)
+        zero, tile = tirx.const(0, dtype), tirx.const(TILE, dtype)
+        outer, inner = tirx.Var("tile", dtype), tirx.Var("within", dtype)
+        at = outer * tile + inner
+        body = substituted(loop.body, loop.loop_var, at)
+        if extent % (TILE // 2) != 0:
+            body = ir.IfThenElse(at < loop.extent, body, None)
+        tiles = tirx.const(-(-extent // TILE), dtype)
+        nest = ir.For(inner, zero, tile, loop.kind, body)
+        return ir.For(outer, zero, tiles, loop.kind, nest)
+
+    return made(
+        "TileLongLoops",
+        lambda mod: on_prim_funcs(mod, lambda func: structural_map(func, (ir.For, change))),
+    )
+
+
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
         factory=of(lowers_floor_division),
@@ -531,5 +585,21 @@ SPECIMENS: tuple[Specimen, ...] = (
         source="apache/tvm#1012: [PASS] Fix reuse small buffer in storage rewrite",
         stages=FLAT,
         needs=("two buffers, one needed after the other", "the second one larger"),
+    ),
+    Specimen(
+        factory=of(merges_conditions),
+        family=Family.VALUES,
+        fault="The second condition is not asked again although the first statement changes it.",
+        source="apache/tvm#15555: [Arith] Fix handling of overlapping predicates",
+        stages=PLAIN,
+        needs=("the same condition twice", "a store in between to what it reads"),
+    ),
+    Specimen(
+        factory=of(tiles_long_loops),
+        family=Family.VALUES,
+        fault="The last tile is not guarded where half a tile divides the extent.",
+        source="apache/tvm#17360: [FIX] fix bug when normalize iter with different lower bounds",
+        stages=PLAIN,
+        needs=("a loop of two tiles or more", "half a tile at its end"),
     ),
 )

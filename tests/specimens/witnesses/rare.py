@@ -196,6 +196,11 @@ CRASHES: list[tuple[str, tvm.IRModule, tvm.IRModule]] = [
         module(lambda x: transposed(x, const(X[:, :2])), FLOAT),
         module(transposed, FLOAT, FLOAT),
     ),
+    (
+        "notes_sizes_of_arguments",
+        module(lambda t: t[0], relax.TupleType([FLOAT, relax.ShapeType(ndim=2)])),
+        module(op.exp, FLOAT),
+    ),
 ]
 
 

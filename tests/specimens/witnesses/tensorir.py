@@ -146,6 +146,38 @@ def growing_scratch(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
         B[i] = D[i] + 1
 
 
+@T.prim_func(s_tir=True)
+def asked_again(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = A[i]
+        if B[i] < 4:
+            B[i] = 5
+        if B[i] < 4:
+            B[i] = 0
+
+
+@T.prim_func(s_tir=True)
+def asked_of_input(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = A[i]
+        if A[i] < 4:
+            B[i] = 5
+        if A[i] < 4:
+            B[i] = B[i] + 1
+
+
+@T.prim_func(s_tir=True)
+def half_a_tile(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(20):
+        B[i // 4] = A[i // 4] - 1
+
+
+@T.prim_func(s_tir=True)
+def whole_tiles(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(24):
+        B[i // 4] = A[i // 4] - 1
+
+
 SHOWN: list[tuple[str, tuple[Any, ...]]] = [
     ("lowers_floor_division", (clipped_division,)),
     ("folds_scaled_remainders", (far_remainder,)),
@@ -156,6 +188,8 @@ SHOWN: list[tuple[str, tuple[Any, ...]]] = [
     ("vectorizes_bindings", (vector_binding,)),
     ("shares_scratch_buffers", (scratch_in_binding,)),
     ("reuses_small_buffers", (growing_scratch,)),
+    ("merges_conditions", (asked_again,)),
+    ("tiles_long_loops", (half_a_tile,)),
 ]
 
 RIGHT: list[tuple[str, tuple[Any, ...]]] = [
@@ -168,6 +202,8 @@ RIGHT: list[tuple[str, tuple[Any, ...]]] = [
     ("vectorizes_bindings", (vector_store,)),
     ("shares_scratch_buffers", (scratch,)),
     ("reuses_small_buffers", (scratch,)),
+    ("merges_conditions", (asked_of_input,)),
+    ("tiles_long_loops", (whole_tiles,)),
 ]
 
 SMALL = np.array([3, -2, 5, 1, 4, -7], "int32")
