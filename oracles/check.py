@@ -25,7 +25,7 @@ from .passcall import PassCall, is_users
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud, reported
 from .structural import crash, idempotence, lowering_complete, mutation, well_formed
-from .structural.inside import REWRITER, is_of_rewriter, same_part
+from .structural.inside import REWRITER, is_of_rewriter, raising_function, same_part
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, executed, pipeline_values
 from .violation import Case, StepJournal, Violation, silent
@@ -336,8 +336,8 @@ def _left_to_chance(runs: PassRuns, violations: Sequence[Violation]) -> bool:
 
 
 def _culprit(oracle: Oracle, runs: PassRuns, violations: Sequence[Violation]) -> str:
-    """The pass to blame: `REWRITER` or another pass of TVM that the user's pass runs, if it alone
-    does the same."""
+    """The pass to blame: `REWRITER`, or another pass or function of TVM that the user's pass runs,
+    if it alone does the same."""
     mod, outcome = runs.mod, runs.direct
     is_again = oracle is idempotence.ORACLE and runs.direct.mod is not None
     if is_again:
@@ -358,7 +358,9 @@ def _culprit(oracle: Oracle, runs: PassRuns, violations: Sequence[Violation]) ->
     blamed: str = (
         REWRITER
         if of_rewriting and is_of_rewriter(runs, mod, outcome, breaks)
-        else same_part(runs, mod, outcome, shows) or runs.call.name
+        else same_part(runs, mod, outcome, shows)
+        or raising_function(runs, mod, outcome)
+        or runs.call.name
     )
     return blamed
 

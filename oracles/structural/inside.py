@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Collection, Iterator
-from types import FrameType
+from types import FrameType, FunctionType
 
 import tvm
 from tvm import relax
@@ -15,8 +16,10 @@ from tvm.relax import dpl
 from ...compat import availability
 from ..catalogue import COMMON_PARTS, catalogue, plain_call
 from ..catalogue.uncovered import missing_arguments
+from ..inspect import relax_functions
 from ..pass_runs import Outcome, PassRuns
 from ..passcall import REWRITING, bare_call
+from ..text.frames import called_by_user, frames_of
 
 
 def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, PassRuns]]:
@@ -69,6 +72,35 @@ def same_part(
         if shows(PassRuns(runs.mod, (call,), contract, thorough=runs.thorough)):
             return name
     return None
+
+
+def raising_function(runs: PassRuns, mod: tvm.IRModule, outcome: Outcome) -> str | None:
+    """The function of TVM that a user's pass calls and that is to blame for the exception.
+
+    Alone, on a Relax function of the module, it raises in the same way. Only internal errors count:
+    others may say what the function does not take.
+    """
+    error = outcome.error
+    if runs.call.is_tvms or not isinstance(error, tvm.error.InternalError):
+        return None
+    frame = called_by_user(frames_of(error))
+    function = None if frame is None else _at(frame)
+    if function is None:
+        return None
+
+    def alone(func: relax.Function) -> Outcome:
+        return runs.attempt(function.__name__, lambda mod: function(func) and mod, mod)
+
+    alike = any(alone(func).mark == outcome.mark for _, func in relax_functions(mod))
+    return function.__name__ if alike else None
+
+
+def _at(frame: traceback.FrameSummary) -> FunctionType | None:
+    """The function of a module to which a frame of Python belongs; None if it is a method."""
+    loaded = list(sys.modules.values())
+    home = next((each for each in loaded if getattr(each, "__file__", "") == frame.filename), None)
+    found = getattr(home, frame.name, None)
+    return found if isinstance(found, FunctionType) else None
 
 
 REWRITER = REWRITING[0]

@@ -9,6 +9,7 @@ import tvm
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
+from tvm.script import tirx as T
 
 from relaxfuzz.oracles.catalogue import contract_of
 from relaxfuzz.oracles.check import check
@@ -160,3 +161,33 @@ def test_a_pass_of_tvm_that_does_the_same_by_itself_is_blamed() -> None:
     # Both do the same here, since both infer types anew.
     assert found.pass_name in ("CanonicalizeBindings", "PatternMatchingRewriter")
     assert check(Case(Doubled, (call,)), oracles=["crash", "well-formed", "idempotent"]) == []
+
+
+@I.ir_module
+class Conditional:
+    """A dimension with a condition in it, which copy_with_new_vars refuses."""
+
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        return R.zeros(R.shape([T.if_then_else(n > 2, 2, n)]), "float32")
+
+
+@I.ir_module
+class Plain:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        return R.nn.relu(x)
+
+
+def test_a_function_of_tvm_that_raises_alike_on_the_module_is_blamed() -> None:
+    call = PassCall("copies()", factory=f"{REWRITING}:copies")
+    (found,) = check(Case(Conditional, (call,)), oracles=["crash"])
+    assert found.pass_name == "copy_with_new_vars"
+    assert check(Case(Plain, (call,)), oracles=["crash"]) == []
+
+
+def test_a_pass_is_blamed_for_an_error_on_what_it_has_made() -> None:
+    call = PassCall("shortens()", factory=f"{REWRITING}:shortens")
+    (found,) = check(Case(Plain, (call,)), oracles=["crash"])
+    assert (found.pass_name, found.raised and found.raised.kind) == ("shortens", "InternalError")
