@@ -25,7 +25,7 @@ from .passcall import PassCall, is_users
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud, reported
 from .structural import crash, idempotence, lowering_complete, mutation, well_formed
-from .structural.inside import REWRITER, is_of_rewriter, raising_function, same_part
+from .structural.inside import REWRITER, is_of_rewriter, same_function, same_part
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, executed, pipeline_values
 from .violation import Case, StepJournal, Violation, silent
@@ -355,14 +355,11 @@ def _culprit(oracle: Oracle, runs: PassRuns, violations: Sequence[Violation]) ->
         return oracle.breach.failure is FailureKind.ILL_FORMED and shows(others)
 
     of_rewriting = is_again or oracle.breach.failure in (FailureKind.RAISES, FailureKind.ILL_FORMED)
-    blamed: str = (
-        REWRITER
-        if of_rewriting and is_of_rewriter(runs, mod, outcome, breaks)
-        else same_part(runs, mod, outcome, shows)
-        or raising_function(runs, mod, outcome)
-        or runs.call.name
-    )
-    return blamed
+    blamed: str | None = None
+    if of_rewriting:
+        alike = is_of_rewriter(runs, mod, outcome, breaks)
+        blamed = REWRITER if alike else same_function(runs, mod, outcome, breaks)
+    return blamed or same_part(runs, mod, outcome, shows) or runs.call.name
 
 
 def _pass_over_others(chosen: Sequence[Oracle], first: str) -> None:

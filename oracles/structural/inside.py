@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
-import traceback
 from collections.abc import Callable, Collection, Iterator
 from types import FrameType, FunctionType
 
@@ -14,12 +14,13 @@ from tvm.ir import Op
 from tvm.relax import dpl
 
 from ...compat import availability
+from ...generators.rewrite.nodes import with_functions
 from ..catalogue import COMMON_PARTS, catalogue, plain_call
 from ..catalogue.uncovered import missing_arguments
 from ..inspect import relax_functions
 from ..pass_runs import Outcome, PassRuns
 from ..passcall import REWRITING, bare_call
-from ..text.frames import called_by_user, frames_of
+from ..text.frames import is_users
 
 
 def parts_alone(runs: PassRuns, among: Collection[str]) -> Iterator[tuple[str, PassRuns]]:
@@ -74,33 +75,55 @@ def same_part(
     return None
 
 
-def raising_function(runs: PassRuns, mod: tvm.IRModule, outcome: Outcome) -> str | None:
-    """The function of TVM that a user's pass calls and that is to blame for the exception.
+def same_function(
+    runs: PassRuns, mod: tvm.IRModule, outcome: Outcome, breaks: Callable[[PassRuns], bool]
+) -> str | None:
+    """The function of TVM that a user's pass calls and that is to blame for the broken promise.
 
-    Alone, on a Relax function of the module, it raises in the same way. Only internal errors count:
-    others may say what the function does not take.
+    Alone, on the Relax functions of the module, it raises in the same way, or gives functions that
+    are ill-formed in the same way. Only internal errors count: others may say what it does not
+    take.
+
+    Args:
+        breaks: return whether the result of these runs is ill-formed in the same way.
     """
-    error = outcome.error
-    if runs.call.is_tvms or not isinstance(error, tvm.error.InternalError):
+    internal = isinstance(outcome.error, tvm.error.InternalError)
+    if runs.call.is_tvms or (outcome.error is not None and not internal):
         return None
-    frame = called_by_user(frames_of(error))
-    function = None if frame is None else _at(frame)
-    if function is None:
-        return None
-
-    def alone(func: relax.Function) -> Outcome:
-        return runs.attempt(function.__name__, lambda mod: function(func) and mod, mod)
-
-    alike = any(alone(func).mark == outcome.mark for _, func in relax_functions(mod))
-    return function.__name__ if alike else None
+    for function in _functions_called(runs, mod):
+        alone = runs.attempt(function.__name__, functools.partial(_each, function), mod)
+        if internal and alone.mark == outcome.mark:
+            return function.__name__
+        if not internal and alone.mod is not None and breaks(_seen(runs, mod, alone)):
+            return function.__name__
+    return None
 
 
-def _at(frame: traceback.FrameSummary) -> FunctionType | None:
-    """The function of a module to which a frame of Python belongs; None if it is a method."""
-    loaded = list(sys.modules.values())
-    home = next((each for each in loaded if getattr(each, "__file__", "") == frame.filename), None)
-    found = getattr(home, frame.name, None)
-    return found if isinstance(found, FunctionType) else None
+def _each(function: FunctionType, mod: tvm.IRModule) -> tvm.IRModule:
+    """The module with the results of a function for its Relax functions, where these are Relax
+    functions, too."""
+    changed = {gvar: function(func) for gvar, func in relax_functions(mod)}
+    kept = {gvar: func for gvar, func in changed.items() if isinstance(func, relax.Function)}
+    return with_functions(mod, {**dict(mod.functions_items()), **kept})
+
+
+def _functions_called(runs: PassRuns, mod: tvm.IRModule) -> list[FunctionType]:
+    """The functions of TVM that the pass calls on Relax functions of the module."""
+    functions = [func for _, func in relax_functions(mod)]
+    found: list[FunctionType] = []
+
+    def note(frame: FrameType) -> None:
+        code, caller = frame.f_code, frame.f_back
+        if not code.co_argcount or caller is None or not is_users(caller.f_code.co_filename):
+            return
+        function, given = frame.f_globals.get(code.co_name), frame.f_locals[code.co_varnames[0]]
+        if not isinstance(function, FunctionType) or function.__code__ is not code:
+            return  # a method, or a function inside of another
+        if any(func.same_as(given) for func in functions):
+            found.append(function)
+
+    _watched(runs, mod, note)
+    return list(dict.fromkeys(found))
 
 
 REWRITER = REWRITING[0]
@@ -127,8 +150,7 @@ def is_of_rewriter(
         return True
     if outcome.error is not None:
         return _rewritten(runs, mod, anew=True).mark == outcome.mark and _rewrites(runs, mod)
-    seen = PassRuns(mod, runs.calls, runs.contract, alone=True, thorough=runs.thorough, seen=alone)
-    return alone.mod is not None and breaks(seen) and _rewrites(runs, mod)
+    return alone.mod is not None and breaks(_seen(runs, mod, alone)) and _rewrites(runs, mod)
 
 
 def _rewrites(runs: PassRuns, mod: tvm.IRModule) -> bool:
@@ -136,17 +158,27 @@ def _rewrites(runs: PassRuns, mod: tvm.IRModule) -> bool:
     file = inspect.getfile(dpl.rewrite_call)
     called = False
 
-    def note(frame: FrameType, event: str, argument: object) -> None:
+    def note(frame: FrameType) -> None:
         nonlocal called
         called = called or frame.f_code.co_filename == file
 
+    _watched(runs, mod, note)
+    return called
+
+
+def _watched(runs: PassRuns, mod: tvm.IRModule, note: Callable[[FrameType], None]) -> None:
+    """Run the pass, and note the frame of each call in Python."""
     before = sys.getprofile()
-    sys.setprofile(note)
+    sys.setprofile(lambda frame, event, argument: note(frame) if event == "call" else None)
     try:
         runs.attempt("watched", runs.directly, mod)
     finally:
         sys.setprofile(before)
-    return called
+
+
+def _seen(runs: PassRuns, mod: tvm.IRModule, alone: Outcome) -> PassRuns:
+    """The runs of a pass with this outcome, under the contract of the user's pass."""
+    return PassRuns(mod, runs.calls, runs.contract, alone=True, thorough=runs.thorough, seen=alone)
 
 
 def _rewritten(runs: PassRuns, mod: tvm.IRModule, *, anew: bool = False) -> Outcome:

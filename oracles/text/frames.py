@@ -221,19 +221,12 @@ def own(frames: Frames) -> str:
 
     Empty if there is none.
     """
-    return next((function_of(frame) for frame in reversed(frames) if _is_users(frame)), "")
-
-
-def called_by_user(frames: Frames) -> traceback.FrameSummary | None:
-    """The frame of the function of TVM that the innermost frame in a user's file called."""
-    called = None
     for frame in reversed(frames):
-        if _is_users(frame):
-            return called
-        called = called if is_plumbing(frame) else frame
-    return None
+        if is_users(frame.filename) and not is_plumbing(frame):
+            return function_of(frame)
+    return ""
 
 
-def _is_users(frame: traceback.FrameSummary) -> bool:
-    name = frame.filename
-    return name.endswith(".py") and "/tvm/" not in f"/{name}" and not is_plumbing(frame)
+def is_users(file: str) -> bool:
+    """True for files of Python that belong neither to TVM nor to the plumbing."""
+    return file.endswith(".py") and "/tvm/" not in f"/{file}" and not _OUTSIDE.search(file)

@@ -191,3 +191,10 @@ def test_a_pass_is_blamed_for_an_error_on_what_it_has_made() -> None:
     call = PassCall("shortens()", factory=f"{REWRITING}:shortens")
     (found,) = check(Case(Plain, (call,)), oracles=["crash"])
     assert (found.pass_name, found.raised and found.raised.kind) == ("shortens", "InternalError")
+
+
+def test_a_function_of_tvm_that_gives_something_ill_formed_is_blamed() -> None:
+    """It leaves the calls of a local function that calls itself to the variable of before."""
+    call = PassCall("copies()", factory=f"{REWRITING}:copies")
+    (found,) = check(Case(Recursive, (call,)), oracles=["well-formed"])
+    assert found.pass_name == "copy_with_new_vars"
