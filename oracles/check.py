@@ -25,7 +25,7 @@ from .passcall import PassCall, is_users
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud, reported
 from .structural import crash, idempotence, lowering_complete, mutation, well_formed
-from .structural.inside import REWRITER, is_of_rewriter, same_function, same_part
+from .structural.inside import REWRITER, is_of_rewriter, same_function, same_helper, same_part
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, executed, pipeline_values
 from .violation import Case, StepJournal, Violation, silent
@@ -359,6 +359,8 @@ def _culprit(oracle: Oracle, runs: PassRuns, violations: Sequence[Violation]) ->
     if of_rewriting:
         alike = is_of_rewriter(runs, mod, outcome, breaks)
         blamed = REWRITER if alike else same_function(runs, mod, outcome, breaks)
+    elif oracle.breach.failure is FailureKind.VALUES:
+        blamed = same_helper(runs, mod, shows)
     return blamed or same_part(runs, mod, outcome, shows) or runs.call.name
 
 

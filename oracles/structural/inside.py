@@ -7,11 +7,13 @@ import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator
 from types import FrameType, FunctionType
+from typing import Any
 
 import tvm
 from tvm import relax
 from tvm.ir import Op
 from tvm.relax import dpl
+from tvm.s_tir import Schedule
 
 from ...compat import availability
 from ...generators.rewrite.nodes import with_functions
@@ -112,18 +114,54 @@ def _functions_called(runs: PassRuns, mod: tvm.IRModule) -> list[FunctionType]:
     functions = [func for _, func in relax_functions(mod)]
     found: list[FunctionType] = []
 
-    def note(frame: FrameType) -> None:
-        code, caller = frame.f_code, frame.f_back
-        if not code.co_argcount or caller is None or not is_users(caller.f_code.co_filename):
-            return
-        function, given = frame.f_globals.get(code.co_name), frame.f_locals[code.co_varnames[0]]
-        if not isinstance(function, FunctionType) or function.__code__ is not code:
-            return  # a method, or a function inside of another
-        if any(func.same_as(given) for func in functions):
+    def note(frame: FrameType, event: str) -> None:
+        function, given = _called_by_user(frame) if event == "call" else (None, None)
+        if function is not None and any(func.same_as(given) for func in functions):
             found.append(function)
 
     _watched(runs, mod, note)
     return list(dict.fromkeys(found))
+
+
+def same_helper(runs: PassRuns, mod: tvm.IRModule, shows: Callable[[PassRuns], bool]) -> str | None:
+    """The function of TVM that a user's pass lets change a schedule, and that is to blame.
+
+    From what the schedule was before the call to what it is behind it, the same promise is broken.
+    Primitives that the pass itself calls are its own choice.
+
+    Args:
+        shows: return whether runs of a pass break the same promise in the same way.
+    """
+    if runs.call.is_tvms:
+        return None
+    started: dict[FrameType, tuple[str, Schedule, tvm.IRModule]] = {}
+    found: list[tuple[str, tvm.IRModule, tvm.IRModule]] = []
+
+    def note(frame: FrameType, event: str) -> None:
+        if event == "call":
+            function, given = _called_by_user(frame)
+            if function is not None and isinstance(given, Schedule):
+                started[frame] = function.__name__, given, given.mod
+        elif event == "return" and frame in started:
+            name, schedule, before = started.pop(frame)
+            found.append((name, before, schedule.mod))
+
+    _watched(runs, mod, note)
+    for name, before, after in found:
+        if shows(_seen(runs, before, Outcome(mod=after))):
+            return name
+    return None
+
+
+def _called_by_user(frame: FrameType) -> tuple[FunctionType | None, Any]:
+    """The function of a module of TVM, called from a user's file, and its first argument."""
+    code, caller = frame.f_code, frame.f_back
+    if not code.co_argcount or caller is None or not is_users(caller.f_code.co_filename):
+        return None, None
+    function = frame.f_globals.get(code.co_name)
+    if is_users(code.co_filename) or getattr(function, "__code__", None) is not code:
+        return None, None  # a method, or a function inside of another
+    return function, frame.f_locals[code.co_varnames[0]]
 
 
 REWRITER = REWRITING[0]
@@ -158,7 +196,7 @@ def _rewrites(runs: PassRuns, mod: tvm.IRModule) -> bool:
     file = inspect.getfile(dpl.rewrite_call)
     called = False
 
-    def note(frame: FrameType) -> None:
+    def note(frame: FrameType, event: str) -> None:
         nonlocal called
         called = called or frame.f_code.co_filename == file
 
@@ -166,10 +204,10 @@ def _rewrites(runs: PassRuns, mod: tvm.IRModule) -> bool:
     return called
 
 
-def _watched(runs: PassRuns, mod: tvm.IRModule, note: Callable[[FrameType], None]) -> None:
-    """Run the pass, and note the frame of each call in Python."""
+def _watched(runs: PassRuns, mod: tvm.IRModule, note: Callable[[FrameType, str], None]) -> None:
+    """Run the pass, and note the frame of each event of `sys.setprofile`."""
     before = sys.getprofile()
-    sys.setprofile(lambda frame, event, argument: note(frame) if event == "call" else None)
+    sys.setprofile(lambda frame, event, argument: note(frame, event))
     try:
         runs.attempt("watched", runs.directly, mod)
     finally:

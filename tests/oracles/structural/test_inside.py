@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, te, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -198,3 +198,25 @@ def test_a_function_of_tvm_that_gives_something_ill_formed_is_blamed() -> None:
     call = PassCall("copies()", factory=f"{REWRITING}:copies")
     (found,) = check(Case(Recursive, (call,)), oracles=["well-formed"])
     assert found.pass_name == "copy_with_new_vars"
+
+
+SCHEDULED = "tests.specimens.modelled.correct_tensorir:copies_on_every_thread"
+
+
+def kernel(reduced: int) -> tvm.IRModule:
+    """The exponentials of sums, on a GPU."""
+    a = te.placeholder((4, reduced), "float32", name="a")
+    axis = te.reduce_axis((0, reduced))
+    total = te.compute((4,), lambda i: te.sum(a[i, axis], axis=axis))
+    mod = tvm.IRModule(
+        {"main": te.create_prim_func([a, te.compute((4,), lambda i: te.exp(total[i]))])}
+    )
+    return tirx.transform.BindTarget(tvm.target.Target({"kind": "cuda"}, host="llvm"))(mod)
+
+
+def test_a_function_of_tvm_that_schedules_wrongly_is_blamed() -> None:
+    """try_inline computes what follows a sum of one element twice."""
+    call = PassCall("copies_on_every_thread()", factory=SCHEDULED)
+    (found,) = check(Case(kernel(1), (call,)), oracles=["evaluated"])
+    assert found.pass_name == "try_inline"
+    assert check(Case(kernel(2), (call,)), oracles=["evaluated"]) == []
