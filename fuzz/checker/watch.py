@@ -71,7 +71,7 @@ def run(program: str, args: Sequence[str], given: Settings, *, as_module: bool =
         killed = ended or code in STOPPED
         died = [] if killed else [_death(last, code, folder) for last in running(folder)]
         new = _report(given, found, died) if found or died else 0
-        print(_summary(folder, code), file=sys.stderr)
+        print(_summary(folder, code, semantics=given.semantics), file=sys.stderr)
         if not new and code == 0 and not found and not _checked(folder):
             return NOTHING_COMPARED
     return 1 if new else code if code >= 0 else 128 - code
@@ -188,7 +188,7 @@ def _checked(folder: Path) -> bool:
     return bool(counts.get("checked") or counts.get("exempt"))
 
 
-def _summary(folder: Path, code: int) -> str:
+def _summary(folder: Path, code: int, *, semantics: bool) -> str:
     how = f"ended with exit code {code}" if code >= 0 else f"died of {signal.Signals(-code).name}"
     if not (folder / PASSES).is_file():
         return f"relaxfuzz: no pass ran; the program {how}."
@@ -202,8 +202,9 @@ def _summary(folder: Path, code: int) -> str:
     if uncompared := Counter(counts["uncompared"]):
         names = ", ".join(f"{name} {count}" for name, count in uncompared.most_common(NAMED))
         more = f" and {len(uncompared) - NAMED} more passes" if len(uncompared) > NAMED else ""
+        hint = "" if semantics else " (--semantics takes more time)"
         text += (
-            f"\nrelaxfuzz: no time to compare the values of {counted(uncompared.total(), 'run')}: "
-            f"{names}{more} (--semantics takes it)."
+            "\nrelaxfuzz: NumPy would take too long to compare all values of "
+            f"{counted(uncompared.total(), 'run')}: {names}{more}{hint}."
         )
     return text
