@@ -110,7 +110,8 @@ def _each(function: FunctionType, mod: tvm.IRModule) -> tvm.IRModule:
 
 
 def _functions_called(runs: PassRuns, mod: tvm.IRModule) -> list[FunctionType]:
-    """The functions of TVM that the pass calls on Relax functions of the module."""
+    """The functions of TVM that the pass calls on Relax functions of the module, if they need no
+    other argument."""
     functions = [func for _, func in relax_functions(mod)]
     found: list[FunctionType] = []
 
@@ -120,7 +121,16 @@ def _functions_called(runs: PassRuns, mod: tvm.IRModule) -> list[FunctionType]:
             found.append(function)
 
     _watched(runs, mod, note)
-    return list(dict.fromkeys(found))
+    return [function for function in dict.fromkeys(found) if _takes_one(function)]
+
+
+def _takes_one(function: FunctionType) -> bool:
+    """True if a call with one argument is complete."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    return True
 
 
 def same_helper(runs: PassRuns, mod: tvm.IRModule, shows: Callable[[PassRuns], bool]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
@@ -39,6 +40,16 @@ def _zeros(func: relax.Function) -> relax.Function:
 def copies(mod: Any) -> Any:
     """Every function has variables of its own."""
     return _copied(mod, lambda func: func)
+
+
+def compares(mod: Any) -> Any:
+    """A pass that loses what a function does, and compares before."""
+    func = mod["main"]
+    if tvm_ffi.structural_equal(func, None):
+        return mod
+    (x,) = func.params
+    body = relax.SeqExpr([], relax.Var("lost", x.ty))
+    return tvm.IRModule({"main": relax.Function([x], body, func.ret_ty)})
 
 
 def shortens(mod: Any) -> Any:

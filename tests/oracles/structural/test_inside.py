@@ -200,6 +200,12 @@ def test_a_function_of_tvm_that_gives_something_ill_formed_is_blamed() -> None:
     assert found.pass_name == "copy_with_new_vars"
 
 
+def test_a_function_of_tvm_that_needs_more_arguments_is_not_tried() -> None:
+    call = PassCall("compares()", factory=f"{REWRITING}:compares")
+    (found,) = check(Case(Plain, (call,)), oracles=["well-formed"])
+    assert found.pass_name == "compares"
+
+
 SCHEDULED = "tests.specimens.modelled.correct_tensorir:copies_on_every_thread"
 
 
