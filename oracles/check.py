@@ -25,7 +25,14 @@ from .passcall import PassCall, is_users
 from .silence import inventory
 from .silence.log import abstain, answers, asking, excused, is_loud, reported
 from .structural import crash, idempotence, lowering_complete, mutation, well_formed
-from .structural.inside import REWRITER, is_of_rewriter, same_function, same_helper, same_part
+from .structural.inside import (
+    REWRITER,
+    class_of,
+    is_of_rewriter,
+    same_function,
+    same_helper,
+    same_part,
+)
 from .tiers import EVALUATED, ORACLES, STRUCTURAL, USUAL
 from .values import evaluated, executed, pipeline_values
 from .violation import Case, StepJournal, Violation, silent
@@ -232,6 +239,9 @@ def _one(
         skips=documented(call),
         known=known,
     )
+    if mutation.ORACLE not in (*chosen, *later) and not runs.intact:
+        # A finding of another oracle is confirmed by that oracle alone.
+        runs.set_apart()
     explained: dict[int, str] = {}
     violations = list(_asked(chosen, runs, explained))
     violations += _asked([each for each in later if _worthwhile(each, runs)], runs, explained)
@@ -361,6 +371,8 @@ def _culprit(oracle: Oracle, runs: PassRuns, violations: Sequence[Violation]) ->
         blamed = REWRITER if alike else same_function(runs, mod, outcome, breaks)
     elif oracle.breach.failure is FailureKind.VALUES:
         blamed = same_helper(runs, mod, shows)
+    elif oracle.breach.failure is FailureKind.MUTATES:
+        blamed = class_of(runs)
     return blamed or same_part(runs, mod, outcome, shows) or runs.call.name
 
 

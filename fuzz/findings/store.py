@@ -202,10 +202,7 @@ class Store:
             if done and known is not None and known.versions == finding.versions:
                 return
             if finding.confirmed:
-                files = {
-                    **files,
-                    self.module(finding): finding.source or weights.whole(finding.module),
-                }
+                files = {**files, self.module(finding): _text(finding)}
             for path, text in files.items():
                 write_whole(path, text)
             self._db.execute(
@@ -320,6 +317,12 @@ class Store:
         name = file_name(finding)
         return self.folder / "modules" / (name if finding.source else f"{name}.json")
 
+    def keep_module(self, finding: Finding) -> Path:
+        """Write the module of an unconfirmed finding to a file; return its path."""
+        path = self.module(finding)
+        write_whole(path, _text(finding))
+        return path
+
     def reproducer(self, finding: Finding) -> Path | None:
         """The path of the finding's reproducer, or None if there is none (any more).
 
@@ -338,6 +341,11 @@ def file_name(finding: Finding) -> str:
     safe = re.sub(r"[^\w.-]+", "_", stem, flags=re.ASCII)
     end = f"-{finding.id[:LONGEST_ID]}" if len(safe) > LONGEST_NAME else ""
     return f"{safe[:LONGEST_NAME]}{end}.py"
+
+
+def _text(finding: Finding) -> str:
+    """The module of a finding as a file: source, or JSON if there is no source."""
+    return finding.source or weights.whole(finding.module)
 
 
 def _utf8(text: str) -> str:

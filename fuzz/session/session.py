@@ -158,7 +158,7 @@ class Session:
     def print_unconfirmed(self) -> None:
         """Name findings that did not fail again, by chance or because of earlier modules."""
         for finding in self.triage.unconfirmed:
-            module = str(self.store.module(finding))
+            module = str(self.store.keep_module(finding))
             text = f"did not fail again: {in_one_line(finding)}, {module}"
             self.output.line(text, {**brief_event("unconfirmed", finding), "module": module})
 

@@ -174,6 +174,21 @@ def _called_by_user(frame: FrameType) -> tuple[FunctionType | None, Any]:
     return function, frame.f_locals[code.co_varnames[0]]
 
 
+def class_of(runs: PassRuns) -> str | None:
+    """The pass of the catalogue whose class a user's pass is an instance of, with arguments of the
+    user's: `dlight.ApplyDefaultSchedule` of own schedule rules.
+
+    Only code of that class holds the module itself; what the user gives it sees functions.
+    """
+    if runs.call.is_tvms or not runs.passes:
+        return None
+    kind = type(runs.passes[0])
+    # A pass in C++, or one made of a function, has a class of TVM's that says nothing of it.
+    if kind.__module__.partition(".")[0] != "tvm" or kind.__name__ != runs.passes[0].info.name:
+        return None
+    return next((name for name in catalogue if name.rpartition(".")[2] == kind.__name__), None)
+
+
 REWRITER = REWRITING[0]
 
 

@@ -94,6 +94,7 @@ def test_what_did_not_fail_again_is_named(
     named, summary = map(json.loads, capsys.readouterr().out.splitlines())
     wanted = {"event": "unconfirmed", "pass": "FuseOps", "oracle": "crash", "title": "it raises"}
     assert wanted.items() <= named.items()
+    assert Path(named["module"]).read_text()
     assert summary["unconfirmed"] == 1
 
 

@@ -8,6 +8,8 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
+from tvm.s_tir import Schedule, dlight
+from tvm.s_tir.dlight.base import ScheduleRule
 
 _X = wildcard()
 
@@ -55,6 +57,21 @@ def compares(mod: Any) -> Any:
 def shortens(mod: Any) -> Any:
     """Every function gets another body, then variables of its own."""
     return _copied(mod, _zeros)
+
+
+def schedules() -> Any:
+    """The pass of TVM that applies schedule rules, with one rule, which takes roots."""
+
+    class Roots(ScheduleRule):
+        def apply(self, func: tirx.PrimFunc, target: Any, tunable: bool) -> Schedule | None:
+            schedule = Schedule(func)
+            (_, reduced) = schedule.get_loops(schedule.get_sblock("total"))
+            if int(schedule.get(reduced).extent) < 3:
+                return None
+            text = func.script().replace("T.exp(", "T.sqrt(")
+            return Schedule(tvm.script.from_source(text))
+
+    return dlight.ApplyDefaultSchedule(Roots())
 
 
 def _copied(mod: Any, first: Any) -> Any:

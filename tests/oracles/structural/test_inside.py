@@ -213,7 +213,7 @@ def kernel(reduced: int) -> tvm.IRModule:
     """The exponentials of sums, on a GPU."""
     a = te.placeholder((4, reduced), "float32", name="a")
     axis = te.reduce_axis((0, reduced))
-    total = te.compute((4,), lambda i: te.sum(a[i, axis], axis=axis))
+    total = te.compute((4,), lambda i: te.sum(a[i, axis], axis=axis), name="total")
     mod = tvm.IRModule(
         {"main": te.create_prim_func([a, te.compute((4,), lambda i: te.exp(total[i]))])}
     )
@@ -226,3 +226,16 @@ def test_a_function_of_tvm_that_schedules_wrongly_is_blamed() -> None:
     (found,) = check(Case(kernel(1), (call,)), oracles=["evaluated"])
     assert found.pass_name == "try_inline"
     assert check(Case(kernel(2), (call,)), oracles=["evaluated"]) == []
+
+
+def test_the_class_of_tvm_is_blamed_for_changing_its_input_and_the_rule_for_its_values() -> None:
+    """`ApplyDefaultSchedule` puts what rules make into the module that it is given."""
+    call = PassCall("schedules()", factory=f"{REWRITING}:schedules")
+    found = check(Case(kernel(4), (call,)), besides=("evaluated",))
+    assert {each.oracle: each.pass_name for each in found} == {
+        "mutation": "dlight.ApplyDefaultSchedule",
+        "evaluated": "schedules",
+    }
+    (alone,) = check(Case(kernel(4), (call,)), oracles=["evaluated"])
+    assert alone.pass_name == "schedules"
+    assert check(Case(kernel(2), (call,))) == []
