@@ -101,7 +101,7 @@ IN_TURN = (
 LONGEST = 400
 """Most characters of a line about passes that do not apply."""
 
-COMPARED = 0.5
+COMPARED = 0.8
 """The share of the time for comparing a model with its framework."""
 
 SLOW = 10.0

@@ -48,11 +48,16 @@ def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
     if large:
         for sizes in (_together(mod), *_one_by_one(large)):
             made = Resized(small, sizes=sizes).run()
-            if made is not None and agrees(made):
+            if made is not None and agrees(made) and _is_filled(made, mod):
                 small = made
                 if len(sizes) == len(large):
                     break
     return small if largest(small) <= ELEMENTS else None
+
+
+def _is_filled(small: tvm.IRModule, whole: tvm.IRModule) -> bool:
+    """False if tensors have become empty, as by a split at indices beyond the new size."""
+    return min(sizes_of(small), default=1) > 0 or min(sizes_of(whole), default=1) <= 0
 
 
 def _together(mod: tvm.IRModule) -> Mapping[int, int]:

@@ -249,3 +249,14 @@ def test_without_seeds_the_modules_are_the_same_as_ever() -> None:
     for index in range(8):
         plain, seeded = (example(ir_modules(**more), 5, index) for more in ({}, {"seeds": ()}))
         assert save_json(plain) == save_json(seeded)
+
+
+def test_no_tensor_becomes_empty() -> None:
+    """The indices of a split stay, so its extent does."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((128, 16), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.split(x, [32, 64, 96], axis=0)))
+    made = slim(builder.get())
+    assert made is not None
+    assert sorted(sizes_of(made)) == [2, 32, 128]
