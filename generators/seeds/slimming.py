@@ -41,14 +41,20 @@ def slim(mod: tvm.IRModule) -> tvm.IRModule | None:
 
     Equal sizes, products of sizes and multiples of sizes keep these relations, so that reshapes and
     splits stay possible. If all sizes cannot change at once, they change one by one. Sizes up to 8,
-    symbolic dimensions and dtypes stay unchanged.
+    symbolic dimensions and dtypes stay unchanged. Tensors become empty only if there is no other
+    way, as by a slice that begins beyond the new size.
     """
+    small = _slimmed(mod, filled=True)
+    return _slimmed(mod, filled=False) if small is None else small
+
+
+def _slimmed(mod: tvm.IRModule, *, filled: bool) -> tvm.IRModule | None:
     small = mod
     large = sorted(size for size in sizes_of(mod) if size > SMALL)
     if large:
         for sizes in (_together(mod), *_one_by_one(large)):
             made = Resized(small, sizes=sizes).run()
-            if made is not None and agrees(made) and _is_filled(made, mod):
+            if made is not None and agrees(made) and (not filled or _is_filled(made, mod)):
                 small = made
                 if len(sizes) == len(large):
                     break
