@@ -121,7 +121,6 @@ def finish(
     early: Callable[[], int | None] | None = None,
 ) -> None:
     """Run a command and exit with its code; see `command`."""
-    from ...compat import torch_hidden
     from ...compat.drift import cannot_work
     from ...compat.release import TVMUnsupported, require_tvm
     from ..process import launch
@@ -131,7 +130,6 @@ def finish(
         if code is None:
             if workers:
                 launch.ahead()
-            torch_hidden.import_tvm()
             with warnings.catch_warnings(record=True) as caught:
                 if tvm:
                     require_tvm()

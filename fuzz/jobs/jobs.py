@@ -23,7 +23,7 @@ from ...generators.choices import Choices
 from ...generators.seeds import Piece, pieces_of
 from ...generators.seeds.piece import MAIN, main_of
 from ...generators.stages import Stage
-from ...oracles import catalogue, composition, pipelines
+from ...oracles import catalogue, composition, pass_runs, pipelines
 from ...oracles import check as oracle_check
 from ...oracles import explain as oracle_explain
 from ...oracles.check import BUILDS, NAMED, VALUES
@@ -33,7 +33,7 @@ from ...oracles.explain.trouble import Explanation
 from ...oracles.ingredients import ingredients
 from ...oracles.inspect import relax_functions
 from ...oracles.pace import paced, shares
-from ...oracles.pass_runs import PassRuns, digest, given
+from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import OF_KERNELS
 from ...oracles.silence.inventory import DIED
@@ -232,7 +232,8 @@ def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
                 continue
             if mod is None:
                 mod = load_json(job.module)
-                mark = given(mod, functools.partial(load_json, job.module)).mark
+                again = functools.partial(load_json, job.module)
+                mark = pass_runs.given(mod, again).mark
             began = time.monotonic()
             answer = _answer(one, mod, small, context.journal)
             if one.pipeline is None:

@@ -4,6 +4,7 @@ No code outside asks for a version, or uses names that move between versions. Th
 installed TVM are found by looking for them, once, never by comparing version numbers.
 
 - `release`: the installed TVM, and the check that it can be used at all.
+- `torch_hidden`: TVM imported without PyTorch, where nothing needs that.
 - `ir`: the classes of IR nodes, and the fields that have changed their names.
 - `ops`: the functions of `relax.op` that are needed before anything is built.
 - `serialization`: modules as JSON, and structural equality.

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
+from . import torch_hidden
 from .build import identity
 
 OLDEST = (0, 26)
@@ -47,7 +48,7 @@ def require_tvm() -> dict[str, str]:
     """
     refuse_bad_ffi()
     try:
-        tvm = importlib.import_module("tvm")
+        tvm = torch_hidden.import_tvm()
     except Exception as error:
         reason = (str(error).strip().splitlines() or [repr(error)])[-1]
         raise TVMUnsupported(

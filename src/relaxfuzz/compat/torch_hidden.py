@@ -7,9 +7,11 @@ PyTorch, e.g. to export a user's model, can use both.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Iterable
+from types import ModuleType
 
 VARIABLE = "RELAXFUZZ_WITHOUT_TORCH"
 """The environment variable of processes that have no use for PyTorch."""
@@ -28,15 +30,17 @@ def hide(names: Iterable[str]) -> None:
         os.environ[VARIABLE] = "1"
 
 
-def import_tvm() -> None:
-    """Import TVM without PyTorch if that is wanted, and neither is imported already."""
-    if VARIABLE not in os.environ or "tvm_ffi" in sys.modules or _TORCH in sys.modules:
-        return
-    sys.modules[_TORCH] = None  # type: ignore[assignment]  # then its import fails
+def import_tvm() -> ModuleType:
+    """TVM, imported without PyTorch if that is wanted and neither is imported already."""
+    hidden = VARIABLE in os.environ and not {"tvm_ffi", _TORCH} & sys.modules.keys()
+    if hidden:
+        sys.modules[_TORCH] = None  # type: ignore[assignment]  # then its import fails
     try:
-        import tvm  # noqa: F401
+        return importlib.import_module("tvm")
     finally:
-        del sys.modules[_TORCH]
+        if hidden:
+            del sys.modules[_TORCH]
 
 
-import_tvm()
+if VARIABLE in os.environ:
+    import_tvm()
