@@ -5,6 +5,7 @@ It also writes the list of functions that several of them share.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -52,9 +53,13 @@ def main() -> int:
 
     Names on the command line restrict this to these records.
     """
-    files = [
-        p for p in sorted(SHIPPED.glob("*.toml")) if p.stem in sys.argv[1:] or not sys.argv[1:]
-    ]
+    parser = argparse.ArgumentParser(prog="make records", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="renew only these records")
+    names = parser.parse_args().names
+    shipped = {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+    if unknown := [name for name in names if name not in shipped]:
+        parser.error(f"no record has the name {unknown[0]!r}")
+    files = [shipped[name] for name in names or shipped]
     with LocalPool(2) as pool, ThreadPoolExecutor(2) as threads:
         for path, why_not in zip(files, threads.map(lambda p: renew(p, pool), files), strict=True):
             if why_not:

@@ -438,8 +438,8 @@ def session(
             output.line(made.available.sentence(), {"event": "drift", "off": off})
         elif not made.available.build:
             output.display.line(
-                "this build of TVM is new here, and the time too short to try what works on it: "
-                "what does not is left out when it is met"
+                "first use of this build of TVM, and --budget too short to try what works on it: "
+                "passes and operators that turn out not to work are left out"
             )
         stack.callback(made.triage.stop)
         if cluster is not None:
