@@ -1,19 +1,14 @@
-"""Indices as sums of multiples of variables, and as digits of such sums; loops over such digits."""
+"""Indices as sums of multiples of variables, and as digits of such sums."""
 
 from __future__ import annotations
 
-import functools
-import itertools
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tvm
 from tvm import tirx
 
 from ...compat import ir
-from ...compat.structural import structural_map
-from ..inspect import nodes
 from .values import LIMIT
 
 
@@ -167,75 +162,6 @@ class Forms:
                 if kind is ir.FloorMod and (modulus is None or modulus % (divisor * by) == 0):
                     return Digit(form, divisor * by, divisor)
         return Digit(self.form(expr), None, 1)
-
-
-def split(func: tirx.PrimFunc, loops: Collection[Any]) -> tirx.PrimFunc:
-    """The PrimFunc with these loops split into one loop for each digit of their variable.
-
-    The iterations and their order stay. A loop stays whole if the digits do not divide it.
-    """
-    forms = Forms()
-    wholes = {loop.loop_var.__chandle__(): loop for loop in loops if _from_zero(loop)}
-    cuts = {var: {1, int(loop.extent.value)} for var, loop in wholes.items()}
-    for expr in nodes(func.body, ir.FloorDiv, ir.FloorMod):
-        digit = forms.digit(expr)
-        if (var := _alone(digit.form)) in cuts:
-            cuts[var] |= {digit.divisor, digit.modulus or digit.divisor}
-    parts = {
-        var: new
-        for var, loop in wholes.items()
-        if (new := _digits(loop.loop_var, sorted(cuts[var]), int(loop.extent.value)))
-    }
-
-    def in_digits(expr: Any, var: int, digits: Sequence[DigitLoop]) -> Any:
-        digit = forms.digit(expr)
-        if _alone(digit.form) != var:
-            return expr
-        total: Any = tirx.IntImm(expr.ty.dtype, 0)
-        for part in digits:
-            if digit.divisor <= part.weight and part.weight < (digit.modulus or math.inf):
-                total = total + part.var * (part.weight // digit.divisor)
-        return total
-
-    def nest(loop: Any) -> Any:
-        var = loop.loop_var.__chandle__()
-        if var not in parts:
-            return loop
-        replaced = functools.partial(in_digits, var=var, digits=parts[var])
-        kinds = (ir.FloorDiv, ir.FloorMod, tirx.Var)
-        body = structural_map(loop.body, [(kinds, replaced)], order="pre")
-        for part in parts[var]:
-            body = ir.For(part.var, 0, part.extent, ir.ForKind.SERIAL, body)
-        return body
-
-    return func.with_body(structural_map(func.body, [(ir.For, nest)])) if parts else func
-
-
-class DigitLoop(NamedTuple):
-    """A loop over one digit of another loop's variable: the digit's weight and extent."""
-
-    var: tirx.Var
-    weight: int
-    extent: int
-
-
-def _digits(var: tirx.Var, cuts: Sequence[int], extent: int) -> list[DigitLoop]:
-    """The digits between the cuts, lowest first; none if they do not make up the whole."""
-    pairs = list(itertools.pairwise(cuts))
-    if cuts[-1] != extent or len(pairs) < 2 or any(high % low for low, high in pairs):
-        return []
-    return [DigitLoop(tirx.Var(var.name, var.ty.dtype), low, high // low) for low, high in pairs]
-
-
-def _alone(form: LinearForm) -> int | None:
-    """The variable that makes up the whole form, or None."""
-    (first, *others) = form.terms.items() or [(None, 0)]
-    var, coefficient = first
-    return var if form.exact and not form.const and not others and coefficient == 1 else None
-
-
-def _from_zero(loop: Any) -> bool:
-    return integer(loop.min) == 0 and (integer(loop.extent) or 0) > 1 and loop.step is None
 
 
 LEAVES = frozenset({tirx.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm})

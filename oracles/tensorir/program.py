@@ -14,7 +14,6 @@ from ...generators.ops.undefined import Behaviour
 from ..errors import Mismatch, TooLarge, Undefined
 from ..pace import NO_TIME, iterations
 from .dependence import LoopPlan
-from .forms import split
 from .lanes import Lanes
 from .runtime import NAMES
 from .statements import Statements
@@ -48,14 +47,6 @@ class Program:
             writer = Lockstep()
         else:
             plan = LoopPlan(func)
-            serial = [
-                loop.node
-                for loop in plan.loops.values()
-                if loop.kind == "serial" and not loop.blocked
-            ]
-            if serial:
-                func = split(func, serial)
-                plan = LoopPlan(func)
             writer = Lanes(plan) if plan.sound else Statements()
         self.text = writer.function(func)
         written = [param.__chandle__() in writer.writes for param in func.params]
