@@ -24,7 +24,7 @@ import tvm
 
 from ...compat import build
 
-FORMAT = 1
+FORMAT = 2
 """Version number, raised when PrimFuncs of the same key are compiled in a new way."""
 
 KEPT_KILOBYTES = 256 * 1024

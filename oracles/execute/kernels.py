@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tvm
@@ -24,7 +24,6 @@ from tvm_ffi import structural_hash  # imported before a user's pass can patch i
 from ...compat import ir
 from ..inspect import attr, global_vars, prim_funcs
 from . import kept
-from .guard import Function, guarded
 from .linker import linker
 
 USUAL = 4
@@ -76,12 +75,11 @@ def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Mo
     prims = {gvar: func for gvar, func in mod.functions_items() if isinstance(func, tirx.PrimFunc)}
     alone, others = _sorted(prims)
     keys = {gvar: _key(func, target) for gvar, func in alone.items()}
-    with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
-        libraries = _libraries({keys[gvar]: func for gvar, func in alone.items()}, target)
+    libraries = _libraries({keys[gvar]: func for gvar, func in alone.items()}, target)
     for gvar, func in alone.items():
         key = keys[gvar]
-        checked = functools.partial(_alone, gvar, func, target)
-        _register(gvar, func, guarded(func, libraries[key][key], checked))
+        again = functools.partial(_alone, gvar, func, target)
+        _register(gvar, func, _with_own_name(libraries[key][key], again))
     if not others:
         return []
     library = _load(others, target)
@@ -92,6 +90,24 @@ def provide(mod: tvm.IRModule, target: tvm.target.Target) -> list[tvm.runtime.Mo
 
 Functions = dict[tvm.ir.GlobalVar, tirx.PrimFunc]
 
+Function = Callable[..., Any]
+
+
+def _with_own_name(function: Function, again: Callable[[], Function]) -> Function:
+    """The function, whose exceptions come from the same code under its own name: messages have it.
+
+    Args:
+        again: compiles the function under its own name.
+    """
+
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception:
+            return again()(*args)
+
+    return call
+
 
 def _sorted(prims: Functions) -> tuple[Functions, Functions]:
     """PrimFuncs that stand alone, and those that must be compiled together unchanged."""
@@ -99,10 +115,7 @@ def _sorted(prims: Functions) -> tuple[Functions, Functions]:
         return {}, prims
     uses = {gvar: {str(g.name_hint) for g in global_vars(func)} for gvar, func in prims.items()}
     called = set().union(*uses.values())
-    # Assertions of the PrimFunc itself must stay.
-    without = tirx.transform.SkipAssert()(tvm.IRModule(prims))
-    asserting = {gvar for gvar, func in prims.items() if not without[gvar].body.same_as(func.body)}
-    bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called or gvar in asserting}
+    bound = {gvar for gvar in prims if uses[gvar] or gvar.name_hint in called}
     return (
         {gvar: func for gvar, func in prims.items() if gvar not in bound},
         {gvar: func for gvar, func in prims.items() if gvar in bound},
@@ -144,7 +157,7 @@ def _named(prims: Mapping[str, tirx.PrimFunc]) -> Functions:
 
 
 def _alone(gvar: tvm.ir.GlobalVar, func: tirx.PrimFunc, target: tvm.target.Target) -> Function:
-    """One function with its checks, under its own name, which the checks mention."""
+    """One function under its own name, which the checks of its arguments mention."""
     symbol = _symbol(gvar, func)
     function: Function = _load({gvar: func.with_attr("global_symbol", symbol)}, target)[symbol]
     return function
