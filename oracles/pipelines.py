@@ -21,12 +21,12 @@ from ..generators.stages import STEPS, Stage
 from .inspect import local_functions
 from .passcall import (
     PassCall,
+    cpu,
     is_group,
     parse,
     pass_context,
     public_passes,
     steps_inside,
-    target_of,
     tiny_module,
 )
 
@@ -137,9 +137,23 @@ def is_own(name: str) -> bool:
 
 
 def names_of_steps(pipeline: tvm.transform.Pass) -> list[str]:
-    """The names of the passes that a pipeline runs, in order."""
+    """The names of the passes directly inside a pipeline, in the order in which it runs them."""
     names: list[str] = []
-    observe(pipeline, tiny_module(), begin=names.append)
+    running: list[str] = []
+
+    @pass_instrument
+    class Steps:
+        def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            running.append(str(info.name))
+            inside = [name for name in running[1:] if not is_group(name)]
+            if inside == running[-1:]:
+                names.append(running[-1])
+
+        def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
+            running.pop()
+
+    with pass_context({}, instruments=[Steps()]), cpu():
+        pipeline(tiny_module())
     return names
 
 
@@ -185,44 +199,6 @@ def whole(name: str) -> tvm.transform.Pass:
             f"No pipeline {name!r} among {', '.join(every)}{did_you_mean(name, every)}"
         )
     return every[name]()
-
-
-def observe(
-    pipeline: tvm.transform.Pass,
-    mod: tvm.IRModule,
-    *,
-    begin: Callable[[str], object] = lambda name: None,
-    end: Callable[[str, tvm.IRModule], object] = lambda name, mod: None,
-    config: Mapping[str, Any] | None = None,
-) -> tvm.IRModule:
-    """Run a pipeline for the CPU target, and return its result.
-
-    Args:
-        begin: receives the name of each pass directly inside the pipeline before it runs.
-        end: receives the name of each of these passes, and its result.
-        config: PassContext options.
-    """
-    running: list[str] = []
-
-    def at_step() -> bool:
-        inside = [name for name in running[1:] if not is_group(name)]
-        return len(inside) == 1 and not is_group(running[-1])
-
-    @pass_instrument
-    class Observer:
-        def run_before_pass(self, mod: tvm.IRModule, info: Any) -> None:
-            running.append(str(info.name))
-            if at_step():
-                begin(running[-1])
-
-        def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
-            if at_step():
-                end(running[-1], mod)
-            running.pop()
-
-    context = pass_context(config or {}, instruments=[Observer()])
-    with context, target_of(config or {}):
-        return pipeline(mod)
 
 
 @functools.cache
