@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..tensorir import Program, has_callees, linked, translate
 from ..tensorir.runtime import PATTERN
 from .effects import PackedCall
 from .expressions import VISIT
-from .frame import Frame
+from .frame import Evaluation, Frame
 from .matching import bind_params
 from .memo import constants, copied, memo
 from .packed import packed
@@ -69,73 +70,25 @@ def evaluate(
     return Evaluator(mod, effects=effects).run(name, args, functions)
 
 
-class Evaluator:
+@dataclass(eq=False)
+class Evaluator(Evaluation):
     """Evaluates the functions of one module at any stage of lowering.
 
     Tensors share memory as at run time: every reader sees in-place updates, views and tensors that
     overlap in one storage. Unwritten memory holds huge numbers.
-
-    Args:
-        mod: the module.
-        watch: called with every parameter and bound variable and its value, in order of evaluation;
-            not for memory that is only allocated; again for every variable that a PrimFunc writes
-            to. The values it receives are not changed later.
-        perturb: changes the result of every operator, and the writes of PrimFuncs, to show how far
-            a result depends on rounding.
-        prim: runs a PrimFunc on arguments, instead of its translation. It also receives the
-            positions of the arguments with unwritten memory, and the module's own PrimFunc if
-            SplitHostDevice has taken kernels out of it.
-        effects: receives the calls of packed functions that may have an effect, in order.
-        wraps: sums and products of integers may wrap around; see `Behaviour`.
-        promised: an operator has no result for operands without a promise; otherwise the operator's
-            reference gives it.
-        foreign: receives the operators whose records do not cover their operands' kind of numbers;
-            their references then give the results. None: they have no results.
-        converts: a number that an integer dtype cannot hold becomes an arbitrary one, a different
-            one for each `PATTERN`; otherwise the conversion is undefined.
-        valued: an operator without a value for its operands ends the evaluation; otherwise zeros
-            replace its result, to show if the rest is defined.
     """
 
-    def __init__(
-        self,
-        mod: tvm.IRModule,
-        watch: Callable[[relax.Var, Any], None] | None = None,
-        perturb: Callable[[Any], Any] | None = None,
-        prim: Callable[[tirx.PrimFunc, list[Any], list[int], tirx.PrimFunc], Any] | None = None,
-        effects: list[PackedCall] | None = None,
-        wraps: bool = False,
-        promised: bool = True,
-        valued: bool = True,
-        converts: bool = False,
-        foreign: set[str] | None = None,
-    ) -> None:
-        self.promised = promised
-        self.foreign = foreign
-        self.converts = converts
-        self.valued = valued
-        self.partial = False
-        """True if some intermediate value was not promised or not known, and no result needs it."""
-        self.writes = any(type(func) is tirx.PrimFunc for func in mod.functions.values())
-        """True if tensors may change after they are made."""
-        self.watch = watch
-        if watch is not None and self.writes:
+    mod: tvm.IRModule
+    prim: Callable[[tirx.PrimFunc, list[Any], list[int], tirx.PrimFunc], Any] | None = None
+    """Runs a PrimFunc on arguments, instead of its translation. It also receives the positions of
+    the arguments with unwritten memory, and the module's own PrimFunc if SplitHostDevice has taken
+    kernels out of it."""
+
+    def __post_init__(self) -> None:
+        self.writes = any(type(func) is tirx.PrimFunc for func in self.mod.functions.values())
+        if (watch := self.watch) is not None and self.writes:
             self.watch = lambda var, value: watch(var, copied(value))
-        self.perturb = perturb
-        self.wraps = wraps
-        self.written: list[Any] = []
-        """The arrays that the latest call of a PrimFunc has written to, until they are reported."""
-        self.updated: list[Any] = []
-        """The operands that `call_tir_inplace` has updated."""
-        self.misused = False
-        """True if an updated operand was aliased or live after the call, contrary to the docstring
-        of `relax.op.call_tir_inplace`."""
-        self.effects = effects
-        self.asserted = False
-        """True while calls are pure by declaration of the module."""
         self._claimed = False
-        self._mod = mod
-        self._prim = prim
         self._functions: Mapping[str, Callable[..., Any]] = {}
         self._calls = 0
         self._stack: list[tuple[relax.Function, Sequence[Any]]] = []
@@ -150,7 +103,7 @@ class Evaluator:
         /,
     ) -> Any:
         """The result of a function of the module; see `evaluate`."""
-        func = self._mod[name]
+        func = self.mod[name]
         self._functions = functions
         with np.errstate(all="ignore"), limited():
             try:
@@ -177,7 +130,7 @@ class Evaluator:
 
     def call_global(self, gvar: GlobalVar, args: Sequence[Any]) -> Any:
         """The result of a function of the module, whatever its kind."""
-        func = self._mod.functions.get(gvar)
+        func = self.mod.functions.get(gvar)
         if isinstance(func, relax.Function):
             return self.call_function(func, args, {})
         if isinstance(func, tirx.PrimFunc):
@@ -188,7 +141,7 @@ class Evaluator:
 
     def named(self, callee: Any) -> Any:
         """The function of the module that a GlobalVar names; any other expression unchanged."""
-        return self._mod.functions.get(callee, callee) if type(callee) is GlobalVar else callee
+        return self.mod.functions.get(callee, callee) if type(callee) is GlobalVar else callee
 
     def call_packed(self, name: str, args: Sequence[Any]) -> Any:
         """The result of a packed function: the caller's own, or a known one."""
@@ -240,25 +193,25 @@ class Evaluator:
     @functools.cached_property
     def _spelled_out(self) -> int:
         """The number of calls in the module, to anything: a large module has many functions."""
-        return sum(1 for _, func in relax_functions(self._mod) for _ in calls_of(func))
+        return sum(1 for _, func in relax_functions(self.mod) for _ in calls_of(func))
 
     @functools.cached_property
     def _has_callees(self) -> bool:
-        return has_callees(self._mod)
+        return has_callees(self.mod)
 
     def _call_prim(self, own: tirx.PrimFunc, args: list[Any]) -> Any:
-        func = linked(own, self._mod) if self._has_callees else own
+        func = linked(own, self.mod) if self._has_callees else own
         program = translate(func)
         program.expect(args)
         for position in program.writes:
             self._refuse_constant(args[position])
         whole = [_contiguous(arg) for arg in args]
         try:
-            if self._prim is None:
+            if self.prim is None:
                 result = program(*whole) if self.perturb else _called(program, whole)
             else:
                 unwritten = [i for i, arg in enumerate(args) if fresh(arg)]
-                result = self._prim(func, whole, unwritten, own)
+                result = self.prim(func, whole, unwritten, own)
         except NoResult as error:
             error.operands = args
             raise

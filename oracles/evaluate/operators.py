@@ -28,7 +28,7 @@ from ..errors import (
 from ..pace import NO_TIME, iterations
 from ..silence import inventory
 from ..silence.log import is_loud
-from .frame import EvaluationHost, Frame
+from .frame import Evaluation, Frame
 from .memo import memo
 from .poison import MAX_BYTES, filled
 
@@ -77,7 +77,7 @@ def operator(frame: Frame, call: Call, name: str) -> Any:
     return result
 
 
-def _result(evaluator: EvaluationHost, record: Op, args: list[Any], attrs: Any, name: str) -> Any:
+def _result(evaluator: Evaluation, record: Op, args: list[Any], attrs: Any, name: str) -> Any:
     if evaluator.perturb is not None:
         return evaluator.perturb(_computed(record, args, attrs, name))
 

@@ -283,7 +283,7 @@ class Expectations:
             args = drawn(func, kind, seed, sizes, self._ranges.get((name, kind), NO_RANGES))
             if rule is not None and rule.arguments is not None:
                 args = rule.arguments(name, args)
-            evaluator = Evaluator(self._mod, watch, **options)
+            evaluator = Evaluator(self._mod, watch=watch, **options)
             result = evaluator.run(name, copies(args))
         except NoValue as error:
             self._why_not[name, kind] = Silence(of_error(error).name, why=headline(str(error)))

@@ -292,7 +292,7 @@ def _evaluated(
             starts.append(f"{ops[name]} ({calls.get(name, name)})")
 
     try:
-        evaluator = Evaluator(mod, watch, promised=False, converts=True)
+        evaluator = Evaluator(mod, watch=watch, promised=False, converts=True)
         result = evaluator.run(MAIN, list(reference.args))
     except (Unsupported, Mismatch, Undefined) as error:
         return (), None, headline(str(error))

@@ -268,7 +268,7 @@ def _culprit(runs: PassRuns, name: str, slope: Slope) -> str:
     try:
         params = runs.mod[name].params
         args = [_as(arg, param.ty) for arg, param in zip(slope.args, params, strict=True)]
-        Evaluator(runs.mod, lambda var, value: values.setdefault(var, value)).run(name, args)
+        Evaluator(runs.mod, watch=values.setdefault).run(name, args)
     except (Unsupported, Mismatch, Undefined):
         return COMBINATION
     for binding in bindings_of(runs.mod[name]):

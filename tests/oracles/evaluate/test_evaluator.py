@@ -178,7 +178,7 @@ def test_the_watcher_sees_every_binding_in_order() -> None:
     def watch(var: relax.Var, value: object) -> None:
         seen.append(str(var.name))
 
-    Evaluator(Module, watch).run("caller", [X])
+    Evaluator(Module, watch=watch).run("caller", [X])
     assert seen[:5] == ["x", "c", "x", "y_then", "y"]
     assert seen[-2:] == ["pair", "first"]
     assert isinstance(Module, tvm.IRModule)

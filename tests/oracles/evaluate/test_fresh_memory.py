@@ -93,7 +93,7 @@ def test_what_a_prim_func_writes_reaches_an_argument_that_is_not_contiguous() ->
 
 def test_fresh_memory_is_not_reported() -> None:
     reported: dict[str, list[Any]] = {}
-    Evaluator(Chain, lambda var, value: reported.setdefault(var.name, []).append(value)).run(
+    Evaluator(Chain, watch=lambda var, value: reported.setdefault(var.name, []).append(value)).run(
         "lowered", [np.full(4, 127, "int8")]
     )
     assert [list(value) for value in reported["a"]] == [[126] * 4]

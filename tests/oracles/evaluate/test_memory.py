@@ -292,7 +292,7 @@ def test_values_are_dropped_after_their_last_use() -> None:
         seen.append(weakref.ref(value))
         alive.append(sum(each() is not None for each in seen))
 
-    result = Evaluator(builder.get(), watch).run("main", [np.ones(4, "float32")])
+    result = Evaluator(builder.get(), watch=watch).run("main", [np.ones(4, "float32")])
     np.testing.assert_array_equal(result, np.full(4, MANY + 4))
     assert len(seen) > MANY
     assert max(alive) < 8
