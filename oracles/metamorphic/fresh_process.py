@@ -20,7 +20,7 @@ from ..identity import FailureKind
 from ..oracle import TWINS, About, Breach, Oracle
 from ..pass_runs import PassRuns
 from ..passcall import PassCall, context_text, target_text
-from ..structural.canonical import canonical, equivalent
+from ..structural.canonical import difference
 from ..violation import Violation
 
 SEEDS = ("1", "2", "3")
@@ -45,15 +45,13 @@ def check(runs: PassRuns) -> Violation | None:
     tvms = documented(runs.call)
     if tvms and not runs.thorough and zlib.crc32(runs.entropy.encode()) % ONE_IN:
         return None
-    expected = keys.comparable(after)
     for seed in SEEDS if runs.thorough and not tvms else SEEDS[:1]:
         runs.step("in a fresh process")
         result = applied(runs.given.text, runs.call, seed)
         if result is None:
             return None
-        if not equivalent(expected, result):
-            what = _cause(runs, result, seed)
-            return keys.mismatch(canonical(expected), canonical(result), what)
+        if difference(after, result, PAST) is not None:
+            return difference(after, result, _cause(runs, result, seed))
     return None
 
 
@@ -63,7 +61,7 @@ def _cause(runs: PassRuns, result: tvm.IRModule, seed: str) -> str:
         if other != seed:
             runs.step("in another fresh process")
             again = applied(runs.given.text, runs.call, other)
-            if again is not None and not equivalent(result, again):
+            if again is not None and difference(result, again, HASHES) is not None:
                 return HASHES
     return PAST
 

@@ -12,7 +12,7 @@ from ..identity import FailureKind
 from ..oracle import TWINS, About, Breach, Oracle
 from ..pass_runs import Outcome, PassRuns, attempt
 from ..passcall import PassCall
-from ..structural.canonical import canonical, equivalent
+from ..structural.canonical import difference
 from ..violation import Violation
 from . import twins
 
@@ -61,10 +61,7 @@ def _stale(before: tvm.IRModule, again: Outcome) -> Violation | None:
     if again.error is not None:
         return keys.exception(again.error).under(STALE)
     assert again.mod is not None
-    expected, actual = keys.comparable(before), keys.comparable(again.mod)
-    if equivalent(expected, actual):
-        return None
-    return keys.mismatch(canonical(expected), canonical(actual), STALE)
+    return difference(before, again.mod, STALE)
 
 
 def _remembered(runs: PassRuns) -> Violation | None:
@@ -82,8 +79,7 @@ def _remembered(runs: PassRuns) -> Violation | None:
         return None
     if other.mod is None or unknown.mod is None:
         return Violation.titled(f"{REMEMBERED}: only one of them raises")
-    expected, actual = keys.comparable(unknown.mod), keys.comparable(other.mod)
-    return keys.mismatch(canonical(expected), canonical(actual), REMEMBERED)
+    return difference(unknown.mod, other.mod, REMEMBERED)
 
 
 def _renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
@@ -95,7 +91,7 @@ def _renamed(mod: tvm.IRModule, call: PassCall) -> tvm.IRModule:
 def _alike(a: Outcome, b: Outcome) -> bool:
     if a.mod is None or b.mod is None:
         return (a.mod is None) == (b.mod is None)
-    return equivalent(keys.comparable(a.mod), keys.comparable(b.mod))
+    return difference(a.mod, b.mod, REMEMBERED) is None
 
 
 ORACLE = Oracle(

@@ -18,7 +18,7 @@ from ..oracle import TWINS, About, Breach, Half, Halves, Oracle
 from ..pass_runs import PassRuns, attempt
 from ..silence import inventory
 from ..silence.log import abstain, excused
-from ..structural.canonical import canonical, equivalent
+from ..structural.canonical import difference
 from ..structural.halves import alike, ran
 from ..text.scripted import nested_module
 from ..violation import Case, Violation
@@ -58,13 +58,12 @@ def _compare(runs: PassRuns, twin: Twin) -> Violation | None:
             return None
         return None if _is_unstable(runs, after, raised.title) else raised
     assert outcome.mod is not None
-    expected, actual = keys.comparable(after), keys.comparable(outcome.mod)
-    what = f"gives something else for the same module {twin.how}"
-    if equivalent(expected, actual) or _is_unstable(runs, after, what):
-        return None
-    return keys.mismatch(canonical(expected), canonical(actual), what)
+    what = _OTHERWISE.format(twin.how)
+    found = difference(after, outcome.mod, what)
+    return None if found is None or _is_unstable(runs, after, what) else found
 
 
+_OTHERWISE = "gives something else for the same module {}"
 RAISES = "exception"
 UNLOADABLE = "what is saved does not load"
 NOT_SAVED = "saving and loading changes the result"
@@ -84,7 +83,7 @@ def _is_unstable(runs: PassRuns, after: tvm.IRModule, what: str) -> bool:
 def _copies_agree(runs: PassRuns, after: tvm.IRModule) -> bool:
     """True if a mere copy gives the same result. If not, every twin differs, as `json` reports."""
     copy = attempt(runs.directly, runs.given.copy()).mod
-    return copy is not None and equivalent(keys.comparable(after), keys.comparable(copy))
+    return copy is not None and difference(after, copy, "") is None
 
 
 def _has_nested_sequences(mod: tvm.IRModule) -> bool:
@@ -120,10 +119,9 @@ def json(runs: PassRuns) -> Violation | None:
     if copied.error is not None:
         return _raises(COPY.how, copied.error)
     assert copied.mod is not None
-    expected, actual = keys.comparable(after), keys.comparable(copied.mod)
-    if not equivalent(expected, actual):
-        what = f"gives something else for the same module {COPY.how}"
-        return keys.mismatch(canonical(expected), canonical(actual), what)
+    if (found := difference(after, copied.mod, _OTHERWISE.format(COPY.how))) is not None:
+        return found
+    expected = keys.comparable(after)
     text = save_json(expected)
     try:
         again = load_json(text)
@@ -167,7 +165,7 @@ def _brief(case: Case, violation: Violation, twin: str) -> Iterator[str]:
     Args:
         twin: statements that define `twin`.
     """
-    if violation.key[0] == "exception":
+    if violation.key[0] == RAISES:
         yield f"{twin}\nthe_pass(mod)  # works\nthe_pass(twin)"
         return
     result = attempt(case.calls[0].run, load_json(save_json(case.mod))).mod
@@ -187,17 +185,15 @@ twin = tvm.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)""
 
 
 def _brief_json(case: Case, violation: Violation) -> Iterator[str]:
-    if violation.key[0] == "what is saved does not load":
+    if violation.key[0] == UNLOADABLE:
         yield "text = tvm.ir.save_json(the_pass(mod))\ntvm.ir.load_json(text)"
-    elif "changes the result" in violation.key[0]:
+    elif violation.key[0] == NOT_SAVED:
         yield (
             "expected = the_pass(mod)\nactual = tvm.ir.load_json(tvm.ir.save_json(expected))\n"
             + _EQUAL
         )
-    elif violation.key[0] == "exception":
-        yield f"the_pass(mod)  # works\nthe_pass({_COPY})"
     else:
-        yield f"expected, actual = the_pass(mod), the_pass({_COPY})\n{_EQUAL}"
+        yield from _brief(case, violation, f"twin = {_COPY}")
 
 
 def _brief_source(case: Case, violation: Violation) -> Iterator[str]:

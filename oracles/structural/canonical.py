@@ -11,7 +11,9 @@ from tvm.ir import GlobalVar
 
 from ...compat.structural import structural_map
 from ...generators.rewrite.nodes import global_var, with_functions
+from .. import keys
 from ..inspect import global_vars, is_public
+from ..violation import Violation
 
 
 def equivalent(a: tvm.IRModule, b: tvm.IRModule) -> bool:
@@ -19,6 +21,16 @@ def equivalent(a: tvm.IRModule, b: tvm.IRModule) -> bool:
     return bool(tvm_ffi.structural_equal(a, b)) or bool(
         tvm_ffi.structural_equal(canonical(a), canonical(b))
     )
+
+
+def difference(a: tvm.IRModule, b: tvm.IRModule, what: str) -> Violation | None:
+    """The first place where two modules differ that are not `equivalent`, without compiled code.
+
+    Args:
+        what: see `keys.mismatch`.
+    """
+    a, b = keys.comparable(a), keys.comparable(b)
+    return None if equivalent(a, b) else keys.mismatch(canonical(a), canonical(b), what)
 
 
 def canonical(mod: tvm.IRModule) -> tvm.IRModule:
