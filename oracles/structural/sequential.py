@@ -158,12 +158,11 @@ def _halves(case: Case, violation: Violation) -> Halves | None:
     return halves(PassRuns(case.mod, case.calls, contract), violation)
 
 
-DETERMINISTIC = Oracle(
+_of_runs = functools.partial(Oracle, about=About.RUNS, tier=1, universal=True, halves=_halves)
+
+DETERMINISTIC = _of_runs(
     name="deterministic",
     breach=Breach(FailureKind.UNSTABLE, explains=FORMS),
-    about=About.RUNS,
-    tier=1,
-    universal=True,
     promise="A pass gives equal results for equal modules.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
@@ -175,15 +174,11 @@ DETERMINISTIC = Oracle(
         "for other in others:\n"
         "    tvm.ir.assert_structural_equal(other, first, map_free_vars=True)",
     ),
-    halves=_halves,
 )
 
-REPEATABLE = Oracle(
+REPEATABLE = _of_runs(
     name="repeatable",
     breach=Breach(FailureKind.UNSTABLE, explains=FORMS),
-    about=About.RUNS,
-    tier=1,
-    universal=True,
     promise="A pass gives the same result however often it is applied to the same module object.",
     source="docs/arch/index.rst: 'relax/transform and tirx/transform are deterministic "
     "rule-based transformations'",
@@ -193,19 +188,14 @@ REPEATABLE = Oracle(
         "tvm.ir.assert_structural_equal(second, first, map_free_vars=True)"
         for first, second in itertools.product(_TWO_WAYS, _TWO_WAYS)
     ),
-    halves=_halves,
 )
 
-SEQUENTIAL = Oracle(
+SEQUENTIAL = _of_runs(
     name="sequential",
     breach=Breach(FailureKind.FORM, explains=FORMS),
-    about=About.RUNS,
-    tier=1,
-    universal=True,
     promise="Sequential([p, q]) gives what q(p(mod)) gives.",
     source="docstring of tvm.transform.Sequential: 'a pass that works on a sequence of pass "
     "objects. Multiple passes can be executed sequentially using this class.'",
     check=_only("sequential"),
     brief=_brief,
-    halves=_halves,
 )
