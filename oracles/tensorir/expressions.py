@@ -336,14 +336,10 @@ class Expressions:
     def let(self, expr: Any) -> PyExpr:
         value = self.value(expr.value)
         name = self.fresh("v")
-        self.vars[expr.var.__chandle__()] = PyExpr(
-            name, value.dtype, value.weak, value.lanes, value.low, value.high
-        )
+        self.vars[expr.var.__chandle__()] = dataclasses.replace(value, text=name, below=None)
         body = self.value(expr.body)
-        return PyExpr(
-            f"(({name} := {value.text}), {body.text})[1]",
-            *(body.dtype, body.weak, body.lanes, body.low, body.high),
-        )
+        text = f"(({name} := {value.text}), {body.text})[1]"
+        return dataclasses.replace(body, text=text, below=None)
 
     def cast(self, expr: Any) -> PyExpr:
         return self.converted(self.value(expr.value), dtype_of(expr.ty))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -82,8 +83,7 @@ class Masked(Statements):
     def bind(self, var: Any, value: PyExpr) -> PyExpr:
         if value.lanes and not value.text.isidentifier():
             # The text may be part of a buffer that is overwritten before the variable is used.
-            copy = f"own({value.text})"
-            value = PyExpr(copy, value.dtype, False, True, value.low, value.high, value.below)
+            value = dataclasses.replace(value, text=f"own({value.text})", weak=False)
         return super().bind(var, value)
 
 

@@ -264,9 +264,7 @@ class Statements(Expressions):
         if not (value.text.isidentifier() or value.text.isdecimal()):
             name = self.fresh("v")
             self.emit(f"{name} = {value.text}")
-            value = PyExpr(
-                name, value.dtype, value.weak, value.lanes, value.low, value.high, value.below
-            )
+            value = dataclasses.replace(value, text=name)
         self.vars[var.__chandle__()] = value
         return value
 

@@ -96,10 +96,7 @@ class CheckedThreads(Sited, Lockstep):
             return bound
         self.emit(f"{self.kernel.grid}.bind({bound.text!r})")
         text = f"{self.kernel.grid}.use({bound.text!r}, {bound.text})"
-        used = PyExpr(
-            text, bound.dtype, bound.weak, bound.lanes, bound.low, bound.high, bound.below
-        )
-        self.vars[var.__chandle__()] = used
+        used = self.vars[var.__chandle__()] = replace(bound, text=text)
         return used
 
     # Accesses
