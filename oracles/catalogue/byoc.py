@@ -21,7 +21,7 @@ from ..inspect import (
 )
 from ..pass_arguments import argument
 from ..passcall import PassCall, partitions
-from .common import kind, named_functions, spelled, without_dataflow
+from .common import for_all_operators, kind, named_functions, spelled, without_dataflow
 from .memory import RENAMED
 from .tensorir import ELEMENTWISE, IMPORTS, signature, spell
 
@@ -332,9 +332,8 @@ CONTRACTS: tuple[PassContract, ...] = (
         requires=without_dataflow,
         post=_fused_by_pattern,
     ),
-    PassContract(
+    for_all_operators(
         name="MergeCompositeFunctions",
-        ops_alike=True,
         stages=HIGH_LEVEL,
         requires=_of_primitives,
         looks_for=Sought(
@@ -344,9 +343,8 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_merged,
         inside=("DeadCodeElimination",),
     ),
-    PassContract(
+    for_all_operators(
         name="RunCodegen",
-        ops_alike=True,
         variants=_run_codegen,
         stages=HIGH_LEVEL,
         requires=_without_symbol,

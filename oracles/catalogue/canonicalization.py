@@ -17,7 +17,15 @@ from ..inspect import bindings_of, blocks_of, calls_of, is_public, nodes, relax_
 from ..pass_arguments import argument
 from ..passcall import PassCall
 from ..text import messages
-from .common import PURE, kind, named_functions, one_of, spelled, without_dataflow
+from .common import (
+    PURE,
+    for_all_operators,
+    kind,
+    named_functions,
+    one_of,
+    spelled,
+    without_dataflow,
+)
 
 
 def _canonical(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str | None:
@@ -194,9 +202,8 @@ def _views_by_variables(error: Exception, mod: tvm.IRModule) -> bool:
 
 
 CONTRACTS: tuple[PassContract, ...] = (
-    PassContract(
+    for_all_operators(
         name="CanonicalizeBindings",
-        ops_alike=True,
         stages=PURE,
         post=_canonical,
         rejections=(
@@ -218,23 +225,20 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="DeadCodeElimination",
-        ops_alike=True,
         variants=_dead_code_elimination,
         stages=PURE,
         post=_no_dead_code,
     ),
-    PassContract(
+    for_all_operators(
         name="EliminateCommonSubexpr",
-        ops_alike=True,
         variants=one_of("EliminateCommonSubexpr()", "EliminateCommonSubexpr(call_only=True)"),
         stages=PURE,
         post=_no_common_calls,
     ),
-    PassContract(
+    for_all_operators(
         name="ConvertToDataflow",
-        ops_alike=True,
         variants=one_of(
             "ConvertToDataflow()",
             "ConvertToDataflow(min_size=1)",
@@ -244,9 +248,8 @@ CONTRACTS: tuple[PassContract, ...] = (
         post=_converted,
         inside=("CanonicalizeBindings",),
     ),
-    PassContract(
+    for_all_operators(
         name="TopologicalSort",
-        ops_alike=True,
         variants=_topological_sort,
         stages=PURE,
         requires=without_dataflow,

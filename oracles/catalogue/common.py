@@ -13,7 +13,7 @@ from tvm import relax
 from ...generators.choices import Choices
 from ...generators.stages import Stage
 from ...generators.traits import Trait
-from ..contract import Post, Sought, Variants
+from ..contract import PassContract, Post, Sought, Variants
 from ..inspect import has_dataflow, op_name, ops_used, relax_functions
 from ..passcall import PassCall
 
@@ -32,6 +32,10 @@ REWRITER = "PatternMatchingRewriter"
 
 MUTATOR = "ExprMutator"
 """The base of passes that rewrite functions. It infers the types of visited nodes again."""
+
+
+for_all_operators = functools.partial(PassContract, ops_alike=True)
+"""The contract of a pass that treats all operators alike; see `PassContract`."""
 
 
 def one_of(*expressions: str) -> Variants:

@@ -17,7 +17,7 @@ from ..contract import Exemption, NormalForm, PassContract, Rejection, Sought
 from ..inspect import attr, calls_of, is_public, nodes, ops_used, prim_funcs, relax_functions
 from ..passcall import PassCall
 from ..reference.realize_vdevice import realize_vdevice
-from .common import any_of, no_ops, one_of
+from .common import any_of, for_all_operators, no_ops, one_of
 from .launches import launchable
 
 
@@ -162,9 +162,8 @@ def _attached(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str 
 
 
 CONTRACTS: tuple[PassContract, ...] = (
-    PassContract(
+    for_all_operators(
         name="RealizeVDevice",
-        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.IMPERATIVE),
         looks_for=any_of("relax.hint_on_device", "relax.to_vdevice", traits=[Trait.VDEVICES]),
         post=_hints_realized,
@@ -192,9 +191,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="UpdateVDevice",
-        ops_alike=True,
         variants=_update_vdevice,
         stages=(Stage.RAW, Stage.LEGALIZED),
         looks_for=Sought(
@@ -240,9 +238,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="AttachAttrLayoutFreeBuffers",
-        ops_alike=True,
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_free_buffers,
         inside=("DeadCodeElimination",),
@@ -270,9 +267,8 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         inside=("DeadCodeElimination",),
     ),
-    PassContract(
+    for_all_operators(
         name="SpecializePrimFuncBasedOnCallSite",
-        ops_alike=True,
         stages=(Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_scopes_agree,
         normal_form=NormalForm(
@@ -280,9 +276,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             "after which the two agree"
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="AttachExternModules",
-        ops_alike=True,
         variants=_attach_extern_modules,
         stages=(Stage.RAW, Stage.LEGALIZED),
         post=_attached,

@@ -24,7 +24,7 @@ from ..inspect import (
     static,
 )
 from ..passcall import PassCall
-from .common import all_of, none_left, spelled
+from .common import all_of, for_all_operators, none_left, spelled
 
 MAX_DEPTH = "relax.FuseOps.max_depth"
 MAX_FUSED_OPS = 256
@@ -132,16 +132,14 @@ INPLACE = "relax.call_tir_inplace"
 
 
 CONTRACTS: tuple[PassContract, ...] = (
-    PassContract(
+    for_all_operators(
         name="FuseOps",
-        ops_alike=True,
         variants=_fuse_ops,
         stages=(Stage.ANNOTATED, Stage.LEGALIZED, Stage.RAW, Stage.FUSED),
         post=_grouped,
     ),
-    PassContract(
+    for_all_operators(
         name="FuseTIR",
-        ops_alike=True,
         stages=(Stage.FUSED, Stage.ANNOTATED, Stage.TIR_FUSED),
         # Docstring and docs/arch/fusion.rst: one PrimFunc for each group of call_tir.
         post=none_left("a Relax function with attribute Primitive", _has_groups),

@@ -33,7 +33,7 @@ from ..inspect import (
 )
 from ..lowering_gaps import LOWERED_BY
 from ..passcall import PassCall
-from .common import one_of
+from .common import for_all_operators, one_of
 
 DATAFLOW = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED)
 
@@ -201,18 +201,16 @@ def _prefixed(before: tvm.IRModule, after: tvm.IRModule) -> str | None:
 
 
 CONTRACTS: tuple[PassContract, ...] = (
-    PassContract(
+    for_all_operators(
         name="ToNonDataflow",
-        ops_alike=True,
         stages=(*DATAFLOW, Stage.IMPERATIVE),
         post=_no_dataflow,
         normal_form=NormalForm(
             "docstring: 'Transform all dataflow structure to non-dataflow version'"
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="RemovePurityChecking",
-        ops_alike=True,
         stages=(*DATAFLOW, Stage.IMPERATIVE),
         # Docstring: "Should be used after ToNonDataflow()".
         requires=_after_to_non_dataflow,
@@ -221,18 +219,16 @@ CONTRACTS: tuple[PassContract, ...] = (
             "docstring: 'unwrap all pure override ops into the normal versions'"
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="CallTIRRewrite",
-        ops_alike=True,
         stages=(Stage.IMPERATIVE, Stage.REWRITTEN),
         post=_tensors_allocated,
         normal_form=NormalForm(
             "docstring: 'Perform explicit tensor allocation for call_tir and call_dps_packed'"
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="LowerRuntimeBuiltin",
-        ops_alike=True,
         stages=(Stage.KILLED, Stage.BUILTINS_LOWERED),
         relation=Relation.LOWERED,
         post=_vm_intrinsics,
@@ -244,17 +240,15 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="ComputePrimValue",
-        ops_alike=True,
         stages=(Stage.RAW, Stage.IMPERATIVE, Stage.KILLED, Stage.BUILTINS_LOWERED),
         looks_for=Sought(_has_numbers, traits=(Trait.NUMBERS, Trait.COMPOSITE_DIMS, Trait.IF)),
         post=_prim_values_computed,
         normal_form=NormalForm("docstring: 'Compute all R.prim_value instances'"),
     ),
-    PassContract(
+    for_all_operators(
         name="VMShapeLower",
-        ops_alike=True,
         variants=one_of("VMShapeLower()", "VMShapeLower(emit_err_ctx=False)"),
         stages=(Stage.BUILTINS_LOWERED,),
         relation=Relation.LOWERED,
@@ -267,9 +261,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="AttachGlobalSymbol",
-        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.REWRITTEN, Stage.LOWERED),
         post=_symbols_attached,
         exemptions=(

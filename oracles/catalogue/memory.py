@@ -16,6 +16,7 @@ from ...generators.traits import Trait
 from ..contract import Exemption, NormalForm, PassContract, Relation, Sought
 from ..inspect import attr, bindings_of, calls_of, nodes, op_name, ops_used, relax_functions
 from ..passcall import PassCall
+from .common import for_all_operators
 
 ALLOC_TENSOR = "relax.builtin.alloc_tensor"
 STORAGE = "relax.memory.alloc_storage"
@@ -155,9 +156,8 @@ def _workspace_given(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) 
 
 
 CONTRACTS: tuple[PassContract, ...] = (
-    PassContract(
+    for_all_operators(
         name="StaticPlanBlockMemory",
-        ops_alike=True,
         stages=(Stage.REWRITTEN, Stage.PLANNED),
         post=_planned,
         exemptions=(
@@ -181,9 +181,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="LowerAllocTensor",
-        ops_alike=True,
         stages=(Stage.PLANNED, Stage.REWRITTEN, Stage.ALLOCATED),
         post=_alloc_lowered,
         normal_form=NormalForm(
@@ -191,16 +190,14 @@ CONTRACTS: tuple[PassContract, ...] = (
             "and it lowers all"
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="KillAfterLastUse",
-        ops_alike=True,
         stages=(Stage.ALLOCATED, Stage.PLANNED, Stage.KILLED),
         post=_all_killed,
         inside=("CanonicalizeBindings",),
     ),
-    PassContract(
+    for_all_operators(
         name="RewriteCUDAGraph",
-        ops_alike=True,
         variants=_rewrite_cuda_graph,
         stages=(Stage.PLANNED, Stage.ALLOCATED),
         relation=Relation.LOWERED,
@@ -215,9 +212,8 @@ CONTRACTS: tuple[PassContract, ...] = (
             ),
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="AllocateWorkspace",
-        ops_alike=True,
         stages=(Stage.RAW, Stage.FUSED),
         looks_for=Sought(_asks_for_workspace, traits=(Trait.CODEGEN, Trait.FUNCTION_CALLS)),
         relation=Relation.WORKSPACE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +37,7 @@ from ..inspect import (
 from ..pass_arguments import argument, positional
 from ..passcall import PassCall
 from ..text import messages
-from .common import CLEANUP, PURE, named_functions, one_of, spelled
+from .common import CLEANUP, PURE, for_all_operators, named_functions, one_of, spelled
 
 NUM_INPUT = 'only functions with the attribute "num_input" have weights (docstring)'
 
@@ -497,13 +498,12 @@ CLAIMS = Exemption(
 
 LAZY = (Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
+_of_params = functools.partial(for_all_operators, stages=PURE)
 
 CONTRACTS: tuple[PassContract, ...] = (
-    PassContract(
+    _of_params(
         name="LiftTransformParams",
-        ops_alike=True,
         variants=_lift_transform_params,
-        stages=PURE,
         requires=_without_weights,
         relation=Relation.LIFTED_PARAMS,
         post=_lifted,
@@ -518,39 +518,34 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         inside=CLEANUP,
     ),
-    PassContract(
+    _of_params(
         name="BundleModelParams",
-        ops_alike=True,
         variants=one_of(
             "BundleModelParams()",
             "BundleModelParams(param_tuple_name='params')",
             "BundleModelParams(param_tuple_name='weights')",
         ),
-        stages=PURE,
         requires=_without_weights,
         relation=Relation.BUNDLED_PARAMS,
         post=_bundled,
     ),
-    PassContract(
+    _of_params(
         name="LazyGetInput",
-        ops_alike=True,
         stages=LAZY,
         requires=_impossible_inputs,
         relation=Relation.LAZY_INPUT,
         post=_gets_lazily,
         inside=("EliminateCommonSubexpr", "DeadCodeElimination"),
     ),
-    PassContract(
+    _of_params(
         name="LazySetOutput",
-        ops_alike=True,
         stages=LAZY,
         requires=_impossible_inputs,
         relation=Relation.LAZY_OUTPUT,
         post=_sets_lazily,
     ),
-    PassContract(
+    _of_params(
         name="LazyTransformParams",
-        ops_alike=True,
         variants=_lazy_transform_params,
         # Docstring: ToNonDataflow and RemovePurityTracking should be invoked before this pass.
         stages=(Stage.IMPERATIVE,),
@@ -569,34 +564,28 @@ CONTRACTS: tuple[PassContract, ...] = (
         ),
         inside=("EliminateCommonSubexpr", "DeadCodeElimination"),
     ),
-    PassContract(
+    _of_params(
         name="BindParams",
-        ops_alike=True,
         variants=_bind_params,
         no_variants="no function has a parameter of a known dtype and shape to bind",
-        stages=PURE,
         requires=_updates,
         relation=Relation.BOUND_PARAMS,
         post=_params_bound,
         rejections=CONTRADICTIONS,
         exemptions=(CLAIMS,),
     ),
-    PassContract(
+    _of_params(
         name="BindSymbolicVars",
-        ops_alike=True,
         variants=_bind_symbolic_vars,
         no_variants="no function has a symbolic dimension to bind",
-        stages=PURE,
         relation=Relation.BOUND_SIZES,
         post=_vars_bound,
         rejections=CONTRADICTIONS,
         exemptions=(CLAIMS,),
     ),
-    PassContract(
+    _of_params(
         name="UpdateParamType",
-        ops_alike=True,
         variants=one_of("UpdateParamType(lambda var: var.ty)", "UpdateParamType(lambda var: None)"),
-        stages=PURE,
         normal_form=NormalForm("docstring: 'Update parameter types': to those that are asked for"),
         exemptions=tuple(
             Exemption(
@@ -608,25 +597,22 @@ CONTRACTS: tuple[PassContract, ...] = (
             for promise in ("signature", "values")
         ),
     ),
-    PassContract(
+    _of_params(
         name="ExpandTupleArguments",
-        ops_alike=True,
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_expanded,
         inside=CLEANUP,
     ),
-    PassContract(
+    _of_params(
         name="RemoveUnusedParameters",
-        ops_alike=True,
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_parameters,
         inside=("DeadCodeElimination",),
     ),
-    PassContract(
+    _of_params(
         name="RemoveUnusedOutputs",
-        ops_alike=True,
         stages=PURE[:-1],  # FuseTIR leaves no internal Relax function
         requires=_without_private,
         post=_no_unused_outputs,

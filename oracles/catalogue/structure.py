@@ -13,7 +13,7 @@ from ...generators.traits import Trait
 from ..contract import NormalForm, PassContract, Rejection, Sought
 from ..inspect import attr, bindings_of, calls_of, is_public, local_functions, relax_functions
 from ..passcall import PassCall
-from .common import CLEANUP, none_left
+from .common import CLEANUP, for_all_operators, none_left
 
 EVERY_FORM = (Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.TIR_FUSED, Stage.IMPERATIVE)
 
@@ -58,33 +58,29 @@ def _inlined(before: tvm.IRModule, after: tvm.IRModule, call: PassCall) -> str |
 
 
 CONTRACTS: tuple[PassContract, ...] = (
-    PassContract(
+    for_all_operators(
         name="Normalize",
-        ops_alike=True,
         stages=EVERY_FORM,
         post=_normal,
         normal_form=NormalForm("docstring: 'Transforming Relax IR to normal form'"),
     ),
-    PassContract(
+    for_all_operators(
         name="NormalizeGlobalVar",
-        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.TIR_FUSED),
         post=_names_agree,
         normal_form=NormalForm(
             "docstring: renames 'to ensure these properties', of which each is one of the result"
         ),
     ),
-    PassContract(
+    for_all_operators(
         name="LambdaLift",
-        ops_alike=True,
         stages=EVERY_FORM,
         looks_for=Sought(lambda mod: bool(local_functions(mod)), traits=(Trait.CLOSURES,)),
         post=none_left("a local function", local_functions),
         normal_form=NormalForm("docstring: 'lifts local functions into global': it leaves none"),
     ),
-    PassContract(
+    for_all_operators(
         name="InlinePrivateFunctions",
-        ops_alike=True,
         stages=(Stage.RAW, Stage.LEGALIZED, Stage.FUSED, Stage.IMPERATIVE),
         post=_inlined,
         normal_form=NormalForm("docstring: 'Inline all private relax functions'"),
