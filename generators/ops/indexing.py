@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,8 +24,8 @@ ALL = (*USUAL, *BRAIN)
 INDICES = ("int64", "int32")
 
 
-def _const(values: Any, dtype: str = "int64") -> relax.Expr:
-    return relax.const(np.asarray(values, dtype), dtype)
+def _const(values: Any) -> relax.Expr:
+    return relax.const(np.asarray(values, "int64"), "int64")
 
 
 def _static_shape(c: Choices, s: Scope, ndim: int) -> list[int]:
@@ -351,6 +352,8 @@ def _reverse_sequence(args: Sequence[Any], attrs: Any) -> Any:
     return out
 
 
+_scattering = functools.partial(Op, dtypes=NUMBERS, nonfinite=True, arithmetic=(0, 2))
+
 OPS = (
     moving("where", _build_where, lambda args, attrs: np.where(*args), elementwise=True),
     moving(
@@ -390,35 +393,26 @@ OPS = (
         undefined=undefined.past_the_end,
         accepts=accepts.one_tensor_an_axis,
     ),
-    Op(
+    _scattering(
         name="scatter_elements",
         build=_build_scatter_elements,
         reference=_scatter_elements,
-        dtypes=NUMBERS,
-        nonfinite=True,
         undefined=undefined.repeated_element,
         accepts=accepts.scattered_along_axis,
-        arithmetic=(0, 2),
     ),
-    Op(
+    _scattering(
         name="scatter_nd",
         build=_build_scatter_nd,
         reference=_scatter_nd,
-        dtypes=NUMBERS,
-        nonfinite=True,
         undefined=undefined.repeated_row,
         accepts=accepts.scattered_rows,
-        arithmetic=(0, 2),
     ),
-    Op(
+    _scattering(
         name="index_put",
         build=_build_index_put,
         reference=_index_put,
-        dtypes=NUMBERS,
-        nonfinite=True,
         undefined=undefined.repeated_place,
         accepts=accepts.put,
-        arithmetic=(0, 2),
     ),
     moving(
         "reverse_sequence",

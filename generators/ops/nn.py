@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -483,6 +484,21 @@ def _pixel_shuffle(args: Sequence[Any], attrs: Any) -> Any:
     return parts.reshape(*batch, ch // (r * r), h * r, w * r)
 
 
+_standardizing = functools.partial(Op, dtypes=NARROW, undefined=undefined.cancelling)
+_averaging = functools.partial(Op, dtypes=FLOATS, undefined=undefined.average)
+
+
+def _attending(name: str, *, bias: bool) -> Op:
+    return Op(
+        name=name,
+        deadly=(variation.unknown,),
+        build=lambda c, s: _build_attention(c, s, bias),
+        reference=quiet(in_single(_attention)),
+        dtypes=NARROW,
+        undefined=undefined.sum_overflow,
+    )
+
+
 OPS = (
     *map(_activation, ACTIVATIONS),
     _softmax("softmax", log=False),
@@ -518,63 +534,37 @@ OPS = (
         dtypes=FLOATS,
         nonfinite=True,
     ),
-    Op(
+    _standardizing(
         name="nn.layer_norm",
         build=_build_layer_norm,
         reference=quiet(in_single(_layer_norm)),
-        dtypes=NARROW,
-        undefined=undefined.cancelling,
     ),
-    Op(
+    _averaging(
         name="nn.rms_norm",
         build=_build_rms_norm,
         reference=quiet(in_single(_rms_norm)),
-        dtypes=FLOATS,
-        undefined=undefined.average,
     ),
-    Op(
+    _standardizing(
         name="nn.group_norm",
         build=_build_group_norm,
         reference=quiet(in_single(_group_norm)),
-        dtypes=NARROW,
-        undefined=undefined.cancelling,
     ),
-    Op(
+    _standardizing(
         name="nn.instance_norm",
         build=_build_instance_norm,
         reference=quiet(in_single(_instance_norm)),
-        dtypes=NARROW,
-        undefined=undefined.cancelling,
     ),
-    Op(
+    _averaging(
         name="nn.batch_norm",
         build=_build_batch_norm,
         reference=quiet(in_single(_batch_norm)),
-        dtypes=FLOATS,
-        undefined=undefined.average,
     ),
-    Op(
-        name="nn.attention",
-        deadly=(variation.unknown,),
-        build=lambda c, s: _build_attention(c, s, bias=False),
-        reference=quiet(in_single(_attention)),
-        dtypes=NARROW,
-        undefined=undefined.sum_overflow,
-    ),
-    Op(
-        name="nn.attention_bias",
-        deadly=(variation.unknown,),
-        build=lambda c, s: _build_attention(c, s, bias=True),
-        reference=quiet(in_single(_attention)),
-        dtypes=NARROW,
-        undefined=undefined.sum_overflow,
-    ),
-    Op(
+    _attending("nn.attention", bias=False),
+    _attending("nn.attention_bias", bias=True),
+    _averaging(
         name="nn.cross_entropy_with_logits",
         build=_build_cross_entropy,
         reference=quiet(in_single(_cross_entropy)),
-        dtypes=FLOATS,
-        undefined=undefined.average,
     ),
     Op(
         name="nn.nll_loss",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -232,45 +233,34 @@ def _median_view(attrs: Any, rank: int) -> str:
     return "result[0]" if attrs.axis is not None and len(attrs.axis) == 1 else "result"
 
 
+_of_ordered = functools.partial(Op, dtypes=DTYPES, kinds="u")
+_sorting = functools.partial(_of_ordered, legalizes=False, lowered_by="DispatchSortScan")
+
 OPS = (
     _scan("cumsum", np.cumsum, 0),
     _scan("cumprod", np.cumprod, 1),
-    Op(
+    _sorting(
         name="sort",
         build=_build_sort,
         reference=_sort,
-        dtypes=DTYPES,
-        kinds="u",
-        legalizes=False,
-        lowered_by="DispatchSortScan",
         laws=(laws.symmetric(_along),),
     ),
-    Op(
+    _sorting(
         name="argsort",
         build=_build_argsort,
         reference=_argsort,
-        dtypes=DTYPES,
-        kinds="u",
-        legalizes=False,
-        lowered_by="DispatchSortScan",
         laws=(laws.symmetric(_along, _argsort_view),),
     ),
-    Op(
+    _sorting(
         name="topk",
         build=_build_topk,
         reference=_topk,
-        dtypes=DTYPES,
-        kinds="u",
-        legalizes=False,
-        lowered_by="DispatchSortScan",
         laws=(laws.symmetric(_along, _topk_view),),
     ),
-    Op(
+    _of_ordered(
         name="median",
         build=_build_median,
         reference=_median,
-        dtypes=DTYPES,
-        kinds="u",
         laws=(laws.symmetric(_median_axes, _median_view),),
     ),
     Op(
@@ -299,12 +289,10 @@ OPS = (
         nonfinite=True,  # NaN is not zero
         legalizes=False,
     ),
-    Op(
+    _of_ordered(
         name="unique",
         build=_build_unique,
         reference=_unique,
-        dtypes=DTYPES,
-        kinds="u",
         legalizes=False,
     ),
 )
