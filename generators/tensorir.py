@@ -120,12 +120,11 @@ def _one_shape(shape: Shape) -> list[Shape]:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A PrimFunc on inputs of one shape, whose rank is one of `ranks`."""
+    """A PrimFunc on inputs of one shape."""
 
     name: str
     compute: Callable[..., list[te.Tensor]]
     """Computes the outputs from the inputs and the number after them."""
-    ranks: tuple[int, ...] = (2, 1, 3, 4)
     output_shapes: Callable[[Shape], list[Shape]] = _one_shape
     static: bool = False
     inputs: int = 1

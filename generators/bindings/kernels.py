@@ -36,7 +36,7 @@ def _call_template(
     c: Choices, s: Scope, template: tensorir.Template, *, alone: bool = False
 ) -> tuple[tuple[relax.GlobalVar, relax.Tuple], list[relax.TensorType]]:
     """The callee, its operands, and the types of its outputs."""
-    x = s.tensor(c, dtype=KERNEL_DTYPES, ndim=template.ranks, static=template.static)
+    x = s.tensor(c, dtype=KERNEL_DTYPES, ndim=(2, 1, 3, 4), static=template.static)
     assert x.shape is not None
     args = [x.expr if alone else s.forgotten(c, x)]
     args += [s.tensor(c, dtype=x.dtype, shape=x.shape).expr for _ in range(template.inputs - 1)]

@@ -62,11 +62,11 @@ def both_sides(
     yield from _against_numpy(e, call, tolerance, "the_pass(mod)", after)
 
 
-def against_numpy(e: Expectation, tolerance: Tolerance | None, pipeline: str) -> Iterator[str]:
+def against_numpy(e: Expectation, pipeline: str) -> Iterator[str]:
     """Build the module by a pipeline and compare with NumPy's result, if one is promised."""
     call = f"actual = run({e.function!r}, args)"
     if e.promised:
-        yield from _against_numpy(e, call, tolerance, "mod", None, pipeline)
+        yield from _against_numpy(e, call, None, "mod", None, pipeline)
     else:
         yield from _called(e, call, "mod", None, pipeline)
 

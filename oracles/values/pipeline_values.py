@@ -403,7 +403,7 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
         yield 'relax.build(mod, "llvm")'
     shown = _shown(case)
     for e, _ in shown:
-        yield from against_numpy(e, None, case.pipeline)
+        yield from against_numpy(e, case.pipeline)
     if not shown and _unwritten(case.mod) is not None:
         alone = dataclasses.replace(case, calls=(LEGALIZES,), pipeline=None)
         text = sanitized.sanitizer_text(alone) or ""
