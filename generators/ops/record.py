@@ -226,29 +226,17 @@ def _kind(dtype: np.dtype[Any]) -> str:
     return dtype.kind if dtype.kind in "iub" else "f"
 
 
-def moving(
-    name: str,
-    build: Build,
-    reference: Reference,
-    *,
-    elementwise: bool = False,
-    undefined: Undefined | None = None,
-    accepts: Accepts | None = None,
-    moves: tuple[int, ...] = (),
-    lowered_by: str | None = None,
-    views: bool = False,
-) -> Op:
-    """The record of an operator that only moves elements about, of any value."""
+def moving(name: str, build: Build, reference: Reference, **others: Any) -> Op:
+    """The record of an operator that only moves elements about, of any value.
+
+    Args:
+        others: further fields of the record.
+    """
     return Op(
         name=name,
         build=build,
         reference=reference,
         dtypes=(*ALL, *BRAIN),
         nonfinite=True,
-        elementwise=elementwise,
-        undefined=undefined,
-        accepts=accepts,
-        moves=moves,
-        lowered_by=lowered_by,
-        views=views,
+        **others,
     )

@@ -25,12 +25,8 @@ __all__ = ["OPS"]
 def _identity(
     name: str,
     call: Callable[[relax.Expr], relax.Expr],
-    *,
     dtypes: tuple[str, ...] = ALL,
-    legalizes: bool = True,
-    lowered_by: str | None = None,
-    executes: bool = True,
-    views: bool = False,
+    **others: Any,
 ) -> Op:
     return Op(
         name=name,
@@ -38,10 +34,7 @@ def _identity(
         reference=lambda args, attrs: args[0],
         dtypes=dtypes,
         nonfinite=True,
-        legalizes=legalizes,
-        lowered_by=lowered_by,
-        executes=executes,
-        views=views,
+        **others,
     )
 
 
