@@ -15,7 +15,7 @@ from ..compat import weights
 from ..compat.drift import drift_of
 from ..compat.serialization import load_json, save_json
 from . import checkers, keys, lines, rejection
-from .catalogue import catalogue, rejects
+from .catalogue import catalogue, contract_of, rejects
 from .catalogue.uncovered import missing_arguments
 from .contract import Exemption, PassContract
 from .errors import NoAnswer, NoModule
@@ -528,3 +528,8 @@ class PassRuns:
             return after
         abstain(inventory.UNCHANGED)
         return None
+
+
+def run_alone(mod: tvm.IRModule, call: PassCall) -> PassRuns:
+    """The direct run of a pass under its contract, for all kinds of arguments."""
+    return PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True)

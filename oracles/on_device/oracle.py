@@ -22,7 +22,6 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.ops.record import Tolerance
-from ..catalogue import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Failure, ProcessDeath
 from ..execute.device import KINDS, ON_CPU, execute_on
@@ -33,7 +32,7 @@ from ..expected.inputs import EXTREMES, InputKind
 from ..identity import FailureKind
 from ..inspect import attr, nodes
 from ..oracle import Breach, Half, Halves, Oracle
-from ..pass_runs import PassRuns
+from ..pass_runs import PassRuns, run_alone
 from ..silence import inventory
 from ..silence.log import abstain, excused
 from ..snippets.short_value_checks import on_one_device
@@ -229,9 +228,7 @@ def _is_refusal(kind: str, value: Any) -> bool:
 
 
 def _alone(kind: str, case: Case) -> Iterator[DeviceMismatch]:
-    (call,) = case.calls
-    runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
-    return differences(kind, runs)
+    return differences(kind, run_alone(case.mod, *case.calls))
 
 
 def _brief(kind: str, case: Case, violation: Violation) -> Iterator[str]:

@@ -15,7 +15,6 @@ import tvm
 
 from ...generators.ops import table
 from ...generators.ops.record import Tolerance
-from ..catalogue import contract_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate.effects import PackedCall, packed_effect
 from ..expected.comparison import difference
@@ -23,7 +22,7 @@ from ..expected.expectation import Expectation
 from ..identity import FailureKind
 from ..inspect import relax_functions
 from ..oracle import Breach, Half, Halves, Oracle
-from ..pass_runs import PassRuns
+from ..pass_runs import PassRuns, run_alone
 from ..silence import inventory
 from ..silence.inventory import of_error
 from ..silence.log import abstain, excused, note
@@ -221,8 +220,7 @@ def _same(a: PackedCall, b: PackedCall) -> bool:
 
 
 def _shown(case: Case) -> tuple[PassRuns, EffectDifference] | None:
-    (call,) = case.calls
-    runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
+    runs = run_alone(case.mod, *case.calls)
     tolerance = tolerance_of(runs)
     found = (each for each in _differences(runs) if not _refuted(each, tolerance))
     first = next(found, None)

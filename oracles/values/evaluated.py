@@ -21,7 +21,7 @@ from ...compat import ir
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
 from ...generators.stages import Stage
-from ..catalogue import COMMON_PARTS, contract_of, documented, parts
+from ..catalogue import COMMON_PARTS, documented, parts
 from ..checkers import flaw
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..expected.comparison import difference as compared
@@ -30,7 +30,7 @@ from ..expected.relations import CallRelation
 from ..identity import FailureKind
 from ..inspect import nodes, prim_funcs
 from ..oracle import Breach, Half, Halves, Oracle
-from ..pass_runs import PassRuns
+from ..pass_runs import PassRuns, run_alone
 from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.inventory import of_error
@@ -365,13 +365,12 @@ class _Shown:
 
 def _shown(case: Case) -> _Shown | None:
     """The differences that the VM shows; else those that the evaluator shows."""
-    (call,) = case.calls
-    runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True)
+    runs = run_alone(case.mod, *case.calls)
     found = list(itertools.islice(differences(runs), MOST))
     if not found:
         return None
     rule = rule_of(runs)
-    assert rule is not None, f"{call} has no rule for {runs.contract.relation}"
+    assert rule is not None, f"{runs.call} has no rule for {runs.contract.relation}"
     tolerance = tolerance_of(runs)
     seen = [d for d in found if _voted(d, tolerance)[0] is Vote.SAME]
     return _Shown(seen or found, bool(seen), rule, tolerance, runs.direct.mod)

@@ -14,13 +14,13 @@ from typing import Any
 
 from ...compat.serialization import load_json, save_json
 from ...generators.ops.record import Tolerance
-from ..catalogue import contract_of, documented
+from ..catalogue import documented
 from ..errors import Mismatch, Undefined, Unsupported
 from ..execute import Failure, ProcessDeath, execute
 from ..expected.expectation import Expectation
 from ..identity import FailureKind
 from ..oracle import Breach, Half, Halves, Oracle
-from ..pass_runs import PassRuns
+from ..pass_runs import PassRuns, run_alone
 from ..silence import inventory
 from ..silence.log import abstain, excused
 from ..silence.rule import SilenceRule
@@ -159,8 +159,7 @@ def _agree(side: Expectation, actual: Any, tolerance: Tolerance | None) -> bool:
 
 
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
-    (call,) = case.calls
-    runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
+    runs = run_alone(case.mod, *case.calls)
     rule = rule_of(runs)
     if violation.key[0] == NO_LONGER:
         yield 'relax.build(mod, "llvm")  # works\nrelax.build(the_pass(mod), "llvm")'
@@ -173,7 +172,7 @@ def _brief(case: Case, violation: Violation) -> Iterator[str]:
 def _halves(case: Case, violation: Violation) -> Halves | None:
     (call,) = case.calls
     before = load_json(save_json(case.mod))
-    runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
+    runs = run_alone(case.mod, call)
     expected, others = calls(runs)
     after = runs.direct.mod
     if after is None or not expected:

@@ -19,7 +19,6 @@ from tvm import relax
 
 from ...compat.serialization import load_json, save_json
 from ...generators.ops import table
-from ..catalogue import contract_of
 from ..contract import Relation
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
@@ -30,7 +29,7 @@ from ..identity import FailureKind
 from ..inspect import bindings_of, calls_of, nodes, op_name
 from ..oracle import Breach, Half, Halves, Oracle
 from ..pass_arguments import argument, positional
-from ..pass_runs import PassRuns, attempt
+from ..pass_runs import PassRuns, attempt, run_alone
 from ..passcall import PassCall
 from ..silence import inventory
 from ..silence.log import abstain
@@ -329,7 +328,7 @@ def along(gradient: Any, direction: Any) -> float:
 def _brief(case: Case, violation: Violation) -> Iterator[str]:
     """Python that compares the built adjoint with the function's slope between two points."""
     (call,) = case.calls
-    runs = PassRuns(case.mod, case.calls, contract_of(call), alone=True)
+    runs = run_alone(case.mod, call)
     name, index = _target(call)
     slope = None if runs.direct.mod is None else _first_wrong(runs.direct.mod, name, index)
     if slope is None:

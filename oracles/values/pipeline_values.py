@@ -36,7 +36,7 @@ from ..inspect import (
     public_functions,
 )
 from ..oracle import Breach, Half, Halves, Oracle
-from ..pass_runs import PassRuns, given
+from ..pass_runs import PassRuns, given, run_alone
 from ..passcall import bare_call, own
 from ..silence import inventory
 from ..silence.log import abstain, excused, note
@@ -125,7 +125,7 @@ def _of_step(mod: tvm.IRModule, pipeline: str) -> Violation | None:
     """The violation of the first step that does not preserve the values of its input, as a check of
     this pass alone reports it: a bug of a pass needs no row for each pipeline that runs it."""
     for call in pipelines.steps_on(mod, pipeline):
-        runs = PassRuns(mod, (call,), contract_of(call), alone=True, thorough=True)
+        runs = run_alone(mod, call)
         if evaluated.ORACLE.promised(runs):
             for found in evaluated.ORACLE.violations(runs):
                 return found.blame(ORACLE.name, call.name)
@@ -291,7 +291,7 @@ LEGALIZES = bare_call(LEGALIZER)
 
 
 def _legalized(mod: tvm.IRModule) -> PassRuns:
-    return PassRuns(mod, (LEGALIZES,), contract_of(LEGALIZES), alone=True, thorough=True)
+    return run_alone(mod, LEGALIZES)
 
 
 def _unwritten(mod: tvm.IRModule) -> sanitized.FaultWitness | None:

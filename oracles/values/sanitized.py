@@ -20,13 +20,12 @@ from tvm import tirx
 
 from ...compat import ir
 from ...generators.stages import Stage, between
-from ..catalogue import contract_of
 from ..errors import Mismatch, TooLarge, Undefined, Unsupported
 from ..expected.expectation import Expectation, copies
 from ..identity import FailureKind
 from ..inspect import attr, is_bound_to_threads, nodes, prim_funcs
 from ..oracle import Breach, Oracle
-from ..pass_runs import PassRuns
+from ..pass_runs import PassRuns, run_alone
 from ..silence import inventory
 from ..silence.log import abstain, excused, omit
 from ..snippets.value_reproducer import literal
@@ -376,8 +375,7 @@ def _depends(meaning: int, func: tirx.PrimFunc) -> bool:
 
 def sanitizer_text(case: Case) -> str | None:
     """Python that runs the PrimFunc in the sanitizer; None if that shows nothing."""
-    (call,) = case.calls
-    found = find(PassRuns(case.mod, case.calls, contract_of(call), alone=True, thorough=True))
+    found = find(run_alone(case.mod, *case.calls))
     if found is None or found.fault.kind == ALIASED:  # as literals, arguments share no memory
         return None
     # The contents of an output do not matter.
