@@ -350,36 +350,15 @@ class LoopPlan:
             if {v: c for v, c in form.terms.items() if not self._inside(v, loop)} != first:
                 return False
         c = abs(first.get(loop.var, 0)) * (loop.step or 0)
-        shared = {
-            v: n
-            for v, n in forms[0].terms.items()
-            if self._inside(v, loop) and all(form.terms.get(v) == n for form in forms)
-        }
-        rest = self._distance(loop, forms, {})
-        if c == 0 or (rest is not None and rest < c):
-            return c != 0
-        # Variables that all accesses share act like digits: each one outweighs all lower ones.
-        reach = self._distance(loop, forms, shared)
-        for weight, variable in sorted([(c, loop.var), *((abs(n), v) for v, n in shared.items())]):
-            if reach is None or weight <= reach:
-                return False
-            other = self._of_var[variable]
-            if variable == loop.var and all(abs(n) < c for n in shared.values()):
-                return True
-            if other.extent is None:
-                return False
-            reach += weight * (other.extent - 1)
-        return True
+        rest = self._distance(loop, forms)
+        return rest is not None and rest < c
 
-    def _distance(
-        self, loop: Loop, forms: Sequence[LinearForm], without: Mapping[int, int]
-    ) -> int | None:
-        """The largest difference of the numbers, without the loop's variable and the given ones."""
+    def _distance(self, loop: Loop, forms: Sequence[LinearForm]) -> int | None:
+        """The largest difference of the numbers, without the loop's variable."""
         lowest, highest = [], []
         for form in forms:
             inner = {v: n for v, n in form.terms.items() if self._inside(v, loop)}
-            terms = {v: n for v, n in inner.items() if v not in without}
-            low, high = self._forms.bounds(LinearForm(form.const, terms, form.low, form.high))
+            low, high = self._forms.bounds(LinearForm(form.const, inner, form.exact))
             if low is None or high is None:
                 return None
             lowest.append(low)

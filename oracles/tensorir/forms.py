@@ -9,23 +9,17 @@ import tvm
 from tvm import tirx
 
 from ...compat import ir
-from .values import LIMIT
 
 
 class LinearForm(NamedTuple):
-    """`const + sum of terms + rest`, with bounds for the rest (None: unknown)."""
+    """`const + sum of terms`, plus a rest of unknown value unless the form is exact."""
 
     const: int
     terms: Mapping[int, int]
     """Coefficients of variables, by handle."""
-    low: int | None = 0
-    high: int | None = 0
+    exact: bool = True
     within: frozenset[int] = frozenset()
     """Variables that the rest depends on."""
-
-    @property
-    def exact(self) -> bool:
-        return self.low == 0 and self.high == 0
 
 
 class Digit(NamedTuple):
@@ -74,25 +68,7 @@ class Forms:
             for one, other in ((a, b), (b, a)):
                 if one.exact and not one.terms:
                     return _times(other, one.const)
-            return LinearForm(0, {}, None, None, variables_of(a) | variables_of(b))
-        if kind is ir.Cast and _integer_bits(expr.value):
-            form = self.form(expr.value)
-            low, high = self.bounds(form)
-            if _integer_bits(expr) >= _integer_bits(expr.value):
-                return form
-            if low is not None and high is not None and -LIMIT <= low <= high < LIMIT:
-                return form
-        if kind is ir.FloorDiv or kind is ir.FloorMod:
-            a, b = self.form(expr.a), self.form(expr.b)
-            within = variables_of(a) | variables_of(b)
-            if b.exact and not b.terms and b.const > 0:
-                if kind is ir.FloorMod:
-                    return LinearForm(0, {}, 0, b.const - 1, within)
-                low, high = self.bounds(a)
-                if low is not None and high is not None:
-                    return LinearForm(0, {}, low // b.const, high // b.const, within)
-            return LinearForm(0, {}, None, None, within)
-        return LinearForm(0, {}, None, None, self.variables(expr))
+        return LinearForm(0, {}, False, self.variables(expr))
 
     def variables(self, expr: Any) -> frozenset[int]:
         """All variables that an expression depends on."""
@@ -110,11 +86,10 @@ class Forms:
         return frozenset[int]().union(*map(self.variables, parts))
 
     def bounds(self, form: LinearForm) -> tuple[int | None, int | None]:
-        """Bounds of a form, known if all its variables belong to loops with known bounds."""
-        low, high = form.low, form.high
-        if low is None or high is None:
+        """Bounds of an exact form, known if its variables belong to loops with known bounds."""
+        if not form.exact:
             return None, None
-        low, high = low + form.const, high + form.const
+        low = high = form.const
         for var, coefficient in form.terms.items():
             begin, extent = self.ranges.get(var, (None, None))
             if begin is None or extent is None:
@@ -183,11 +158,6 @@ def integer(expr: Any) -> int | None:
     return int(expr.value) if isinstance(expr, tirx.IntImm) else None
 
 
-def _integer_bits(expr: Any) -> int:
-    """The width of an expression of a signed type allowed for loops; 0 for other types."""
-    return {"int32": 32, "int64": 64}.get(str(getattr(expr.ty, "dtype", "")), 0)
-
-
 def variables_of(form: LinearForm) -> frozenset[int]:
     """The variables that a form depends on."""
     return form.within | frozenset(form.terms)
@@ -197,10 +167,8 @@ def _plus(a: LinearForm, b: LinearForm) -> LinearForm:
     terms = dict(a.terms)
     for var, coefficient in b.terms.items():
         terms[var] = terms.get(var, 0) + coefficient
-    low = None if a.low is None or b.low is None else a.low + b.low
-    high = None if a.high is None or b.high is None else a.high + b.high
     kept = {var: coefficient for var, coefficient in terms.items() if coefficient}
-    return LinearForm(a.const + b.const, kept, low, high, a.within | b.within)
+    return LinearForm(a.const + b.const, kept, a.exact and b.exact, a.within | b.within)
 
 
 def _times(form: LinearForm, factor: int) -> LinearForm:
@@ -208,7 +176,5 @@ def _times(form: LinearForm, factor: int) -> LinearForm:
         return form
     if factor == 0:
         return LinearForm(0, {})
-    ends = (form.low, form.high) if factor > 0 else (form.high, form.low)
-    low, high = (None if end is None else end * factor for end in ends)
     terms = {var: coefficient * factor for var, coefficient in form.terms.items()}
-    return LinearForm(form.const * factor, terms, low, high, form.within)
+    return LinearForm(form.const * factor, terms, form.exact, form.within)
