@@ -10,6 +10,7 @@ from tvm import relax
 from ...generators.stages import Stage, pass_to
 from .. import pipelines
 from ..inspect import local_functions, nodes, ops_used
+from ..passcall import PassCall
 from ..pipelines import steps
 
 Seen = frozenset[str]
@@ -36,14 +37,19 @@ def remaining(mod: tvm.IRModule, pipeline: str) -> tvm.transform.Pass:
     first if there are local functions.
     """
     passes = whole(pipeline)
-    seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
-    done = {name for name, shows in DONE.items() if shows(seen)}
-    if done:
-        calls = [call.build() for call in steps("default") if call.name not in done]
-        passes = tvm.transform.Sequential(calls)
+    if (calls := steps_left(mod)) is not None:
+        passes = tvm.transform.Sequential([call.build() for call in calls])
     if local_functions(mod):
         passes = tvm.transform.Sequential([relax.transform.LambdaLift(), passes])
     return passes
+
+
+def steps_left(mod: tvm.IRModule) -> list[PassCall] | None:
+    """The steps of the default pipeline without those that must not run twice on a module; None if
+    no such step has run."""
+    seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
+    done = {name for name, shows in DONE.items() if shows(seen)}
+    return [call for call in steps("default") if call.name not in done] if done else None
 
 
 def whole(pipeline: str) -> tvm.transform.Pass:

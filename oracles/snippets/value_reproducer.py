@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
 
 from ...generators.ops.record import Tolerance
 from .. import pipelines
 from ..errors import TooLarge
 from ..execute import DEVICES, from_numpy, to_numpy
 from ..execute.device import CPU, C
-from ..execute.lowering import DONE
+from ..execute.lowering import steps_left
 from ..expected.comparison import leaves, sensitivity
 from ..expected.recipes import LARGE, is_large, recipe
-from ..inspect import local_functions, nodes, ops_used
+from ..inspect import local_functions
 from ..passcall import own
-from ..pipelines import steps
 
 
 def device_texts(kind: str) -> tuple[str, str]:
@@ -54,12 +52,10 @@ def bounds_of(
 
 def remaining_text(mod: tvm.IRModule, pipeline: str) -> str:
     """The passes that `execute` applies to a module, spelled out for `relax.build`."""
-    seen = frozenset(ops_used(mod)) | {str(f.global_symbol) for f in nodes(mod, relax.ExternFunc)}
-    done = {name for name, shows in DONE.items() if shows(seen)}
     whole = pipeline_text(pipeline)
     passes = ['relax.get_pipeline("default")' if pipeline == "default" else whole]
-    if done:
-        exprs = [call.expr for call in steps("default") if call.name not in done]
+    if (calls := steps_left(mod)) is not None:
+        exprs = [call.expr for call in calls]
         passes = [e if e.startswith("relax.") else f"relax.transform.{e}" for e in exprs]
     if local_functions(mod):
         passes.insert(0, "relax.transform.LambdaLift()")

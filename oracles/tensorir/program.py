@@ -145,19 +145,14 @@ class _Same:
 
 @functools.lru_cache(CACHE)
 def _of_object(same: _Same) -> Program:
-    return _program(tvm_ffi.StructuralKey(same.func))
+    func = same.func
+    for name in NOTES:
+        func = func.without_attr(name)
+    return _program(tvm_ffi.StructuralKey(func))
 
 
 @functools.lru_cache(CACHE)
 def _program(key: tvm_ffi.StructuralKey) -> Program:
-    func = key.key
-    for name in NOTES:
-        func = func.without_attr(name)
-    return _program_without_notes(tvm_ffi.StructuralKey(func))
-
-
-@functools.lru_cache(CACHE)
-def _program_without_notes(key: tvm_ffi.StructuralKey) -> Program:
     return Program(key.key)
 
 
