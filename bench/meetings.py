@@ -101,10 +101,10 @@ def main(seconds: float, seed: int, *, by_cpu: bool = False) -> None:
                         item=pipeline or (calls[0].name if len(calls) == 1 else "sequence"),
                         stage=origin.stage,
                     )
-                case Finished(modules=modules, checks=checks):
-                    stats = {name: dataclasses.asdict(each) for name, each in event.stats.items()}
+                case Finished(state=state):
+                    stats = {name: dataclasses.asdict(each) for name, each in state.stats.items()}
                     stages = {each: (n, pool.seconds[each]) for each, n in pool.checks.items()}
-                    work = {"modules": modules, "checks": checks}
+                    work = {"modules": state.modules, "checks": state.checks}
                     emit("end", **now(), **work, stats=stats, stages=stages)
     finally:
         pool.close()

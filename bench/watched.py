@@ -167,15 +167,15 @@ def measured(
     times = [trip.ended - trip.forked for trip in watched.trips if trip.forked]
     return Measured(
         began=began,
-        seconds=finished.seconds,
-        modules=finished.modules,
-        checks=finished.checks,
+        seconds=finished.state.seconds,
+        modules=finished.state.modules,
+        checks=finished.state.checks,
         tasks=len(watched.trips),
         task_seconds=statistics.fmean(times) if times else None,
         driver=spent,
         scheduler=scheduled,
         sizes=Sizes.of(watched.trips),
-        found=finished.occurrences,
+        found=finished.state.occurrences,
         faults=tuple(faults),
     )
 

@@ -200,18 +200,8 @@ class _Campaign:
                 yield from self._commit(self._in_flight.popleft())
         finally:
             self._cancel()
-        tally = self._tally
-        yield Finished(
-            self._seconds(),
-            tally.modules,
-            tally.checks,
-            dict(tally.stats),
-            dict(tally.occurrences),
-            {name: dict(counts) for name, counts in tally.ended.items()},
-            self._stop.is_set() or failure is not None,
-            dict(tally.known_checks),
-            tally.lines_ran,
-        )
+        self._tally.seconds = self._seconds()
+        yield Finished(self._tally, self._stop.is_set() or failure is not None)
         if failure is not None:
             raise failure
 

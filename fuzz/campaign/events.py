@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...oracles.violation import Mark
 from ..findings.finding import UnconfirmedFinding
 from ..process.protocol import Position
 from ..process.targets import PassStats
@@ -68,20 +67,10 @@ class Lacks:
 class Finished:
     """The last event: the budget is used up, the campaign was stopped, or its workers were lost."""
 
-    seconds: float
-    modules: int
-    checks: int
-    stats: Mapping[str, PassStats]
-    occurrences: Mapping[Mark, int]
-    """Number of occurrences of each violation."""
-    ended: Mapping[str, Mapping[Mark, int]]
-    """Number of occurrences of each violation, by item of the schedule."""
+    state: CampaignState
+    """State after the last block, with the finished parts of the other blocks."""
     stopped: bool
     """True if the campaign ended before the budget was used up."""
-    known: Mapping[str, int] = field(default_factory=dict)
-    """Number of checks that showed a known bug, by item of the schedule."""
-    lines_ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Lines of Python files that passes ran; see `LineRecorder`."""
 
 
 Event: TypeAlias = Progress | UnconfirmedFinding | BlockDone | HarnessFault | Lacks | Finished

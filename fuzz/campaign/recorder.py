@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from ...oracles.violation import Mark
 from ..findings.finding import Finding, id_of
 from ..findings.runs import Run, Runs
-from .events import Finished
 from .state import CampaignState
 
 EVERY = 1.0
@@ -65,20 +64,21 @@ class Recorder:
 
     def end(
         self,
-        finished: Finished,
+        state: CampaignState,
         faults: Sequence[str],
         unchanged: Sequence[str] = (),
         *,
         interrupted: bool = False,
     ) -> None:
-        """Record the end of the campaign; `finished` includes the work of its last blocks.
+        """Record the end of the campaign.
 
         Args:
+            state: includes the work of its last blocks.
             unchanged: sentences on passes that changed nothing.
             interrupted: the campaign did not run to its end.
         """
         with self._lock:
-            self._count(finished)
+            self._count(state)
             self._write(
                 faults=tuple(faults),
                 unchanged=tuple(unchanged),
@@ -90,7 +90,7 @@ class Recorder:
         self.runs.save(self.id, self.run)
         self._last = time.monotonic()
 
-    def _count(self, done: CampaignState | Finished) -> None:
+    def _count(self, done: CampaignState) -> None:
         self.run = dataclasses.replace(
             self.run,
             seconds=done.seconds,

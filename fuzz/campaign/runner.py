@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...compat import availability
 from ...compat.release import tvm_folder, versions
-from ..findings.finding import Finding, UnconfirmedFinding
+from ..findings.finding import UnconfirmedFinding
 from ..findings.runs import Run
 from ..process.executor import Executor, ExecutorError
 from ..system.errors import UserError
@@ -40,7 +40,6 @@ class CampaignRunner:
         *,
         stop: threading.Event | None = None,
         listen: Callable[[Event], None] = lambda event: None,
-        accept: Callable[[Finding], bool] = lambda finding: True,
         command: str | None = None,
         continued: int | None = None,
     ) -> None:
@@ -49,19 +48,17 @@ class CampaignRunner:
             executor: runs the blocks; the triage has its own.
             stop: set it to end the campaign soon.
             listen: called with each event, in the thread of `run`.
-            accept: decides whether a violation counts; others are dropped.
             command: record a run of this command in the store; None: record nothing.
             continued: id of an interrupted run whose bugs count as found by this one.
         """
         self.config = config
         self.state = CampaignState()
-        """State after the last committed block."""
+        """State after the last committed block; at the end, that of `Finished`."""
         self.recorder: Recorder | None = None
         self._executor = executor
         self._triage = triage
         self._stop = stop or threading.Event()
         self._listen = listen
-        self._accept = accept
         self.known: set[str] = set()
         """Ids of the violations that are known bugs."""
         self.faults: list[str] = []
@@ -109,15 +106,16 @@ class CampaignRunner:
             except ExecutorError as error:
                 self.lost = str(error)
             except UserError as error:
-                self._triage.user_errors[str(error)] = None
-        return self._done()
+                self._triage.steps.user_errors[str(error)] = None
+        assert self._finished is not None, "a campaign ends with Finished"
+        return self._finished
 
     def _take(self, event: Event) -> None:
         match event:
             case UnconfirmedFinding():
                 names = (name for call in event.calls for name in self._exempt.get(call.name, ()))
                 finding = event.finding(self._versions, tuple(names))
-                if self._accept(finding) and self._triage.report(finding):
+                if self._triage.report(finding):
                     self.known.add(finding.id)
             case HarnessFault():
                 self.faults.append(event.describe(self.config.seed))
@@ -129,7 +127,7 @@ class CampaignRunner:
                 if self.recorder is not None:
                     self.recorder.block(state, self._knowns, self.faults)
             case Finished():
-                self._finished = event
+                self._finished, self.state = event, event.state
 
     def check(self) -> None:
         """Raise the error that ended the campaign early.
@@ -140,13 +138,13 @@ class CampaignRunner:
         """
         if self.lost is not None:
             raise ExecutorError(self.lost)
-        if self._triage.user_errors:
-            raise UserError("\n".join(self._triage.user_errors))
+        if self._triage.steps.user_errors:
+            raise UserError("\n".join(self._triage.steps.user_errors))
 
     @property
     def unchecked(self) -> tuple[str, ...]:
         """Faults of the campaign and of its triage that prevented a check."""
-        return (*self.faults, *self._triage.unchecked)
+        return (*self.faults, *self._triage.steps.unchecked)
 
     def end(
         self,
@@ -161,16 +159,7 @@ class CampaignRunner:
             unchanged: sentences on passes that changed nothing.
         """
         assert self.recorder is not None, "the run is recorded"
-        self.recorder.end(self._done(), self.unchecked, unchanged, interrupted=interrupted)
-
-    @property
-    def done(self) -> CampaignState | Finished:
-        """The work so far: only of committed blocks until the campaign has finished."""
-        return self._finished or self.state
-
-    def _done(self) -> Finished:
-        assert self._finished is not None, "a campaign ends with Finished"
-        return self._finished
+        self.recorder.end(self.state, self.unchecked, unchanged, interrupted=interrupted)
 
     @property
     def _knowns(self) -> Mapping[str, int]:

@@ -57,9 +57,6 @@ STUCK_SECONDS = 180.0
 CONFIRM, REDUCE, DEFERRED = range(3)
 """Priorities of the queue: confirm first, then reduce, then do deferred reductions."""
 
-STEPS = {CONFIRM: "confirm", REDUCE: "triage", DEFERRED: "triage"}
-"""The name of the failed step, if the failure is outside all named steps."""
-
 
 class Triage:
     """Confirms and reduces violations in its own threads, while the campaign runs.
@@ -76,13 +73,11 @@ class Triage:
         publish: Callable[[Finding], None] = lambda finding: None,
         *,
         expected: Expected | None = None,
-        confirmed: Callable[[Finding], None] = lambda finding: None,
     ) -> None:
         """
         Args:
             publish: the first of `publishers`; they are called in threads of the triage.
             expected: known bugs, which are counted and not confirmed.
-            confirmed: called in a thread of the triage when a finding has failed again.
         """
         self.store = store
         self.expected = expected
@@ -90,11 +85,11 @@ class Triage:
         """All finished findings, including further findings of a published bug."""
         self.unconfirmed: list[Finding] = []
         """Findings that did not fail a second time."""
-        self._steps = Steps(lambda: self._stop)
+        self.steps = Steps(lambda: self._stop)
+        """The failures of steps."""
         self._executor = executor
         self.publishers = [publish]
         """Functions that are called with each reduced bug, in this order."""
-        self._on_confirmed = confirmed
         self._queue: queue.PriorityQueue[tuple[int, int, Finding, SearchState | None]] = (
             queue.PriorityQueue()
         )
@@ -122,32 +117,7 @@ class Triage:
     @property
     def pending(self) -> int:
         """The number of unfinished findings."""
-        return self._left
-
-    @property
-    def unchecked(self) -> list[str]:
-        """Failures of the harness before a finding could be confirmed."""
-        return self._steps.unchecked
-
-    @property
-    def failed_steps(self) -> list[tuple[Finding, str]]:
-        """Confirmed findings, which are kept, each with its failed step and the traceback."""
-        return self._steps.failed
-
-    @property
-    def faults(self) -> list[str]:
-        """All failures of the harness itself."""
-        return self.unchecked + [f"{each.id}, {text}" for each, text in self.failed_steps]
-
-    @property
-    def lacking(self) -> dict[str, None]:
-        """Features that the installed TVM lacks, so that a step was skipped."""
-        return self._steps.lacking
-
-    @property
-    def user_errors(self) -> dict[str, None]:
-        """Reasons why passes of the user can no longer be loaded; their findings stay pending."""
-        return self._steps.user_errors
+        return self._queue.unfinished_tasks + len(self._deferred)
 
     @property
     def bugs(self) -> int:
@@ -213,12 +183,14 @@ class Triage:
         self._start_threads(self._executor.workers)
         try:
             self._begin_to_end(until)
-            left, latest = self._left, until
-            while self._left and not self._stop:
-                self._wait(tick)
+            left, latest = self.pending, until
+            while self.pending and not self._stop:
+                tick()
+                self.check()
+                time.sleep(0.1)
                 now = time.monotonic()
-                if self._left != left:
-                    left, latest = self._left, max(now, self._deadline or now)
+                if self.pending != left:
+                    left, latest = self.pending, max(now, self._deadline or now)
                 elif now > latest + most:
                     break
                 if self.until is not None and now > self.until + most:
@@ -227,7 +199,7 @@ class Triage:
             self.stop()
         if self.until is not None:
             self._publish_unfinished()
-        if not self._left:
+        if not self.pending:
             for thread in self._threads:
                 thread.join()
         self.check()
@@ -237,7 +209,7 @@ class Triage:
         done = {finding.id for finding in self.published}
         return [
             finding
-            for finding in (self.store.pending() if self._left else ())
+            for finding in (self.store.pending() if self.pending else ())
             if finding.id in self._seen and finding.id not in done
         ]
 
@@ -247,20 +219,10 @@ class Triage:
             kept = self.store.get(finding.id)
             if kept is not None and kept.confirmed and kept.versions == finding.versions:
                 # Without its ingredients, a known bug on a large module would be reported as new.
-                with self._steps.step("take evidence", kept):
+                with self.steps.step("take evidence", kept):
                     found = made_of(self._executor, kept.module)
                     kept = dataclasses.replace(kept, made_of=found)
                 self._publish_once(kept, settle=False)
-
-    @property
-    def _left(self) -> int:
-        """The number of all unfinished findings."""
-        return self._queue.unfinished_tasks + len(self._deferred)
-
-    def _wait(self, tick: Callable[[], None]) -> None:
-        tick()
-        self.check()
-        time.sleep(0.1)
 
     def _begin_to_end(self, until: float) -> None:
         """Reduce the deferred findings, until then at the latest."""
@@ -310,7 +272,7 @@ class Triage:
                 self._disk_lost = error
             except Exception:
                 if not self._stop:
-                    self.unchecked.append(traceback.format_exc())
+                    self.steps.unchecked.append(traceback.format_exc())
             finally:
                 self._queue.task_done()
 
@@ -321,7 +283,7 @@ class Triage:
             else:
                 self._finish(finding, state)
         except (UserError, BadPass) as error:
-            self.user_errors[str(error)] = None
+            self.steps.user_errors[str(error)] = None
             if finding.confirmed:
                 self._publish_once(finding)
         except Exception as error:
@@ -330,7 +292,7 @@ class Triage:
             kept = self.store.get(finding.id)
             if kept is None or kept.versions != finding.versions:
                 kept = finding
-            self._steps.fail(STEPS[priority], kept, error)
+            self.steps.fail("confirm" if priority == CONFIRM else "triage", kept, error)
             if kept.confirmed:
                 self._publish_once(kept)  # with its progress so far
             elif not is_broken(error):  # the finding then stays pending
@@ -344,10 +306,9 @@ class Triage:
                 if known.exhibit is None or known.evidence is None:  # an earlier attempt failed
                     known = self._shown(known)
                     self.store.put(known)
-                self._on_confirmed(known)
                 self._publish_once(known)
             else:  # an earlier run had no time to reduce it
-                self._reduce(known)
+                self._enqueue(REDUCE, known)
             return
         if (violation := self._again(finding)) is None:
             if not self._under_another_key(finding):
@@ -356,7 +317,7 @@ class Triage:
             self.store.settle(finding.id)
             return
         confirmed = dataclasses.replace(finding, confirmed=True, violation=violation)
-        with self._steps.step("drop passes", confirmed):
+        with self.steps.step("drop passes", confirmed):
             confirmed = fewer_passes(self._executor, confirmed)
         self.store.put(confirmed)
         if confirmed.id != finding.id:  # it occurred again with another text
@@ -364,7 +325,7 @@ class Triage:
             self.store.settle(finding.id)
             if not self._see(confirmed):
                 return
-        self._reduce(confirmed)
+        self._enqueue(REDUCE, confirmed)
 
     def _fails_still(self, known: Finding) -> bool:
         """Return whether a finding of an earlier run is confirmed and shows the bug.
@@ -409,17 +370,12 @@ class Triage:
         self.report(found)
         return True
 
-    def _reduce(self, confirmed: Finding) -> None:
-        self._enqueue(REDUCE, confirmed)
-        with self._steps.step("report", confirmed):
-            self._on_confirmed(confirmed)
-
     def _with_source(self, finding: Finding) -> Finding:
         """The finding with its module as source. For a large model that takes seconds, so it is
         written only at the end, when the module is smallest."""
         if finding.source:
             return finding
-        with self._steps.step("write the module", finding):
+        with self.steps.step("write the module", finding):
             return dataclasses.replace(finding, source=reproducer.source_of(finding.module))
         return finding
 
@@ -427,7 +383,7 @@ class Triage:
         smaller = finding
         if not finding.reduced and self._has_time(finding, REDUCE_HANG_SECONDS):
             result = None
-            with self._steps.step("minimize", finding):
+            with self.steps.step("minimize", finding):
                 result = self._minimized(finding, state)
             if result is not None:
                 smaller = result.finding
@@ -439,7 +395,7 @@ class Triage:
             candidate = self._with_source(unwritten)
             if (text := self._reproducer(candidate)) is not None:
                 shown = self._shown(candidate)
-                with self._steps.step("write the reproducer", candidate):
+                with self.steps.step("write the reproducer", candidate):
                     shown = self.store.publish(shown, text)
                 if shown.reproducer is not None:
                     self._publish_once(shown)
@@ -454,7 +410,7 @@ class Triage:
         if not self._has_time(finding, HANG_SECONDS):
             return None
         for brief in (True, False):
-            with self._steps.step(
+            with self.steps.step(
                 f"reproduce with a {'brief' if brief else 'whole'} check", finding
             ):
                 text = reproducer.failing(finding, executor=self._executor, brief=brief)
@@ -465,21 +421,19 @@ class Triage:
     def _shown(self, finding: Finding) -> Finding:
         """The finding with its exhibit, evidence and consequence, so that readers need not run the
         pass."""
-        with self._steps.step("take evidence", finding):
+        with self.steps.step("take evidence", finding):
             finding = dataclasses.replace(finding, evidence=take_evidence(self._executor, finding))
         if self.until is None or time.monotonic() < self.until:
-            with self._steps.step("measure the consequence", finding):
+            with self.steps.step("measure the consequence", finding):
                 found = measured(self._executor, finding)
                 finding = dataclasses.replace(finding, consequence=found)
-        with self._steps.step("explain", finding):
+        with self.steps.step("explain", finding):
             finding = dataclasses.replace(finding, exhibit=exhibit(self._executor, finding))
         return finding  # noqa: RET504  # a step swallows exceptions
 
-    def _minimized(
-        self, finding: Finding, state: SearchState | None, most: float = MOST_SECONDS
-    ) -> Minimized | None:
+    def _minimized(self, finding: Finding, state: SearchState | None) -> Minimized | None:
         """The reduced finding; None if no time is left."""
-        deadline = time.monotonic() + min(most, self._reduction_time())
+        deadline = time.monotonic() + self._reduction_time()
         if time.monotonic() >= deadline:
             return None
         result = minimized(
@@ -490,9 +444,9 @@ class Triage:
                 self._stop or time.monotonic() >= min(deadline, self._deadline or deadline)
             ),
         )
-        self._steps.lacking.update(dict.fromkeys(result.lacking))
+        self.steps.lacking.update(dict.fromkeys(result.lacking))
         if result.faults:
-            self._steps.note("minimize", finding, "\n".join(result.faults))
+            self.steps.note("minimize", finding, "\n".join(result.faults))
         return result
 
     def _defer(self, finding: Finding, state: SearchState) -> bool:
@@ -522,11 +476,11 @@ class Triage:
             self.store.settle(finding.id)
             return
         row = finding.id
-        with self._steps.step("find the row", finding):
+        with self.steps.step("find the row", finding):
             row = place(self.store, finding)
         if row not in self._rows and self.expected is not None:
             finding = dataclasses.replace(finding, similar=self.expected.similar(finding))
-        finding = dataclasses.replace(finding, faults=self._steps.of(finding))
+        finding = dataclasses.replace(finding, faults=self.steps.of(finding))
         self.store.put(finding)
         with self._lock:
             self.published.append(finding)
@@ -535,7 +489,7 @@ class Triage:
                 self._rows[row] = finding.grade
         if graver:
             for publish in self.publishers:
-                with self._steps.step("report", finding):
+                with self.steps.step("report", finding):
                     publish(finding)
         if settle:
             self.store.settle(finding.id)

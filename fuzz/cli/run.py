@@ -55,19 +55,23 @@ def run(given: Settings) -> int:
             seeds=seeds(given.seeds, given.seed_share, made),
         )
         clock = None if config.seconds is None else Clock(config.seconds, process_began())
-        finished = Fuzzing(
-            config,
-            made,
-            command="run",
-            stop_at_first=(given.fail_on or FAIL_ON) if given.until_first else None,
-            named=given.oracles,
-            clock=clock,
-        ).run()
+        state = (
+            Fuzzing(
+                config,
+                made,
+                command="run",
+                stop_at_first=(given.fail_on or FAIL_ON) if given.until_first else None,
+                named=given.oracles,
+                clock=clock,
+            )
+            .run()
+            .state
+        )
         return made.conclude(
-            finished.modules,
-            finished.checks,
-            finished.seconds,
+            state.modules,
+            state.checks,
+            state.seconds,
             fail_on=given.fail_on,
-            compared=any(stats.compared for stats in finished.stats.values()),
+            compared=any(stats.compared for stats in state.stats.values()),
             named=given.oracles,
         )

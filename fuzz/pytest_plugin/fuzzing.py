@@ -162,7 +162,7 @@ class _ItemCampaign:
     def run(self) -> None:
         try:
             self._triage.take_up({self._target.name})
-            self._drain(self._runner.run().seconds)
+            self._drain(self._runner.run().state.seconds)
         except BaseException:
             self._late = True
             with contextlib.suppress(_Late):
@@ -194,8 +194,8 @@ class _ItemCampaign:
         return tuple(name for name in self._config.oracles or usual if name not in silent)
 
     def item_result(self, found: tuple[str, ...]) -> ItemResult:
-        done, known = self._runner.done, self._runner.known
-        ended = done.ended.get(self._target.label, {})
+        done, known = self._runner.state, self._runner.known
+        ended = done.ended[self._target.label]
         return ItemResult(
             spelling=self._spelling,
             modules=done.modules,
@@ -208,7 +208,7 @@ class _ItemCampaign:
         )
 
     def _stats(self) -> PassStats:
-        return self._runner.done.stats.get(self._target.label, PassStats())
+        return self._runner.state.stats.get(self._target.label, PassStats())
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, Progress) and self._triage.pending:

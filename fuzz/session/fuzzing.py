@@ -121,7 +121,7 @@ class Fuzzing:
         finished = runner.run()
         if runner.lost is not None:
             session.lose(runner.lost)
-        for text in session.triage.user_errors:
+        for text in session.triage.steps.user_errors:
             session.user_error(text)
         if session.interrupt.stop.is_set():
             session.display.line("stopping; Ctrl-C again to leave findings unconfirmed")
@@ -134,20 +134,21 @@ class Fuzzing:
             until, late = self._clock.end, LATE
         session.drain(max(0.0, until - time.monotonic()), late)
         session.remember()
-        session.print_shares(finished.stats, finished.known)
-        idle = list(unchanged(runner.config.targets, finished.stats))
+        stats = finished.state.stats
+        session.print_shares(stats, finished.state.known_checks)
+        idle = list(unchanged(runner.config.targets, stats))
         for each in idle:
             session.output.line(each.sentence, each.event, "yellow")
-        ran = list(files(finished.lines_ran))
+        ran = list(files(finished.state.lines_ran))
         if ran:
             write_whole(session.store.folder / TRACES, traces(ran))
         if session.output.as_json:
-            for event in (*silence_events(finished.stats), *(each.event for each in ran)):
+            for event in (*silence_events(stats), *(each.event for each in ran)):
                 session.output.emit(event)
         else:
-            for text in (*lines_on_files(ran), *lines_on_own(finished.stats)):
+            for text in (*lines_on_files(ran), *lines_on_own(stats)):
                 session.output.line(text)
-            for text in (sentence_on_rules(finished.stats), *lines_on_uncompared(finished.stats)):
+            for text in (sentence_on_rules(stats), *lines_on_uncompared(stats)):
                 session.output.line(text)
         runner.end(
             unchanged=[each.sentence for each in idle],

@@ -142,9 +142,9 @@ class Session:
 
     def print_faults(self) -> None:
         """Print the failures of the harness itself in the triage."""
-        for text in self.triage.unchecked:
+        for text in self.triage.steps.unchecked:
             self.fault(text)
-        for finding, text in self.triage.failed_steps:
+        for finding, text in self.triage.steps.failed:
             self.display.line(fault(finding, text, self.store.folder), style="bold red")
             if self.output.as_json:
                 self.output.emit({"event": "fault", "finding": finding.id, "text": text})
@@ -213,7 +213,7 @@ class Session:
             self.display.line(f"interrupted: {self.triage.pending} findings were not confirmed")
         else:
             self._print_pending()
-        for text in self.triage.user_errors:
+        for text in self.triage.steps.user_errors:
             self.user_error(text)
 
     def print_shares(self, stats: Mapping[str, PassStats], known: Mapping[str, int]) -> None:
@@ -272,7 +272,7 @@ class Session:
             knowns: further fields of the JSON events of known bugs.
         """
         self.display.close()
-        for text in self.triage.lacking:
+        for text in self.triage.steps.lacking:
             self.lacks(text)
         self.print_faults()
         self.print_unconfirmed()
@@ -368,7 +368,7 @@ class Session:
         if unconfirmed := len(self.triage.unconfirmed):
             are = "is" if unconfirmed == 1 else "are"
             text += f" {counted(unconfirmed, 'report')} did not fail again and {are} no finding."
-        if faults := len(self.faults) + len(self.triage.failed_steps):
+        if faults := len(self.faults) + len(self.triage.steps.failed):
             text += f" {counted(faults, 'fault')} of relaxfuzz, see above."
         if self.lost is not None:
             text += " The workers were lost before the end, see above."

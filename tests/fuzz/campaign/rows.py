@@ -35,12 +35,12 @@ def main(modules: int, seed: int) -> None:
 
 def show(finished: Finished) -> None:
     """The counts by item, then the identities."""
-    print(finished.modules, "modules,", finished.checks, "checks")
-    for name, stats in sorted(finished.stats.items()):
+    print(finished.state.modules, "modules,", finished.state.checks, "checks")
+    for name, stats in sorted(finished.state.stats.items()):
         counts = dataclasses.asdict(dataclasses.replace(stats, seconds=0.0))
         counts["sampled"] = dict(sorted(stats.sampled.items()))
         print(name, {key: value for key, value in counts.items() if value})
-    for name, ended in sorted(finished.ended.items()):
+    for name, ended in sorted(finished.state.ended.items()):
         for identity, times in sorted(ended.items()):
             print(name, times, *identity)
 

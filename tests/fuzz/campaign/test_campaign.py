@@ -64,7 +64,10 @@ def timeless(events: Sequence[Event]) -> list[Event]:
             case BlockDone():
                 kept.append(dataclasses.replace(event, stats=strip(event.stats)))
             case Finished():
-                kept.append(dataclasses.replace(event, seconds=0.0, stats=strip(event.stats)))
+                state = dataclasses.replace(
+                    event.state, seconds=0.0, stats=strip(event.state.stats)
+                )
+                kept.append(dataclasses.replace(event, state=state))
             case UnconfirmedFinding():
                 # The backtrace holds addresses.
                 silent = dataclasses.replace(event.violation, detail="")
@@ -102,17 +105,17 @@ def test_deaths_are_found_and_the_campaign_goes_on(pool: LocalPool, faulty: Faul
         ]
     finished = events[-1]
     assert isinstance(finished, Finished)
-    assert finished.modules == MODULES
+    assert finished.state.modules == MODULES
     assert not finished.stopped
-    harmless = finished.stats["DeadCodeElimination"]
+    harmless = finished.state.stats["DeadCodeElimination"]
     assert harmless.checks >= MODULES
     assert 0 < harmless.changed < harmless.checks
     assert 0 < harmless.sampled["evaluated"] < harmless.checks
     assert not harmless.sampled.keys() & {"crash", "executed-by-pipeline"}
-    assert max(finished.occurrences.values()) > 1
-    items = [Counter(counts) for counts in finished.ended.values()]
-    assert sum(items, Counter()) == finished.occurrences
-    assert finished.ended["segfault()"].keys() == {mark_of(deaths["segfault"].violation)}
+    assert max(finished.state.occurrences.values()) > 1
+    items = [Counter(counts) for counts in finished.state.ended.values()]
+    assert sum(items, Counter()) == finished.state.occurrences
+    assert finished.state.ended["segfault()"].keys() == {mark_of(deaths["segfault"].violation)}
 
 
 def test_a_pass_that_cannot_be_had_any_more_ends_the_campaign(
@@ -159,7 +162,7 @@ def test_the_number_of_workers_changes_nothing(pool: LocalPool, faulty: Faulty) 
     assert any(isinstance(event, UnconfirmedFinding) for event in alone)
     finished = alone[-1]
     assert isinstance(finished, Finished)
-    assert finished.stats["DeadCodeElimination"].did["removes what is not used"]
+    assert finished.state.stats["DeadCodeElimination"].did["removes what is not used"]
 
 
 class Recording(LocalPool):
@@ -231,8 +234,8 @@ def test_seconds_are_a_budget(pool: LocalPool) -> None:
     assert isinstance(last, Finished)
     assert not last.stopped
     done = [event for event in events if isinstance(event, BlockDone)]
-    assert last.modules == sum(event.modules for event in done)
-    assert last.checks == sum(stats.checks for event in done for stats in event.stats.values())
+    assert last.state.modules == sum(event.modules for event in done)
+    assert last.state.checks == sum(each.checks for e in done for each in e.stats.values())
 
 
 def test_a_campaign_can_be_stopped(pool: LocalPool, faulty: Faulty) -> None:
@@ -249,8 +252,8 @@ def test_a_campaign_can_be_stopped(pool: LocalPool, faulty: Faulty) -> None:
     assert any(isinstance(event, UnconfirmedFinding) for event in events)
     # Checks of unfinished blocks are counted.
     done = [event for event in events if isinstance(event, BlockDone)]
-    assert finished.checks == sum(each.checks for e in done for each in e.stats.values())
-    assert done[-1].state.checks <= finished.checks
+    assert finished.state.checks == sum(each.checks for e in done for each in e.stats.values())
+    assert done[-1].state.checks <= finished.state.checks
     assert done[-1].state.blocks * 16 == done[-1].state.modules
 
 

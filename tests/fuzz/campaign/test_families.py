@@ -37,7 +37,7 @@ def test_both_families_are_checked(pool: LocalPool) -> None:
     assert [event for event in events if isinstance(event, HarnessFault)] == []
     finished = events[-1]
     assert isinstance(finished, Finished)
-    assert all(finished.stats[target.label].checks > 2 for target in chosen)
+    assert all(finished.state.stats[target.label].checks > 2 for target in chosen)
 
 
 def test_a_sample_is_executed_on_a_device(pool: LocalPool) -> None:
@@ -49,7 +49,7 @@ def test_a_sample_is_executed_on_a_device(pool: LocalPool) -> None:
     assert [event for event in events if isinstance(event, HarnessFault)] == []
     finished = events[-1]
     assert isinstance(finished, Finished)
-    sampled = [finished.stats[target.label].sampled for target in chosen]
+    sampled = [finished.state.stats[target.label].sampled for target in chosen]
     executed = [each.get("executed-on-llvm", 0) for each in sampled]
     assert sum(executed) > 0
     assert all(

@@ -76,6 +76,11 @@ def work(pool: LocalPool, store: Store) -> Callable[..., tuple[Triage, list[Find
 Work = Callable[..., tuple[Triage, list[Finding]]]
 
 
+def faults(worker: Triage) -> list[str]:
+    """All failures of the harness itself."""
+    return [*worker.steps.unchecked, *(text for _, text in worker.steps.failed)]
+
+
 def test_what_takes_long_is_no_hang(
     pool: LocalPool,
     work: Work,
@@ -135,7 +140,7 @@ def test_what_a_limit_has_hidden_is_reported_as_what_it_is(
     assert (reported.oracle, reported.pass_name) == (oracle, name)
     assert reported.confirmed
     assert reported.grade < Grade.C
-    assert (worker.unconfirmed, worker.faults) == ([], [])
+    assert (worker.unconfirmed, faults(worker)) == ([], [])
 
 
 def test_a_death_by_a_limit_is_confirmed_by_another_limit_alone(
@@ -152,7 +157,7 @@ def test_a_finding_is_confirmed_reduced_and_reproduced(
 ) -> None:
     worker, reported = work(finding, finding)
     (published,) = reported
-    assert worker.faults == []
+    assert faults(worker) == []
     assert store.pending() == []
     assert (published.id, published.confirmed, published.reduced) == (finding.id, True, True)
     assert "exp" in published.source
@@ -268,7 +273,7 @@ def test_known_bugs_are_not_triaged(
     _, (first,) = work(finding)
     monkeypatch.setattr(triage, "minimized", None)
     worker, (second,) = work(finding)
-    assert worker.faults == []
+    assert faults(worker) == []
     assert second == first
     store.put(dataclasses.replace(first, exhibit=None))
     _, (third,) = work(finding)
@@ -308,7 +313,7 @@ def test_a_fault_after_the_confirmation_loses_no_finding(
     monkeypatch.setattr(owner, name, broken)
     worker, (published,) = work(finding)
     assert published.confirmed
-    assert worker.unchecked == []
+    assert worker.steps.unchecked == []
     assert store.pending() == []
     assert [kept.id for kept in store.findings()] == [finding.id]
     (failed,) = (each for each in published.faults if each.startswith(f"{step}:"))
@@ -339,7 +344,7 @@ def test_a_fault_of_a_publisher_keeps_no_other_from_it(
     worker.add(finding)
     worker.drain(60, lambda: None)
     assert [each.id for each in reported] == [finding.id]
-    assert [text.partition(":")[0] for _, text in worker.failed_steps] == ["report"]
+    assert [text.partition(":")[0] for _, text in worker.steps.failed] == ["report"]
 
 
 def test_a_full_disk_ends_it_and_leaves_what_is_pending(
@@ -353,7 +358,7 @@ def test_a_full_disk_ends_it_and_leaves_what_is_pending(
     worker.add(finding)
     with pytest.raises(DiskFailure, match=r"cannot write '/tmp/reproducer\.py': No space left"):
         worker.drain(60, lambda: None)
-    assert worker.faults == []
+    assert faults(worker) == []
     assert worker.published == []
     assert [each.id for each in store.pending()] == [finding.id]
 
@@ -368,7 +373,7 @@ def test_without_workers_a_finding_stays_pending(
     worker = Triage(store, pool, lambda finding: None)
     worker.add(finding)
     worker.drain(60, lambda: None)
-    assert "the pool is closed" in worker.faults[0]
+    assert "the pool is closed" in faults(worker)[0]
     assert store.pending() == [finding]
 
 
@@ -378,7 +383,7 @@ def test_a_step_of_a_list_is_its_own_finding(work: Work, finding: Finding) -> No
     module = finding.module.replace("relax.cos", "relax.exp")
     listed = dataclasses.replace(finding, calls=calls, module=module)
     worker, reported = work(listed)
-    assert worker.faults == []
+    assert faults(worker) == []
     (published,) = reported
     assert published.calls == finding.calls
 
@@ -401,7 +406,7 @@ def test_what_a_campaign_has_no_time_for_is_reduced_afterwards(
     assert kept is not None
     assert (kept.confirmed, kept.reduced) == (True, False)
     worker.drain(60, lambda: None)
-    assert worker.faults == []
+    assert faults(worker) == []
     assert [published.reduced for published in reported] == [True]
 
 
@@ -448,7 +453,7 @@ def test_a_finding_that_the_changed_pass_no_longer_shows_gives_way(
     assert "sin" not in first.source
     path.write_text(OWN.format(ops=("R.exp(", "R.sin(")))
     worker, (second,) = work(own)
-    assert worker.faults == []
+    assert faults(worker) == []
     assert (second.id, second.reduced) == (first.id, True)
     assert "sin" in second.source
     assert list(store.findings()) == [second]

@@ -68,8 +68,8 @@ def found(events: list[Event]) -> list[Event]:
 
 
 def counts(finished: Finished) -> tuple[object, ...]:
-    checks = {name: stats.checks for name, stats in finished.stats.items()}
-    return finished.modules, finished.checks, checks, finished.occurrences
+    checks = {name: stats.checks for name, stats in finished.state.stats.items()}
+    return finished.state.modules, finished.state.checks, checks, finished.state.occurrences
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_a_worker_with_other_sources_is_left_out(
         _, finished = campaign_events(
             made, CampaignConfig(seed=5, targets=CONFIG.targets, modules=4)
         )
-        assert finished.modules == 4
+        assert finished.state.modules == 4
 
 
 @pytest.mark.session

@@ -72,7 +72,7 @@ def test_triage_survives_a_legalization_that_crashes(
         triage = Triage(store, pool, published.append)
         triage.add(finding)
         triage.drain(60, lambda: None)
-        assert triage.faults == []
+        assert (triage.steps.unchecked, triage.steps.failed) == ([], [])
         (stored,) = store.findings()
     assert [each.id for each in published] == [finding.id]
     assert stored.evidence is not None

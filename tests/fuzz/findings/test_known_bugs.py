@@ -301,7 +301,8 @@ def triaged(
         triage = Triage(store, pool, told.append, expected=expected)
         triage.report(dataclasses.replace(found, confirmed=False))
         triage.drain(60, lambda: None)
-        assert (triage.faults, triage.pending, store.pending()) == ([], 0, [])
+        assert (triage.steps.unchecked, triage.steps.failed) == ([], [])
+        assert (triage.pending, store.pending()) == (0, [])
     return triage, told, expected
 
 

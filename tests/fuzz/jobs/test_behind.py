@@ -190,7 +190,7 @@ def test_a_death_behind_a_known_bug_has_its_own_module(
     assert not has("sinh", mod)
     assert has("asinh", mod)
     (end,) = (each for each in events if isinstance(each, Finished))
-    assert end.known.get("two_faults()", 0) == 0
+    assert end.state.known_checks.get("two_faults()", 0) == 0
 
 
 def two_functions(*, local: bool = False) -> tvm.IRModule:

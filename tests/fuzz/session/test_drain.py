@@ -17,7 +17,7 @@ class Triage:
 
     def __init__(self, pending: int, user_errors: tuple[str, ...] = ()) -> None:
         self.pending = pending
-        self.user_errors = user_errors
+        self.steps = SimpleNamespace(user_errors=user_errors)
         self.seconds = -1.0
         self.hurried = False
 
