@@ -16,7 +16,7 @@ from ..jobs.jobs import Reach
 from ..process.executor import Executor, ask
 from ..process.protocol import Death, Died
 from ..reproducer import source_of
-from .parallel import SearchState, shrink
+from .parallel import ParallelSearch, SearchState
 from .reduction import FIRST
 
 NOT_REDUCED = (Death.KILLED, Death.PARENT, Death.PROCESSES)
@@ -57,7 +57,7 @@ def minimized(
 
     Args:
         state: the state to continue from; None: start from the beginning.
-        workers, redacts, over, progress: see `shrink`.
+        workers, redacts, over, progress: see `ParallelSearch`.
 
     Raises:
         ExecutorError: the harness failed.
@@ -67,19 +67,14 @@ def minimized(
         reduced = dataclasses.replace(finding, reduced=True)
         return Minimized(finding=reduced, state=state, flaky=False, faults=())
     begin = SearchState(module=finding.module) if state is None else state
-    outcome = shrink(
-        executor,
-        finding,
-        begin,
-        workers=workers,
-        redacts=redacts,
-        over=over,
-        progress=progress,
+    search = ParallelSearch(
+        executor, finding, begin, workers=workers, redacts=redacts, progress=progress
     )
+    search.run(over)
     flaky = False
     smallest = finding
-    if outcome.state.module != finding.module:
-        for module in backwards([finding.module, *outcome.trail]):
+    if search.state.module != finding.module:
+        for module in backwards([finding.module, *search.trail]):
             # A hang takes long, and only a short limit would keep it from occurring in some runs.
             times = 1 if finding.oracle == Death.HANG else ASKED
             seen = [again(executor, finding, module) for _ in range(times)]
@@ -94,15 +89,15 @@ def minimized(
                     first_id=finding.id,
                 )
                 break
-    reached = outcome.state
+    reached = search.state
     if smallest.module != reached.module:
         reached = dataclasses.replace(reached, module=smallest.module, edit_id=FIRST, ended=False)
     return Minimized(
         finding=dataclasses.replace(smallest, reduced=reached.ended and not flaky),
         state=reached,
         flaky=flaky,
-        faults=tuple(outcome.faults),
-        lacking=tuple(outcome.lacking),
+        faults=tuple(search.faults),
+        lacking=tuple(search.lacking),
     )
 
 

@@ -55,52 +55,6 @@ class SearchState:
     """True if no edit leads to a smaller module."""
 
 
-@dataclass(slots=True)
-class SearchOutcome:
-    """The outcome of a search."""
-
-    state: SearchState
-    trail: list[str]
-    """The accepted modules, in order: the last is the smallest."""
-    faults: list[str]
-    """Faults of the harness itself."""
-    lacking: list[str]
-    """Features that the installed TVM lacks, so that edits were skipped."""
-
-
-def shrink(
-    executor: Executor,
-    finding: Finding,
-    state: SearchState,
-    *,
-    workers: int = 1,
-    redacts: bool = False,
-    over: Callable[[], bool],
-    progress: Callable[[SearchState], None] = lambda state: None,
-) -> SearchOutcome:
-    """Make the module of a finding smaller, starting from a state.
-
-    No pass runs in this process. Progress is never lost, even if children die.
-
-    Args:
-        workers: number of concurrent jobs.
-        redacts: see `Reduce`.
-        over: called a few times a second; true ends the search.
-        progress: called with each smaller module at once, and with the counts now and then.
-
-    Raises:
-        ExecutorError: the executor is closed or broken, or the harness failed.
-    """
-    running = _ParallelSearch(executor, finding, state, workers, progress, redacts)
-    running.run(over)
-    return SearchOutcome(
-        running.state,
-        running.trail,
-        list(running.faults),
-        list(running.lacking),
-    )
-
-
 @dataclass(slots=True, eq=False)
 class _Run:
     """One job: a share of the edits of the smallest module."""
@@ -113,20 +67,38 @@ class _Run:
     exhausted: bool = False
 
 
-class _ParallelSearch:
+class ParallelSearch:
+    """Makes the module of a finding smaller, starting from a state.
+
+    No pass runs in this process. Progress is never lost, even if children die.
+    """
+
     def __init__(
         self,
         executor: Executor,
         finding: Finding,
         state: SearchState,
-        workers: int,
-        progress: Callable[[SearchState], None],
-        redacts: bool,
+        *,
+        workers: int = 1,
+        redacts: bool = False,
+        progress: Callable[[SearchState], None] = lambda state: None,
     ) -> None:
+        """
+        Args:
+            workers: number of concurrent jobs.
+            redacts: see `Reduce`.
+            progress: called with each smaller module at once, and with the counts now and then.
+
+        Raises:
+            ExecutorError: the executor is closed or broken, or the harness failed.
+        """
         self.state = state
         self.trail: list[str] = []
+        """The accepted modules, in order: the last is the smallest."""
         self.faults: dict[str, None] = {}
+        """Faults of the harness itself."""
         self.lacking: dict[str, None] = {}
+        """Features that the installed TVM lacks, so that edits were skipped."""
         self._executor = executor
         self._finding = finding
         self._workers = workers
@@ -141,6 +113,14 @@ class _ParallelSearch:
         self._replies: queue.SimpleQueue[tuple[_Run, Reply | None]] = queue.SimpleQueue()
 
     def run(self, over: Callable[[], bool]) -> None:
+        """Search until nothing smaller is found.
+
+        Args:
+            over: called a few times a second; true ends the search.
+
+        Raises:
+            ExecutorError: see the constructor.
+        """
         try:
             self._runs = [self._submitted(share) for share in range(self._workers)]
             while not over() and not self.state.ended and self._killed < MOST_KILLED:

@@ -103,7 +103,7 @@ def shrink_by(
     This process makes candidates; `workers` commands test them at a time; the first success wins.
 
     Args:
-        over, progress: see `parallel.shrink`.
+        over, progress: see `ParallelSearch`.
         trail: receives the modules that were found, in order.
         faults: receives faults of the harness itself.
     """

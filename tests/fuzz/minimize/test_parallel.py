@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,7 +20,7 @@ from relaxfuzz.fuzz.jobs.asking import check
 from relaxfuzz.fuzz.jobs.jobs import Check
 from relaxfuzz.fuzz.minimize import parallel
 from relaxfuzz.fuzz.minimize.findings import minimized
-from relaxfuzz.fuzz.minimize.parallel import SearchOutcome, SearchState, shrink
+from relaxfuzz.fuzz.minimize.parallel import ParallelSearch, SearchState
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.process.protocol import Limits
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
@@ -61,7 +62,20 @@ def found(pool: LocalPool, module: str) -> Callable[[PassCall], Finding]:
 Found = Callable[[PassCall], Finding]
 
 
-def shrunk(pool: LocalPool, finding: Finding, workers: int = 2) -> SearchOutcome:
+def shrink(
+    pool: LocalPool,
+    finding: Finding,
+    state: SearchState,
+    *,
+    over: Callable[[], bool],
+    **options: Any,
+) -> ParallelSearch:
+    search = ParallelSearch(pool, finding, state, **options)
+    search.run(over)
+    return search
+
+
+def shrunk(pool: LocalPool, finding: Finding, workers: int = 2) -> ParallelSearch:
     end = time.monotonic() + 120
     return shrink(
         pool,
@@ -83,7 +97,7 @@ ONLY_ADD = (1, ["relax.add"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_deaths_are_followed(pool: LocalPool, faulty: Faulty, found: Found, workers: int) -> None:
     outcome = shrunk(pool, found(faulty("segfault")), workers)
-    assert outcome.faults == []
+    assert not outcome.faults
     assert outcome.state.ended
     assert left(outcome.state.module) == ONLY_ADD
     assert outcome.trail[-1] == outcome.state.module
@@ -109,7 +123,7 @@ def test_a_hang_is_followed_without_much_patience(
         progress=states.append,
     )
     assert finding.oracle == "hang"
-    assert outcome.faults == []
+    assert not outcome.faults
     count, ops = left(outcome.state.module)
     assert count < left(module)[0]
     assert "relax.add" in ops
