@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -32,37 +31,29 @@ def join(store: Store, others: Sequence[Store]) -> Joined:
     else the one with the smallest module. Findings that wait for triage wait in the joined store.
     The same join again changes nothing, and one that is interrupted has changed no row.
     """
-    for other in others:
-        _copy_weights(other, store)
     with store.at_once():
         return _joined(store, others)
 
 
 def _joined(store: Store, others: Sequence[Store]) -> Joined:
     joined = Joined()
+    large = store.folder / weights.FOLDER
     for other in others:
+        origins = [other.folder / weights.FOLDER]
         for finding in [*other.findings(), *other.findings(confirmed=False)]:
             known = store.get(finding.id)
             joined.added += known is None
             if known is None or _rank(finding) < _rank(known):
+                weights.bring(finding.module, large, origins)
                 _put(store, other, finding)
         for finding in other.pending():
             if store.get(finding.id) is None:
+                weights.bring(finding.module, large, origins)
                 store.pend(finding)
     for other in others:
         joined.conflicts += _join_rows(store, other)
     _join_runs(store, others)
     return joined
-
-
-def _copy_weights(other: Store, store: Store) -> None:
-    """Copy large constants, whose files have names by content."""
-    source, folder = other.folder / weights.FOLDER, store.folder / weights.FOLDER
-    for path in source.iterdir() if source.is_dir() else ():
-        if path.is_file() and not path.is_symlink() and not (folder / path.name).exists():
-            folder.mkdir(exist_ok=True)
-            shutil.copyfile(path, folder / path.name)
-    weights.use(folder)
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, int]:

@@ -88,6 +88,8 @@ def use_beside(path: str) -> None:
 def bring(text: str, to: Path, origins: Iterable[Path] = ()) -> None:
     """Link the files that JSON in a text needs into a folder, from the first folder that has them.
 
+    Symbolic links are left out, since they may lead anywhere.
+
     Args:
         origins: the folders; none: the one in use.
     """
@@ -96,7 +98,7 @@ def bring(text: str, to: Path, origins: Iterable[Path] = ()) -> None:
     folders = [*origins] or [Path(os.environ[VARIABLE])]
     for name in {Path(each).name for each in _files(text)}:
         there = next((path for each in folders if (path := each / name).is_file()), None)
-        if there is not None and not (to / name).exists():
+        if there is not None and not there.is_symlink() and not (to / name).exists():
             to.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(there, to / name)

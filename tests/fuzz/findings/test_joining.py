@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import os
 from collections.abc import Callable
@@ -140,11 +141,15 @@ def test_large_constants_come_along(
 ) -> None:
     monkeypatch.setitem(os.environ, weights.VARIABLE, "")
     monkeypatch.delitem(os.environ, weights.VARIABLE)
-    first = machine("1", found("a"))
+    short = [base64.b64encode(f"relaxfuzz weight: {name} []".encode()) for name in ("0a", "0b")]
+    module = " ".join(each.decode() for each in short)
+    first = machine("1", dataclasses.replace(found("a"), module=module))
     (first / weights.FOLDER).mkdir()
     (first / weights.FOLDER / "0a").write_bytes(b"data")
+    (first / weights.FOLDER / "0b").symlink_to(first / weights.FOLDER / "0a")
     joined(tmp_path / "out", first)
-    assert (tmp_path / "out" / weights.FOLDER / "0a").read_bytes() == b"data"
+    (brought,) = (tmp_path / "out" / weights.FOLDER).iterdir()
+    assert (brought.name, brought.read_bytes()) == ("0a", b"data")
 
 
 def test_a_folder_that_is_no_store_is_refused(machine: Machine, tmp_path: Path) -> None:
