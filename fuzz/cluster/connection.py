@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,32 +27,13 @@ _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx|inproc)://\S+")
 EXTRA = "pip install 'relaxfuzz[cluster]'"
 
 
+@dataclass(frozen=True, slots=True)
 class ClusterConnection:
     """A client of one cluster."""
 
-    def __init__(self, name: str) -> None:
-        """
-        Args:
-            name: the cluster as the user spells it, see `address_of`.
-
-        Raises:
-            OSError: nothing answers there.
-            UserError: it is neither an address nor a scheduler file.
-        """
-        self.name = name
-        self.client = self._connect(address_of(name))
-
-    def _connect(self, address: str) -> Client:
-        from distributed import Client
-
-        try:
-            return Client(address, timeout=ANSWER, set_as_default=False, name="relaxfuzz")
-        except Exception as error:  # of transports and certificates, there are many
-            message = _first_line(error)
-        # A client that never connected closes itself when it is collected. At the end of this
-        # process it would wait for a thread that has already ended.
-        gc.collect()
-        raise OSError(message)
+    name: str
+    """The cluster as the user spells it, see `address_of`."""
+    client: Client
 
 
 @contextmanager
@@ -62,25 +44,31 @@ def connect(scheduler: str) -> Iterator[ClusterConnection]:
         UserError: Dask is not installed, or nothing answers at that address.
     """
     try:
-        import distributed  # noqa: F401  # a client needs it
+        from distributed import Client
     except ImportError as error:
         raise UserError(f"{scheduler} needs Dask ({error}): {EXTRA}") from None
     # We report what users need; Dask would log much more between the lines of progress.
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    address, client, message = address_of(scheduler), None, ""
     try:
-        connection = ClusterConnection(scheduler)
-    except OSError as error:
+        client = Client(address, timeout=ANSWER, set_as_default=False, name="relaxfuzz")
+    except Exception as error:  # of transports and certificates, there are many
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    if client is None:
+        # A client that never connected closes itself when it is collected. At the end of this
+        # process it would wait for a thread that has already ended.
+        gc.collect()
         raise UserError(
-            f"no Dask scheduler answers at {scheduler} ({_first_line(error)}): start one with "
+            f"no Dask scheduler answers at {scheduler} ({message}): start one with "
             "`dask scheduler`, and workers with `dask worker ADDRESS`"
-        ) from None
+        )
     try:
-        yield connection
+        yield ClusterConnection(scheduler, client)
     finally:
         with contextlib.suppress(Exception):  # of a scheduler that is gone
-            connection.client.close(timeout=5)
+            client.close(timeout=5)
 
 
 def address_of(scheduler: str) -> str:
@@ -98,10 +86,6 @@ def address_of(scheduler: str) -> str:
             "expected tcp://host:port, tls://host:port or a scheduler file but got --scheduler "
             f"{scheduler!r}"
         ) from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
