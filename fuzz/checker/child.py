@@ -43,7 +43,7 @@ def main() -> None:
     stacks = (place / STACKS).open("w", encoding="utf-8")
     faulthandler.enable(stacks)
     values = True if semantics == "1" else None
-    sys.meta_path.insert(0, _Finder("tvm", lambda: _watch(place, values, float(timeout))))
+    sys.meta_path.insert(0, _Finder(lambda: _watch(place, values, float(timeout))))
     sys.argv = [name, *args]
     try:
         (_run_module if kind == "module" else _run_file)(name)
@@ -113,17 +113,16 @@ _OURS = (__file__, runpy.run_path.__code__.co_filename)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Calls `then` as soon as a module has been imported, if it ever is."""
+    """Calls `then` as soon as TVM has been imported, if it ever is."""
 
-    def __init__(self, name: str, then: Callable[[], None]) -> None:
-        self._name = name
+    def __init__(self, then: Callable[[], None]) -> None:
         self._then = then
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The result of the other finders, with a loader that calls back when it is done."""
-        if fullname != self._name:
+        if fullname != "tvm":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(fullname)

@@ -188,7 +188,7 @@ def of_this_build(finding: Finding) -> bool:
     return same_build(finding.versions, versions())
 
 
-def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) -> Exhibit:
+def exhibit(executor: Executor, finding: Finding) -> Exhibit:
     """The part of the finding to look at first; only the module if the pass kills its process.
 
     Raises:
@@ -196,12 +196,11 @@ def exhibit(executor: Executor, finding: Finding, *, limits: Limits = LIMITS) ->
     """
     violation = finding.violation
     if finding.oracle not in DEATHS:
-        job = Show(finding.module, violation, finding.calls, finding.pipeline)
-        shown = ask(executor, job, limits=limits)
+        shown = ask(executor, Show(finding.module, violation, finding.calls, finding.pipeline))
         if isinstance(shown, Exhibit):
             return shown
         violation = death.violation(shown)
-    shown = ask(executor, Show(finding.module, violation), limits=limits)
+    shown = ask(executor, Show(finding.module, violation))
     return alone(finding.source, violation) if isinstance(shown, Died) else shown
 
 

@@ -37,9 +37,7 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
     return list(checked(executor, job, limits=limits).violations)
 
 
-def check_each(
-    executor: Executor, job: CheckEach, *, limits: Limits = LIMITS
-) -> Iterator[CheckResult | JobFailed]:
+def check_each(executor: Executor, job: CheckEach) -> Iterator[CheckResult | JobFailed]:
     """Yield the outcome of each check as it arrives, or the fault that prevented the check.
 
     A check that kills its process is repeated in a fresh one; only a death there is a violation.
@@ -47,7 +45,7 @@ def check_each(
     Raises:
         ExecutorError: see `ask`.
     """
-    limits = limits.for_module(job.module)
+    limits = LIMITS.for_module(job.module)
     while job.checks:
         replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
         executor.submit(job, replies.put, limits=limits)

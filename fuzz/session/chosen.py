@@ -50,13 +50,13 @@ SURVEY_SECONDS = 40.0
 """Seconds in which two idle cores find out what works on a build of TVM."""
 
 
-def skip_survey(given: Settings, budget: str = BUDGET) -> None:
+def skip_survey(given: Settings) -> None:
     """Skip finding out what works on a new build of TVM, if the command has too little time for it.
 
     Raises:
         UserError: the budget is not a time.
     """
-    seconds = given.seconds(budget)
+    seconds = given.seconds()
     if seconds is not None and seconds < SURVEY_SECONDS:
         availability.assume()
 

@@ -8,7 +8,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -26,12 +26,11 @@ LOCK = "lock.json"
 
 
 @contextmanager
-def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None) -> Iterator[None]:
+def alone(folder: Path, command: str) -> Iterator[None]:
     """Hold the lock of a folder.
 
     Args:
         command: the command that holds it, for the message to others.
-        wait: called before each new attempt while another process holds it; None: fail at once.
 
     Raises:
         UserError: another process holds it, and the text has its name and start; or the folder is
@@ -48,17 +47,12 @@ def alone(folder: Path, command: str, *, wait: Callable[[], None] | None = None)
     except OSError as error:
         raise UserError(f"cannot write '{path}': {error.strerror or error}") from None
     with open(descriptor, "rb") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if wait is None:
-                    raise UserError(
-                        f"{_holder(file)} works in '{folder}': wait for it, or choose another "
-                        "folder"
-                    ) from None
-                wait()
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{_holder(file)} works in '{folder}': wait for it, or choose another folder"
+            ) from None
         about = {"command": command, "pid": os.getpid(), "since": time.time()}
         with watched(path):
             os.ftruncate(descriptor, 0)
