@@ -33,6 +33,7 @@ from ...oracles.passcall import PassCall, folder_of
 from ...oracles.silence.log import answers, counted
 from ...oracles.tiers import compared
 from ...oracles.violation import Case, Mark, Violation, mark_of, short_mark
+from ..findings.finding import UnconfirmedFinding
 from ..jobs.behind import Cut, Outcome, Suit, go_on
 from ..jobs.draw import entropy, example
 from ..jobs.jobs import checked, contract_of
@@ -43,20 +44,6 @@ from ..process.targets import Origin, PassStats, Recipe, Target
 from . import costs, schedule
 from .schedule import ItemKind, ScheduleItem
 from .sequences import Sequences, call_of
-
-
-@dataclass(frozen=True, slots=True)
-class Violated:
-    """A check of the block found a violation."""
-
-    violation: Violation
-    origin: Origin
-    calls: tuple[PassCall, ...] = ()
-    pipeline: str | None = None
-    module: str | None = None
-    """TVM JSON; None if this block or an earlier one has already reported this mark."""
-    ingredients: tuple[str, ...] | None = None
-    """Ingredients of the module, if a single pass was checked; see `ingredients`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +121,7 @@ CUTTING = "cut"
 """The step that looks for a part to cut. If the process dies in it, the rest of the block meets the
 death again, with its module."""
 
-BlockResult: TypeAlias = Violated | WentOn | StageDone | ModuleDone
+BlockResult: TypeAlias = UnconfirmedFinding | WentOn | StageDone | ModuleDone
 
 
 @dataclass(frozen=True, slots=True)
@@ -638,14 +625,13 @@ class _Run:
             self._reported.add(known_by)
             any_new |= new
             wanted = new and short_mark(known_by) not in self._job.reported
-            module = text() if wanted else None
             self._context.report(
-                Violated(
+                UnconfirmedFinding(
                     violation,
+                    text() if wanted else "",
                     origin,
                     prepared.calls,
                     prepared.pipeline,
-                    module,
                     None if made_of is None else tuple(sorted(made_of)),
                 )
             )

@@ -42,7 +42,7 @@ from ..process.protocol import (
 from ..process.targets import Origin, Recipe, Target
 from ..system.errors import UserError
 from . import schedule
-from .block import CUTTING, Block, ModuleDone, Regenerate, Violated, WentOn
+from .block import CUTTING, Block, ModuleDone, Regenerate, WentOn
 from .events import BlockDone, Event, Finished, HarnessFault, Lacks, Progress
 from .in_flight import InFlight
 from .named import recipe
@@ -356,24 +356,14 @@ class _Campaign:
         rest: WentOn | None = None
         for reply in block.replies:
             match reply:
-                case Result(value=Violated() as violated):
-                    violation, origin = violated.violation, violated.origin
-                    item = self._item(violated.calls, violated.pipeline)
-                    first = self._tally.is_new(mark_of(violation), item)
-                    if first:
-                        assert violated.module is not None, "the first comes with its module"
-                        found = UnconfirmedFinding(
-                            violation,
-                            violated.module,
-                            origin,
-                            violated.calls,
-                            violated.pipeline,
-                            violated.ingredients,
-                        )
+                case Result(value=UnconfirmedFinding() as found):
+                    mark, item = mark_of(found.violation), self._item(found.calls, found.pipeline)
+                    if self._tally.is_new(mark, item):
+                        assert found.module, "the first comes with its module"
                         self._note_known(found)
                         yield found
-                    if mark_of(violation) in self._tally.known and hides(violation):
-                        hits.add((item, origin.index, origin.stage))
+                    if mark in self._tally.known and hides(found.violation):
+                        hits.add((item, found.origin.index, found.origin.stage))
                 case Result(value=WentOn() as rest):
                     hits.discard((rest.item, rest.index, rest.stage))
                     if rest.way:

@@ -6,9 +6,10 @@ import dataclasses
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from ..findings.finding import UnconfirmedFinding
 from ..process.protocol import Death, Died, Position, Reply, Result
 from ..process.targets import PassStats
-from .block import CUTTING, Block, ModuleDone, Rest, Resume, StageDone, Violated
+from .block import CUTTING, Block, ModuleDone, Rest, Resume, StageDone
 
 DEATHS = 5
 """Deaths after which an item is left out of the rest of a block. A death that takes seconds counts
@@ -51,7 +52,7 @@ class InFlight:
         match reply:
             case Result(value=StageDone() as done):
                 self.checks += done.checks
-            case Result(value=Violated()) | Died():
+            case Result(value=UnconfirmedFinding()) | Died():
                 self.violations += 1
             case Result(value=ModuleDone(index=index)):
                 self.indices.add(index)

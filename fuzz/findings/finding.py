@@ -226,17 +226,18 @@ def id_of(mark: Mark) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnconfirmedFinding:
-    """A violation that this campaign has not seen before, not confirmed yet."""
+    """A violation in a campaign, not confirmed yet."""
 
     violation: Violation
     module: str
-    """TVM JSON of the input of the pass."""
+    """TVM JSON of the input of the pass; empty if this block or an earlier one has already reported
+    a violation with this mark."""
     origin: Origin
     """The origin of the module; its recipe names the pieces, each with its edits."""
     calls: tuple[PassCall, ...]
     pipeline: str | None
     ingredients: tuple[str, ...] | None = None
-    """Ingredients of the module; None if a pass killed its process."""
+    """Ingredients of the module; None if a pass killed its process, or several were checked."""
 
     def finding(self, versions: Mapping[str, str], exempt: tuple[str, ...]) -> Finding:
         """Make the finding to store.

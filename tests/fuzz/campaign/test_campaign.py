@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from relaxfuzz.corpus.models import MODELS
-from relaxfuzz.fuzz.campaign.block import Block, Violated
+from relaxfuzz.fuzz.campaign.block import Block
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import BlockDone, Event, Finished, HarnessFault, Progress
 from relaxfuzz.fuzz.campaign.seeds import Seeds
@@ -134,12 +134,12 @@ def test_a_pass_that_cannot_be_had_any_more_ends_the_campaign(
 def test_modules_are_sent_once_for_each_reported_violation(pool: LocalPool, faulty: Faulty) -> None:
     block = Block(seed=1, start=0, count=4, targets=targets(faulty, "swear"), compositions=False)
 
-    def violated(block: Block) -> list[Violated]:
+    def violated(block: Block) -> list[UnconfirmedFinding]:
         replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
         pool.submit(block, replies.put, limits=LIMITS)
         heard = []
         while not isinstance(reply := replies.get(), Ended):
-            if isinstance(reply, Result) and isinstance(reply.value, Violated):
+            if isinstance(reply, Result) and isinstance(reply.value, UnconfirmedFinding):
                 detail = dataclasses.replace(reply.value.violation, detail="")
                 heard.append(dataclasses.replace(reply.value, violation=detail))
         return heard

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from relaxfuzz.fuzz.campaign.block import CUTTING, Block, ModuleDone, StageDone, Violated
+from relaxfuzz.fuzz.campaign.block import CUTTING, Block, ModuleDone, StageDone
 from relaxfuzz.fuzz.campaign.in_flight import InFlight
+from relaxfuzz.fuzz.findings.finding import UnconfirmedFinding
 from relaxfuzz.fuzz.process.protocol import Death, Died, Position, Result
 from relaxfuzz.fuzz.process.targets import Origin, PassStats, Target
 from relaxfuzz.generators.stages import Stage
@@ -23,7 +24,7 @@ def hear(block: InFlight, index: int) -> None:
     """A module with three checks, one of which found something."""
     violation = Violation("it fell", "", ("a",)).blame("crash", "Foo")
     stats = {"Foo": PassStats(checks=2, violations=1), "sequence": PassStats(checks=1)}
-    block.add(Result(0, Violated(violation, Origin(1, index), (), None, "{}")))
+    block.add(Result(0, UnconfirmedFinding(violation, "{}", Origin(1, index), (), None)))
     block.add(Result(0, StageDone(index, Stage.RAW, stats)))
     block.add(Result(0, ModuleDone(index)))
 

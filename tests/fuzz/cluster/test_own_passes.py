@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from bench.dask_processes import Processes
-from relaxfuzz.fuzz.campaign.block import Block, Violated
+from relaxfuzz.fuzz.campaign.block import Block
 from relaxfuzz.fuzz.cluster import fitness, own_passes
 from relaxfuzz.fuzz.cluster.connection import connect
 from relaxfuzz.fuzz.cluster.executor import ClusterExecutor
+from relaxfuzz.fuzz.findings.finding import UnconfirmedFinding
 from relaxfuzz.fuzz.jobs import asking
 from relaxfuzz.fuzz.jobs.jobs import Check
 from relaxfuzz.fuzz.process.executor import Executor
@@ -121,7 +122,7 @@ def found(executor: Executor, calls: list[PassCall], module: str) -> tuple[list[
     reported = [
         reply.value
         for reply in replies(executor, block)
-        if isinstance(reply, Result) and isinstance(reply.value, Violated)
+        if isinstance(reply, Result) and isinstance(reply.value, UnconfirmedFinding)
     ]
     checked: list[Violation] = []
     for call in calls:

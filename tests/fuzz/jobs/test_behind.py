@@ -10,7 +10,7 @@ import tvm
 from tvm import relax, tirx
 
 from relaxfuzz.compat.serialization import load_json, save_json
-from relaxfuzz.fuzz.campaign.block import Block, Ends, Violated, WentOn
+from relaxfuzz.fuzz.campaign.block import Block, Ends, WentOn
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import Finished
 from relaxfuzz.fuzz.campaign.seeds import Seeds
@@ -142,7 +142,7 @@ def test_a_campaign_finds_the_fault_behind_another(pool: LocalPool, two_faults: 
     block = Block(seed=0, start=0, count=1, targets=(target,), wholes=(whole,), compositions=False)
     found, died = collect(pool, block)
     assert died is None
-    reports = [each for each in found if isinstance(each, Violated) and each.module]
+    reports = [each for each in found if isinstance(each, UnconfirmedFinding) and each.module]
     kinds = [each.violation.raised.kind for each in reports if each.violation.raised]
     assert kinds[0] == "ValueError"
     assert "KeyError" in kinds

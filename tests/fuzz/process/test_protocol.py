@@ -18,9 +18,9 @@ from relaxfuzz.fuzz.campaign.block import (
     Rest,
     Resume,
     StageDone,
-    Violated,
     WentOn,
 )
+from relaxfuzz.fuzz.findings.finding import UnconfirmedFinding
 from relaxfuzz.fuzz.jobs import trials
 from relaxfuzz.fuzz.jobs.evidence import Evidence
 from relaxfuzz.fuzz.jobs.generating import Generate, Generated
@@ -150,7 +150,7 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     (
         BLOCK,
         [
-            Violated(VIOLATION, ORIGIN, (CALL,), None, "{}", ("relax.add",)),
+            UnconfirmedFinding(VIOLATION, "{}", ORIGIN, (CALL,), None, ("relax.add",)),
             StageDone(3, Stage.FUSED, {"FuseOps": PassStats(2, 1, 0, 0.5, 1, {"json": 2})}),
             WentOn(3, Stage.FUSED, 2, "FuseOps", "{}"),
             ModuleDone(3, {"own.py": (7,)}),
