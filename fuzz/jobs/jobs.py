@@ -733,9 +733,11 @@ class Read(Job[str | None]):
 def read(job: Read, context: Context[str | None]) -> None:
     """Report the problem in one sentence, or None."""
     context.journal.position(0, Stage.RAW, 0, "read")
-    folder = Path(job.folder)
-    if job.pieces:
-        context.report(module_file.read_pieces(job.path, folder, seconds=job.seconds))
-        return
-    path = Path(job.path)
-    context.report(module_file.read(path, folder, well_formed=job.well_formed, seconds=job.seconds))
+    problem = module_file.read(
+        job.path,
+        Path(job.folder),
+        well_formed=job.well_formed,
+        pieces=job.pieces,
+        seconds=job.seconds,
+    )
+    context.report(problem)

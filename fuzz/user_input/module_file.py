@@ -78,53 +78,42 @@ def _quoted(source: object) -> str:
     return f"'{sentence(str(source))}'"
 
 
-def read(path: Path, folder: Path, *, well_formed: bool, seconds: float) -> str | None:
-    """Read a module file, and write the module as JSON to `folder`.
+def read(
+    source: str, folder: Path, *, well_formed: bool, pieces: bool, seconds: float
+) -> str | None:
+    """Read a module, and write it to `folder` as JSON, or else its pieces and the whole, without
+    weights.
 
-    The results of the framework of a model are written there as well, see `frameworks.saved`.
+    The results of the framework of a model are written there as well, see `frameworks.saved`. A
+    module is cut in the process that builds it, so its weights stay there.
 
     Args:
-        path: a file, `FILE.py:function` or `package.module:function`. A function returns an object
-            that `models.imported` reads.
+        source: a file, `FILE.py:function` or `package.module:function`. A function returns an
+            object that `models.imported` reads.
         well_formed: refuse an ill-formed module.
+        pieces: cut the module into pieces.
         seconds: the time limit for executing a Python file, and again for reading the result.
 
     Returns:
-        The reason why there is no module, in one sentence; None if there is one.
+        The reason why there is no module, or no piece, in one sentence; None if there is one.
     """
+    path, built = Path(source), folder / _BUILT
     fence = ForkLimits(seconds, MEMORY, 2 * MOST)
-    built = path
-    is_program = path.suffix in (".py", ".onnx") or is_call(str(path))
-    if is_program:
-        built = folder / _BUILT
-        around = _while_built(fence, str(path))
-        problem = _sandboxed(lambda: _build(path, built), path, around, folder)
+    is_program = path.suffix in (".py", ".onnx") or is_call(source)
+    if is_program or pieces:
+        build = _cut if pieces else _build
+        around = _while_built(fence, source)
+        problem = _sandboxed(lambda: build(source, built), path, around, folder)
         if problem is not None:
             return problem
-    return _sandboxed(
-        lambda: _take(built, path, folder, well_formed, is_program), path, fence, folder
-    )
 
+    def take() -> None:
+        if pieces:
+            _take_pieces(source, built, folder)
+        else:
+            _take(built if is_program else path, source, folder, well_formed, is_program)
 
-def read_pieces(source: str, folder: Path, *, seconds: float) -> str | None:
-    """Cut a module into pieces, and write them and the whole, without weights, to `folder`.
-
-    A module is cut in the process that builds it, so its weights stay there.
-
-    Args:
-        source: a file or a function as for `read`, or an ONNX file.
-        seconds: the time limit for building and cutting, and again for checking the pieces.
-
-    Returns:
-        The reason why there are no pieces, in one sentence; None if there are any.
-    """
-    fence = ForkLimits(seconds, MEMORY, 2 * MOST)
-    path, built = Path(source), folder / _BUILT
-    around = _while_built(fence, source)
-    problem = _sandboxed(lambda: _cut(source, built), path, around, folder)
-    if problem is not None:
-        return problem
-    return _sandboxed(lambda: _take_pieces(source, built, folder), path, fence, folder)
+    return _sandboxed(take, path, fence, folder)
 
 
 def _cut(source: str, built: Path) -> None:
@@ -244,16 +233,15 @@ def _sandboxed(work: Callable[[], None], path: Path, fence: ForkLimits, folder: 
     return f"reading {name}: the process {how}"
 
 
-def _build(path: Path, built: Path) -> None:
-    mod, reference = _module(str(path), keeps=False)
-    built.write_text(_saved(mod, str(path)), encoding="utf-8")
+def _build(source: str, built: Path) -> None:
+    mod, reference = _module(source, keeps=False)
+    built.write_text(_saved(mod, source), encoding="utf-8")
     if reference is not None:
         reference.save(built.parent)
 
 
-def _take(built: Path, path: Path, folder: Path, well_formed: bool, compiled: bool) -> None:
+def _take(built: Path, origin: str, folder: Path, well_formed: bool, compiled: bool) -> None:
     """Load JSON, check the module, and write it as JSON again."""
-    origin = str(path)
     text = _saved(parse_json(_text(built), origin, compiled=compiled), origin)
     about = f"TVM cannot check whether the module of {_quoted(origin)} is well-formed:"
     with _refusing(about):
