@@ -86,7 +86,9 @@ def _defined_at(size: int) -> tuple[Sequence[_Defined], Sequence[_Defined]]:
         if module == "__main__":
             place = _script()
         for name, value in list(names.items()):
-            if place is None or not _may_be_pass(value) or not _is_defined_in(value, module):
+            if place is None or not _may_be_pass(value):
+                continue
+            if not _is_pass(value) and value.__module__ != module:  # it is imported
                 continue
             found = functions if type(value) is FunctionType else passes
             found.append(_Defined(place, name, value))
@@ -114,17 +116,8 @@ def _may_be_pass(value: object) -> bool:
 
 
 def _is_pass(value: object) -> bool:
-    return issubclass(type(value), tvm.transform.Pass) or _is_rewriter(value)
-
-
-def _is_rewriter(value: object) -> bool:
-    rewriter = tvm.relax.dpl.PatternMatchingRewriter
-    return issubclass(type(value), rewriter)
-
-
-def _is_defined_in(value: Any, module: str) -> bool:
-    """False for a class or function that the module imports from another one."""
-    return _is_pass(value) or value.__module__ == module
+    kinds = (tvm.transform.Pass, tvm.relax.dpl.PatternMatchingRewriter)
+    return issubclass(type(value), kinds)
 
 
 def _is_same(value: Any, made: object) -> bool:
