@@ -8,9 +8,10 @@ inside a user's pass are not blamed on that pass (`oracles.structural.inside`).
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,18 +100,18 @@ class Expected:
         Fixed ones are included, since reports still name them.
         """
         identity, made_of = finding.identity, finding.ingredients
-        found = self._own.of(identity, made_of)
+        found = (each.of(identity, made_of) for each in self._lookups(finding))
+        return tuple(dict.fromkeys(itertools.chain(*found)))
+
+    def _lookups(self, finding: Finding) -> Iterator[Lookup]:
+        yield self._own
         if not is_of_users_pass(finding):
-            found += tuple(k for k in self._shipped.of(identity, made_of) if k not in found)
-        return found
+            yield self._shipped
 
     def similar(self, finding: Finding) -> str:
         """The known bug that a minimized finding is similar to, with the difference."""
         identity = finding.identity
-        found = self._own.similar(identity)
-        if not is_of_users_pass(finding):
-            found += self._shipped.similar(identity)
-        for known in found:
+        for known in itertools.chain(*(each.similar(identity) for each in self._lookups(finding))):
             if known.name not in self.fixed:
                 nearest = max(
                     known.identities,

@@ -225,15 +225,23 @@ def keep(folder: Path, listing: Listing) -> None:
 
 
 def text_of(folder: Path, shown: Shown) -> str | None:
-    """The reproducer of a finding; None if it does not exist (any more). A link does not count."""
-    if shown.file is None or not FILE_NAME.fullmatch(shown.file):
-        return None
-    path = folder / "reproducers" / shown.file
-    if path.is_symlink() or path.parent.is_symlink():
-        return None
+    """The reproducer of a finding; None if it does not exist (any more)."""
+    path = reproducer_in(folder, shown.file)
     with contextlib.suppress(OSError, ValueError):
-        return read_text(path, LONGEST_GENERATED)
+        return None if path is None else read_text(path, LONGEST_GENERATED)
     return None
+
+
+def reproducer_in(folder: Path, name: str | None) -> Path | None:
+    """The path of a reproducer, or None if there is none (any more).
+
+    A link does not count: it may lead out of the folder.
+    """
+    if name is None or not FILE_NAME.fullmatch(name):
+        return None
+    path = folder / "reproducers" / name
+    link = path.is_symlink() or path.parent.is_symlink()
+    return path if path.is_file() and not link else None
 
 
 _CONTENTS = (

@@ -19,7 +19,7 @@ from ..system.errors import UserError
 from ..system.files import write_whole
 from . import rows, runs
 from .finding import BadFinding, Finding
-from .listed import DATABASE
+from .listed import DATABASE, reproducer_in
 from .rows import Rows
 from .runs import Runs
 
@@ -324,15 +324,8 @@ class Store:
         return path
 
     def reproducer(self, finding: Finding) -> Path | None:
-        """The path of the finding's reproducer, or None if there is none (any more).
-
-        A link does not count: it may lead out of the folder.
-        """
-        if finding.reproducer is None:
-            return None
-        path = self.folder / "reproducers" / finding.reproducer
-        link = path.is_symlink() or path.parent.is_symlink()
-        return path if path.is_file() and not link else None
+        """The path of the finding's reproducer; see `reproducer_in`."""
+        return reproducer_in(self.folder, finding.reproducer)
 
 
 def file_name(finding: Finding) -> str:
