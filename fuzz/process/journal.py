@@ -15,7 +15,7 @@ import struct
 from ...generators.stages import Stage
 from ...oracles.passcall import PassCall
 from ..system.serialize import plain, typed
-from .protocol import Position
+from .protocol import Death, Position
 
 # A position is written to the unused half, then the header is switched over to it. A child killed
 # during the write therefore leaves the previous position, never a torn one.
@@ -143,14 +143,9 @@ class Journal:
         return self._memory[8] == 1
 
     @property
-    def refused_memory(self) -> bool:
-        """True if the child ended itself because it was refused memory."""
-        return self._memory[9] == _NO_MEMORY
-
-    @property
-    def left_changed(self) -> bool:
-        """True if the child ended itself because a pass changed its state; the step names it."""
-        return self._memory[9] == _CHANGED
+    def death(self) -> Death | None:
+        """The reason for which the child ended itself; for a changed state, the step names it."""
+        return {_NO_MEMORY: Death.OUT_OF_MEMORY, _CHANGED: Death.CHANGED}.get(self._memory[9])
 
     def last(self) -> Position | None:
         """The latest position and step; None before the first."""

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...generators.families import DEFAULT
 from ...generators.seeds import Piece, Whole
@@ -151,20 +152,12 @@ class PassStats:
     """Number of checks in which the pass showed each behaviour, see `behaviours`."""
 
     def __add__(self, other: PassStats) -> PassStats:
-        return PassStats(
-            self.checks + other.checks,
-            self.inapplicable + other.inapplicable,
-            self.violations + other.violations,
-            self.seconds + other.seconds,
-            self.changed + other.changed,
-            added(self.sampled, other.sampled),
-            self.compared + other.compared,
-            added(self.silenced, other.silenced),
-            self.acted + other.acted,
-            self.behind + other.behind,
-            self.stuck + other.stuck,
-            dict(itertools.islice(added(self.did, other.did).items(), MOST_BEHAVIOURS)),
-        )
+        total: dict[str, Any] = {}
+        for name in self.__slots__:
+            a, b = getattr(self, name), getattr(other, name)
+            total[name] = added(a, b) if isinstance(a, Mapping) else a + b
+        total["did"] = dict(itertools.islice(total["did"].items(), MOST_BEHAVIOURS))
+        return PassStats(**total)
 
 
 def added(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:

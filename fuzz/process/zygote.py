@@ -401,10 +401,10 @@ class Zygote:
 def _death(child: Child, code: int, stderr: str) -> Death:
     if child.killed_for is not None:
         return child.killed_for
-    if child.journal.refused_memory or (code < 0 and "std::bad_alloc" in stderr):
+    if child.journal.death is not None:
+        return child.journal.death
+    if code < 0 and "std::bad_alloc" in stderr:
         return Death.OUT_OF_MEMORY
-    if child.journal.left_changed:
-        return Death.CHANGED
     if code < 0 and _growth(child, child.peak) > FULL * child.submit.limits.memory_mb * MEGABYTE:
         return Death.OUT_OF_MEMORY  # the allocator ends a process that gets no more memory
     if code >= 0:

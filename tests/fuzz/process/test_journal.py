@@ -7,7 +7,7 @@ import signal
 
 from relaxfuzz.fuzz.process.journal import Journal, last_position
 from relaxfuzz.fuzz.process.launch import memory_file
-from relaxfuzz.fuzz.process.protocol import Position
+from relaxfuzz.fuzz.process.protocol import Death, Position
 from relaxfuzz.generators.stages import Stage
 from relaxfuzz.oracles.passcall import PassCall
 
@@ -49,7 +49,7 @@ def test_the_position_survives_sigkill() -> None:
     os.waitpid(pid, 0)
     assert journal.last() == Position(5, Stage.PLANNED, 6, "item", (CALL,), None, "direct")
     assert not journal.finished
-    assert not journal.refused_memory
+    assert journal.death is None
 
 
 def test_a_journal_in_a_file_is_found_by_its_job() -> None:
@@ -68,8 +68,8 @@ def test_how_it_ended_is_known() -> None:
     finished, refused = Journal(1), Journal(1)
     finished.finish()
     refused.out_of_memory()
-    assert (finished.finished, finished.refused_memory) == (True, False)
-    assert (refused.finished, refused.refused_memory) == (False, True)
+    assert (finished.finished, finished.death) == (True, None)
+    assert (refused.finished, refused.death) == (False, Death.OUT_OF_MEMORY)
 
 
 def test_a_copy_of_the_writer_ends_instead_of_writing() -> None:
