@@ -37,9 +37,7 @@ def arm() -> None:
     """Begin to watch for signals, in the main thread of a command's process."""
     global armed
     armed = True
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) sets it
-        numbers.append(signal.SIGHUP)
+    numbers = handled()
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -47,6 +45,12 @@ def arm() -> None:
         signal.signal(number, _interrupt)
     watch = threading.Thread(target=_watch, args=(read, bytes(numbers)), name="end", daemon=True)
     watch.start()
+
+
+def handled() -> list[signal.Signals]:
+    """The signals by which users end a command."""
+    hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as nohup(1) sets it
+    return [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hangup else [])]
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:

@@ -49,10 +49,7 @@ class Interrupt:
     @contextmanager
     def caught(self) -> Iterator[None]:
         """Handle the signals inside the block; the former handlers come back afterwards."""
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup(1) sets it
-            numbers.append(signal.SIGHUP)
-        handlers = {n: signal.signal(n, self) for n in numbers}
+        handlers = {n: signal.signal(n, self) for n in ending.handled()}
         try:
             yield
         finally:
