@@ -18,8 +18,9 @@ def did(stats: PassStats) -> list[tuple[str, int]]:
 
 
 def of_passes(stats: Mapping[str, PassStats]) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """The behaviours of all passes, by item of the schedule."""
-    yield from ((item, did(stats[item])) for item in in_order(stats) if is_single(item))
+    """The behaviours of the passes that did something, by item of the schedule."""
+    every = ((item, did(stats[item])) for item in in_order(stats) if is_single(item))
+    yield from (each for each in every if each[1])
 
 
 def summary(found: Sequence[tuple[str, int]]) -> str:
@@ -32,5 +33,5 @@ def summary(found: Sequence[tuple[str, int]]) -> str:
 def lines_on_own(stats: Mapping[str, PassStats]) -> Iterator[str]:
     """A line for each of the user's passes that did something."""
     for item, found in of_passes(stats):
-        if found and is_own(item):
+        if is_own(item):
             yield f"{item} did {counted(len(found), 'thing')}: {summary(found)}"

@@ -108,7 +108,7 @@ def html(report: Report) -> str:
         versions=_versions(report),
         shares=shares(report),
         silences=silences(report.stats),
-        behaviours=[(name, found) for name, found in of_passes(report.stats) if found],
+        behaviours=list(of_passes(report.stats)),
         lines=list(files({name: ran for name, ran in report.lines.items() if is_own(name)})),
         bugs_of_runs=bugs_of_runs,
         style=Markup(style),

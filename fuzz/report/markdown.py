@@ -88,9 +88,9 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
     if report.last is not None and report.last.lacking:
         lacking = [(each,) for each in report.last.lacking]
         yield _folded(f"{len(lacking)} {LEFT_OUT}", _table(("what, and why",), lacking))
-    passes = [(name, found) for name, found in of_passes(report.stats) if found]
-    if passes:
-        table = [(marked(name), str(len(found)), summary(found)) for name, found in passes]
+    passes = of_passes(report.stats)
+    table = [(marked(name), str(len(found)), summary(found)) for name, found in passes]
+    if table:
         yield _folded("Behaviours of passes", _table(("pass", "things", "in checks"), table))
     others = [entry for entry in report.entries if not entry.is_open]
     for title in ("known", "fixed", "judged"):

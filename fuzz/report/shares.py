@@ -39,6 +39,7 @@ def shares(report: Report) -> list[ItemStats]:
     """The statistics by item; see `in_order`."""
     known = report.known_reports
     all_stats = report.stats
+    unknown = report.of(EntryState.NEW, EntryState.SEEN)
     made = []
     for item in in_order(all_stats):
         stats = all_stats[item]
@@ -52,13 +53,7 @@ def shares(report: Report) -> list[ItemStats]:
                 stats.changed / checks if is_single(item) else None,
                 min(1.0, known[item] / checks),
                 stats.checks / stats.seconds if stats.seconds else 0.0,
-                len(
-                    [
-                        e
-                        for e in report.of(EntryState.NEW, EntryState.SEEN)
-                        if bare(item) in e.passes
-                    ]
-                ),
+                sum(bare(item) in each.passes for each in unknown),
             )
         )
     return made

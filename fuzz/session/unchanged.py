@@ -20,30 +20,32 @@ MOST = 3
 class Unchanged:
     """A pass that changed nothing, except by clean-up."""
 
-    name: str
-    checks: int
     target: Target
-    changed: int = 0
-    """Checks in which it changed the module without doing its actual work."""
-    did: tuple[str, ...] = ()
-    """Its behaviours, the most frequent first."""
+    stats: PassStats
+    """Its counts; each change was made without doing its actual work."""
+
+    @property
+    def mostly(self) -> list[str]:
+        """Its behaviours, the most frequent first."""
+        return [behaviour for behaviour, _ in did(self.stats)[:MOST]]
 
     @property
     def sentence(self) -> str:
         """One sentence for people; for a user's pass, with the features that it looks for."""
-        if self.changed:
+        name, checks = self.target.name, self.stats.checks
+        if self.stats.changed:
             sought = ", ".join((*self.target.named.ops, *self.target.named.traits))
             return (
-                f"{self.name} changed {self.changed} modules in {self.checks} checks, none of them "
+                f"{name} changed {self.stats.changed} modules in {checks} checks, none of them "
                 f"in what it works on{sought and f' ({sought})'}: little of it was tested."
-                + (f" It mostly {', '.join(self.did)}." if self.did else "")
+                + (f" It mostly {', '.join(self.mostly)}." if self.mostly else "")
             )
         if self.target.call is None or self.target.call.factory is None:
-            return f"{self.name} changed nothing in {self.checks} checks: little of it was tested."
+            return f"{name} changed nothing in {checks} checks: little of it was tested."
         named = self.target.named
         names = [*named.ops, *map(str, named.traits)]
         parts = [
-            f"{self.name} changed nothing in {self.checks} checks: "
+            f"{name} changed nothing in {checks} checks: "
             "does it look for something that relaxfuzz does not make?"
         ]
         if names:
@@ -61,10 +63,10 @@ class Unchanged:
         named = self.target.named
         return {
             "event": "unchanged",
-            "pass": self.name,
-            "checks": self.checks,
-            "changed": self.changed,
-            "did": list(self.did),
+            "pass": self.target.name,
+            "checks": self.stats.checks,
+            "changed": self.stats.changed,
+            "did": self.mostly,
             "names": [*named.ops, *map(str, named.traits)],
             "not_made": list(named.unknown),
         }
@@ -97,5 +99,4 @@ def unchanged(targets: Sequence[Target], stats: Mapping[str, PassStats]) -> Iter
         done = stats.get(target.label, PassStats())
         idle = not done.changed or target.named.usable
         if done.checks >= AT_LEAST and idle and not done.acted:
-            mostly = tuple(behaviour for behaviour, _ in did(done)[:MOST])
-            yield Unchanged(target.name, done.checks, target, done.changed, mostly)
+            yield Unchanged(target, done)
