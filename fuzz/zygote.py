@@ -46,7 +46,6 @@ HANDLERS: Handlers = {
     jobs.CheckEach: jobs.check_each,
     jobs.Examine: jobs.examine,
     jobs.Explain: jobs.explain,
-    jobs.Reach: jobs.reach,
     jobs.Walk: jobs.walk,
     jobs.Advance: jobs.advance,
     jobs.Judge: jobs.judge,

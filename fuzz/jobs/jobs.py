@@ -23,7 +23,7 @@ from ...generators.choices import Choices
 from ...generators.seeds import Piece, pieces_of
 from ...generators.seeds.piece import MAIN, main_of
 from ...generators.stages import Stage
-from ...oracles import catalogue, composition, pass_runs, pipelines
+from ...oracles import catalogue, pass_runs, pipelines
 from ...oracles import check as oracle_check
 from ...oracles import explain as oracle_explain
 from ...oracles.check import BUILDS, NAMED, VALUES
@@ -525,23 +525,6 @@ def by_family(target: Target) -> Mapping[str, Target]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach(Job[tuple[str, ...]]):
-    """Apply passes one after the other, like a list of passes."""
-
-    module: str
-    """The module, as TVM JSON."""
-    calls: tuple[PassCall, ...]
-
-
-def reach(job: Reach, context: Context[tuple[str, ...]]) -> None:
-    """Report the input of each pass, up to the first pass that raises."""
-    context.journal.position(0, Stage.RAW, 0, "reach", job.calls)
-    context.journal.step("reach")
-    reached = composition.reach(load_json(job.module), job.calls)
-    context.report(tuple(map(save_json, reached)))
-
-
-@dataclass(frozen=True, slots=True)
 class Advance(Job[str]):
     """Take a module to the stage of a pass, as the default build does."""
 
@@ -590,22 +573,25 @@ class Walk(Job[tuple[tuple[PassCall, str], ...]]):
 def walk(job: Walk, context: Context[tuple[tuple[PassCall, str], ...]]) -> None:
     """Report the steps, each with its input; steps after one that raises have an empty text.
 
-    The arguments of steps in a pipeline for kernels are unknown, so their contracts choose them.
+    The last step is not run. The arguments of steps in a pipeline for kernels are unknown, so their
+    contracts choose them.
     """
     context.journal.position(0, Stage.RAW, 0, "walk", job.calls, job.pipeline)
     given = load_json(job.module)
     mod: tvm.IRModule | None = given
-    found = []
+    found: list[tuple[PassCall, str]] = []
     for call in job.calls if job.pipeline is None else pipelines.steps_on(given, job.pipeline):
+        if found and mod is not None:
+            before, _ = found[-1]
+            context.journal.step(before.name)
+            try:
+                mod = before.run(mod)
+            except Exception:
+                mod = None
         contract = catalogue.promised_by(call.name) if job.pipeline in OF_KERNELS else None
         if contract is not None and mod is not None:
             call = contract.choose(Choices(b""), mod) or call
         found.append((call, "" if mod is None else save_json(mod)))
-        context.journal.step(call.name)
-        try:
-            mod = None if mod is None else call.run(mod)
-        except Exception:
-            mod = None
     context.report(tuple(found))
 
 

@@ -12,7 +12,7 @@ from ...oracles.passcall import PassCall
 from ...oracles.pipelines import is_own, steps
 from ..findings.confirm import again
 from ..findings.finding import Finding
-from ..jobs.jobs import Reach
+from ..jobs.jobs import Walk
 from ..process.executor import Executor, ask
 from ..process.protocol import Death, Died
 from ..reproducer import source_of
@@ -186,15 +186,19 @@ def _later(executor: Executor, finding: Finding) -> Iterator[Finding]:
         calls = steps(finding.pipeline)
     if len(calls) < 2:
         return
-    reached = ask(executor, Reach(finding.module, calls))
-    if isinstance(reached, Died):  # for a reason other than the violation
+    # As in a Sequential, the options of one call are those of all.
+    config = {name: value for call in calls for name, value in call.config.items()}
+    alike = tuple(dataclasses.replace(call, config=config) for call in calls)
+    walked = ask(executor, Walk(finding.module, calls=alike))
+    if isinstance(walked, Died):  # for a reason other than the violation
         return
     end = len(calls)
     parts = [(n, n + 1) for n in reversed(range(end)) if calls[n].name == finding.pass_name]
     if finding.pipeline is None:
         parts += [(n, end) for n in reversed(range(1, end - 1))]
     for begin, stop in parts:
-        if begin < len(reached):
+        _, module = walked[begin]
+        if module:
             yield dataclasses.replace(
-                finding, module=reached[begin], calls=calls[begin:stop], pipeline=None
+                finding, module=module, calls=calls[begin:stop], pipeline=None
             )

@@ -34,7 +34,6 @@ from relaxfuzz.fuzz.jobs.jobs import (
     Explain,
     Judge,
     Part,
-    Reach,
     Read,
     Show,
     Walk,
@@ -200,7 +199,6 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
         dataclasses.replace(REDUCE, after=EditId(3, 7), share=1, shares=2),
         [SearchProgress(19, True)],
     ),
-    (Reach("{}", (CALL, CALL)), [("{}", "{}")]),
     (
         Show("{}", VIOLATION, (CALL,), "zero"),
         [Exhibit("module", "before", "a", "after", "b")],
