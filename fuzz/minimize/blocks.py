@@ -12,7 +12,7 @@ from tvm import relax
 from ...generators.rewrite.change import Change
 from ...generators.rewrite.dropping import needed_for
 from ...generators.rewrite.nodes import equal_types, used_vars
-from ...generators.rewrite.scopes import BindingScope, BindingSite, scopes_of, sites_of
+from ...generators.rewrite.scopes import BindingScope, scopes_of, sites_of
 from ...oracles.inspect import relax_functions
 from .reduction import Edit, landmarks, runs
 
@@ -52,17 +52,11 @@ def _is_dataflow(block: Any) -> bool:
 
 def flatten_branches(mod: tvm.IRModule) -> Iterator[Edit]:
     """Replace an If by one of its branches."""
-    for name, site in _ifs(mod):
-        for inner in site.inner:
-            change = Change(inlined={site.key: inner.seq}, functions={name})
-            yield partial(change.apply, mod)
-
-
-def _ifs(mod: tvm.IRModule) -> Iterator[tuple[str, BindingSite]]:
     for gvar, func in relax_functions(mod):
         for site in sites_of(func):
-            if isinstance(site.binding.value, relax.If):
-                yield gvar.name_hint, site
+            for inner in site.inner if isinstance(site.binding.value, relax.If) else ():
+                change = Change(inlined={site.key: inner.seq}, functions={gvar.name_hint})
+                yield partial(change.apply, mod)
 
 
 def return_less(mod: tvm.IRModule) -> Iterator[Edit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -139,11 +139,6 @@ def _with_buffers(
     new: dict[str, dict[int, Any]] = {}
     for name, buffer in run:
         new.setdefault(name, {})[hash(buffer)] = change(buffer)
-    return _with_variables(mod, new)
-
-
-def _with_variables(mod: tvm.IRModule, new: Mapping[str, dict[int, Any]]) -> tvm.IRModule:
-    """Replace variables of PrimFuncs, given by hash, with other variables or values."""
     old = kernels(mod)
     mapped = {name: tree.substituted(old[name], mapping) for name, mapping in new.items()}
     # Built by the constructor, which derives the type.

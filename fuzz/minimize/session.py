@@ -73,7 +73,14 @@ def run(request: MinimizeOptions) -> int:
         ExecutorError: the workers cannot be kept alive.
     """
     with _large_constants(request):
-        return _run(request)
+        calls, target = _checked(request)
+        interrupt = Interrupt()
+        with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
+            if target.finding is not None and (code := executable_text.warning([target.finding])):
+                shown.line(sentence(code))
+            session = _Session(request, calls, target, shown, interrupt)
+            by_predicate = request.predicate is not None
+            return session.by_predicate() if by_predicate else session.by_oracles()
 
 
 def _large_constants(request: MinimizeOptions) -> contextlib.AbstractContextManager[None]:
@@ -82,16 +89,6 @@ def _large_constants(request: MinimizeOptions) -> contextlib.AbstractContextMana
         return contextlib.nullcontext()
     weights.install()
     return weights.kept_in(scratch() / weights.FOLDER)
-
-
-def _run(request: MinimizeOptions) -> int:
-    calls, target = _checked(request)
-    interrupt = Interrupt()
-    with interrupt.caught(), contextlib.closing(display(Console(stderr=True))) as shown:
-        if target.finding is not None and (code := executable_text.warning([target.finding])):
-            shown.line(sentence(code))
-        session = _Session(request, calls, target, shown, interrupt)
-        return session.by_predicate() if request.predicate is not None else session.by_oracles()
 
 
 def _checked(request: MinimizeOptions) -> tuple[tuple[PassCall, ...], Input]:
@@ -304,7 +301,7 @@ class _Session:
             self._size = _size(state.module)
             # For the case that this process is killed.
             if self._form is not Form.ISSUE and not self._request.redact:
-                self._write(_text(as_source(*_with_source(state.module))), state.module)
+                self._write(_source(state.module), state.module)
             if self._request.json:
                 emit({"event": "smaller", **self._numbers(state)})
         bindings, functions = self._size
@@ -344,7 +341,7 @@ class _Session:
     def _module_text(self, module: str) -> str:
         """The module alone, in the requested form if that can express it."""
         made = as_script(module) if self._form is Form.TVMSCRIPT else None
-        return _text(made or as_source(*_with_source(module)))
+        return _source(module) if made is None else _text(made)
 
     def _report_nothing(self) -> int:
         if self._request.json:
@@ -392,8 +389,8 @@ class _Session:
         yield str(self._out)
 
 
-def _with_source(module: str) -> tuple[str, str]:
-    return module, reproducer.source_of(module)
+def _source(module: str) -> str:
+    return _text(as_source(module, reproducer.source_of(module)))
 
 
 def _text(made: ModuleText) -> str:

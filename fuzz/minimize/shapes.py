@@ -63,7 +63,7 @@ def plain_params(mod: tvm.IRModule) -> Iterator[Edit]:
 
     Each edit leaves fewer dimensions of parameters that are neither 2 nor a variable.
     """
-    if any(True for _ in _dims_of_kernels(mod)):
+    if any(True for _ in _dims_of(*(func.ty for func in kernels(mod).values()))):
         return  # the sizes of their buffers are fixed
     called = {name for _, func in mod.functions_items() for name in references(func)}
     for gvar, func in relax_functions(mod):
@@ -103,21 +103,9 @@ class _Plain(Rewriter):
         ]
 
     def _plain(self, ty: relax.TensorType) -> relax.TensorType:
-        dims = [
-            _int(PLAIN) if axis in self._axes else dim for axis, dim in enumerate(ty.shape.values)
-        ]
+        plain = tirx.IntImm("int64", PLAIN)
+        dims = [plain if axis in self._axes else dim for axis, dim in enumerate(ty.shape.values)]
         return relax.TensorType(dims, ty.dtype, ty.vdevice)
-
-
-def _int(value: int) -> Any:
-    return tirx.IntImm("int64", value)
-
-
-# The dimensions in a module
-
-
-def _dims_of_kernels(mod: tvm.IRModule) -> Iterator[Any]:
-    return _dims_of(*(func.ty for func in kernels(mod).values()))
 
 
 def _dims_of(*types: Any) -> Iterator[Any]:
