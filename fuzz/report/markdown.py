@@ -94,7 +94,8 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
         yield _folded("Behaviours of passes", _table(("pass", "things", "in checks"), table))
     others = [entry for entry in report.entries if not entry.is_open]
     for title in ("known", "fixed", "judged"):
-        entries = [entry for entry in others if _group(entry) == title]
+        states = {EntryState.KNOWN, EntryState.FIXED}
+        entries = [e for e in others if (e.state if e.state in states else "judged") == title]
         if entries:
             closed = (
                 (
@@ -108,10 +109,6 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
                 for entry in entries
             )
             yield _folded(f"{len(entries)} {title}", _table(CLOSED, closed))
-
-
-def _group(entry: Entry) -> str:
-    return str(entry.state) if entry.state in (EntryState.KNOWN, EntryState.FIXED) else "judged"
 
 
 def _joined(names: Iterable[str]) -> str:

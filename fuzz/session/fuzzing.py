@@ -68,12 +68,11 @@ class Fuzzing:
         """
         if clock is not None:
             session.triage.until = clock.end
+            step = min(config.limits.step_seconds, max(LEAST_STEP, STEP_SHARE * clock.seconds))
             config = dataclasses.replace(
                 config,
                 seconds=max(LEAST_SECONDS, clock.left),
-                limits=dataclasses.replace(
-                    config.limits, step_seconds=_step_seconds(config, clock.seconds)
-                ),
+                limits=dataclasses.replace(config.limits, step_seconds=step),
             )
         self._clock = clock
         self._session = session
@@ -221,11 +220,6 @@ class Fuzzing:
         return finding.id not in self._earlier and (
             row is None or all(rows.of(id) != row for id in self._earlier)
         )
-
-
-def _step_seconds(config: CampaignConfig, seconds: float) -> float:
-    """Seconds for a step of a pass in a command of this duration."""
-    return min(config.limits.step_seconds, max(LEAST_STEP, STEP_SHARE * seconds))
 
 
 def _progress_line(progress: Progress, session: Session) -> str:

@@ -54,7 +54,9 @@ class Unchanged:
             parts.append(f"relaxfuzz does not make {', '.join(named.unknown)}.")
         if not names and not named.unknown:
             parts.append("Its code names no operator.")
-        parts.append(_of_others(_family(self.target)))
+        family = _family(self.target)
+        others = ", ".join(f"--family {name}" for name in FAMILIES if name != family)
+        parts.append(f"It was given modules of the family {family} only; of others: {others}.")
         return " ".join(parts)
 
     @property
@@ -70,12 +72,6 @@ class Unchanged:
             "names": [*named.ops, *map(str, named.traits)],
             "not_made": list(named.unknown),
         }
-
-
-def _of_others(family: str) -> str:
-    """A sentence about modules that the pass was not given."""
-    others = ", ".join(f"--family {name}" for name in FAMILIES if name != family)
-    return f"It was given modules of the family {family} only; of others: {others}."
 
 
 def _family(target: Target) -> str:
