@@ -132,16 +132,6 @@ class Finding:
         return self.violation.detail
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """See `Violation.key`."""
-        return self.violation.key
-
-    @property
-    def full_key(self) -> tuple[str, ...]:
-        """See `Violation.full_key`."""
-        return self.violation.full_key
-
-    @property
     def weight(self) -> Consequence:
         """The consequence if measured; else the gravest that the report allows."""
         return assumed(self.violation) if self.consequence is None else self.consequence

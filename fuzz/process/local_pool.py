@@ -197,18 +197,16 @@ class LocalPool:
             with self._lock:
                 self._requests.put(None)
                 self._clean_up()
-                if self._closed or self._broken is not None:
-                    self._ready.set()
-                    self._finish_all()
-                    return
-                self._ready.clear()
-                try:
-                    self._start()
-                except OSError as error:
-                    self._broken = f"The zygote cannot be started: {error}"
-                    self._ready.set()
-                    self._finish_all()
-                    return
+                if not self._closed and self._broken is None:
+                    self._ready.clear()
+                    try:
+                        self._start()
+                        continue
+                    except OSError as error:
+                        self._broken = f"The zygote cannot be started: {error}"
+                self._ready.set()
+                self._finish_all()
+                return
 
     def _receive(self, reply: Reply) -> None:
         with self._lock:

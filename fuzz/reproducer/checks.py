@@ -168,8 +168,8 @@ def _deaths(finding: Finding) -> Iterator[str]:
             case Death.PARENT:
                 yield _AS_A_GRANDCHILD.format(run=textwrap.indent(run, " " * 8))
             case Death.CHANGED:
-                modules, expression = question(finding.key[0])
-                if finding.key[0] in VITAL:
+                modules, expression = question(finding.violation.key[0])
+                if finding.violation.key[0] in VITAL:
                     yield _IN_A_CHILD.format(
                         modules=", ".join(sorted({"os", *modules.split(", ")})),
                         expression=expression,

@@ -87,7 +87,7 @@ def fails_as_found(path: Path, finding: Finding) -> bool:
         case Death.OUT_OF_MEMORY:
             return code not in (0, HUNG) and raised_by_check(path, stderr)
     if code != 1:  # the oracle runs such endings in a fork, the file in its own process
-        return code not in (0, HUNG) and _ended(code) in finding.key
+        return code not in (0, HUNG) and _ended(code) in finding.violation.key
     if not raised_by_check(path, stderr):
         return False
     kinds = _NAMES.findall(stderr)
@@ -119,7 +119,7 @@ def _is_same(stderr: str, finding: Finding) -> bool:
         there = kind == violation.raised.kind and _is_there(stderr, text, finding)
         if there or finding.oracle not in _COMPARE_RUNS:
             return there
-    match (finding.oracle, *finding.key):
+    match (finding.oracle, *finding.violation.key):
         case ("tvmscript", what, *_) if what == scripted.UNREADABLE:
             return kind != "AssertionError"
         case ("lowering-complete", operator, *_):

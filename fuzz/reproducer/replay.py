@@ -24,7 +24,7 @@ from ...oracles.text.frames import condition_in
 from .. import reproducer
 from ..findings.confirm import DEATHS, again, of_this_build
 from ..findings.finding import Finding
-from ..findings.listed import DATABASE
+from ..findings.listed import DATABASE, find
 from ..findings.store import Store
 from ..loading.read_module import BadModule, load
 from ..output.readable import sentence
@@ -107,17 +107,12 @@ def items(path: Path, warn: Callable[[str], None] = lambda message: None) -> Ite
         return
     if (path.parent / DATABASE).is_file():
         with Store(path.parent, create=False) as store:
-            # The beginning of an id also names a finding.
-            found = [f for f in store.findings() if f.id.startswith(path.name)]
-            unseen = store.get(path.name)
+            unconfirmed = store.get(path.name)
+            by_id = {} if unconfirmed is None else {unconfirmed.id: unconfirmed}
+            by_id |= {each.id: each for each in store.findings()}
             if path.name in store.unread:
                 raise UserError(f"'{path}' cannot be read: {store.unread[path.name]}")
-        if not found and unseen is not None:
-            found = [unseen]
-        if len(found) != 1:
-            what = "several findings begin with" if found else "no finding"
-            raise UserError(f"{what} {path.name!r} in '{path.parent}'")
-        yield ReplayItem(path.parent, found[0])
+        yield ReplayItem(path.parent, find(by_id, path.name))
         return
     if not path.exists():
         raise UserError(f"nothing is at '{path}'")

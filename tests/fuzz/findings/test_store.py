@@ -158,7 +158,7 @@ def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
     assert done.returncode == -signal.SIGKILL
     with Store(tmp_path) as store:
         findings = list(store.findings())
-        assert sorted(finding.key for finding in findings) == [(str(i),) for i in range(5)]
+        assert sorted(each.violation.key for each in findings) == [(str(i),) for i in range(5)]
         assert all(store.reproducer(finding) is not None for finding in findings)
 
 
