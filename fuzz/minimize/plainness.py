@@ -5,6 +5,8 @@ Users are more likely to meet a plain module; see `oracles.grades.rare`.
 
 from __future__ import annotations
 
+import functools
+
 import tvm
 
 from ...oracles.grades.rare import rare
@@ -17,14 +19,11 @@ class Plainness:
     def __init__(self, mod: tvm.IRModule) -> None:
         self._mod = mod
         self._size = size(mod)
-        self._rare: int | None = None
 
-    @property
+    @functools.cached_property
     def rare(self) -> int:
         """The number of rare things in the module."""
-        if self._rare is None:
-            self._rare = len(rare(self._mod))
-        return self._rare
+        return len(rare(self._mod))
 
     def loses_to(self, other: Plainness) -> bool:
         """Return whether the other module has the same size and fewer rare things."""

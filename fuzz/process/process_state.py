@@ -59,11 +59,20 @@ class StateWatch:
 
     def __init__(self, calls: Sequence[PassCall]) -> None:
         users = any(call.factory is not None for call in calls)
-        self._parts = Parts() if users else None
+        watched = _COMPILED if users else {}
+        self._values = {what: _value(code) for what, code in watched.items()}
 
     def changed(self) -> str | None:
-        """Return the part that has changed."""
-        return None if self._parts is None else self._parts.changed()
+        """Return the first part whose value differs now."""
+        for what, then in self._values.items():
+            now = _value(_COMPILED[what])
+            if now is _UNKNOWN or then is _UNKNOWN:
+                same = now is then
+            else:
+                same = now == then or (what in _MAY_GROW and then <= now)
+            if not same:
+                return what
+        return None
 
     def end(self, journal: Journal) -> None:
         """End the process if something has changed, as the change would affect the next check."""
@@ -72,25 +81,6 @@ class StateWatch:
             journal.guard()
             journal.changed(what)
             os._exit(1)
-
-
-class Parts:
-    """The values of all parts at one time."""
-
-    def __init__(self) -> None:
-        self._values = {what: _value(code) for what, code in _COMPILED.items()}
-
-    def changed(self) -> str | None:
-        """Return the first part whose value differs now."""
-        for what, code in _COMPILED.items():
-            now, then = _value(code), self._values[what]
-            if now is _UNKNOWN or then is _UNKNOWN:
-                same = now is then
-            else:
-                same = now == then or (what in _MAY_GROW and then <= now)
-            if not same:
-                return what
-        return None
 
 
 def _value(code: types.CodeType) -> Any:

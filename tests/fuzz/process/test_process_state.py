@@ -11,12 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from relaxfuzz.fuzz.process.process_state import PARTS, Parts, question
+from relaxfuzz.fuzz.process.process_state import PARTS, StateWatch, question
+from relaxfuzz.oracles.passcall import PassCall
+
+OWN = PassCall("mine", factory="package.module:mine")
 
 
 def test_nothing_has_changed() -> None:
-    parts = Parts()
-    assert parts.changed() is None
+    watch = StateWatch([OWN])
+    assert watch.changed() is None
+
+
+def test_a_pass_of_tvm_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = StateWatch([PassCall("FoldConstant()")])
+    monkeypatch.chdir("/")
+    assert watch.changed() is None
 
 
 @pytest.mark.parametrize(
@@ -34,19 +43,19 @@ def test_a_change_is_found(
     what: str, change: Callable[[pytest.MonkeyPatch], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with warnings.catch_warnings():
-        parts = Parts()
+        watch = StateWatch([OWN])
         change(monkeypatch)
-        changed = parts.changed()
+        changed = watch.changed()
         gc.enable()
         monkeypatch.undo()
     assert changed == what
 
 
 def test_what_may_grow_may_grow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    parts = Parts()
+    watch = StateWatch([OWN])
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "no_such_module", os)
-    assert parts.changed() is None
+    assert watch.changed() is None
 
 
 @pytest.mark.parametrize("what", PARTS)
