@@ -10,7 +10,7 @@ from pathlib import Path
 import tvm_ffi
 
 from ...compat.release import versions
-from ...corpus.knowns import SHIPPED, Known, knowns
+from ...corpus.knowns import SHIPPED, knowns
 from ...oracles.contract import PassContract
 from ..findings.finding import Finding
 from ..findings.known import Expected
@@ -60,10 +60,6 @@ class Checker(Observer):
         self.out = Path(out)
         self._ids: set[str] = set()
 
-    def knowns_of(self, finding: Finding) -> tuple[Known, ...]:
-        """The known bugs of this TVM that a finding may match."""
-        return _expected().of(finding)
-
     def violated(self, occurrence: Occurrence) -> None:
         saved = self._take(occurrence)
         if saved is not None and not self.collect:
@@ -75,7 +71,7 @@ class Checker(Observer):
         """Add a note to the exception, which stays the same object."""
         error.add_note(f"relaxfuzz: raised in {running.name}")
         saved = None if occurrence is None else self._take(occurrence)
-        for known in () if occurrence is None else self.knowns_of(occurrence.without_module()):
+        for known in () if occurrence is None else _expected().of(occurrence.without_module()):
             error.add_note("\n".join(["relaxfuzz: known bug", *about(known, running.place)]))
         if saved is not None:
             error.add_note(f"relaxfuzz: {saved.note()}")
@@ -90,7 +86,7 @@ class Checker(Observer):
         finding = occurrence.without_module()
         seen = finding.id in self._ids
         self._ids.add(finding.id)
-        if self.knowns_of(finding):
+        if _expected().of(finding):
             if not seen:
                 self.known.append(finding)
             if not self.stop_at_known:

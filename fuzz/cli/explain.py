@@ -115,17 +115,13 @@ def _with_commands(trouble: Trouble, module: Path, pipeline: str) -> Trouble:
     return dataclasses.replace(trouble, help=tuple(map(completed, trouble.help)))
 
 
-def _step(died: Died) -> str:
-    return "" if died.position is None else died.position.step
-
-
 def _death(died: Died) -> Trouble:
     """The death of the process, attributed to a step."""
     from ...oracles.explain.breakage import CHECK
     from ...oracles.explain.trouble import Trouble, TroubleKind
     from ..process import death
 
-    step = _step(died)
+    step = "" if died.position is None else died.position.step
     how = death.violation(died).title
     if step == _BUILD:
         title = f"code generation kills the process on the lowered module: {how}"

@@ -262,7 +262,8 @@ def _distinct(infos: Iterable[Any]) -> list[Any]:
 
 
 def _among(info: Any, some: Sequence[Any]) -> bool:
-    return any(_same(info, other) for other in some)  # its `same_as` never returns
+    # `same_as` never returns.
+    return any(tvm_ffi.structural_equal(info, other) for other in some)
 
 
 def _tensor(ty: relax.TensorType, shape: Any, dtype: Any, vdevice: Any = None) -> relax.TensorType:
@@ -278,10 +279,6 @@ def _has_open(ty: Any) -> bool:
 
 def _open(ty: relax.TensorType) -> bool:
     return ty.shape is None or ty.dtype is None
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(tvm_ffi.structural_equal(a, b))
 
 
 def _tensors(mod: tvm.IRModule) -> Iterator[relax.TensorType]:

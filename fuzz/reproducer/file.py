@@ -99,10 +99,6 @@ def _naming(name: str, code: str) -> str:
     return "\n".join(lines)
 
 
-def _config(calls: Iterable[PassCall]) -> dict[str, object]:
-    return {key: value for call in calls for key, value in call.config.items()}
-
-
 def _code(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]) -> str:
     """The check, with the definitions and contexts that it needs."""
     if not expressions:
@@ -121,7 +117,7 @@ def _code(check: FailingCheck, calls: Iterable[PassCall], expressions: list[str]
         text = f"the_pass = {the_pass}\n{text}"
     if "passes" in check.text:
         text = f"passes = {passes}\n{text}"
-    config = _config(calls)
+    config = {key: value for call in calls for key, value in call.config.items()}
     contexts = [context_text(config)] if config.keys() - {TARGET} else []
     contexts += [target_text(config)] if check.targeted or TARGET in config else []
     return f"with {', '.join(contexts)}:\n{textwrap.indent(text, '    ')}" if contexts else text
