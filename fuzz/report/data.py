@@ -387,23 +387,22 @@ def entry_of(
     knowns = Counter(known for finding in findings for known in expected.of(finding))
     likeliest = tuple(known for known, _ in knowns.most_common())
     ids = {finding.id for finding in findings}
-    reported = tuple(number for number, run in runs.items() if not ids.isdisjoint(run.found))
-    verdict = None if row is None else row.verdict
-    return Entry(
+    made = Entry(
         id=store.rows.of(findings[0].id) or findings[0].id if row is None else row.id,
-        state=_state(verdict, ids, likeliest, reported, runs),
+        state=EntryState.NEW,
         title=findings[0].title,
         places=_distinct((finding.pass_name, finding.oracle) for finding in findings),
         evidence=tuple(
             EntryFinding(each, why.get(each.id, ""), store.reproducer(each)) for each in findings
         ),
         reports=len(findings),
-        runs=reported,
+        runs=tuple(number for number, run in runs.items() if not ids.isdisjoint(run.found)),
         knowns=likeliest,
-        verdict=verdict,
+        verdict=None if row is None else row.verdict,
         note=None if row is None else row.note,
         seen=_seen(findings, ids, runs),
     )
+    return replace(made, state=_state_of(made, runs))
 
 
 def _seen(findings: Sequence[Finding], ids: Set[str], runs: Mapping[int, Run]) -> Seen:
@@ -415,23 +414,12 @@ def _seen(findings: Sequence[Finding], ids: Set[str], runs: Mapping[int, Run]) -
 
 def _state_of(entry: Entry, runs: Mapping[int, Run]) -> EntryState:
     """The state after these runs."""
-    ids = {finding.id for finding in entry.findings}
-    reported = [number for number in entry.runs if number in runs]
-    return _state(entry.verdict, ids, entry.knowns, reported, runs)
-
-
-def _state(
-    verdict: str | None,
-    ids: Set[str],
-    knowns: Sequence[Known],
-    reported: Sequence[int],
-    runs: Mapping[int, Run],
-) -> EntryState:
-    known = seen(ids, runs)
+    known = seen({finding.id for finding in entry.findings}, runs)
     # A bug with the verdict "fixed" that was gone and fails again is not fixed.
-    if known.gone_on is not None or (verdict == "fixed" and not known.is_back):
+    if known.gone_on is not None or (entry.verdict == "fixed" and not known.is_back):
         return EntryState.FIXED
-    since = [_fixed_since(known.name, runs) for known in knowns]
+    since = [_fixed_since(known.name, runs) for known in entry.knowns]
+    reported = [number for number in entry.runs if number in runs]
     fixed = [number for number in since if number is not None]
     if len(fixed) < len(since):
         return EntryState.KNOWN
