@@ -11,8 +11,11 @@ from tvm import relax
 
 from relaxfuzz.fuzz.cli.explain import explain
 from relaxfuzz.fuzz.output.diagnostics import NARROWEST
+from relaxfuzz.fuzz.process import local_pool
+from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.fuzz.user_input.settings import Settings
+from tests.fuzz.sharing import share_pool
 
 from ...commands import relaxfuzz
 
@@ -52,8 +55,9 @@ def no_pass():
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's folder, with a model and a pipeline."""
+def folder(tmp_path: Path, pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of the user; `explain` takes the pool of the tests, the command starts its own."""
+    share_pool(monkeypatch, pool, local_pool)
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "build.py").write_text(BUILD)
     monkeypatch.chdir(tmp_path)
@@ -130,9 +134,13 @@ def test_an_ill_formed_module_is_explained_not_refused(
     assert "the module is not well-formed" in capsys.readouterr().out
 
 
-def test_a_long_line_is_cut_around_the_mark(folder: Path) -> None:
+def test_a_long_line_is_cut_around_the_mark(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(NARROWEST))
     name = "a_variable_whose_name_is_too_long_for_a_narrow_terminal"
     text = MODEL.replace("z = ", f"{name} = ").replace("(z)", f"({name})")
     (folder / "model.py").write_text(text.replace("return z", f"return {name}"))
-    lines = relaxfuzz("explain", "model.py", env={"COLUMNS": str(NARROWEST)}).stdout.splitlines()
+    assert explain(Path("model.py"), Settings(), "default") == 1
+    lines = capsys.readouterr().out.splitlines()
     assert any("…" in line and "R.add(x, y)" in line for line in lines)

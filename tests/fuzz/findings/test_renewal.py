@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from bench.records import alike, shared
 from relaxfuzz.compat.release import versions
 from relaxfuzz.corpus.knowns import SHIPPED, known, knowns
+from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.known import Choice
+from relaxfuzz.fuzz.process import local_pool
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.renewal.records import merged, renew
 from relaxfuzz.oracles.identity import FailureKind, Identity, Sameness
+from tests.fuzz.sharing import share_pool
 
 from ...commands import relaxfuzz
 
@@ -46,9 +51,20 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-def test_a_folder_is_renewed(folder: Path, tmp_path: Path) -> None:
-    done = relaxfuzz("known", "--renew", folder, "--json", "--workers", 1, cwd=tmp_path)
-    assert done.returncode == 1, done.stderr
+Renewed = Callable[..., Result]
+
+
+@pytest.fixture
+def renewed(pool: LocalPool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Renewed:
+    """The command in this process, with the pool of the tests."""
+    share_pool(monkeypatch, pool, local_pool)
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: CliRunner().invoke(app, ["known", "--renew", *map(str, words)])
+
+
+def test_a_folder_is_renewed(folder: Path, renewed: Renewed) -> None:
+    done = renewed(folder, "--json")
+    assert done.exit_code == 1, done.stderr
     events = {each["name"]: each for each in map(json.loads, done.stdout.splitlines())}
     assert {name: each["why_not"] for name, each in events.items()} == {
         "shows": "",
@@ -66,7 +82,7 @@ def test_a_folder_is_renewed(folder: Path, tmp_path: Path) -> None:
     # Now a run takes them, and a second renewal changes nothing.
     assert len(Choice(folders=(folder,), shipped=False).load(versions()["tvm"]).own) == 3
     before = one.path.read_text()
-    assert relaxfuzz("known", "--renew", folder, "--workers", 1, cwd=tmp_path).returncode == 1
+    assert renewed(folder).exit_code == 1
     assert one.path.read_text() == before
 
 
@@ -98,12 +114,12 @@ def test_what_people_have_added_stays(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[", 'what = "x"\n', 'reports = [["crash"]]\n'])
-def test_a_file_that_is_no_record_is_a_mistake(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_record_is_a_mistake(tmp_path: Path, renewed: Renewed, text: str) -> None:
     """It stays as it is."""
     (tmp_path / "x.toml").write_text(text)
     (tmp_path / "x.py").write_text("import tvm\n\nmod = tvm.IRModule()\n")
-    done = relaxfuzz("known", "--renew", tmp_path, "--workers", 1, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
+    done = renewed(tmp_path)
+    assert done.exit_code == 2, done.stderr
     assert "x.toml" in done.stderr
     assert (tmp_path / "x.toml").read_text() == text
 

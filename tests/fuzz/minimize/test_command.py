@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -20,12 +19,14 @@ from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.finding import Finding
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.loading import read_module
+from relaxfuzz.fuzz.minimize import session
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.fuzz.user_input.module_file import execute
 from relaxfuzz.oracles.check import check
 from relaxfuzz.oracles.inspect import bindings_of, ops_used
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.violation import Case
+from tests.fuzz.sharing import probe_here, share_pool
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMAND = [sys.executable, "-m", "relaxfuzz.fuzz.cli", "minimize"]
@@ -98,7 +99,10 @@ def sometimes():
 
 
 @pytest.fixture(autouse=True)
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def files(tmp_path: Path, pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both; `test_redacted` minimizes with a pool of the command's own."""
+    share_pool(monkeypatch, pool, read_module, session)
+    probe_here(monkeypatch)
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(MODULE)
     Path("user.py").write_text(USER)
@@ -152,11 +156,7 @@ def alone() -> set[str]:
         (["model.py", "--pass", "FuseOps", "--out", "no/where.py"], "no folder 'no'"),
     ],
 )
-def test_a_mistake_gets_one_sentence_and_exit_2(
-    arguments: list[str], message: str, pool: LocalPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The module is read by a worker, which need not be started for each mistake.
-    monkeypatch.setattr(read_module, "LocalPool", lambda workers: contextlib.nullcontext(pool))
+def test_a_mistake_gets_one_sentence_and_exit_2(arguments: list[str], message: str) -> None:
     result = relaxfuzz(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith("error: ")

@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,10 @@ from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.findings.store import Store
 from relaxfuzz.fuzz.nightly import night as nightly
 from relaxfuzz.fuzz.output.events import SCHEMA
+from relaxfuzz.fuzz.process.local_pool import LocalPool
+from relaxfuzz.fuzz.session import session
 from relaxfuzz.fuzz.system.lock import alone
+from tests.fuzz.sharing import probe_here, share_pool
 
 USER = Path(__file__).parents[1] / "user_passes.py"
 
@@ -47,6 +51,14 @@ BACK = """\
 if __name__ == "__main__":
     raise ValueError("no")
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_pool(pool: LocalPool) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        share_pool(patch, pool, session)
+        probe_here(patch)
+        yield
 
 
 @dataclass
