@@ -42,8 +42,8 @@ tvm.ir.register_op_attr("relax.{NAME}", "FLegalize", legalize, level=99)
 
 
 @pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
-    """Its processes die of a segmentation fault wherever one operator is legalized."""
+def dying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
+    """A pool whose processes die of a segmentation fault wherever one operator is legalized."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "sitecustomize.py").write_text(CRASHING)
     with LocalPool(1, environment=Environment(path=(folder,))) as pool:
@@ -65,11 +65,11 @@ def finding() -> Finding:
 
 
 def test_triage_survives_a_legalization_that_crashes(
-    pool: LocalPool, finding: Finding, tmp_path: Path
+    dying: LocalPool, finding: Finding, tmp_path: Path
 ) -> None:
     published: list[Finding] = []
     with Store(tmp_path) as store:
-        triage = Triage(store, pool, published.append)
+        triage = Triage(store, dying, published.append)
         triage.add(finding)
         triage.drain(60, lambda: None)
         assert (triage.steps.unchecked, triage.steps.failed) == ([], [])
@@ -80,13 +80,12 @@ def test_triage_survives_a_legalization_that_crashes(
     assert stored.identity.ingredients == {"open shape"}
 
 
-def test_a_legalization_of_another_type_is_noted(finding: Finding) -> None:
+def test_a_legalization_of_another_type_is_noted(pool: LocalPool, finding: Finding) -> None:
     eye = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorType((2, 2), "float64"))
     with eye.function("main", [x]):
         eye.emit_func_output(eye.emit(relax.op.eye_like(x, dtype="int64")))
-    with LocalPool(1) as pool:
-        evidence = take_evidence(pool, changed_module(finding, eye.get()))
+    evidence = take_evidence(pool, changed_module(finding, eye.get()))
     assert evidence is not None
     assert evidence.retyped == ("relax.eye_like", "dtype")
     assert evidence.ingredients == ("relax.eye_like",)

@@ -36,12 +36,6 @@ argument (which is none: it is passed by position); two steps that are gone."""
 
 
 @pytest.fixture(scope="module")
-def intact() -> Iterator[Executor]:
-    with LocalPool(2, available=Availability()) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
     """Workers on a TVM that is changed before anything is imported."""
     folder = tmp_path_factory.mktemp("changed")

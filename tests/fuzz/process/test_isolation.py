@@ -140,13 +140,12 @@ def test_a_killed_parent_is_reported_whatever_step_comes_next(
 
 
 def test_processes_that_have_left_the_session_count(
-    faulty: Callable[[str], PassCall], sums: str
+    pool: LocalPool, faulty: Callable[[str], PassCall], sums: str
 ) -> None:
     job = Check(module=sums, calls=(faulty("storm_apart"),), oracles=("crash",))
-    with LocalPool(1) as pool:
-        (violation,) = asking.check(pool, job, limits=SMALL)
-        assert (violation.oracle, violation.pass_name) == ("processes", "storm_apart")
-        assert eventually(lambda: psutil.Process(pool.zygote).children(recursive=True) == [])
+    (violation,) = asking.check(pool, job, limits=SMALL)
+    assert (violation.oracle, violation.pass_name) == ("processes", "storm_apart")
+    assert eventually(lambda: psutil.Process(pool.zygote).children(recursive=True) == [])
 
 
 def test_a_query_of_a_type_is_not_the_cause_of_a_segfault() -> None:
