@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,41 +50,26 @@ def test_an_error_says_which_example_was_being_made() -> None:
     assert caught.value.__notes__ == ["while generating example 12 of seed 7"]
 
 
-def drawn(program: str, folder: Path, **environment: str) -> str:
-    """What a program prints in a process of its own, which has this module's `DIGITS`."""
-    before = (
-        "from hypothesis import strategies as st\n"
-        "from relaxfuzz.fuzz.jobs.draw import entropy, example\n"
-        "digits = st.lists(st.integers(0, 9), min_size=30, max_size=30)\n"
-    )
+def picture() -> str:
+    """Draws of each kind: Hypothesis draws literals of a user's sources now and then."""
+    big = st.lists(st.integers(0, 9_999), min_size=200, max_size=200)
+    code = st.lists(st.binary(min_size=20, max_size=20), min_size=200, max_size=200)
+    drawn = [(example(big, 1, index), example(code, 1, index)) for index in range(5)]
+    return f"{entropy('a', 1)} {example(DIGITS, 1, 2)} {entropy(drawn)}"
+
+
+def test_every_process_draws_the_same_whatever_is_loaded_and_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine.py").write_text("LITERALS = (8_642, b'twenty of our bytes!')\n")
+    other = "0" if os.environ.get("PYTHONHASHSEED") != "0" else "1"
     printed = subprocess.run(
-        [sys.executable, "-c", before + program],
-        cwd=folder,
-        env={"PYTHONPATH": ":".join([*sys.path, str(folder)]), **environment},
+        [sys.executable, "-c", f"import mine\nfrom {__name__} import picture\nprint(picture())"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": ":".join([*sys.path, str(tmp_path)]), "PYTHONHASHSEED": other},
         capture_output=True,
         text=True,
         check=True,
     )
-    return printed.stdout.strip()
-
-
-@pytest.mark.parametrize("hash_seed", ["0", "1"])
-def test_every_process_draws_the_same(hash_seed: str, tmp_path: Path) -> None:
-    program = "print(entropy('a', 1), example(digits, 1, 2))"
-    output = drawn(program, tmp_path, PYTHONHASHSEED=hash_seed)
-    assert output == f"{entropy('a', 1)} {example(DIGITS, 1, 2)}"
-
-
-def test_what_else_is_loaded_changes_no_draw_and_nothing_is_written(tmp_path: Path) -> None:
-    """Hypothesis draws literals of a user's sources now and then, and keeps them in a folder."""
-    (tmp_path / "mine.py").write_text("LITERALS = (8_642, b'twenty of our bytes!')\n")
-    program = (
-        "import mine\n"
-        "big = st.lists(st.integers(0, 9_999), min_size=200, max_size=200)\n"
-        "code = st.lists(st.binary(min_size=20, max_size=20), min_size=200, max_size=200)\n"
-        "drawn = [(example(big, 1, i), example(code, 1, i)) for i in range(5)]\n"
-        "print(entropy(drawn))"
-    )
-    others = drawn(program.replace("import mine\n", ""), tmp_path)
-    assert drawn(program, tmp_path) == others
+    assert printed.stdout.strip() == picture()
     assert {path.name for path in tmp_path.iterdir()} <= {"mine.py", "__pycache__"}
