@@ -51,7 +51,6 @@ def problems(source: str) -> list[str]:
     """What a file outside of compat does that only compat may do, with line numbers."""
     tree = ast.parse(source)
     names = imported(tree)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     found = []
     for node, dotted in tvm_names(tree, names):
         if missing := unresolved(dotted):
@@ -65,8 +64,11 @@ def problems(source: str) -> list[str]:
             case ast.Call(ast.Name("hasattr" | "getattr"), [owner, ast.Constant(str(name)), *_]):
                 if dotted := chain(owner, names):
                     found.append((node.lineno, f"it is asked whether {dotted} has {name}"))
-        if is_version(node) and decides(node, parents):
-            found.append((node.lineno, f"{ast.unparse(node)} decides something"))
+        found += [
+            (child.lineno, f"{ast.unparse(child)} decides something")
+            for child in ast.iter_child_nodes(node)
+            if is_version(child) and decides(child, node)
+        ]
     return [f"line {line}: {text}" for line, text in sorted(set(found))]
 
 
@@ -133,16 +135,18 @@ def unresolved(dotted: str) -> str | None:
 def is_version(node: ast.AST) -> bool:
     """`versions()["tvm"]`, `tvm_version()`, with the name of their module or without."""
     match node:
-        case ast.Subscript(ast.Call(function), ast.Constant("tvm" | "tvm_ffi")):
-            return ast.unparse(function).split(".")[-1] == "versions"
-        case ast.Call(function):
-            return ast.unparse(function).split(".")[-1] == "tvm_version"
+        case ast.Subscript(
+            ast.Call(ast.Name(name) | ast.Attribute(_, name)), ast.Constant("tvm" | "tvm_ffi")
+        ):
+            return name == "versions"
+        case ast.Call(ast.Name(name) | ast.Attribute(_, name)):
+            return name == "tvm_version"
     return False
 
 
-def decides(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+def decides(node: ast.AST, parent: ast.AST) -> bool:
     """Whether a version is compared or taken apart, rather than shown, stored or handed on."""
-    match parents[node]:
+    match parent:
         case ast.Compare() | ast.Subscript() | ast.Attribute():
             return True
         case ast.Call(function):
