@@ -6,8 +6,9 @@ It also writes the list of functions that several of them share.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,11 +40,16 @@ def shared(every: Iterable[tuple[str, Identity]]) -> list[str]:
 def alike(every: Iterable[tuple[str, Identity]]) -> list[tuple[str, str]]:
     """Pairs of records that share an identity."""
     found = list(every)
+    near: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number, (_, identity) in enumerate(found):
+        for blamed in identity.blamed:  # Identities with none in common are never the same.
+            near[identity.failure, identity.how, blamed].append(number)
     pairs = {
-        tuple(sorted((one, other)))
-        for number, (one, mine) in enumerate(found)
-        for other, its in found[:number]
-        if one != other and compare(mine, its) is Sameness.SAME
+        tuple(sorted((found[first][0], found[second][0])))
+        for numbers in near.values()
+        for first, second in itertools.combinations(numbers, 2)
+        if found[first][0] != found[second][0]
+        and compare(found[second][1], found[first][1]) is Sameness.SAME
     }
     return sorted((one, other) for one, other in pairs)
 
