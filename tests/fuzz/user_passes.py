@@ -18,11 +18,6 @@ def correct() -> tvm.transform.Pass:
     return relax.transform.DeadCodeElimination()
 
 
-def attaches() -> tvm.transform.Pass:
-    """Makes private functions public, as AttachGlobalSymbol is there to do."""
-    return relax.transform.AttachGlobalSymbol()
-
-
 def raises_on_exp() -> tvm.transform.Pass:
     """Does not know `R.exp`."""
 

@@ -85,14 +85,6 @@ def test_constants_fit_their_dtype() -> None:
     assert [fitting(-100, "uint8"), fitting(-1024, "int32"), fitting(0, "uint8")] == [1, -1024, 0]
 
 
-def shifts(func: tirx.PrimFunc) -> list[Any]:
-    """The amount of a shift, where that is a constant."""
-    calls = [call for call in nodes(func, tvm.ir.Call) if "shift_" in getattr(call.op, "name", "")]
-    found = [call.args[1] for call in calls]  # before TVM 0.27
-    found += [node.b for node in nodes(func, ir.LShift, ir.RShift)]
-    return [by for by in found if isinstance(by, tirx.IntImm)]
-
-
 def test_modules_shrink() -> None:
     def divides(mod: tvm.IRModule) -> bool:
         return any(nodes(func, ir.FloorMod) for _, func in entries(mod))

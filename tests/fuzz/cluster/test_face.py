@@ -13,9 +13,6 @@ from relaxfuzz.fuzz.cli import app
 from relaxfuzz.fuzz.cli.app import finish
 from relaxfuzz.fuzz.process.executor import ExecutorError
 
-USER = Path(__file__).parents[1] / "user_passes.py"
-
-
 # What is asked
 
 

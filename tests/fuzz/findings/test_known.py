@@ -193,9 +193,6 @@ def test_with_a_users_pass_the_faults_of_tvm_are_as_known(tmp_path: Path, blamed
     assert Expected([one], [], HERE).take(own)
 
 
-BEFORE = ("evaluated", "LegalizeOps", "values", "relax.topk")
-
-
 def test_every_pass_of_the_catalogue_is_one_of_tvms(tmp_path: Path) -> None:
     one = made(tmp_path)
     for name in catalogue:

@@ -94,9 +94,6 @@ FIRST: tuple[Specimen, ...] = (
         ("canonical_names", "interface", "Parameters are renamed with the variables."),
         ("remove_dead_bindings", "interface", "Attributes such as num_input are lost."),
     ),
-    *_of(
-        "state",
-    ),
 )
 
 SECOND: tuple[Specimen, ...] = (

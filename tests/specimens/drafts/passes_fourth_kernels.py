@@ -1,9 +1,8 @@
 """Passes on kernels and on the calls of them; each also without its mistake, as NAME_fixed."""
 
-import tvm
 import tvm_ffi
-from common import is_call, is_public, kernels, named, relax_functions, with_functions
-from tvm import relax, te, tirx, topi
+from common import is_call, kernels, named, relax_functions, with_functions
+from tvm import relax, te, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 
@@ -97,29 +96,6 @@ parallel_outer = named("ParallelOuter", parallelized, fits=is_serial_loop)
 parallel_outer_fixed = named("ParallelOuterFixed", parallelized, fits=is_independent)
 
 
-def unrolled(mod, finish):
-    """Inner loops of a few iterations are unrolled."""
-    functions = dict(mod.functions_items())
-    for gvar, func in kernels(mod).items():
-        if not has_blocks(func):
-            continue
-        schedule = tvm.s_tir.Schedule(func)
-        small = False
-        for block in schedule.get_child_blocks(schedule.get_sblock("root")):
-            loops = schedule.get_loops(block)
-            loop = schedule.get(loops[-1]) if loops else None
-            if is_serial_loop(loop) and isinstance(loop.extent, tirx.IntImm) and loop.extent <= 4:
-                schedule.unroll(loops[-1])
-                small = True
-        if small:
-            functions[gvar] = finish(schedule.mod["main"], gvar.name_hint)
-    return with_functions(mod, functions)
-
-
-def as_it_is(func, name):
-    return func
-
-
 # -- operators to kernels ------------------------------------------------------------------------
 
 BINARY = {
@@ -167,58 +143,4 @@ lower_binary_fixed = named(
 )
 
 
-@mutator
-class _Relu(PyExprMutator):
-    def __init__(self, mod, made):
-        super().__init__(mod)
-        self.made = made
-
-    def visit_call_(self, call):
-        ty = call.ty
-        call = super().visit_call_(call)
-        if not is_call(call, "relax.nn.relu") or not static_tensor(call.args[0].ty):
-            return call
-        key = str(ty)
-        if key not in self.made:
-            x = te.placeholder(ty.shape.values, str(ty.dtype), name="x")
-            kernel = te.create_prim_func([x, topi.nn.relu(x)]).without_attr("global_symbol")
-            self.made[key] = self.builder_.add_func(kernel, "relu")
-        return relax.call_tir(self.made[key], [call.args[0]], out_ty=ty)
-
-
 # -- calls of kernels ----------------------------------------------------------------------------
-
-
-def is_static(ty):
-    return all(isinstance(dim, tirx.IntImm) for dim in ty.shape)
-
-
-@mutator
-class _Share(PyExprMutator):
-    def __init__(self, mod, kept, fits):
-        super().__init__(mod)
-        self.kept, self.fits = kept, fits
-
-    def visit_call_(self, call):
-        ty = call.ty
-        call = super().visit_call_(call)
-        # those of unknown shapes are specialized later
-        if not is_call(call, "relax.call_tir") or not self.fits(ty):
-            return call
-        kernel, args = call.args
-        if kernel not in self.kept:
-            return call
-        return relax.Call(call.op, [self.kept[kernel], args], call.attrs, call.ty_args)
-
-
-def shared(mod, fits):
-    """Of equal kernels the first one is called; DeadCodeElimination drops the others."""
-    private = [(g, f) for g, f in kernels(mod).items() if not is_public(f)]
-    private.sort(key=lambda item: item[0].name_hint)
-    kept = {}
-    for i, (gvar, func) in enumerate(private):
-        for other, twin in private[:i]:
-            if other not in kept and tvm_ffi.structural_equal(func, twin):
-                kept[gvar] = other
-                break
-    return mutated(mod, _Share, kept, fits)

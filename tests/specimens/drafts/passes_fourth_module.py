@@ -52,11 +52,6 @@ def only_called(mod, calls):
 # -- constants for parameters --------------------------------------------------------------------
 
 
-def content(constant):
-    data = (constant.data if hasattr(constant, "data") else constant.value).numpy()
-    return str(data.dtype), data.shape, data.tobytes()
-
-
 # -- casts of results ----------------------------------------------------------------------------
 
 

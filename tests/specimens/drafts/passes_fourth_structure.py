@@ -1,7 +1,5 @@
 """Passes on blocks, bindings and branches; each also without its mistake, as NAME_fixed."""
 
-import itertools
-
 import tvm
 import tvm_ffi
 from common import named, relax_functions, with_functions
@@ -45,36 +43,6 @@ def variables(expr):
 
 
 # -- blocks --------------------------------------------------------------------------------------
-
-HEAVY = ("relax.matmul", "relax.nn.conv2d", "relax.nn.attention", "relax.call_tir")
-
-
-def is_heavy(binding):
-    return is_pure_binding(binding) and binding.value.op.name in HEAVY
-
-
-def pieces(block):
-    if not isinstance(block, relax.DataflowBlock):
-        return [block]
-    found, kinds = [], {True: relax.BindingBlock, False: relax.DataflowBlock}
-    for heavy, bindings in itertools.groupby(block.bindings, is_heavy):
-        found.append(kinds[heavy](list(bindings)))
-    return found
-
-
-def bound_outside(block):
-    """Dataflow variables that are bound in a piece that is no dataflow block."""
-    plain = [piece for piece in pieces(block) if not isinstance(piece, relax.DataflowBlock)]
-    return {binding.var for piece in plain for binding in piece.bindings}
-
-
-def crossing(block):
-    """Those, and the ones that are used in another piece."""
-    found, bound = bound_outside(block), set()
-    for piece in pieces(block):
-        found |= bound & {var for binding in piece.bindings for var in variables(binding.value)}
-        bound |= {binding.var for binding in piece.bindings}
-    return found
 
 
 def with_sizes(mod, kind):
@@ -176,9 +144,6 @@ drop_unused_calls = named("DropUnusedCalls", without_unused_calls, removable=is_
 drop_unused_calls_fixed = named(
     "DropUnusedCallsFixed", without_unused_calls, removable=is_pure_binding
 )
-
-
-module_pass = tvm.transform.module_pass
 
 
 @mutator

@@ -1,6 +1,6 @@
 import tvm
 import tvm_ffi
-from common import is_public, name_of, relax_functions, with_functions
+from common import is_public, relax_functions, with_functions
 from tvm import relax, tirx
 
 module_pass = tvm.transform.module_pass
@@ -72,53 +72,6 @@ def same_types(callee, call):
 
 
 # -- the two branches of an If -------------------------------------------------------------------
-
-
-def hoist(branching):
-    then, other = branching.true_branch, branching.false_branch
-    hoisted, shared = [], {}
-    for binding in plain_bindings(then):
-        for twin in plain_bindings(other):
-            if same_call(binding.value, twin.value) and twin.var not in shared.values():
-                shared[binding.var] = twin.var
-                hoisted.append(binding)
-                break
-    if not hoisted:
-        return [], branching
-    gone, aliases = set(shared), {twin: var for var, twin in shared.items()}
-    then = without(then, gone, {})
-    other = without(other, set(), aliases)
-    return hoisted, relax.BlockBuilder().normalize(relax.If(branching.cond, then, other))
-
-
-def plain_bindings(seq):
-    blocks = [b for b in seq.blocks if not isinstance(b, relax.DataflowBlock)]
-    values = [x for b in blocks for x in b.bindings if isinstance(x, relax.VarBinding)]
-    return [x for x in values if isinstance(x.value, relax.Call)]
-
-
-def same_call(a, b):
-    if not isinstance(a.op, tvm.ir.Op) or a.op != b.op or a.attrs is not None or len(a.args) != 1:
-        return False
-    if not isinstance(a.args[0], relax.Var) or not isinstance(b.args[0], relax.Var):
-        return False
-    # their own local operands are computed the same way in both branches
-    return a.args[0].same_as(b.args[0]) or name_of(a.args[0]) == name_of(b.args[0])
-
-
-def without(seq, gone, aliases):
-    blocks = []
-    for block in seq.blocks:
-        bindings = []
-        for binding in block.bindings:
-            if binding.var in gone:
-                continue
-            if binding.var in aliases:
-                binding = relax.VarBinding(binding.var, aliases[binding.var])
-            bindings.append(binding)
-        if bindings:
-            blocks.append(type(block)(bindings))
-    return relax.BlockBuilder().normalize(relax.SeqExpr(blocks, seq.body))
 
 
 # -- signatures ----------------------------------------------------------------------------------

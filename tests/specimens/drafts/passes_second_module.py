@@ -4,21 +4,14 @@ import re
 
 import tvm
 from common import Constant, is_public, kernels, relax_functions, with_functions
-from tvm import relax, tirx
-from tvm.relax.expr_functor import PyExprMutator, PyExprVisitor, mutator, visitor
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
 
 module_pass = tvm.transform.module_pass
 
 
 def is_op(expr, name):
     return isinstance(expr, relax.Call) and expr.op == tvm.ir.Op.get(name)
-
-
-def is_static(expr):
-    ty = expr.ty
-    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
-        return False
-    return all(isinstance(dim, tirx.IntImm) for dim in ty.shape.values)
 
 
 @mutator
@@ -83,37 +76,10 @@ def prefix_kernels(mod, ctx):
 # -- outlining -----------------------------------------------------------------------------------
 
 
-ACTIVATIONS = ("relax.exp", "relax.tanh", "relax.sigmoid", "relax.nn.gelu", "relax.nn.silu")
-
-
-@visitor
-class Tally(PyExprVisitor):
-    """The number of times that an activation is computed for a type."""
-
-    def __init__(self, counts={}):  # noqa: B006
-        self.counts = counts
-
-    def visit_call_(self, call):
-        if any(is_op(call, name) for name in ACTIVATIONS):
-            key = call.op.name, str(call.ty)
-            self.counts[key] = self.counts.get(key, 0) + 1
-        super().visit_call_(call)
-
-
 # -- devices -------------------------------------------------------------------------------------
 
 
 # -- calls of operators --------------------------------------------------------------------------
-
-
-@mutator
-class _Relu(PyExprMutator):
-    def visit_call_(self, call):
-        call = super().visit_call_(call)
-        if is_op(call, "relax.nn.relu"):
-            x = call.args[0]
-            return relax.op.maximum(x, relax.const(0, x.ty.dtype))
-        return call
 
 
 @mutator

@@ -8,15 +8,6 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 FLOATS = ("float16", "float32", "float64")
 
 
-def integers(expr):
-    """The elements of a tuple of integers, or None."""
-    if not isinstance(expr, relax.Tuple):
-        return None
-    if not all(isinstance(field, tirx.IntImm) for field in expr.fields):
-        return None
-    return [int(field) for field in expr.fields]
-
-
 class Rewriter(PyExprMutator):
     def operand(self, expr, *names):
         """The call of one of these operators that a variable is bound to, if in scope."""

@@ -1,4 +1,4 @@
-"""Thirty passes as an engineer of TVM writes them, with one honest mistake each.
+"""Passes as an engineer of TVM writes them, with one honest mistake each.
 
 None of them was changed to be found or missed.
 """
@@ -107,9 +107,6 @@ SPECIMENS: tuple[Specimen, ...] = (
             Family.VALUES,
             "Another variable of the same name as one that is a constant is replaced by it, too.",
         ),
-    ),
-    *_of(
-        "relax_functions",
     ),
     *_of(
         "tensorir",

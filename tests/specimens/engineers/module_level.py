@@ -36,10 +36,6 @@ def hide_called_kernels() -> tvm.transform.Pass:
     return made("HideCalledKernels", hidden)
 
 
-KEPT = ("global_symbol", "Primitive", "Composite", "Codegen", "relax.force_pure")
-"""Attributes that later passes ask for."""
-
-
 def sort_parameters() -> tvm.transform.Pass:
     """Private functions still call functions as before their parameters were sorted."""
 

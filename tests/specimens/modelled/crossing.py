@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,6 @@ from .tools import (
 from .values import FLOATS, dtype_of
 
 # Shapes meet reductions
-
-
-def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
-    a, b = list(a), list(b)
-    return len(a) == len(b) and all(map(tvm_ffi.structural_equal, a, b))
 
 
 def folds_empty_products() -> tvm.transform.Pass:

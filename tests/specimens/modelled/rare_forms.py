@@ -16,7 +16,6 @@ from relaxfuzz.oracles.inspect import is_public, nodes, op_name
 
 from ..specimen import Family, Specimen, of
 from .rare_values import axes_of
-from .structure import PURE_UNARY
 from .tools import (
     Emit,
     bound_values,
@@ -29,8 +28,6 @@ from .tools import (
     writes_in_place,
 )
 from .values import dtype_of, visible
-
-Bindings = list[relax.Binding]
 
 
 def _dims(expr: relax.Expr) -> list[int]:
@@ -63,18 +60,6 @@ def broadcasts_operands() -> tvm.transform.Pass:
         return relax.Call(value.op, args)
 
     return made("BroadcastOperands", lambda mod: on_values(mod, change))
-
-
-def _chain(first: relax.Binding, second: relax.Binding, bindings: Bindings) -> bool:
-    """Both are elementwise, everything about them is known, and only one uses the other."""
-    both = [each.value for each in (first, second) if isinstance(each, relax.VarBinding)]
-    if len(both) < 2 or any(op_name(value) not in PURE_UNARY for value in both):
-        return False
-    if not isinstance(first.var, relax.DataflowVar) or not second.value.args[0].same_as(first.var):
-        return False
-    known = all(map(static_tensor, (*first.value.args, *both)))
-    uses = sum(var.same_as(first.var) for b in bindings for var in nodes(b.value, relax.Var))
-    return known and uses == 1 and isinstance(first.value.args[0], relax.Var)
 
 
 def decomposes_layer_norm() -> tvm.transform.Pass:

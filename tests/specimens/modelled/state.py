@@ -31,9 +31,6 @@ _ELEMENTWISE = tuple(
     f"relax.{name}"
     for name in ("abs", "exp", "negative", "nn.relu", "sigmoid", "sin", "sqrt", "square", "tanh")
 )
-_BINARY = tuple(
-    f"relax.{name}" for name in ("add", "divide", "maximum", "minimum", "multiply", "subtract")
-)
 
 
 _number = itertools.count()

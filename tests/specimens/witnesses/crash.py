@@ -56,28 +56,6 @@ class Branches:
 
 
 @I.ir_module
-class Calls:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = Calls.same(x)
-        z = Calls.twice(y)
-        return z
-
-    @R.function(private=True)
-    def same(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        return x
-
-    @R.function(private=True)
-    def twice(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        y = R.add(x, x)
-        return y
-
-    @R.function(private=True)
-    def idle(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
-        return x
-
-
-@I.ir_module
 class Squeezes:
     @R.function
     def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 1, 3), "float32"):

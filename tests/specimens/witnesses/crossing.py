@@ -233,10 +233,6 @@ class UnusedNumber:
 YES, PAIR = np.array(True), np.array([1.0, -3.0], "float32")
 
 
-def summed(*axes: int) -> tvm.IRModule:
-    return one(lambda x: relax.op.sum(x, list(axes)), tensor(2, 3, 1))
-
-
 TWO, ZERO = np.array(2, "int64"), np.array(0, "int64")
 LEGALIZED, REWRITTEN = Stage.LEGALIZED, Stage.REWRITTEN
 DOUBLED = one(lambda x: relax.op.concat([x, x], axis=0), tensor("n", 3))

@@ -119,9 +119,6 @@ ILL_FORMED: list[tuple[str, tvm.IRModule, bool]] = [
 ]
 
 
-SYMBOLIC = relax.TensorType([tvm.tirx.Var("n", "int64"), 2], "float32")
-
-
 def bound_by_match_cast(b: relax.BlockBuilder, x: relax.Expr) -> relax.Expr:
     return op.nn.relu(b.match_cast(x, tensor(2, 3)))
 
@@ -145,10 +142,6 @@ def with_dead_binding(attrs: dict[str, Any] | None) -> tvm.IRModule:
         return op.tanh(x)
 
     return module(body, tensor(2), attrs=attrs)
-
-
-def scaled(b: relax.BlockBuilder, x: relax.Expr) -> relax.Expr:
-    return op.multiply(b.emit(op.matmul(x, const(np.ones((3, 2))))), const(3.0))
 
 
 WITNESSES = (

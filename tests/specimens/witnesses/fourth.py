@@ -12,13 +12,12 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from ..witness import Problem, Witness
-from .building import X, const, module, of, tensor
+from .building import X, module, of, tensor
 from .building import of_args as made
 
 op = relax.op
 
 BYTES = np.array([[-128, 3, 7], [9, 1, 2]], "int8")
-NEGATIVE = np.array([[-9, -1, 5], [7, -8, 0]], "int32")
 LARGE = np.array([100, 100, 3], "int8")
 CUBE = np.arange(8, dtype="float32").reshape(2, 2, 2) ** 2
 SMALL = X / 100
@@ -37,27 +36,12 @@ def reduced(kind: Callable[..., relax.Expr]) -> Callable[..., relax.Expr]:
     return of(lambda x: kind(op.astype(x, "int32")))
 
 
-def masked(kind: Callable[..., relax.Expr]) -> Callable[..., relax.Expr]:
-    return of(lambda x: kind(x, const(8, "int32")))
-
-
-def clipped(*bounds: float) -> Callable[..., relax.Expr]:
-    a, b, c, d = (relax.prim_value(bound) for bound in bounds)
-    return of(lambda x: op.clip(op.clip(x, a, b), c, d))
-
-
 def normalized(epsilon: float) -> Callable[..., relax.Expr]:
     return of(lambda x, w: op.nn.rms_norm(x, w, [-1], epsilon))
 
 
 def legal(body: Callable[..., relax.Expr], *args: Any) -> tvm.IRModule:
     return relax.transform.LegalizeOps()(made(body, *args))
-
-
-def published(mod: tvm.IRModule) -> tvm.IRModule:
-    (gvar,) = (g for g in mod.get_global_vars() if g.name_hint != "main")
-    mod[gvar] = mod[gvar].with_attr("global_symbol", gvar.name_hint)
-    return mod
 
 
 def placed(device: bool) -> tvm.IRModule:
@@ -68,11 +52,6 @@ def placed(device: bool) -> tvm.IRModule:
     if device:
         mod.update_global_info("vdevice", [here])
     return mod
-
-
-def heavy(b: relax.BlockBuilder, x: relax.Expr, y: relax.Expr) -> relax.Expr:
-    product = b.emit(op.matmul(b.emit(op.exp(x)), y))
-    return op.tanh(product)
 
 
 @I.ir_module
@@ -100,19 +79,6 @@ def cast_to(same: bool) -> tvm.IRModule:
             result = builder.emit_output(op.add(y, op.ones((m,), "float32")))
         builder.emit_func_output(result)
     return builder.get()
-
-
-@I.ir_module
-class Branching:
-    @R.function
-    def main(c: R.Tensor((), "bool"), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        y = R.exp(x)
-        if c:
-            a = R.add(y, y)
-            z = R.tanh(a)
-        else:
-            z = R.multiply(y, x)
-        return z
 
 
 @I.ir_module
@@ -204,23 +170,6 @@ class NestedTuples:
 def beside(mod: tvm.IRModule) -> tvm.IRModule:
     mod["outside"] = relax.ExternFunc("outside")
     return mod
-
-
-def halves(b: relax.BlockBuilder, x: relax.Expr) -> relax.Expr:
-    return relax.TupleGetItem(b.emit(op.split(x, [1], 0)), 1)
-
-
-def twice(b: relax.BlockBuilder, x: relax.Expr) -> relax.Expr:
-    return op.exp(b.emit(op.exp(x)))
-
-
-def activations(b: relax.BlockBuilder, *xs: relax.Expr) -> relax.Expr:
-    values = [b.emit(op.exp(x)) for x in xs]
-    return op.concat([b.emit(op.tanh(value)) for value in values])
-
-
-def repeated(b: relax.BlockBuilder, x: relax.Expr) -> relax.Expr:
-    return op.subtract(b.emit(op.exp(x)), b.emit(op.exp(x)))
 
 
 class Pair(NamedTuple):

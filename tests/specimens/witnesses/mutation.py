@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax
-from tvm.script import ir as I
-from tvm.script import relax as R
 
-from relaxfuzz.compat import ir
 from relaxfuzz.generators.stages import Stage
 
 from ..witness import Witness
@@ -41,13 +38,6 @@ def negated(of_constant: bool) -> tvm.IRModule:
     return function(body, F23)
 
 
-def devices(unused: bool) -> tvm.IRModule:
-    used = ir.VDevice("llvm", 0, "global")
-    mod = function(lambda builder, x: op.sin(x), relax.TensorType((2, 3), "float32", used))
-    mod.update_global_info("vdevice", [used, *([ir.VDevice("llvm", 1, "global")] * unused)])
-    return mod
-
-
 def reshapes(shared: bool) -> tvm.IRModule:
     """Two operands get one shape, by one node or by two; only one of them has it already."""
     shape = relax.ShapeExpr([2, 3])
@@ -60,31 +50,6 @@ def reshapes(shared: bool) -> tvm.IRModule:
         return op.add(a, b)
 
     return function(body, F23, relax.TensorType((6,), "float32"))
-
-
-@I.ir_module
-class Straight:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32"), flag: R.Tensor((), "bool")):
-        e = R.exp(x)
-        if flag:
-            a = R.exp(x)
-            r = R.sin(a)
-        else:
-            b = R.cos(x)
-            r = R.cos(b)
-        return R.add(r, e)
-
-
-def filled(*shape: int) -> tvm.IRModule:
-    """Ones of F23 and zeros of this shape."""
-
-    def body(builder: relax.BlockBuilder, x: relax.Var) -> relax.Expr:
-        ones = builder.emit(op.ones((2, 3), "float32"))
-        zeros = builder.emit(op.zeros(shape, "float32"))
-        return op.add(builder.emit(op.add(x, ones)), zeros)
-
-    return function(body, F23)
 
 
 def aliased(alias: bool) -> tvm.IRModule:

@@ -167,19 +167,6 @@ def transposed(x: relax.Expr, weight: relax.Expr) -> relax.Expr:
     return op.matmul(x, op.permute_dims(weight))
 
 
-def alias(outside: bool) -> tvm.IRModule:
-    """A dataflow block whose output is a second name of its own value, or of a parameter."""
-    x, y = relax.Var("x", NARROW), relax.DataflowVar("y", NARROW)
-    out, builder = relax.Var("out", NARROW), relax.BlockBuilder()
-    block = relax.DataflowBlock(
-        [relax.VarBinding(y, op.exp(x)), relax.VarBinding(out, x if outside else y)]
-    )
-    body = builder.normalize(relax.SeqExpr([block], out))
-    return tvm.IRModule(
-        {"main": relax.Function([x], body, NARROW).with_attr("global_symbol", "main")}
-    )
-
-
 CRASHES: list[tuple[str, tvm.IRModule, tvm.IRModule]] = [
     (
         "broadcasts_operands",

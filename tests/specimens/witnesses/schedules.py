@@ -102,13 +102,6 @@ def module(func: tirx.PrimFunc) -> tvm.IRModule:
     return tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
 
 
-def two_kernels(size: int) -> tvm.IRModule:
-    a = te.placeholder((40,), "float32", "A")
-    b = te.compute((40,), lambda i: a[i] * 2.0, "B")
-    c = te.compute((size,), lambda i: a[i % 40] + 3.0, "C")
-    return advance(kernel(a, b, c), Stage.THREADS_LIFTED)
-
-
 SHOWN: list[tuple[str, tvm.IRModule]] = [
     ("fuses_all_loops", elementwise()),
     ("binds_many_threads", elementwise(4, 100, target="vulkan")),

@@ -24,15 +24,6 @@ HEADS = np.linspace(-1, 2, 24, dtype="float32").reshape(1, 3, 2, 4)
 BYTES = np.array([-128, -3, 0, 100, 127], "int8")
 MASK = np.array([[True, False, True], [False, True, True]])
 FAR = np.where(MASK, X, np.float32(np.inf))
-PARTS = [np.array(v, "float32") for v in ([2, 3, 1], [0, 1, -1], [0.5, 2, 0], [1, 4, 9])]
-
-
-def slices(stride: int) -> Callable[..., relax.Expr]:
-    def body(b: relax.BlockBuilder, x: relax.Expr) -> relax.Expr:
-        inner = b.emit(op.strided_slice(x, [0], [1], [6], [stride]))
-        return op.strided_slice(inner, [0], [1], [3])
-
-    return body
 
 
 def triangles(build: Callable[..., relax.Expr], *diagonals: int) -> Callable[..., relax.Expr]:
@@ -61,14 +52,6 @@ def scaled_attention(*heads: relax.Expr) -> relax.Expr:
 
 def dequantized(zero: int) -> Callable[..., relax.Expr]:
     return of(lambda x: op.dequantize(x, const(0.5), const(zero, "int8"), out_dtype="float32"))
-
-
-def normalized(training: bool) -> Callable[..., relax.Expr]:
-    def body(b: relax.BlockBuilder, *xs: relax.Expr) -> relax.Expr:
-        result = b.emit(op.nn.batch_norm(*xs, axis=1, training=training))
-        return relax.TupleGetItem(result, 0)
-
-    return body
 
 
 def taken(*indices: int) -> Callable[..., relax.Expr]:
@@ -127,19 +110,6 @@ def einsum(subscripts: str) -> tvm.IRModule:
     return module(body, tensor(2, 3), tensor(3, 4))
 
 
-def batched(*shape: Any) -> tvm.IRModule:
-    n = tvm.tirx.Var("n", "int64")
-    shape = tuple(n if dim == "n" else dim for dim in shape)
-    builder = relax.BlockBuilder()
-    x, y = relax.Var("x", tensor(1, 3)), relax.Var("y", relax.TensorType([n, 3], "float32"))
-    with builder.function("main", [x, y]):
-        with builder.dataflow():
-            wide = builder.emit(op.broadcast_to(x, shape))
-            result = builder.emit_output(op.subtract(y, wide))
-        builder.emit_func_output(result)
-    return builder.get()
-
-
 @I.ir_module
 class Branching:
     @R.function
@@ -162,15 +132,6 @@ class TwoBlocks:
             z = R.add(y, y)
             R.output(z)
         return z
-
-
-@I.ir_module
-class Prints:
-    @R.function(pure=False)
-    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
-        y = R.nn.relu(x)
-        _ = R.print(y, format="{}")
-        return y
 
 
 ONES = np.ones((4, 1, 3), "float32")
@@ -239,14 +200,6 @@ def kernel(public: bool) -> tvm.IRModule:
     (name,) = {g.name_hint for g in mod.get_global_vars()} - {"main"}
     if public:
         mod[name] = mod[name].with_attr("global_symbol", name)
-    return mod
-
-
-def difference(with_attributes: bool) -> tvm.IRModule:
-    mod = module(of(op.subtract), tensor(2, 3), tensor(2, 3))
-    if with_attributes:
-        mod = mod.with_attr("version", 3)
-        mod.update_global_info("vdevice", [relax.VDevice("llvm")])
     return mod
 
 

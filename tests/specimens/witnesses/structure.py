@@ -217,27 +217,6 @@ class LikesOfOtherType:
 
 
 @I.ir_module
-class Dataflow:
-    @R.function
-    def main(x: R.Tensor((2, 3), "float32"), c: R.Tensor((), "bool")) -> R.Tensor(
-        (2, 3), "float32"
-    ):
-        with R.dataflow():
-            a = R.exp(x)
-            y = R.add(a, a)
-            R.output(y)
-        if c:
-            with R.dataflow():
-                b = R.exp(y)
-                z = R.add(b, y)
-                R.output(z)
-            r = z
-        else:
-            r = y
-        return r
-
-
-@I.ir_module
 class Sums:
     @R.function
     def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2,), "float32"):

@@ -66,11 +66,6 @@ def _const(call: Any, a: Any, b: Any, dtype: str) -> Build:
     return lambda emit, x: op.add(x, emit(call(const(a, dtype), const(b, dtype))))
 
 
-def _chain(emit: Any, x: relax.Var) -> relax.Expr:
-    y = emit(op.nn.softmax(x))
-    return op.matmul(y, emit(op.nn.softmax(y)))
-
-
 def _mirror(emit: Any, x: relax.Var) -> relax.Expr:
     y = emit(op.exp(x))
     return op.subtract(y, emit(op.permute_dims(y)))
