@@ -45,10 +45,6 @@ def is_public(func):
     return func.attrs is not None and "global_symbol" in func.attrs
 
 
-def name_of(var):
-    return var.name if hasattr(var, "name") else var.name_hint
-
-
 def relax_functions(mod):
     return {g: f for g, f in mod.functions_items() if isinstance(f, relax.Function)}
 

@@ -1,4 +1,3 @@
-import numpy as np
 import tvm
 from common import Constant, array, is_call, scalar, static_shape, updates_in_place
 from tvm import relax, tirx
@@ -96,43 +95,6 @@ def merge_triangles(m, call, ty):
 # -- elementwise ---------------------------------------------------------------------------------
 
 
-@rewriting("WhereByMask")
-def where_by_mask(m, call, ty):
-    """Our accelerator has no select, so where(c, a, b) becomes c * a + (1 - c) * b."""
-    if not is_call(call, "relax.where"):
-        return None
-    condition, a, b = call.args
-    if a.ty.dtype not in FLOATS or a.ty.dtype != b.ty.dtype:
-        return None
-    mask = op.astype(condition, a.ty.dtype)
-    other = op.subtract(relax.const(1, a.ty.dtype), mask)
-    return op.add(op.multiply(mask, a), op.multiply(other, b))
-
-
-@rewriting("DivideByShift")
-def divide_by_shift(m, call, ty):
-    """x / 8 becomes x >> 3 for integers."""
-    if not is_call(call, "relax.divide"):
-        return None
-    x, divisor = call.args
-    c = scalar(divisor)
-    if c is None or divisor.ty.dtype not in ("int32", "int64") or c <= 0 or c & (c - 1):
-        return None
-    return op.right_shift(x, relax.const(c.bit_length() - 1, divisor.ty.dtype))
-
-
-@rewriting("DropUnitFactor")
-def drop_unit_factor(m, call, ty):
-    """x * 1 is x, also where the 1 is a tensor."""
-    if not is_call(call, "relax.multiply"):
-        return None
-    for x, factor in (call.args, reversed(call.args)):
-        ones = array(factor)
-        if ones is not None and isinstance(x, relax.Var) and np.all(ones == 1):
-            return x
-    return None
-
-
 @rewriting("ConstantsRight")
 def constants_right(m, call, ty):
     """Later patterns look for a constant on the right only."""
@@ -179,18 +141,3 @@ def scale_after_reduction(m, call, ty):
         if 1e-3 < abs(c) < 1e3:
             return op.multiply(relax.Call(call.op, [x], call.attrs), factor)
     return None
-
-
-@rewriting("MergeSums")
-def merge_sums(m, call, ty):
-    """The sum of a sum is one sum over the axes of both."""
-    if not is_call(call, "relax.sum"):
-        return None
-    inner = m.operand(call.args[0], "relax.sum")
-    if inner is None or inner.attrs.axis is None or call.attrs.axis is None:
-        return None
-    x, keepdims = inner.args[0], bool(call.attrs.keepdims)
-    if x.ty.ndim < 1 or bool(inner.attrs.keepdims) != keepdims:
-        return None
-    axes = {int(axis) % x.ty.ndim for axis in [*inner.attrs.axis, *call.attrs.axis]}
-    return op.sum(x, sorted(axes), keepdims=keepdims)

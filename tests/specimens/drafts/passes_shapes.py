@@ -56,20 +56,6 @@ def cancel_transposes(m, call):
     return inner.args[0] if axes_of(inner) == axes_of(call) else None
 
 
-@shape_pass("relax.squeeze")
-def cancel_expand_dims(m, call):
-    inner = m.definition(call.args[0], "relax.expand_dims")
-    if inner is None:
-        return None
-    squeezed = call.attrs.axis
-    if squeezed is not None:
-        ndim = call.args[0].ty.ndim
-        added = {int(a) % ndim for a in inner.attrs.axis}
-        if {int(a) % ndim for a in squeezed} != added:
-            return None
-    return inner.args[0]
-
-
 BIG = 4
 
 

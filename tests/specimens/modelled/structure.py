@@ -27,8 +27,6 @@ from relaxfuzz.oracles.inspect import (
 from ..specimen import Family, Specimen, of
 from .tools import made, on_calls, on_functions, on_prim_funcs
 
-PURE_UNARY = tuple(f"relax.{name}" for name in ("abs", "negative", "exp", "sqrt", "sin", "cos"))
-
 
 def _without(func: relax.Function, dead: Callable[[relax.Binding], bool]) -> relax.SeqExpr:
     """The body without the bindings at the top of the function that are dead."""

@@ -14,7 +14,7 @@ from tvm.script import relax as R
 from relaxfuzz.compat.serialization import load_json, save_json
 
 from ..witness import Witness
-from .building import INTS, X, const, module, of, of_args, tensor
+from .building import X, const, module, of, of_args, tensor
 
 op = relax.op
 
@@ -22,8 +22,6 @@ ROWS = np.arange(24, dtype="float32").reshape(6, 4)
 IMAGE = np.arange(-16, 0, dtype="float32").reshape(1, 1, 4, 4)
 HEADS = np.linspace(-1, 2, 24, dtype="float32").reshape(1, 3, 2, 4)
 BYTES = np.array([-128, -3, 0, 100, 127], "int8")
-MASK = np.array([[True, False, True], [False, True, True]])
-FAR = np.where(MASK, X, np.float32(np.inf))
 
 
 def triangles(build: Callable[..., relax.Expr], *diagonals: int) -> Callable[..., relax.Expr]:
@@ -78,10 +76,6 @@ VALUES: list[tuple[str, Callable[..., relax.Expr], tuple[Any, ...], bool]] = [
     ("topk_one_to_max", largest(True), (X,), False),
     ("merge_triangles", triangles(op.tril, 1, -1), (ROWS,), True),
     ("merge_triangles", triangles(op.triu, 1, -1), (ROWS,), False),
-    ("where_by_mask", of(op.where), (MASK, FAR, -X), True),
-    ("where_by_mask", of(op.where), (MASK, X, -X), False),
-    ("divide_by_shift", of(lambda x: op.divide(x, const(4, "int32"))), (INTS,), True),
-    ("divide_by_shift", of(lambda x: op.divide(x, const(4, "int32"))), (abs(INTS),), False),
     ("scale_after_reduction", scaled_maximum(-2.0), (X,), True),
     ("scale_after_reduction", scaled_maximum(2.0), (X,), False),
     ("PadIntoMaxPool", padded_pool, (IMAGE,), True),
@@ -97,12 +91,6 @@ VALUES: list[tuple[str, Callable[..., relax.Expr], tuple[Any, ...], bool]] = [
     ("merge_widening_casts", casts("float64", "float16"), (X,), False),
     ("forward_tuple_fields", field, (X, X), False),
 ]
-
-
-def summed(first: int, second: int, keepdims: bool) -> Callable[..., relax.Expr]:
-    return lambda b, x: op.sum(
-        b.emit(op.sum(x, [first], keepdims=keepdims)), [second], keepdims=keepdims
-    )
 
 
 def einsum(subscripts: str) -> tvm.IRModule:
@@ -134,17 +122,10 @@ class TwoBlocks:
         return z
 
 
-ONES = np.ones((4, 1, 3), "float32")
-
-
-RETYPED = ("drop_unit_factor", "merge_sums", "EinsumToMatmul")
+RETYPED = ("EinsumToMatmul",)
 """Drafts after which a function has another type."""
 
 ILL_FORMED: list[tuple[str, tvm.IRModule, bool]] = [
-    ("drop_unit_factor", module(of(lambda x: op.multiply(x, const(ONES))), tensor(2, 3)), True),
-    ("drop_unit_factor", module(of(lambda x: op.multiply(const(1.0), x)), tensor(2, 3)), False),
-    ("merge_sums", module(summed(0, 1, False), tensor(2, 3, 4)), True),
-    ("merge_sums", module(summed(0, 1, True), tensor(2, 3, 4)), False),
     ("EinsumToMatmul", einsum("ij,jk->ki"), True),
     ("EinsumToMatmul", einsum("ij,jk->ik"), False),
     ("widen_dataflow", Branching, True),
