@@ -29,7 +29,7 @@ from .stages import Stage, advance
 from .traits import CHANCE, IMPLIES, Trait
 
 HEADER = 88
-SPECIAL = 180
+SPECIAL = 182
 FUNCTION_HEADER = 28
 BINDING = 24
 
@@ -229,7 +229,7 @@ def _of_own(make: Callable[[Choices, ModuleScope], list[relax.GlobalVar]]) -> Ma
 
 _SPECIAL: tuple[tuple[Trait, int, Maker], ...] = (
     (Trait.RECURSION, 3, _of_own(functions.recursive)),
-    (Trait.HELPERS, 46, functions.helpers),
+    (Trait.HELPERS, 48, functions.helpers),
     (Trait.PRIMITIVE, 20, _of_own(functions.primitive)),
     (Trait.CODEGEN, 8, _of_own(functions.codegen)),
     (Trait.DIFFERENTIABLE, 37, _of_own(functions.differentiable)),

@@ -30,6 +30,8 @@ from .values import (
 DEFAULT_DTYPE = "float32"
 DIVISORS = (1, 1, 1, 2, 2, 10)
 """Constant floats are multiples of 1 / divisor: mostly exact, also in sums and products."""
+NARROW = ("int8", "uint8", "int16", "uint16")
+"""Integer dtypes with constants of their whole range, so that sums and products wrap."""
 _STRIDES = (1, 0, 2, 3)
 FORGOTTEN = 0.25
 """The chance that an operand's type for a function or PrimFunc lacks the shape, if the module has
@@ -203,7 +205,7 @@ class Scope:
         """A constant with small values: whole numbers, and fractions in floats.
 
         They are in [low, high], by default from -3 to 3. Without bounds they may be near the
-        numbers that the module is to have.
+        numbers that the module is to have, or anywhere in the range of a narrow integer dtype.
 
         Steps are equal; sometimes one number repeats the one before it.
 
@@ -213,7 +215,8 @@ class Scope:
         size = math.prod(shape)
         if size == 0:
             return self._param(relax.TensorType(list(shape), dtype), tuple(shape))
-        numbers = self.module.numbers if low is None and high is None and dtype != "bool" else ()
+        free = low is None and high is None
+        numbers = self.module.numbers if free and dtype != "bool" else ()
         low, high = -3 if low is None else low, 3 if high is None else high
         if dtype == "bool":
             low, high = 0, 1
@@ -225,6 +228,8 @@ class Scope:
         choice, stride = divmod(choice // 2, len(_STRIDES))
         choice, nature = divmod(choice, len(DIVISORS))
         divisor = DIVISORS[nature] if low < high and "float" in dtype else 1
+        if free and dtype in NARROW and DIVISORS[nature] == 2:
+            low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
         choice, first = divmod(choice, (high - low) * divisor + 1)
         repeats = 1 + choice // 3 % (size - 1) if size > 2 and choice % 3 == 2 else None
         stride = _STRIDES[stride]

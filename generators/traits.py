@@ -42,6 +42,7 @@ class Trait(enum.StrEnum):
     ANY = "any"
     ZERO_SIZE = "zero-size"
     UNIT_DIMS = "unit-dims"
+    EQUAL_DIMS = "equal-dims"
     DTYPES = "dtypes"
     # Bindings
     NO_LEGALIZE = "no-legalize"
@@ -99,6 +100,7 @@ CHANCE: Mapping[Trait, float] = {
     Trait.ANY: 0.4,
     Trait.ZERO_SIZE: 0.12,
     Trait.UNIT_DIMS: 0.4,
+    Trait.EQUAL_DIMS: 0.06,
     Trait.DTYPES: 0.4,
     Trait.NO_LEGALIZE: 0.15,
     Trait.IF: 0.25,

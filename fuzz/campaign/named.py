@@ -67,6 +67,7 @@ SITUATIONS = (
     Trait.VARIED_CALLS,
     Trait.ZERO_SIZE,
     Trait.UNIT_DIMS,
+    Trait.EQUAL_DIMS,
     Trait.SYMBOLIC_SHAPES,
     Trait.INCOMPLETE_TYPES,
     Trait.DTYPES,

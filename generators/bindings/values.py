@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator as operators
 
+import tvm_ffi
 from tvm import relax, tirx
 
 from ...compat.ops import relax_op
@@ -44,8 +45,24 @@ def alias(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     s.bind(s.tensor(c, complete=False).expr)
 
 
+ROWS = 0.4
+"""The chance that a tuple consists of tuples of equal length."""
+NEW = 0.4
+"""The chance that a tuple is made for its field."""
+DEEPER = 0.7
+"""The chance that a field of a field is taken, if the field is a tuple."""
+
+
 def make_tuple(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A tuple of tensors, sometimes with a tuple inside."""
+    """A tuple of tensors, sometimes with a tuple inside, or of tuples of one type."""
+    if c.flag(ROWS):
+        x = s.tensor(c)
+        same = [v.expr for v in s.values if tvm_ffi.structural_equal(v.expr.ty, x.expr.ty)]
+        alike = [x.expr, *same]
+        size, count = 1 + c.below(3), 2 + c.below(2)
+        rows = [relax.Tuple([c.pick(alike) for _ in range(size)]) for _ in range(count)]
+        s.bind(relax.Tuple([s.bind(row) if c.flag() else row for row in rows]))
+        return
     fields: list[relax.Expr] = [s.tensor(c, complete=False).expr for _ in range(1 + c.below(3))]
     if s.tuples and c.flag(0.3):
         fields.append(c.pick(s.tuples))
@@ -53,12 +70,14 @@ def make_tuple(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
 
 def get_item(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
-    """A field of a tuple in scope."""
-    if not s.tuples:
+    """A field of a tuple in scope, or of a new one; perhaps a field of that."""
+    if not s.tuples or c.flag(NEW):
         make_tuple(c, s, ops, callees)
     source = s.tuples[-1 - c.below(len(s.tuples))]
-    if len(source.ty.fields):
-        s.bind(relax.TupleGetItem(source, c.below(len(source.ty.fields))))
+    while isinstance(source.ty, relax.TupleType) and len(source.ty.fields):
+        source = s.bind(relax.TupleGetItem(source, c.below(len(source.ty.fields))))
+        if not c.flag(DEEPER):
+            break
 
 
 def tuple_operand(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
@@ -85,9 +104,10 @@ def tuple_operand(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 def match_cast(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     """A match_cast to the same type, to a less precise one, or to fresh symbolic dims."""
     kind = c.below(4)
+    nested = [var for var in s.tuples if is_nested(var.ty)] if kind > 1 else []
     tuples = [var for var in s.tuples if len(var.ty.fields)] if kind == 3 else []
-    if tuples:
-        whole = c.pick([var for var in tuples if is_nested(var.ty)] or tuples)
+    if nested or tuples:
+        whole = c.pick(nested or tuples)
         cast = s.match_cast(whole, _cast_type(c, s, whole.ty))
         s.bind(relax.TupleGetItem(cast, c.below(len(cast.ty.fields))))
         return

@@ -62,10 +62,13 @@ def _countdown(
 
 ENDING = 0.4
 """The share of layers that end with any operator."""
+EMPTY = 0.25
+"""The share of modules with a function that only returns one of its parameters."""
 
 
 def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.GlobalVar]:
-    """Two or three functions of one operator and a constant each, as layers of a model are.
+    """Two or three functions of one operator and a constant each, as layers of a model are;
+    sometimes one without bindings, too.
 
     Most have one type, so that calls of them form chains; half of the second functions differ from
     the first by the constant alone. Some end with any operator, on the result of the first.
@@ -91,6 +94,10 @@ def helpers(c: Choices, module: ModuleScope, ops: Sequence[Op]) -> list[relax.Gl
             last = ending.pick(endings)
             result = s.bind(applied(last, y, ending, s), export=True)
         made.append(finish(s, result))
+    if c.flag(EMPTY):
+        s = Scope(module, shape, (DEFAULT_DTYPE,))
+        params = [s.param(relax.TensorType(shape, DEFAULT_DTYPE)) for _ in range(2)]
+        made.append(finish(s, c.pick(params[::-1])))
     return [module.add("layer", func) for func in made]
 
 

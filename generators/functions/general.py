@@ -38,6 +38,8 @@ LONGEST = 64
 def scope(c: Choices, module: ModuleScope) -> Scope:
     """A scope with its own palette of dims and dtypes; symbolic variables are fresh."""
     sizes: list[Dim] = [c.pick((2, 3, 4)), c.pick((3, 4, 8))]
+    if Trait.EQUAL_DIMS in module.traits:  # then types do not show which axis is meant
+        sizes = sizes[1:]
     for _ in range(2 if module.numbers else 0):
         size = int(near(module.numbers, c.below(256)))
         sizes.append(size if 1 <= size <= LONGEST else 2)

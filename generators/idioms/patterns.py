@@ -53,6 +53,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "nn.relu(nn.conv2d(X, W))",
             "nn.relu|clip(nn.batch_norm(add(nn.conv2d(X, W), B))[0])",
             "nn.conv2d(nn.pad(X), W)",
+            "nn.max_pool2d|nn.avg_pool2d(nn.pad(X))",
             "nn.relu|clip(add(nn.conv2d(nn.pad(X), W), B))",
             "add(nn.conv2d_transpose(X, W), B)",
             "dequantize(matmul(X, permute_dims(W)))",

@@ -424,8 +424,9 @@ def _build_pad(c: Choices, s: Scope) -> relax.Expr:
     x = nonempty_tensor(c, s, (*ALL, *BRAIN), (2, 1, 3, 4), static=not c.flag(0.3))
     assert x.shape is not None
     mode = c.pick(("constant", "constant", "replicate", "reflect", "circular"))
-    widths: list[int] = []
-    for dim in x.shape:
+    first = 2 if x.ndim > 2 and c.flag() else 0  # images mostly get a border
+    widths = [0, 0] * first
+    for dim in x.shape[first:]:
         most = int(min(_most(mode, dim if isinstance(dim, int) else 1), 2))
         widths += [min(c.pick((1, 0, 2)), most), min(c.pick((1, 0)), most)]
     if rarely:
