@@ -274,8 +274,12 @@ def _cast(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
 
 
 def _widened(e: ExpressionGenerator, dtype: str, depth: int) -> Expr:
-    """A sum or product in a wider dtype than its operands have, as in sums of products."""
+    """A sum or product in a wider dtype than its operands have, as in sums of products; rarely it
+    is computed before it is widened."""
     inside = NARROWER.get(dtype, dtype)
+    if e.choices.flag(0.3):
+        a, b = e.value(inside, depth), e.leaf(inside)
+        return e.cast(a + b if e.choices.flag() else a * b, dtype)
     a, b = e.cast(e.value(inside, depth), dtype), e.cast(e.leaf(inside), dtype)
     return a + b if e.choices.flag() else a * b
 

@@ -12,6 +12,13 @@ from ..values import Dim
 from .expressions import Expr
 from .task import NestTask, name_loops
 
+_KINDS = (
+    *("serial",) * 15,
+    *("parallel", "vectorized", "unroll") * 4,
+    "pragma",
+    *("shifted",) * 3,
+)
+
 
 @contextmanager
 def loops(
@@ -19,13 +26,17 @@ def loops(
 ) -> Iterator[list[Expr]]:
     """Nested loops of these extents, which may run in any order.
 
+    Yields their variables; of a loop that does not start at 0, the distance from its start.
+
     Args:
         plain: nothing inside prevents a vectorised loop, except an element that is a vector itself.
         ends: the suffix of their names.
     """
-    kind = c.pick(("serial",) * 15 + ("parallel", "vectorized", "unroll") * 4 + ("pragma",))
+    kind = c.pick(_KINDS)
+    begin = task.number(1 + c.below(3) if kind == "shifted" else 0)
     with ExitStack() as frames:
-        made = []
+        made: list[Expr] = []
+        positions: list[Expr] = []
         for at, extent in enumerate(extents):
             size, make, options = task.number(extent), builder.serial, {}
             last = at == len(extents) - 1
@@ -38,7 +49,10 @@ def loops(
                 make = builder.unroll
             elif kind == "pragma" and last:
                 options = {"annotations": {"pragma_auto_unroll_max_step": 16}}
-            var = frames.enter_context(make(task.number(0), size, **options))
+            shifted = kind == "shifted" and last
+            start = begin if shifted else task.number(0)
+            var = frames.enter_context(make(start, start + size if shifted else size, **options))
             made.append(var)
+            positions.append(var - start if shifted else var)
         name_loops(made, ends)
-        yield made
+        yield positions

@@ -18,7 +18,16 @@ from .loops import loops
 from .rare import nests as rare
 from .stages import carried, counted, padded, rescanned, staged
 from .statements import element
-from .task import FACTORS, REDUCED, NestTask, axes_of, name_axes, spatial_axes
+from .task import (
+    FACTORS,
+    REDUCED,
+    NestTask,
+    axes_of,
+    name_axes,
+    own_buffer,
+    spatial_axes,
+    total,
+)
 
 RARE = 0.1
 """The chance of a nest that a single pass looks for."""
@@ -44,6 +53,21 @@ def _spatial(c: Choices, task: NestTask) -> None:
     with loops(c, task, task.dims, plain) as variables, builder.sblock("compute"):
         at = spatial_axes(c, task, variables, task.dims)
         element(c, task, axes_of(at, task.dims), at, plain)
+
+
+def _moved(c: Choices, task: NestTask) -> None:
+    """A block that writes a buffer with its axes in reverse order, and one that reads it."""
+    dims = task.dims
+    own = own_buffer(c, task, dims[::-1], name="moved")
+    with loops(c, task, dims, plain=True) as variables, builder.sblock("move"):
+        at = spatial_axes(c, task, variables, dims)
+        value = task.expressions(c, axes_of(at, dims)).value(task.dtype, 1)
+        builder.buffer_store(own, value, at[::-1])
+    with loops(c, task, dims, plain=True) as variables, builder.sblock("compute"):
+        at = spatial_axes(c, task, variables, dims)
+        e = task.expressions(c, axes_of(at, dims))
+        read = own[tuple(e.index(dim, number) for number, dim in enumerate(own.ty.shape))]
+        builder.buffer_store(task.target, total(read, e.leaf(task.dtype), task.dtype), at)
 
 
 def _reduction(c: Choices, task: NestTask) -> None:
@@ -277,6 +301,7 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     counted,
     padded,
     rescanned,
+    _moved,
 )
 
 _PLAIN: tuple[Nest, ...] = (

@@ -17,19 +17,32 @@ from .task import NestTask, axes_of, counter, loops, own_buffer, total
 TRIANGULAR = 0.4
 """The chance that an inner loop ends at the variable of the outer one."""
 
+DIAGONAL = 0.4
+"""The chance that the other element differs in two indices, so that its loops have one order."""
+
 
 def carried(c: Choices, task: NestTask) -> None:
-    """Cumulative sums: the first iteration sets the value that the others add to."""
+    """Cumulative sums: the first iteration sets the value that the others add to; some iterations
+    may leave it, or add several times."""
     so_far = own_buffer(c, task, (1,))
     with loops(task, task.dims) as at:
-        value = task.expressions(c, axes_of(at, task.dims)).value(task.dtype, 1)
+        e = task.expressions(c, axes_of(at, task.dims))
+        value = e.value(task.dtype, 1)
         if at:
             with builder.If(_first(task, at)), builder.Then():
                 builder.buffer_store(so_far, const(0, task.dtype), [0])
         else:
             builder.buffer_store(so_far, const(0, task.dtype), [0])
-        builder.buffer_store(so_far, total(so_far[0], value, task.dtype), [0])
-        builder.buffer_store(task.target, so_far[0], at)
+        with ExitStack() as frames:
+            match c.pick(("always",) * 3 + ("if", "loop")):
+                case "if":
+                    frames.enter_context(builder.If(e.condition()))
+                    frames.enter_context(builder.Then())
+                case "loop":
+                    frames.enter_context(builder.serial(task.number(0), task.number(2)))
+            builder.buffer_store(so_far, total(so_far[0], value, task.dtype), [0])
+        result = so_far[0] if c.flag(0.7) else total(so_far[0], e.leaf(task.dtype), task.dtype)
+        builder.buffer_store(task.target, result, at)
 
 
 def _first(task: NestTask, at: Sequence[Expr]) -> Expr:
@@ -134,10 +147,14 @@ def rescanned(c: Choices, task: NestTask) -> None:
         if c.flag():
             value = total(task.target[tuple(at)], e.leaf(task.dtype), task.dtype)
             builder.buffer_store(task.target, value, at)
-        other = _another(c, at[axis], task.number(dims[axis]) - task.number(1), task)
+        place = list(at)
+        axes = [axis, (axis + 1) % len(dims)] if len(dims) > 1 and c.flag(DIAGONAL) else [axis]
+        others = [_another(c, at[x], task.number(dims[x]) - task.number(1), task) for x in axes]
         value = e.leaf(task.dtype)
-        if other is not None:
-            value = total(value, task.target[(*at[:axis], other, *at[axis + 1 :])], task.dtype)
+        for number, other in zip(axes, others, strict=True):
+            place[number] = place[number] if other is None else other
+        if others[0] is not None:
+            value = total(value, task.target[tuple(place)], task.dtype)
         builder.buffer_store(task.target, value, at)
 
 

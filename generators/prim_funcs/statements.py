@@ -17,8 +17,11 @@ from .task import REDUCED, NestTask, counter, own_buffer, total
 
 IN_VECTORS = 0.15
 """The chance that a vectorised loop contains loops or its own buffers."""
-KEPT = 0.4
-"""The chance that a variable keeps the old value of an element while the element changes."""
+KEPT = 0.6
+"""The chance that a variable or a buffer keeps the old value of an element while it changes."""
+
+ORDERED = 0.15
+"""The chance that the result of a loop depends on the order of its iterations."""
 
 
 def element(
@@ -87,9 +90,11 @@ def _accumulated(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr
 
 
 def _updated(c: Choices, old: Expr, value: Expr, dtype: str) -> Expr:
-    """The sum; the old value may be bound to a variable."""
+    """The sum, or rarely a difference, which depends on the order of the iterations; the old value
+    may be bound to a variable."""
     if not c.flag(0.25):
-        return total(old, value, dtype)
+        signed = dtype != "bool" and not dtype.startswith("u")
+        return value - old if signed and c.flag(ORDERED) else total(old, value, dtype)
     var = tirx.Var("old", dtype)
     return ir.Let(var, old, total(var, value, dtype))
 
@@ -149,7 +154,12 @@ def _twice(c: Choices, task: NestTask, axes: Sequence[Axis], at: list[Expr]) -> 
     builder.buffer_store(task.target, e.value(task.dtype, 1), at)
     old = task.target[tuple(at)]
     if c.flag(KEPT):
-        old = builder.Bind(old)
+        if c.flag():
+            held = own_buffer(c, task, (1,), name="held")
+            builder.buffer_store(held, old, [0])
+            old = held[0]
+        else:
+            old = builder.Bind(old)
         builder.buffer_store(task.target, e.value(task.dtype, 1), at)
     with ExitStack() as frames:
         if c.flag():
@@ -260,6 +270,7 @@ _LOOPS: tuple[Statement, ...] = (_accumulated,)
 
 _STATEMENTS: tuple[Statement, ...] = (
     *_PLAIN,
+    _twice,
     _twice,
     _accumulated,
     _while,

@@ -22,7 +22,7 @@ from .rare.vectors import VectorGenerator
 FACTORS = (2, 4, 3)
 """Factors of loop splits."""
 
-REDUCED = (3, 4, 1, 8)
+REDUCED = (3, 4, 1, 8, 5)
 """Extents of reductions that are not over a dimension of a buffer."""
 
 OPAQUE = 0.06

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 import hypothesis
@@ -275,6 +276,7 @@ def test_modules_shrink() -> None:
     small = hypothesis.find(
         prim_funcs(),
         reduces,
+        random=Random(0),  # some searches end at a module with a second function
         settings=settings(
             max_examples=2000,
             derandomize=True,
