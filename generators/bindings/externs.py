@@ -79,8 +79,12 @@ def call_outside(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
 
     Its type says whether it is pure. Operators that assume purity may call one of unknown type.
     """
+    impure = s.has(Trait.IMPURE)
     known = [
-        gvar for gvar, func in s.module.functions.items() if isinstance(func, relax.ExternFunc)
+        gvar
+        for gvar, func in s.module.functions.items()
+        if isinstance(func, relax.ExternFunc)
+        and (impure or gvar.ty.params is None or gvar.ty.purity)
     ]
     if not known:
         operator(c, s, ops, callees)
@@ -88,7 +92,7 @@ def call_outside(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
     gvar = c.pick(known)
     outside = s.module.functions[gvar]
     typed = gvar.ty.params is not None
-    pure = bool(gvar.ty.purity) if typed else c.flag()
+    pure = bool(gvar.ty.purity) if typed else not (impure and c.flag())
     if not pure and outside.global_symbol != UNKNOWN:
         s.dataflow(False)
         s.pure = False
