@@ -60,7 +60,8 @@ def test_a_bug_is_reported_once(pool: LocalPool, tmp_path: Path) -> None:
         for finding in findings:
             worker.add(finding)
         worker.drain(60, lambda: None)
-        assert worker.faults == []
+        assert not worker.steps.unchecked
+        assert not worker.steps.failed
         assert len(reported) == 1
         assert {each.id for each in worker.published} == {each.id for each in findings}
         assert [len(row.members) for row in store.rows.all()] == [3]
@@ -80,7 +81,8 @@ def test_what_no_evidence_can_be_taken_of_is_reported_all_the_same(
         worker.drain(60, lambda: None)
     # Both the finding and the fault are reported.
     assert len(reported) == 1
-    assert "not this one" in worker.faults[0]
+    ((_, failure),) = worker.steps.failed
+    assert "not this one" in failure
 
 
 def test_a_missed_post_condition_is_as_grave_as_the_wrong_values_that_come_with_it(
@@ -112,7 +114,8 @@ def test_a_missed_post_condition_is_as_grave_as_the_wrong_values_that_come_with_
         for finding in reversed(findings):  # the less grave one comes first
             worker.add(finding)
         worker.drain(60, lambda: None)
-        assert worker.faults == []
+        assert not worker.steps.unchecked
+        assert not worker.steps.failed
         assert [each.oracle for each in reported] == ["postcondition"]
         assert reported[0].consequence == Consequence(Effect.VALUES, Where.BUILD)
         (row,) = by_row(store, worker.published).values()

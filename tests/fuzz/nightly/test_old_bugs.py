@@ -96,7 +96,7 @@ def test_a_finding_of_another_build_is_replayed(store: Store) -> None:
     for key in ("tvm_git", "tvm_build"):
         store.put(changed(finding, key=(key,), versions={**versions(), key: "0f"}))
     others = [old.item.finding for old in old_bugs([], Expected((), (), HERE), store, versions())]
-    assert sorted(other.key[0] for other in others if other) == ["tvm_build", "tvm_git"]
+    assert sorted(other.violation.key[0] for other in others if other) == ["tvm_build", "tvm_git"]
     # A commit that was reverted gives a build that was there before.
     again = old_bugs([], Expected((), (), HERE), store, versions(), {finding.id: "gone"})
     assert len(again) == 3

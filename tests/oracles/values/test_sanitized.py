@@ -93,7 +93,7 @@ def test_the_result_is_evaluated_once_for_both_oracles(monkeypatch: pytest.Monke
     run = Evaluator.run
 
     def counted(self: Evaluator, *args: Any) -> Any:
-        evaluated.append(self._mod)
+        evaluated.append(self.mod)
         return run(self, *args)
 
     monkeypatch.setattr(Evaluator, "run", counted)
