@@ -73,7 +73,7 @@ MODULES = 8
 def mods() -> list[tvm.IRModule]:
     without = ["num-input"]  # VMShapeLower dies of a weight of unknown rank: a known bug
     return [
-        example(ir_modules(stage=STAGES[index % len(STAGES)], without=without), 11, index)
+        example(ir_modules(stage=STAGES[index % len(STAGES)], without=without), 12, index)
         for index in range(MODULES)
     ]
 

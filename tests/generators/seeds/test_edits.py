@@ -141,7 +141,7 @@ def test_attributes_of_fusion_and_of_backends() -> None:
         builder.emit_func_output(builder.emit(relax.op.nn.softmax(x)))
     forms: Counter[str] = Counter()
     force = ("composite", "codegen", "private-functions")
-    for mod, _ in made(120, [builder.finalize()], *force):
+    for mod, _ in made(200, [builder.finalize()], *force):
         assert flaw(mod) is None
         for gvar, func in mod.functions_items():
             if str(gvar.name_hint).startswith("piece") and func.attrs is not None:
