@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -41,14 +42,16 @@ def uses(mod: tvm.IRModule) -> list[str]:
     return found
 
 
-def made(stage: Stage = Stage.RAW, count: int = MODULES) -> list[tvm.IRModule]:
-    strategy = ir_modules(force=[Trait.EXTERN_FUNCS], stage=stage)
+def made(
+    stage: Stage = Stage.RAW, count: int = MODULES, traits: Sequence[Trait] = ()
+) -> list[tvm.IRModule]:
+    strategy = ir_modules(force=[Trait.EXTERN_FUNCS, *traits], stage=stage)
     return [example(strategy, 3, index) for index in range(count)]
 
 
 def test_modules_have_them_called_and_not_called() -> None:
     found: Counter[str] = Counter()
-    for mod in made():
+    for mod in made(traits=[Trait.IMPURE]):
         relax.analysis.well_formed(mod)
         assert 1 <= len(outside(mod)) <= 2
         found.update(set(uses(mod)) or {"unused"})
@@ -58,7 +61,7 @@ def test_modules_have_them_called_and_not_called() -> None:
 
 
 def test_what_is_called_by_its_type_is_as_pure_as_that() -> None:
-    for mod in made():
+    for mod in made(traits=[Trait.IMPURE]):
         for func in (f for f in mod.functions.values() if isinstance(f, relax.Function)):
             impure = [c for c in nodes(func, Call) if c.op in outside(mod) and not c.op.ty.purity]
             assert not (impure and func.is_pure)
