@@ -28,6 +28,9 @@ OPEN = ("grade", "consequence", "id", "pass", "oracle", "what went wrong")
 CLOSED = ("grade", "consequence", "pass", "oracle", "what went wrong", "why it is closed")
 """The columns of the others."""
 
+_CLOSED_BY_STATE = (EntryState.KNOWN, EntryState.FIXED)
+"""The states whose entries have a table each; all other closed entries are judged."""
+
 MOST_ROWS = 500
 """Most rows of one table."""
 
@@ -93,9 +96,9 @@ def _tables(report: Report, open_: Sequence[Entry]) -> Iterator[str]:
     if table:
         yield _folded("Behaviours of passes", _table(("pass", "things", "in checks"), table))
     others = [entry for entry in report.entries if not entry.is_open]
-    for title in ("known", "fixed", "judged"):
-        states = {EntryState.KNOWN, EntryState.FIXED}
-        entries = [e for e in others if (e.state if e.state in states else "judged") == title]
+    of_state = {state: [e for e in others if e.state is state] for state in _CLOSED_BY_STATE}
+    judged = [entry for entry in others if entry.state not in _CLOSED_BY_STATE]
+    for title, entries in (*of_state.items(), ("judged", judged)):
         if entries:
             closed = (
                 (
