@@ -101,6 +101,8 @@ class CheckResult:
     parts: tuple[Part | None, ...] = ()
     """For each violation: the part of the module that shows it, or None for the whole module. If
     empty, the whole module shows all of them."""
+    seconds: float = 0.0
+    """Wall-clock seconds that a check of `CheckEach` took; 0 if it was not measured."""
 
     @property
     def located(self) -> tuple[tuple[Violation, Part | None], ...]:
@@ -236,8 +238,9 @@ def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
                 mark = pass_runs.given(mod, again).mark
             began = time.monotonic()
             answer = _answer(one, mod, small, context.journal)
+            answer = dataclasses.replace(answer, seconds=time.monotonic() - began)
             if one.pipeline is None:
-                times.append(time.monotonic() - began)
+                times.append(answer.seconds)
         except MemoryError:
             raise
         except Exception as error:

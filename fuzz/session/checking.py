@@ -531,8 +531,10 @@ def _run(
     pipeline = next((job.pipeline for job in jobs if job.pipeline is not None), default)
     broken: set[str] = set()
     places: dict[str, str] = {}
+    slowest = 0.0
     while left and not session.interrupt.stop.is_set():
-        if clock.is_up(session.triage.pending, hangs=session.triage.hangs):
+        triage = session.triage
+        if clock.is_up(triage.pending, hangs=triage.hangs, slowest=slowest):
             break
         try:
             job, answer = answers.get(timeout=TICK)
@@ -556,7 +558,8 @@ def _run(
                     unbuilt = unbuilt or (None if kind is FailureKind.VALUES else violation)
                 if part is not None:
                     places.setdefault(finding.id, part.place)
-                session.triage.report(finding)
+                if not session.triage.report(finding):
+                    slowest = max(slowest, answer.seconds)
         left.pop(id(job), None)
         done = len(jobs) - len(left)
         session.display.progress(

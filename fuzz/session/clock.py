@@ -68,15 +68,16 @@ class Clock:
         """Seconds left, without those for the end."""
         return self.end - time.monotonic()
 
-    def is_up(self, pending: int, *, hangs: bool = False) -> bool:
+    def is_up(self, pending: int, *, hangs: bool = False, slowest: float = 0.0) -> bool:
         """Return whether no more checks are made.
 
         Args:
             pending: number of findings left to confirm, which also takes time.
             hangs: one of them may be a hang, which takes longer than all others.
+            slowest: most seconds of a check that had a finding, since confirming it takes as long.
         """
         most = max(TRIAGE_SECONDS, LONG_SHARE * self.seconds)
-        each = EACH * most / TRIAGE_SECONDS
+        each = max(EACH * most / TRIAGE_SECONDS, slowest)
         wanted = most if hangs and pending else each * pending
         return self.left <= min(most, TRIAGE_SHARE * self.seconds, wanted)
 

@@ -20,6 +20,8 @@ def test_the_rest_of_the_time_is_for_findings(monkeypatch: pytest.MonkeyPatch) -
     assert clock.is_up(8)
     assert not clock.is_up(1)
     assert clock.is_up(1, hangs=True)
+    assert clock.is_up(1, slowest=25.0)  # its confirmation takes that long
+    assert not clock.is_up(0, slowest=25.0)
     assert not clock.is_up(0, hangs=True)
     assert 16 < clock.left < 18
     assert Clock(100.0, time.monotonic() - 98.0).is_up(0)
