@@ -23,8 +23,9 @@ from typing import Any
 
 import psutil
 
+from relaxfuzz.fuzz.session.checking import UNMADE
 from relaxfuzz.fuzz.user_input.settings import BUDGET
-from relaxfuzz.oracles.silence.inventory import NO_TIME, UNCHANGED
+from relaxfuzz.oracles.silence.inventory import UNCHANGED
 
 from ..pages import part, put
 from .zoo import MODELS
@@ -165,7 +166,7 @@ def cells(found: Measured, explanation: str) -> Iterator[str]:
     yield "; ".join(f"{each['grade']} {each['pass']} ({each['oracle']})" for each in rows)
     yield str(sum(each["event"] == "known" for each in found.events))
     yield _compared(found.events)
-    yield str(sum(each.get("reason") == NO_TIME.excuses for each in found.events))
+    yield _unmade(found.events)
     yield f"{found.wall:.0f}"
     yield f"{found.seconds:.0f}"
     yield f"{found.megabytes:,.0f}"
@@ -190,6 +191,13 @@ def _compared(events: Sequence[dict[str, Any]]) -> str:
     asked = [each for each in events if each["oracle"] == "evaluated"]
     changing = [each for each in asked if not (each["reason"] or "").startswith(NOTHING)]
     return f"{sum(not each['silent'] for each in changing)} of {len(changing)}"
+
+
+def _unmade(events: Sequence[dict[str, Any]]) -> str:
+    """The number of checks that the budget did not suffice for, and their passes."""
+    labels = [each["pass"] for each in events if each.get("reason") == UNMADE]
+    names = dict.fromkeys(label.partition("(")[0] for label in labels)
+    return f"{len(labels)}: {', '.join(names)}" if labels else "0"
 
 
 def _write(name: str, line: str) -> None:
