@@ -83,6 +83,22 @@ def test_a_pass_of_the_users_is_a_build() -> None:
     assert found.grade is B
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_a_call_that_failed_before_the_pass_is_not_its_doing(dtype: str) -> None:
+    """The VM refuses a branch on a float, in the module as in the result."""
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    decided = relax.Var("decided", relax.TensorType((), dtype))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, decided]):
+        branches = [relax.SeqExpr([], x) for _ in range(2)]
+        builder.emit_func_output(builder.emit(relax.If(decided, *branches)))
+    own = PassCall("mine", factory="tvm.relax.transform:ToNonDataflow")
+    title = "no normal form: a second run changes the result"
+    violation = Violation(title, "", (title,)).blame("idempotent", "mine")
+    found = consequence(Case(builder.get(), (own,)), violation)
+    assert found == Consequence(Effect.LESS, Where.BUILD)
+
+
 def conv2d() -> tvm.IRModule:
     builder = relax.BlockBuilder()
     x, y = (relax.Var(name, relax.TensorType((2, 2, 2, 2), "float32")) for name in ("x", "y"))
