@@ -23,6 +23,8 @@ Steps = Sequence[Callable[[relax.Expr], relax.Expr]]
 
 RICH = 0.4
 """The share of Ifs whose branches both end with the same arbitrary operator."""
+COPIED = 0.25
+"""The share of other Ifs whose branches do the same to two values of one type."""
 SIZED = 0.3
 """The share of Ifs whose branches use only a symbolic dim, if there are any in scope."""
 
@@ -50,7 +52,17 @@ def branch(c: Choices, s: Scope, ops: Ops, callees: Callees) -> None:
         if s.has(Trait.INCOMPLETE_TYPES) or _is_known(result.ty):
             return
         s.restore(before)  # the operator has found other operands in the other branch
+    if x.complete and c.flag(COPIED):
+        _copies(c, s, x, ops, callees, common)
+        return
     _if(c, s, lambda: _branch_body(c, s, x, ops, callees, common))
+
+
+def _copies(c: Choices, s: Scope, x: Value, ops: Ops, callees: Callees, common: Steps) -> None:
+    """An If whose branches make the same decisions for two values, which a pass must tell apart."""
+    other = s.tensor(c, dtype=x.dtype, shape=x.shape, where=lambda value: value is not x)
+    values = iter((x, other))
+    _if(c, s, lambda: _branch_body(c.again(3), s, next(values), ops, callees, common))
 
 
 def _if(c: Choices, s: Scope, body: Callable[[], relax.SeqExpr]) -> relax.Var:

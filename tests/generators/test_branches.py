@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
+from relaxfuzz.compat.structural import structural_equal
 from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.generators.modules import ir_modules
 from relaxfuzz.generators.traits import Trait
@@ -38,3 +39,17 @@ def test_branches_name_dims_and_no_tensor_that_has_them() -> None:
             if set(used) - given:
                 kinds[type(branch.body.ty)] += 1
     assert all(kinds[kind] >= 2 for kind in (relax.TensorType, relax.ShapeType, PrimType)), kinds
+
+
+def test_some_branches_do_the_same_to_two_values() -> None:
+    assert any(_begin_alike(each) for each in branching())
+
+
+def _begin_alike(node: relax.If) -> bool:
+    """Both branches begin with one operator, on other operands of one type."""
+    one, other = (
+        branch.blocks[0].bindings[0].value
+        for branch in (node.true_branch, node.false_branch)
+        if branch.blocks
+    )
+    return not structural_equal(one, other) and structural_equal(one, other, map_free_vars=True)
