@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 
 from tvm import tirx
@@ -33,6 +34,8 @@ RARE = 0.1
 """The chance of a nest that a single pass looks for."""
 FROM_A_BUFFER = 0.3
 """The chance that a reduction starts from an arbitrary value, like a bias fused into a product."""
+IN_TILES = 0.3
+"""The chance that a loop around a block with initial values or with its own buffers is split."""
 
 
 def nest(c: Choices, task: NestTask) -> None:
@@ -83,7 +86,7 @@ def _reduction(c: Choices, task: NestTask) -> None:
     dims = task.dims
     order = [*extents, *dims] if first else [*dims, *extents]
     number = len(extents)
-    with loops(c, task, order, plain=False) as variables, builder.sblock("reduce"):
+    with _spread(c, task, order) as (variables, inside), builder.sblock("reduce"):
         reduced, spatial = (
             (variables[:number], variables[number:])
             if first
@@ -98,6 +101,7 @@ def _reduction(c: Choices, task: NestTask) -> None:
             for var, dim in zip(reduced, extents, strict=True)
         ]
         name_axes([*at, *over])
+        _where(inside)
         identity, combine = _reducer(c, task.dtype)
         first_value = const(identity, task.dtype)
         if c.flag(FROM_A_BUFFER):
@@ -127,20 +131,48 @@ def _split(c: Choices, task: NestTask) -> None:
     dims = task.dims
     if not dims:
         return _spatial(c, task)
-    which = c.below(len(dims))
-    factor = c.pick(FACTORS)
-    size = task.number(dims[which])
-    extents = [*dims[:which], _tiles(task, dims[which], factor), factor, *dims[which + 1 :]]
-    plain = c.flag(0.7)
-    with loops(c, task, extents, plain) as variables, builder.sblock("tiled"):
-        spread = variables[which] * task.number(factor) + variables[which + 1]
-        values = [*variables[:which], spread, *variables[which + 2 :]]
+    which, plain = c.below(len(dims)), c.flag(0.7)
+    split = _in_tiles(c, task, dims, which, plain)
+    with split as (values, inside), builder.sblock("tiled"):
         at = spatial_axes(c, task, values, dims)
-        exact = isinstance(dims[which], int) and dims[which] % factor == 0
-        if not exact:
-            builder.where(spread < size)
+        _where(inside)
         element(c, task, axes_of(at, dims), at, plain)
     return None
+
+
+Spread = tuple[list[Expr], Expr | None]
+"""Positions in the dimensions, and the condition under which they are inside; None: always."""
+
+
+@contextmanager
+def _spread(c: Choices, task: NestTask, dims: Sequence[Dim]) -> Iterator[Spread]:
+    """Loops over these dimensions, one of which may be split in two."""
+    if dims and c.flag(IN_TILES):
+        with _in_tiles(c, task, dims, c.below(len(dims)), plain=False) as spread:
+            yield spread
+        return
+    with loops(c, task, dims, plain=False) as variables:
+        yield variables, None
+
+
+@contextmanager
+def _in_tiles(
+    c: Choices, task: NestTask, dims: Sequence[Dim], which: int, plain: bool
+) -> Iterator[Spread]:
+    """Loops over these dimensions, one of which is split in two; the inner loop may run too far."""
+    size, factor = dims[which], c.pick(FACTORS)
+    extents = [*dims[:which], _tiles(task, size, factor), factor, *dims[which + 1 :]]
+    with loops(c, task, extents, plain) as variables:
+        position = variables[which] * task.number(factor) + variables[which + 1]
+        exact = isinstance(size, int) and size % factor == 0
+        inside = None if exact else position < task.number(size)
+        yield [*variables[:which], position, *variables[which + 2 :]], inside
+
+
+def _where(inside: Expr | None) -> None:
+    """The predicate of the current block, if it needs one."""
+    if inside is not None:
+        builder.where(inside)
 
 
 def _fused(c: Choices, task: NestTask) -> None:
@@ -175,8 +207,9 @@ def _rows(c: Choices, task: NestTask) -> None:
     if len(dims) < 2:
         return _opaque(c, task)
     buffered = c.flag() and isinstance(dims[-1], int)
-    with loops(c, task, dims[:-1], plain=False) as variables, builder.sblock("row"):
-        at = spatial_axes(c, task, variables, dims[:-1])
+    with _spread(c, task, dims[:-1]) as (positions, inside), builder.sblock("row"):
+        at = spatial_axes(c, task, positions, dims[:-1])
+        _where(inside)
         if buffered:
             row = builder.sblock_alloc_buffer(
                 (dims[-1],), task.dtype, scope=c.pick(("local", "global"))
@@ -202,8 +235,9 @@ def _matched(c: Choices, task: NestTask) -> None:
     row = dims[-1]
     # Only the target's type tells the layout of a caller's buffer.
     where = {"strides": [1]} if c.flag(0.3) and not task.target.ty.strides else {}
-    with loops(c, task, dims[:-1], plain=False) as variables, builder.sblock("row"):
-        at = spatial_axes(c, task, variables, dims[:-1])
+    with _spread(c, task, dims[:-1]) as (positions, inside), builder.sblock("row"):
+        at = spatial_axes(c, task, positions, dims[:-1])
+        _where(inside)
         region = task.target[(*at, slice(task.number(0), task.number(row)))]
         offset = tirx.Var("row_offset", "int64")
         view = builder.match_buffer(

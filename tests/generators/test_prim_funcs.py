@@ -94,6 +94,8 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (ir.SBlock, lambda block: len(block.alloc_buffers) > 0),
         (ir.SBlock, lambda block: not block.iter_vars and block.name_hint != "root"),
         (ir.SBlockRealize, lambda realize: not isinstance(realize.predicate, tirx.IntImm)),
+        (ir.SBlockRealize, lambda realize: _is_tiled(realize) and realize.block.init is not None),
+        (ir.SBlockRealize, lambda realize: _is_tiled(realize) and realize.block.match_buffers),
         (ir.For, _loop(ir.ForKind.PARALLEL)),
         (ir.For, _loop(ir.ForKind.VECTORIZED)),
         (ir.For, _loop(ir.ForKind.UNROLLED)),
@@ -135,6 +137,14 @@ def test_modules_are_varied(
     functions: Functions, kind: type[Any], which: Callable[[Any], bool]
 ) -> None:
     assert any(which(node) for func in functions for node in nodes(func, kind))
+
+
+def _is_tiled(realize: Any) -> bool:
+    """A block with a predicate on one of its spatial axes, the loop of which is split."""
+    used = set(nodes(realize.predicate, tirx.Var))
+    bound = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    spatial = [value for axis, value in bound if axis.iter_type == axis.DataPar]
+    return any(used.intersection(nodes(value, tirx.Var)) for value in spatial)
 
 
 def test_steps_of_a_pipeline_read_nothing_that_later_ones_write(
