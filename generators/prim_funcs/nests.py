@@ -17,7 +17,7 @@ from ..values import Dim
 from .expressions import FLOATS8, Expr, const
 from .loops import loops
 from .rare import nests as rare
-from .stages import carried, counted, padded, rescanned, staged
+from .stages import carried, counted, overwritten, padded, rescanned, staged
 from .statements import element
 from .task import (
     FACTORS,
@@ -336,6 +336,7 @@ _IN_BLOCKS: tuple[Nest, ...] = (
     padded,
     rescanned,
     _moved,
+    overwritten,
 )
 
 _PLAIN: tuple[Nest, ...] = (
@@ -349,6 +350,7 @@ _PLAIN: tuple[Nest, ...] = (
     counted,
     padded,
     rescanned,
+    overwritten,
 )
 
 _STORED: tuple[Nest, ...] = (_spatial, _split, _fused, _opaque, _plain, _guarded, _tiled)

@@ -79,6 +79,22 @@ def staged(c: Choices, task: NestTask) -> None:
         builder.buffer_store(task.target, two[tuple(at)], at)
 
 
+def overwritten(c: Choices, task: NestTask) -> None:
+    """Every element is stored, and then those for which a condition holds are stored again, perhaps
+    with a value that depends on the first one."""
+    with loops(task, task.dims) as at:
+        value = task.expressions(c, axes_of(at, task.dims)).value(task.dtype, 1)
+        builder.buffer_store(task.target, value, at)
+    updated = c.flag(0.4)
+    with loops(task, task.dims) as at:
+        e = task.expressions(c, axes_of(at, task.dims))
+        value = e.value(task.dtype, 1)
+        if updated:
+            value = total(task.target[tuple(at)], value, task.dtype)
+        with builder.If(e.condition()), builder.Then():
+            builder.buffer_store(task.target, value, at)
+
+
 def padded(c: Choices, task: NestTask) -> None:
     """A buffer whose end is filled with a number, which the nest then assumes and may change."""
     if not task.dims:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
@@ -118,6 +119,7 @@ def _loop(kind: Any) -> Callable[[Any], bool]:
         (ir.For, lambda loop: _does_something_once(loop)),
         (ir.SeqStmt, lambda seq: _decides_by_name(seq)),
         (ir.SeqStmt, lambda seq: _keeps_an_old_value(seq)),
+        (ir.SeqStmt, lambda seq: _stores_again(seq)),
         (ir.For, lambda loop: _is_shared_by_blocks(loop)),
         (ir.Cast, lambda cast: str(cast.ty.dtype) == "int8" and nodes(cast, ir.Min, ir.RShift)),
         (ir.Min, lambda least: getattr(least.b, "value", 0) == 2**31 - 1),
@@ -145,6 +147,19 @@ def _is_tiled(realize: Any) -> bool:
     bound = zip(realize.block.iter_vars, realize.iter_values, strict=True)
     spatial = [value for axis, value in bound if axis.iter_type == axis.DataPar]
     return any(used.intersection(nodes(value, tirx.Var)) for value in spatial)
+
+
+def _stores_again(seq: Any) -> bool:
+    """A loop stores to a buffer, and the next one does so under a condition."""
+    for one, other in itertools.pairwise(seq.seq):
+        if isinstance(one, ir.For) and isinstance(other, ir.For):
+            stored = [store.buffer for store in nodes(one, ir.BufferStore)]
+            guarded = [
+                s for cond in nodes(other, ir.IfThenElse) for s in nodes(cond, ir.BufferStore)
+            ]
+            if any(store.buffer.same_as(buffer) for store in guarded for buffer in stored):
+                return True
+    return False
 
 
 def test_steps_of_a_pipeline_read_nothing_that_later_ones_write(
