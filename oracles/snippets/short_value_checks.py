@@ -27,6 +27,9 @@ from .value_reproducer import (
     remaining_text,
 )
 
+TENSORS = " if isinstance(arg, tvm.runtime.Tensor)"
+"""The condition that leaves out the scalars among arguments."""
+
 
 def both_sides(
     e: Expectation, call: str, tolerance: Tolerance | None, after: tvm.IRModule | None
@@ -43,10 +46,11 @@ def both_sides(
     if args is None:
         return
     if of_prim_func:
+        scalars = not all(isinstance(arg, np.ndarray) for arg in e.args)
         yield (
             f"results = []\nfor one in (mod, the_pass(mod)):\n    args = {args}\n"
             f'    tvm.compile(one, "llvm")[{e.function!r}](*args)\n'
-            f"    results.append([arg.numpy() for arg in args])\n"
+            f"    results.append([arg.numpy() for arg in args{TENSORS if scalars else ''}])\n"
             f"before, after = results\n{_compared(e, 'after', 'before', tolerance)}"
         )
         return
@@ -115,7 +119,7 @@ def on_one_device(
         return
     yield (
         f"after = the_pass(mod)\nargs = {args}\n{library}{build}[{e.function!r}](*args)\n"
-        "actual = [arg.numpy() for arg in args if isinstance(arg, tvm.runtime.Tensor)]\n"
+        f"actual = [arg.numpy() for arg in args{TENSORS}]\n"
         f"expected = {_one_line(e.result)}\n{_compared(e, 'actual', 'expected', tolerance)}"
     )
 
