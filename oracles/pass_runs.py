@@ -275,6 +275,8 @@ class PassRuns:
             self.before = self.given.latest
         self.other_sides: dict[Expectation, Expectation] = {}
         """Calls of the result, keyed by the call of the module whose result they must have."""
+        self.near_constants: dict[str, list[Expectation]] = {}
+        """Further calls by names of functions; see `expected.near_constants`."""
         self._seen = seen
         with lines.watched():
             self.passes = [] if seen is not None else [call.build() for call in calls]

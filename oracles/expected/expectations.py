@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import PrimType
 
@@ -43,6 +44,7 @@ from .accepted import NO_RANGES, Path, Ranges, described, narrowed, refused
 from .comparison import finite, leaves
 from .expectation import Expectation, copies
 from .inputs import EXTREMES, TRIES, InputKind, drawn, has_indices
+from .near_constants import telling
 from .relations import CallRelation
 
 PLAIN = (InputKind.WHOLE, InputKind.POSITIVE)
@@ -156,6 +158,30 @@ class Expectations:
         record does not promise it."""
         why = [self._why_not.get((name, kind)) for kind in PLAIN]
         return all(each and each.rule == inventory.OPEN.name for each in why)
+
+    def near_constants(
+        self, name: str, rule: CallRelation, after: tvm.IRModule
+    ) -> list[Expectation]:
+        """Calls of a PrimFunc next to constants on which that of the result seems to differ."""
+        changes_calls = rule.sizes is not None or rule.otherwise(name) is not None
+        if changes_calls or name not in after:
+            return []
+        func, other = self._mod[name], after[name]
+        if not (isinstance(func, tirx.PrimFunc) and isinstance(other, tirx.PrimFunc)):
+            return []
+        if tvm_ffi.structural_equal(func, other):
+            return []
+
+        def fitting(args: list[Any]) -> list[Any]:
+            return args if rule.arguments is None else rule.arguments(name, args)
+
+        made = (self._called(name, args) for args in telling(func, other, fitting))
+        return [each for each in made if each is not None]
+
+    def _called(self, name: str, args: list[Any]) -> Expectation | None:
+        """The call with these arguments; None if it is not defined."""
+        rule = CallRelation(lambda other: True, arguments=lambda other, drawn: args)
+        return self._drawn(name, rule, InputKind.WHOLE, 0)
 
     def again(self, name: str, rule: CallRelation, kind: InputKind) -> Expectation | None:
         """A call with other numbers of the same kind than `of` gives; None if it is not defined."""

@@ -99,6 +99,18 @@ def has_indices(func: relax.Function | tirx.PrimFunc) -> bool:
     )
 
 
+def counts(func: relax.Function | tirx.PrimFunc) -> list[Any]:
+    """The variables that determine the amount of computation."""
+    if isinstance(func, relax.Function):
+        return list(nodes(func, tirx.Var))
+    blocks, names = nodes(func, ir.SBlock), nodes(func, tirx.Var)
+    types = [var.ty for var in names if isinstance(var.ty, tirx.BufferType)]
+    sizes = [loop.extent for loop in nodes(func, ir.For)]
+    sizes += [var.dom.extent for block in blocks for var in block.iter_vars]
+    sizes += [dim for ty in types for dim in ty.shape]
+    return [var for size in sizes for var in nodes(size, tirx.Var)]
+
+
 def _static(dim: Any) -> int:
     """The size of a dimension; an arbitrary one if it is symbolic."""
     return int(dim.value) if isinstance(dim, tirx.IntImm) else SIZES[0]
@@ -214,15 +226,7 @@ class _Drawing:
 
     @functools.cached_property
     def _counts(self) -> list[Any]:
-        """The variables that determine the amount of computation."""
-        if isinstance(self._func, relax.Function):
-            return list(nodes(self._func, tirx.Var))
-        blocks, names = nodes(self._func, ir.SBlock), nodes(self._func, tirx.Var)
-        types = [var.ty for var in names if isinstance(var.ty, tirx.BufferType)]
-        sizes = [loop.extent for loop in nodes(self._func, ir.For)]
-        sizes += [var.dom.extent for block in blocks for var in block.iter_vars]
-        sizes += [dim for ty in types for dim in ty.shape]
-        return [var for size in sizes for var in nodes(size, tirx.Var)]
+        return counts(self._func)
 
     # Sizes
 

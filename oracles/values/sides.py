@@ -94,6 +94,9 @@ def sides(
                 if e not in runs.other_sides:
                     runs.other_sides[e] = _in_result(after, rule, e)
                 yield e, runs.other_sides[e]
+        for e in _near_constants(runs, name, rule):
+            found = True
+            yield e, runs.other_sides[e]
         for e in expected.valueless(name, kinds[:most]) if valueless else ():
             found = True
             yield e, _in_result(after, rule, e)
@@ -103,6 +106,19 @@ def sides(
         abstain(inventory.NO_ARGUMENTS, undefined)
     elif not found:
         abstain(inventory.NOT_CALLED, why)
+
+
+def _near_constants(runs: PassRuns, name: str, rule: CallRelation) -> list[Expectation]:
+    """Calls next to constants of the function; see `expected.near_constants`."""
+    after = runs.direct.mod
+    if after is None or InputKind.WHOLE not in KINDS.get():
+        return []
+    if name not in runs.near_constants:
+        runs.step("evaluate next to constants")
+        found = runs.given.expectations.near_constants(name, rule, after)
+        runs.near_constants[name] = [e for e in found if _comparable(runs, e)]
+        runs.other_sides |= {e: _in_result(after, rule, e) for e in runs.near_constants[name]}
+    return runs.near_constants[name]
 
 
 def _private_functions(mod: tvm.IRModule) -> set[str]:
