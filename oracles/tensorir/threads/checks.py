@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,8 @@ class CheckedGrid(Grid):
     ) -> None:
         """Store the values that the lanes write."""
         place = self._place(WRITE_OUTSIDE, site, array, copy, index, active)
+        if np.ndim(value) == len(place.shape):  # perhaps a vector, all of it to one element
+            place = replace(place, shape=np.broadcast_shapes(place.shape, np.shape(value)))
         where = place.where(shadow)
         vector = (place.width,) if place.width > 1 else ()
         new = np.broadcast_to(np.asarray(value).astype(array.dtype), (*place.shape, *vector))

@@ -144,6 +144,18 @@ def test_threads_may_write_one_value_but_not_two() -> None:
 
 
 @T.prim_func(private=True, s_tir=True)
+def a_vector_to_one_element(A: T.Buffer((2, 4), "float32"), B: T.Buffer((2,), "float32")):
+    tx = T.launch_thread("threadIdx.x", 2)
+    B[T.Broadcast(tx, 4)] = A[tx, T.Ramp(0, 1, 4)]
+
+
+def test_a_vector_may_write_one_value_but_not_two_to_an_element() -> None:
+    clean(a_vector_to_one_element, np.ones((2, 4), "float32"), floats(2))
+    fault = found(a_vector_to_one_element, floats(2, 4), floats(2))
+    assert (fault.kind, fault.buffer) == (RACE, "B")
+
+
+@T.prim_func(private=True, s_tir=True)
 def tree(A: T.Buffer((32,), "float32"), B: T.Buffer((1,), "float32")):
     tx = T.launch_thread("threadIdx.x", 32)
     S = T.alloc_buffer((32,), "float32", scope="shared")
