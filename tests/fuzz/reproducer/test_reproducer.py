@@ -145,7 +145,6 @@ def test_what_compiled_code_hides_needs_relaxfuzz(
     finding = finding_of(pool, module, call, (oracle,))
     text = next(reproducer.texts(finding))
     assert "\n# It needs relaxfuzz, besides TVM and NumPy" in text
-    assert reproducer.fails(text, finding)
     path = tmp_path / "reproducer.py"
     path.write_text(text)
     assert raised in reproducer.run(path)[1]
