@@ -91,6 +91,7 @@ def _missed(records: Sequence[Known], pool: LocalPool) -> tuple[list[str], int]:
     return missed, shown
 
 
+@pytest.mark.session
 def test_some_recognize_their_own_reproducers(pool: LocalPool) -> None:
     missed, shown = _missed(RECORDS[::SAMPLE], pool)
     assert not missed, "\n".join(missed)

@@ -40,6 +40,7 @@ def test_both_families_are_checked(pool: LocalPool) -> None:
     assert all(finished.state.stats[target.label].checks > 2 for target in chosen)
 
 
+@pytest.mark.session
 def test_a_sample_is_executed_on_a_device(pool: LocalPool) -> None:
     chosen = (Target("tirx.StmtSimplify"), Target("s_tir.StmtSimplify"))
     config = CampaignConfig(
@@ -84,6 +85,7 @@ def test_names_choose_a_family() -> None:
         family_named("tensoir")
 
 
+@pytest.mark.session
 def test_a_pass_of_ones_own_is_of_the_family_that_is_named() -> None:
     (target,) = by_spelling([OWN], Relaxations(), family="tensorir").values()
     assert target.stages == FAMILIES["tensorir"].stages
@@ -95,6 +97,7 @@ def test_a_pass_of_ones_own_is_of_the_family_that_is_named() -> None:
         by_spelling([OWN], Relaxations(stages=("raw", "flattened")))
 
 
+@pytest.mark.session
 def test_the_type_of_a_pass_chooses_its_family() -> None:
     (target,) = by_spelling([OWN], Relaxations()).values()
     assert target.stages == FAMILIES["tensorir"].stages

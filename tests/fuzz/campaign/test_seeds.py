@@ -78,6 +78,7 @@ def own(tmp_path: Path) -> tuple[Target, ...]:
     return targets((f"{file}:drops",), Relaxations())
 
 
+@pytest.mark.session
 def test_a_campaign_finds_what_only_the_seeds_have(
     own: tuple[Target, ...], pool: LocalPool
 ) -> None:

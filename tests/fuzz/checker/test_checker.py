@@ -114,6 +114,7 @@ def test_a_clean_build_is_silent(tmp_path: Path) -> None:
     assert checker.checked["FuseTIR"] == checker.exempt["FuseTIRInner"] == 1
 
 
+@pytest.mark.session
 def test_real_modules_are_silent(tmp_path: Path) -> None:
     if not ARCHIVE.exists():
         pytest.skip(f"no archive of real modules at {ARCHIVE}")
@@ -166,6 +167,7 @@ def test_a_pass_over_kernels_that_computes_something_else_is_found(tmp_path: Pat
     assert checker.checked["SubtractsInKernels"] == 1
 
 
+@pytest.mark.session
 def test_lowering_of_real_kernels_is_judged_and_silent(tmp_path: Path) -> None:
     name = "gru"
     checker = Checker(semantics=True, collect=True, out=tmp_path / "out")

@@ -133,6 +133,7 @@ def test_every_context_of_every_thread_is_watched(
     assert "the program ended with exit code 0" in err
 
 
+@pytest.mark.session
 def test_a_pass_that_no_other_process_can_import_is_in_the_store(
     watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,6 +190,7 @@ with contextlib.suppress(KeyError):
 """
 
 
+@pytest.mark.session
 def test_an_exception_that_the_program_catches_is_listed_apart(
     watch: Watch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

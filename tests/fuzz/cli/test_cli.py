@@ -209,6 +209,7 @@ def test_a_bug_in_a_users_pass_is_found_reduced_and_replayed(tmp_path: Path, mod
     assert outcome["status"] == "fails"
 
 
+@pytest.mark.session
 def test_a_generated_module_shows_a_bug_in_a_users_pass(tmp_path: Path) -> None:
     run = ("run", f"{USER}:grows", "--modules", 3, "--seed", 1, "--out", tmp_path / "out")
     done = relaxfuzz(*run)
@@ -236,6 +237,7 @@ def start(out: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.session
 def test_ctrl_c_ends_with_the_summary(tmp_path: Path) -> None:
     with start(tmp_path / "out") as process:
         wait_for_workers(process)
@@ -245,6 +247,7 @@ def test_ctrl_c_ends_with_the_summary(tmp_path: Path) -> None:
     assert events(stdout)[-1]["event"] == "summary"
 
 
+@pytest.mark.session
 def test_kill_9_leaves_a_readable_store(tmp_path: Path) -> None:
     with start(tmp_path / "out") as process:
         wait_for_workers(process)

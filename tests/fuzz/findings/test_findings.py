@@ -176,6 +176,7 @@ def test_the_gravest_come_first(out: Path, findings: list[Finding]) -> None:
     assert grades[0] == "A", "of a row, the grade of its gravest finding"
 
 
+@pytest.mark.session
 def test_when_and_where_a_row_was_seen(out: Path, findings: list[Finding]) -> None:
     own = findings[2].id
 

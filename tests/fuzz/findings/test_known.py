@@ -314,6 +314,7 @@ def test_what_a_user_found_is_reported_once(tmp_path: Path) -> None:
     assert relaxfuzz(*command, cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.session
 def test_knowns_are_listed_and_verified(tmp_path: Path) -> None:
     made(tmp_path, "still", reproducer=FAILS)
     made(tmp_path, "gone", "0.26.0", reproducer=PASSES)

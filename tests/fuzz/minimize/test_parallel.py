@@ -229,6 +229,7 @@ def test_workers_that_are_killed_lose_nothing(pool: LocalPool, user: Faulty, fou
     assert left(outcome.state.module) == ONLY_ADD
 
 
+@pytest.mark.session
 def test_a_search_goes_on_where_another_stopped(
     pool: LocalPool, user: Faulty, found: Found
 ) -> None:

@@ -80,6 +80,7 @@ def store(files: tuple[Path, Path], pool: LocalPool, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
+@pytest.mark.session
 def test_a_copy_of_a_folder_has_the_same_bugs_and_names_what_stays(store: Path) -> None:
     listed = CliRunner().invoke(app, ["findings", str(store), "--redact", "--json"])
     assert listed.exit_code == 0, listed.output
@@ -110,6 +111,7 @@ def test_a_copy_of_a_folder_has_the_same_bugs_and_names_what_stays(store: Path) 
     assert "acme_main" not in page.read_text()
 
 
+@pytest.mark.session
 def test_a_minimized_module_is_redacted(files: tuple[Path, Path], tmp_path: Path) -> None:
     model, passes = files
     out = tmp_path / "small.py"

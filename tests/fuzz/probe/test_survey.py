@@ -95,6 +95,7 @@ def walked(intact: Executor) -> Survey:
     return survey
 
 
+@pytest.mark.session
 @pytest.mark.parametrize(
     ("trial", "names"),
     [("oracle", ["crash", "evaluated"]), ("pass", ["FuseOps", "tirx.UnrollLoop"])],

@@ -107,6 +107,7 @@ def late_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPool]:
         yield pool
 
 
+@pytest.mark.session
 @pytest.mark.parametrize(
     ("name", "oracles"),
     [
@@ -128,6 +129,7 @@ def test_a_zygote_that_is_late_reports_the_same(
     assert [violation.oracle for violation in violations] == oracles
 
 
+@pytest.mark.session
 def test_a_killed_parent_is_reported_whatever_step_comes_next(
     faulty: Callable[[str], PassCall], sums: str, tmp_path: Path
 ) -> None:

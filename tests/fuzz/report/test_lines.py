@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from relaxfuzz.fuzz.report.lines import files, traces
 
 from ...commands import relaxfuzz
@@ -45,6 +47,7 @@ def test_what_never_ran_is_named_by_its_first_line(tmp_path: Path) -> None:
     assert "DA:11,1\nDA:15,0" in traces([found])
 
 
+@pytest.mark.session
 def test_run_says_which_lines_never_ran(tmp_path: Path) -> None:
     (tmp_path / "keep.py").write_text(
         "import tvm\n\n\n@tvm.transform.module_pass(opt_level=0)\ndef keep(mod, ctx):\n"

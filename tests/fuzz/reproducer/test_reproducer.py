@@ -129,6 +129,7 @@ def test_confirmation_wants_the_same_identity(pool: LocalPool, sums: str) -> Non
 HIDDEN = Path(__file__).parents[2] / "oracles" / "values" / "sanitized_faults.py"
 
 
+@pytest.mark.session
 @pytest.mark.parametrize(
     ("name", "oracle", "raised"),
     [

@@ -149,6 +149,7 @@ def test_the_printed_form_of_a_call_is_a_spelling(
 # Time and output
 
 
+@pytest.mark.session
 def test_a_step_may_take_as_long_as_the_user_says(
     pool: LocalPool, module: Path, given: Given
 ) -> None:
@@ -161,6 +162,7 @@ def test_a_step_may_take_as_long_as_the_user_says(
     assert set(found(short)) == {"hang"}
 
 
+@pytest.mark.session
 def test_output_of_passes_is_shown_on_demand(
     module: Path, given: Given, capfd: pytest.CaptureFixture[str]
 ) -> None:

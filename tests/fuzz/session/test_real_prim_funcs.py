@@ -19,6 +19,7 @@ STAGES = (
 )
 
 
+@pytest.mark.session
 def test_no_report_is_false(pool: LocalPool) -> None:
     if not ARCHIVE.exists():
         pytest.skip(f"no archive of real modules at {ARCHIVE}")

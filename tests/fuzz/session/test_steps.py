@@ -66,6 +66,7 @@ def events(capsys: pytest.CaptureFixture[str], kind: str) -> list[dict[str, obje
     return [each for each in found if each["event"] == kind]
 
 
+@pytest.mark.session
 def test_the_wrong_step_of_ones_own_pipeline_is_named(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +109,7 @@ def kernel_of(operator: Callable[..., tirx.Expr], arity: int = 1) -> str:
     return str(save_json(tvm.IRModule({"main": te.create_prim_func([*given, made])})))
 
 
+@pytest.mark.session
 @pytest.mark.parametrize("passes", [(), ("tirx.StmtSimplify",)])
 def test_kernels_that_do_not_build_are_reported(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str], passes: tuple[str, ...]
@@ -152,6 +154,7 @@ def test_a_named_pass_of_the_kernels_build_is_checked_where_the_build_runs_it(
     assert ("tirx.transform.LowerIntrin()", "evaluated") in compared
 
 
+@pytest.mark.session
 def test_a_named_pass_is_checked_on_the_result_of_those_before_it(
     pool: LocalPool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

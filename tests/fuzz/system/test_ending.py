@@ -89,6 +89,7 @@ def test_it_ends_whatever_it_does(name: str, number: signal.Signals, tmp_path: P
     assert not folder or not Path(folder).exists()
 
 
+@pytest.mark.session
 def test_a_check_of_a_large_module_ends(tmp_path: Path) -> None:
     mod, _ = transformer(hidden=1024, inner=2048, tokens=256)
     (tmp_path / "model.json").write_text(tvm.ir.save_json(mod))
