@@ -152,13 +152,13 @@ def _stages(promised: Relaxations, probed: Probed, family: str | None) -> tuple[
     Raises:
         UserError: the stages are of several families.
     """
-    family = family or probed.family or DEFAULT
+    names = (family,) if family else probed.families or (DEFAULT,)
     stages = tuple(map(Stage, promised.stages)) or probed.stages
     if len(by_family(stages)) > 1:
         raise UserError(f"the stages {', '.join(stages)} are not all of one family")
-    if stages or promised.like is not None or family in (DEFAULT, EVERY):
+    if stages or promised.like is not None or names[0] in (DEFAULT, EVERY):
         return stages
-    return FAMILIES[family].stages
+    return tuple(stage for name in names for stage in FAMILIES[name].stages)
 
 
 def check_names(relaxations: Relaxations) -> None:

@@ -33,6 +33,8 @@ class Named:
     """Numbers in its code except -1, 0 and 1, which are everywhere: sizes, exponents, bounds."""
     dtypes: tuple[str, ...] = ()
     """Dtypes in its code."""
+    threads: bool = False
+    """True if the code names threads, or memory that they share: what only kernels have."""
 
     @property
     def usable(self) -> bool:

@@ -194,10 +194,12 @@ class Fuzzing:
             f"relaxfuzz on {build_name(session.versions)}: {passes} {budget}, "
             f"seed {config.seed}, {workers}"
         )
-        for name, family in own_families(config.targets).items():
+        for name, families in own_families(config.targets).items():
+            of = "the family" if len(families) == 1 else "the families"
+            given = " and ".join(families)
             session.output.line(
-                f"{name} is fuzzed on modules of the family {family}; --family NAME: of another",
-                {"event": "family", "pass": name, "family": family},
+                f"{name} is fuzzed on modules of {of} {given}; --family NAME: of another",
+                {"event": "family", "pass": name, "family": given},
             )
         labels = [target.label for target in config.targets]
         new = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...generators.families import DEFAULT, FAMILIES, family_of
+from ...generators.families import DEFAULT, FAMILIES, by_family
 from ..process.targets import PassStats, Target
 from ..report.behaviours import did
 
@@ -54,9 +54,10 @@ class Unchanged:
             parts.append(f"relaxfuzz does not make {', '.join(named.unknown)}.")
         if not names and not named.unknown:
             parts.append("Its code names no operator.")
-        family = _family(self.target)
-        others = ", ".join(f"--family {name}" for name in FAMILIES if name != family)
-        parts.append(f"It was given modules of the family {family} only; of others: {others}.")
+        mine = _families(self.target)
+        others = ", ".join(f"--family {name}" for name in FAMILIES if name not in mine)
+        given = " and ".join(mine)
+        parts.append(f"It was given modules of the family {given} only; of others: {others}.")
         return " ".join(parts)
 
     @property
@@ -74,15 +75,15 @@ class Unchanged:
         }
 
 
-def _family(target: Target) -> str:
-    return family_of(target.stages[0]).name if target.stages else DEFAULT
+def _families(target: Target) -> tuple[str, ...]:
+    return tuple(by_family(target.stages)) or (DEFAULT,)
 
 
-def own_families(targets: Sequence[Target]) -> dict[str, str]:
+def own_families(targets: Sequence[Target]) -> dict[str, tuple[str, ...]]:
     """The families of the user's passes that get modules other than Relax modules."""
     own = (each for each in targets if each.call is not None and each.call.factory is not None)
-    found = {each.name: _family(each) for each in own}
-    return {name: family for name, family in found.items() if family != DEFAULT}
+    found = {each.name: _families(each) for each in own}
+    return {name: families for name, families in found.items() if families != (DEFAULT,)}
 
 
 def unchanged(targets: Sequence[Target], stats: Mapping[str, PassStats]) -> Iterator[Unchanged]:

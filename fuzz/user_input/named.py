@@ -19,6 +19,7 @@ import difflib
 import functools
 import math
 import operator
+import re
 import sys
 import sysconfig
 from collections import defaultdict
@@ -89,6 +90,16 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 """Traits by a lower-case name without underscores: that of a class of nodes, of a method that
 visits it (`visit_if_`), of a function that makes it or a pattern of it, of an operator without a
 record, or of an attribute."""
+
+
+_THREADS = re.compile(
+    "thread_?(binding|tag|extent|idx|allreduce)|block_?idx|launch_thread|storage_sync|warp_shuffle",
+    re.IGNORECASE,
+)
+"""Names that have to do with the threads of a kernel."""
+
+_SHARED = re.compile(rf"{_THREADS.pattern}|^(shared(\.dyn)?|warp)$", re.IGNORECASE)
+"""The same for texts, which may be a scope of memory."""
 
 
 def names_of(call: PassCall) -> Named:
@@ -226,6 +237,7 @@ class _Reader:
             tuple(self._unknown),
             tuple(self._numbers)[:NUMBERS],
             tuple(self._dtypes),
+            any(map(_THREADS.search, self._variables)) or any(map(_SHARED.search, self._words)),
         )
 
     def refer(self, name: str, thing: Any, names: Mapping[str, Any]) -> None:

@@ -17,6 +17,9 @@ from ..process.targets import Named
 PRIM_FUNCS = family_of(Stage.TENSORIR).name
 """The family of modules of PrimFuncs that are not for a device."""
 
+KERNELS = family_of(Stage.SCHEDULED).name
+"""The family of modules of PrimFuncs for a device."""
+
 
 @dataclass(frozen=True, slots=True)
 class Probed:
@@ -24,12 +27,23 @@ class Probed:
 
     named: Named
     """The operators, traits and numbers that its code names."""
-    family: str | None = None
-    """See `family_by_type`."""
+    families: tuple[str, ...] = ()
+    """See `families_of_pass`."""
     stages: tuple[Stage, ...] = ()
     """The stages of its contract, if that is the user's own."""
     exempt: tuple[str, ...] = ()
     """The promises that this contract never makes."""
+
+
+def families_of_pass(pass_: tvm.transform.Pass, named: Named) -> tuple[str, ...]:
+    """The families of modules for a user's own pass; empty: the default.
+
+    A pass of PrimFuncs whose code names threads is for kernels, too, or leaves them alone.
+    """
+    family = family_by_type(pass_)
+    if family == PRIM_FUNCS and named.threads:
+        return PRIM_FUNCS, KERNELS
+    return () if family is None else (family,)
 
 
 def family_by_type(pass_: tvm.transform.Pass) -> str | None:

@@ -29,7 +29,7 @@ from ..system.serialize import plain, typed
 from ..system.supervised import Supervised
 from ..system.supervisor import TOO_MANY
 from .named import names_of
-from .pass_type import Probed, family_by_type
+from .pass_type import Probed, families_of_pass
 
 SECONDS = 120
 
@@ -41,7 +41,7 @@ LAST = 1000
 
 
 def probe(likes: Mapping[str, str | None]) -> Mapping[str, Probed]:
-    """Build each pass once, and read the names in its code and the family of its type, by spelling.
+    """Build each pass once, and read the names in its code and its families, by spelling.
 
     Args:
         likes: the contract of each pass; see `PassCall.like`.
@@ -100,13 +100,14 @@ def _tried(spelling: str, like: str | None) -> Probed | str:
     except BaseException as error:  # also SystemExit of a user's file
         lines = text_of(error).strip().splitlines()
         return f"{spelling} raised {type(error).__name__}: {lines[0] if lines else ''}"
-    family = family_by_type(pass_)
+    named = _named(call)
+    families = families_of_pass(pass_, named)
     if contract is None:
-        return Probed(_named(call), family)
+        return Probed(named, families)
     never = tuple(each.oracle for each in contract.exemptions if each.when is None)
     sought = contract.looks_for
-    named = _named(call) if sought is None else of_sought(sought)
-    return Probed(named, family, contract.stages, never)
+    named = named if sought is None else of_sought(sought)
+    return Probed(named, families, contract.stages, never)
 
 
 def _named(call: PassCall) -> Named:

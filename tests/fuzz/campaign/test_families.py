@@ -9,19 +9,21 @@ import tvm
 from tvm import relax, s_tir, tirx
 from tvm.s_tir import dlight
 
+from relaxfuzz.compat import ir
 from relaxfuzz.fuzz.campaign.block import regenerated
 from relaxfuzz.fuzz.campaign.campaign import CampaignConfig, run
 from relaxfuzz.fuzz.campaign.events import Finished, HarnessFault
 from relaxfuzz.fuzz.loading.targets import by_spelling, family_named, targets
 from relaxfuzz.fuzz.process.local_pool import LocalPool
-from relaxfuzz.fuzz.process.targets import Origin, Recipe, Target
+from relaxfuzz.fuzz.process.targets import Named, Origin, Recipe, Target
 from relaxfuzz.fuzz.session.unchanged import own_families
 from relaxfuzz.fuzz.system.errors import UserError
-from relaxfuzz.fuzz.user_input.pass_type import family_by_type
+from relaxfuzz.fuzz.user_input.named import names_in
+from relaxfuzz.fuzz.user_input.pass_type import families_of_pass, family_by_type
 from relaxfuzz.fuzz.user_input.settings import Relaxations
 from relaxfuzz.generators.families import FAMILIES
 from relaxfuzz.generators.stages import Stage
-from relaxfuzz.oracles.inspect import prim_funcs, relax_functions
+from relaxfuzz.oracles.inspect import nodes, prim_funcs, relax_functions
 from tests.oracles import tensorir_faults
 
 USER = Path(__file__).parents[1] / "user_passes.py"
@@ -101,12 +103,42 @@ def test_a_pass_of_ones_own_is_of_the_family_that_is_named() -> None:
 def test_the_type_of_a_pass_chooses_its_family() -> None:
     (target,) = by_spelling([OWN], Relaxations()).values()
     assert target.stages == FAMILIES["tensorir"].stages
-    assert own_families([target]) == {"keeps_all": "tensorir"}
+    assert own_families([target]) == {"keeps_all": ("tensorir",)}
     (target,) = by_spelling([OWN], Relaxations(like="tirx.RemoveNoOp")).values()
     assert target.stages == ()
     (target,) = by_spelling([f"{USER}:correct"], Relaxations()).values()
     assert target.stages == ()
     assert own_families([target]) == {}
+
+
+@tirx.transform.prim_func_pass(opt_level=0)
+def of_threads(func, mod, context):  # type: ignore[no-untyped-def]
+    bound = any(loop.thread_binding for loop in nodes(func, ir.For))
+    return func.without_attr("target") if bound else func
+
+
+@tirx.transform.prim_func_pass(opt_level=0)
+def of_shared_memory(func, mod, context):  # type: ignore[no-untyped-def]
+    shared = any(each.buffer.scope() == "shared.dyn" for each in nodes(func, tirx.BufferStore))
+    return func.without_attr("target") if shared else func
+
+
+@tirx.transform.prim_func_pass(opt_level=0)
+def of_any_loop(func, mod, context):  # type: ignore[no-untyped-def]
+    shared = any(loop.kind == tirx.ForKind.PARALLEL for loop in nodes(func, ir.For))
+    return func.without_attr("target") if shared else func
+
+
+def test_a_pass_that_names_threads_gets_kernels_too() -> None:
+    for name, families in (
+        ("of_threads", ("tensorir", "dlight")),
+        ("of_shared_memory", ("tensorir", "dlight")),
+        ("of_any_loop", ("tensorir",)),
+    ):
+        named = names_in(globals()[name], globals(), name)
+        assert families_of_pass(globals()[name], named) == families
+    on_relax = relax.transform.FoldConstant()
+    assert families_of_pass(on_relax, Named(threads=True)) == ()
 
 
 def test_parts_of_a_sequential_choose_its_family() -> None:
