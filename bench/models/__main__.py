@@ -197,7 +197,7 @@ def _unmade(events: Sequence[dict[str, Any]]) -> str:
     """The number of checks that the budget did not suffice for, and their passes."""
     labels = [each["pass"] for each in events if each.get("reason") == UNMADE]
     names = dict.fromkeys(label.partition("(")[0] for label in labels)
-    return f"{len(labels)}: {', '.join(names)}" if labels else "0"
+    return _short(f"{len(labels)}: {', '.join(names)}") if labels else "0"
 
 
 def _write(name: str, line: str) -> None:
