@@ -23,7 +23,7 @@ from ..system.files import write_whole
 from .clock import LATE, Clock
 from .session import Session
 from .silences import lines_on_uncompared, sentence_on_rules, silence_events
-from .unchanged import own_families, unchanged
+from .unchanged import of_families, own_families, unchanged
 
 LEAST_DRAIN, MOST_DRAIN = 60.0, 600.0
 """Bounds in seconds on the time to confirm and reduce findings, otherwise equal to the budget."""
@@ -195,11 +195,10 @@ class Fuzzing:
             f"seed {config.seed}, {workers}"
         )
         for name, families in own_families(config.targets).items():
-            of = "the family" if len(families) == 1 else "the families"
-            given = " and ".join(families)
+            given = of_families(families)
             session.output.line(
-                f"{name} is fuzzed on modules of {of} {given}; --family NAME: of another",
-                {"event": "family", "pass": name, "family": given},
+                f"{name} is fuzzed on modules of {given}; --family NAME: of another",
+                {"event": "family", "pass": name, "family": " and ".join(families)},
             )
         labels = [target.label for target in config.targets]
         new = {

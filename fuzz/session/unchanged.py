@@ -56,8 +56,7 @@ class Unchanged:
             parts.append("Its code names no operator.")
         mine = _families(self.target)
         others = ", ".join(f"--family {name}" for name in FAMILIES if name not in mine)
-        given = " and ".join(mine)
-        parts.append(f"It was given modules of the family {given} only; of others: {others}.")
+        parts.append(f"It was given modules of {of_families(mine)} only; of others: {others}.")
         return " ".join(parts)
 
     @property
@@ -77,6 +76,11 @@ class Unchanged:
 
 def _families(target: Target) -> tuple[str, ...]:
     return tuple(by_family(target.stages)) or (DEFAULT,)
+
+
+def of_families(names: Sequence[str]) -> str:
+    """The names with their noun: `the family tensorir`, `the families tensorir and dlight`."""
+    return f"the {'family' if len(names) == 1 else 'families'} {' and '.join(names)}"
 
 
 def own_families(targets: Sequence[Target]) -> dict[str, tuple[str, ...]]:
