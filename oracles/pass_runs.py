@@ -94,6 +94,8 @@ class Given:
         """Results of `calls` in the VM, by pipeline and mode."""
         self.calls: list[Expectation] | None = None
         """The calls of `expectations` that builds execute, chosen once for all pipelines."""
+        self.same_calls: dict[str, Any] = {}
+        """The numbered values of its functions, by their names; see `values.same_calls`."""
         self.latest: str | None = None
         """The deep content as it was last saved, to be compared with later content."""
         self._again = again
@@ -277,6 +279,8 @@ class PassRuns:
         """Calls of the result, keyed by the call of the module whose result they must have."""
         self.near_constants: dict[str, list[Expectation]] = {}
         """Further calls by names of functions; see `expected.near_constants`."""
+        self.same_calls: dict[str, bool] = {}
+        """For functions by name, True if the result is proved to compute the same."""
         self._seen = seen
         with lines.watched():
             self.passes = [] if seen is not None else [call.build() for call in calls]
