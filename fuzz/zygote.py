@@ -48,7 +48,6 @@ HANDLERS: Handlers = {
     jobs.Explain: jobs.explain,
     jobs.Walk: jobs.walk,
     jobs.Advance: jobs.advance,
-    jobs.Judge: jobs.judge,
     jobs.Read: jobs.read,
     jobs.Show: jobs.show,
     jobs.WriteChecks: jobs.write_checks,

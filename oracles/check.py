@@ -16,7 +16,7 @@ from . import composition, keys, pipelines
 from .catalogue import catalogue, contract_of, documented
 from .checkers import INFERENCE, inferred_flaw, sound_form
 from .contract import PARTIAL, PassContract
-from .execute import unbuilt
+from .execute import is_large, unbuilt
 from .identity import FailureKind
 from .metamorphic import laws
 from .oracle import About, Oracle
@@ -94,7 +94,8 @@ CALLS = 3
 """Calls of an operator to try on their own, to find the one that shows a violation."""
 
 CALLS_OF_STEP = 64
-"""Calls of any operator to try if a step of a pipeline raises; each takes milliseconds."""
+"""Calls of any operator to try if a step of a pipeline raises, or a pass fails on a large module;
+each takes milliseconds."""
 
 UNCHANGED = 8
 """A sampled oracle of tier 2 runs in one of this many checks whose pass changes nothing."""
@@ -408,6 +409,8 @@ def smaller(case: Case, violation: Violation) -> Iterator[unbuilt.Single]:
         yield from itertools.islice(unbuilt.singles_of(case.mod), CALLS_OF_STEP)
     elif violation.pass_name.startswith("relax."):
         yield from itertools.islice(unbuilt.singles_of(case.mod, violation.pass_name), CALLS)
+    elif case.calls and is_large(case.mod):
+        yield from itertools.islice(unbuilt.singles_of(case.mod), CALLS_OF_STEP)
 
 
 def hides(violation: Violation) -> bool:

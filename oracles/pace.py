@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -26,8 +27,10 @@ class Pace:
     """Seconds of the clock for one build of a large module and its runs; None: the usual limit."""
     beat: Callable[[], None] | None
     """Called now and then during long work."""
-    hard: bool = False
-    """True if evaluations end at `end`, too."""
+    hard_end: float | None = None
+    """Time at which evaluations end; None: no limit."""
+    result_end: float | None = None
+    """Time at which evaluations of a result end; None: as all evaluations."""
 
 
 NO_TIME = "more time than is left for the check"
@@ -46,6 +49,7 @@ def paced(
     beat: Callable[[], None] | None = None,
     *,
     kinds: float | None = None,
+    results: float | None = None,
     hard: bool = False,
 ) -> Iterator[None]:
     """Limit the time that a check in this context spends beyond one run and one kind of arguments.
@@ -56,12 +60,41 @@ def paced(
         build: see `Pace`.
         beat: see `Pace`.
         kinds: seconds for kinds of arguments; None: as for further runs.
-        hard: the limit also holds for the first kind.
+        results: seconds after which no result of a pass is evaluated; None: no limit.
+        hard: no evaluation goes on after `seconds`.
     """
     clock = time.process_time if build is None else time.monotonic
     now = clock()
-    ends = now + seconds, now + (seconds if kinds is None else min(seconds, kinds))
-    token = _pace.set(Pace(*ends, clock, build, beat, hard))
+    made = Pace(
+        end=now + seconds,
+        kinds_end=now + (seconds if kinds is None else min(seconds, kinds)),
+        clock=clock,
+        build=build,
+        beat=beat,
+        hard_end=now + seconds if hard else None,
+        result_end=None if results is None else now + results,
+    )
+    with _in_force(made):
+        yield
+
+
+@contextlib.contextmanager
+def of_result() -> Iterator[None]:
+    """Limit evaluations in this context as those of the result of a pass.
+
+    The module's own values are needed for all passes, so they are not limited in the same way.
+    """
+    pace = _pace.get()
+    if pace is None or pace.result_end is None:
+        yield
+        return
+    with _in_force(dataclasses.replace(pace, hard_end=pace.result_end)):
+        yield
+
+
+@contextlib.contextmanager
+def _in_force(pace: Pace) -> Iterator[None]:
+    token = _pace.set(pace)
     try:
         yield
     finally:
@@ -83,9 +116,9 @@ def late_for_kinds() -> bool:
 def iterations(most: int) -> int:
     """The iterations that a PrimFunc may still make, up to `most`; 0 if the time is used up."""
     pace = _pace.get()
-    if pace is None or not pace.hard:
+    if pace is None or pace.hard_end is None:
         return most
-    return min(most, max(0, round((pace.end - pace.clock()) * STEPS_A_SECOND)))
+    return min(most, max(0, round((pace.hard_end - pace.clock()) * STEPS_A_SECOND)))
 
 
 def of_build() -> tuple[float | None, Callable[[], None] | None]:
@@ -95,8 +128,8 @@ def of_build() -> tuple[float | None, Callable[[], None] | None]:
     return (None, None) if pace is None else (pace.build, pace.beat)
 
 
-def shares(until: float, checks: int) -> tuple[float, float]:
-    """The time for the next one of the remaining checks, as arguments of `paced`.
+def share(until: float, checks: int) -> float:
+    """The seconds for the next one of the remaining checks.
 
     Each check has an equal part of the remaining time, so the last ones have time even if all
     passes change the module. Most passes do not, and leave their part to others.
@@ -104,5 +137,4 @@ def shares(until: float, checks: int) -> tuple[float, float]:
     Args:
         until: `time.monotonic()` at which the time for all of them is used up.
     """
-    left = max(0.0, until - time.monotonic())
-    return left / checks, OF_BUILD * left
+    return max(0.0, until - time.monotonic()) / checks

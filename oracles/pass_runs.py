@@ -94,6 +94,8 @@ class Given:
         """Results of `calls` in the VM, by pipeline and mode."""
         self.calls: list[Expectation] | None = None
         """The calls of `expectations` that builds execute, chosen once for all pipelines."""
+        self.example: Expectation | None = None
+        """A call on arguments of the user's, which builds execute first."""
         self.same_calls: dict[str, Any] = {}
         """The numbered values of its functions, by their names; see `values.same_calls`."""
         self.latest: str | None = None

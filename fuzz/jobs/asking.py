@@ -40,44 +40,57 @@ def check(executor: Executor, job: Check, *, limits: Limits = LIMITS) -> list[Vi
 def check_each(executor: Executor, job: CheckEach) -> Iterator[CheckResult | JobFailed]:
     """Yield the outcome of each check as it arrives, or the fault that prevented the check.
 
+    Raises:
+        ExecutorError: see `check_some`.
+    """
+    return (answer for _, answer in check_some(executor, job))
+
+
+def check_some(executor: Executor, job: CheckEach) -> Iterator[tuple[int, CheckResult | JobFailed]]:
+    """Yield the outcomes of the checks that this process makes, each with the check's number.
+
     A check that kills its process is repeated in a fresh one; only a death there is a violation.
 
     Raises:
         ExecutorError: see `ask`.
     """
-    limits = LIMITS.for_module(job.module)
-    while job.checks:
+    seen: set[int] = set()
+    while True:
         replies: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
-        executor.submit(job, replies.put, limits=limits)
-        done = here = 0  # answers that the caller has, and answers of the current process
+        executor.submit(job, replies.put, limits=LIMITS.for_module(job.module))
+        is_fresh = True
         end: Died | Ended | None = None
         while end is None:
             answer: CheckResult | JobFailed
             match reply := replies.get():
-                case None:
-                    here = 0
-                    continue
                 case Result(value=value):
-                    answer = value
+                    number, answer = value.number, value
+                case Failed(position=position) as failed if position is not None:
+                    number, answer = position.ordinal, fault(failed)
                 case Failed() as failed:
-                    answer = fault(failed)
+                    raise fault(failed)
                 case Broken(reason=reason):
                     raise ExecutorError(reason)
                 case Died() | Ended():
                     end = reply
                     continue
-                case _:
+                case _:  # the job starts again
                     continue
-            here += 1
-            if here > done:
-                done = here
-                yield answer
-        if done == 0 and isinstance(end, Ended):
-            raise closed_during(job)
-        if done == 0 and isinstance(end, Died):
-            yield died(job.one(job.checks[0]), end)
-            done = 1
-        job = replace(job, checks=job.checks[done:])
+            is_fresh = False
+            if number not in seen:
+                seen.add(number)
+                yield number, answer
+        if isinstance(end, Ended):
+            if job.claims is None and len(seen) < len(job.checks):
+                raise closed_during(job)
+            return
+        number = len(seen) if end.position is None else end.position.ordinal
+        alone = job.one(number)
+        seen.add(number)
+        yield number, died(alone, end) if is_fresh else checked(executor, alone)
+        job = replace(job, first=number + 1)
+        if job.first == len(job.checks):
+            return
 
 
 def run_reproducer(executor: Executor, job: RunReproducer) -> tuple[str, list[ShownViolation]]:

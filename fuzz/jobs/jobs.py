@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import os
 import random
 import re
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from ...oracles.exhibit import Exhibit, exhibit
 from ...oracles.explain.trouble import Explanation
 from ...oracles.ingredients import ingredients
 from ...oracles.inspect import relax_functions
-from ...oracles.pace import paced, shares
+from ...oracles.pace import OF_BUILD, paced, share
 from ...oracles.pass_runs import PassRuns, digest
 from ...oracles.passcall import PassCall
 from ...oracles.pipelines import OF_KERNELS
@@ -42,7 +42,7 @@ from ...oracles.structural import mutation
 from ...oracles.text.frames import Trace
 from ...oracles.tiers import ORACLES, STRUCTURAL
 from ...oracles.values import frameworks
-from ...oracles.values.frameworks import BUILD_SECONDS, ImporterVerdict
+from ...oracles.values.frameworks import ImporterVerdict
 from ...oracles.violation import Case, Violation, mark_of
 from ..output.readable import sentence, visible
 from ..process import death
@@ -71,9 +71,21 @@ a convolution instead of 6, and 32 of `FuseOpsByPattern` instead of 7."""
 LARGE = 300_000
 """Characters of the largest module whose check continues past a violation, some 150 bindings."""
 
-SHORT = 0.5
-"""A check with fewer seconds than this uses pieces of a large module, which take about this long.
-On the whole module TVM's slowest passes take 2 to 20 s, which leaves no time for the others."""
+SEARCH = 3.0
+"""Least number of CPU seconds for finding the one call that shows a violation. Without it, a report
+is confirmed and reduced on the whole module, which takes more than 20 s on Swin-T."""
+
+HUGE = 1_000_000
+"""Characters of a module on which a slow check may take as long as all others together: on Swin-T,
+which has 1.9 million, FoldConstant compiles code for 29 s."""
+
+SLOW = 30.0
+"""Seconds that a slow check of such a module needs; with less, it is made on small pieces."""
+
+RESULTS = 20
+"""The part of the remaining time (one of so many) that evaluating one result may take, if that is
+more than the check's own part. The values of one result of Swin-T take two seconds, and 35 of its
+96 checks change the module; values are then compared on small pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +113,12 @@ class CheckResult:
     parts: tuple[Part | None, ...] = ()
     """For each violation: the part of the module that shows it, or None for the whole module. If
     empty, the whole module shows all of them."""
+    number: int = 0
+    """The number of the check among those of `CheckEach`."""
     seconds: float = 0.0
-    """Wall-clock seconds that a check of `CheckEach` took; 0 if it was not measured."""
+    """Wall-clock seconds that the check took; 0 if it was not measured."""
+    verdict: ImporterVerdict | None = None
+    """The comparison with the framework, if it was requested and there are results."""
 
     @property
     def located(self) -> tuple[tuple[Violation, Part | None], ...]:
@@ -135,8 +151,13 @@ class Check(Job[CheckResult]):
     """Seconds after which the pass is not run once more; see `paced`."""
     kinds_seconds: float | None = None
     """Seconds after which no further kinds of arguments are compared; None: `seconds`."""
+    result_seconds: float | None = None
+    """Seconds after which small pieces of the module are evaluated, not the result; None: no limit.
+    """
     build_seconds: float | None = None
     """Limit for one build of a large module and its runs; None: that of any check."""
+    reference: str | None = None
+    """The folder in which reading the model left the framework's results, to be compared, too."""
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -159,7 +180,7 @@ def check(job: Check, context: Context[CheckResult]) -> None:
     watch = StateWatch(job.calls)
     answer = CheckResult(())
     try:
-        answer = _answer(job, load_json(job.module), _Pieces(job.module), journal)
+        answer = _judged(job, load_json(job.module), journal)
     except Exception:
         if watch.changed() is None:
             raise
@@ -171,12 +192,32 @@ def check(job: Check, context: Context[CheckResult]) -> None:
     context.report(answer)
 
 
+def _judged(job: Check, mod: tvm.IRModule, journal: Journal) -> CheckResult:
+    """The outcome of a check, with the verdict on the importer if the job has a reference."""
+    reference = None if job.reference is None else frameworks.saved(Path(job.reference))
+    if reference is None:
+        return _answer(job, mod, _Pieces(job.module), journal)
+    pipeline = job.pipeline or pipelines.BUILT
+    example = frameworks.example(mod, reference, journal.step)
+    known = pass_runs.given(mod)
+    known.example = example.call
+    answer = _answer(job, mod, _Pieces(job.module), journal)
+    built = known.executed.get(pipeline)
+    if built is None:
+        mod, seconds = load_json(job.module), job.build_seconds
+        built = frameworks.built(mod, example, journal.step, pipeline=pipeline, seconds=seconds)
+    verdict = frameworks.judge(mod, reference, example, built, journal.step, pipeline=pipeline)
+    return dataclasses.replace(answer, verdict=verdict)
+
+
 @dataclass(frozen=True, slots=True)
 class CheckOf:
     """One of the checks of a module: of a pipeline or of a pass."""
 
     pipeline: str | None = None
     calls: tuple[PassCall, ...] = ()
+    slow: bool = False
+    """True if it is made on small pieces of a huge module when less than `SLOW` is left for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +232,11 @@ class CheckEach(Job[CheckResult]):
     module: str
     """The module, as TVM JSON."""
     checks: tuple[CheckOf, ...] = ()
+    first: int = 0
+    """The number of the first check to make."""
+    claims: str | None = None
+    """A folder that several such jobs share: each makes the checks that no other has claimed there,
+    by a file with the check's number. None: this job makes all of them."""
     oracles: tuple[str, ...] | None = None
     """Oracles to run; None: the usual ones."""
     named: bool = False
@@ -200,8 +246,9 @@ class CheckEach(Job[CheckResult]):
     kinds_until: float | None = None
     """`time.monotonic()` at which no further kinds of arguments are compared; None: `until`."""
 
-    def one(self, check: CheckOf) -> Check:
+    def one(self, number: int) -> Check:
         """One of the checks as a job."""
+        check = self.checks[number]
         return Check(
             module=self.module,
             calls=check.calls,
@@ -214,23 +261,27 @@ class CheckEach(Job[CheckResult]):
 
 def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
     """Report the outcome of each check, or the fault that prevented it."""
-    checks = list(map(job.one, job.checks))
     small = _Pieces(job.module)
-    times: list[float] = []
     mod: tvm.IRModule | None = None
-    for number, one in enumerate(checks):
+    for number in range(job.first, len(job.checks)):
+        if not _claim(job.claims, number):
+            continue
+        one = job.one(number)
         context.journal.position(0, Stage.RAW, number, "check", one.calls, one.pipeline)
-        is_short = False
         if job.until is not None:
-            seconds, build = shares(job.until, len(checks) - number)
-            kinds, _ = shares(job.kinds_until or job.until, len(checks) - number)
+            left = 1 + _unclaimed(job, number)
             one = dataclasses.replace(
-                one, seconds=seconds, kinds_seconds=kinds, build_seconds=build
+                one,
+                seconds=share(job.until, left),
+                kinds_seconds=share(job.kinds_until or job.until, left),
+                result_seconds=max(share(job.until, left), share(job.until, RESULTS)),
+                build_seconds=OF_BUILD * share(job.until, 1),
             )
-            is_short = bool(times) and seconds < min(SHORT, statistics.fmean(times))
         try:
+            seconds = one.seconds
+            is_short = job.checks[number].slow and len(job.module) > HUGE and seconds < SLOW
             if is_short and (answer := small.instead(one, context.journal)) is not None:
-                context.report(answer)
+                context.report(dataclasses.replace(answer, number=number))
                 continue
             if mod is None:
                 mod = load_json(job.module)
@@ -238,9 +289,8 @@ def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
                 mark = pass_runs.given(mod, again).mark
             began = time.monotonic()
             answer = _answer(one, mod, small, context.journal)
-            answer = dataclasses.replace(answer, seconds=time.monotonic() - began)
-            if one.pipeline is None:
-                times.append(answer.seconds)
+            seconds = time.monotonic() - began
+            answer = dataclasses.replace(answer, number=number, seconds=seconds)
         except MemoryError:
             raise
         except Exception as error:
@@ -251,6 +301,24 @@ def check_each(job: CheckEach, context: Context[CheckResult]) -> None:
         mutated = any(each.oracle == mutation.ORACLE.name for each in answer.violations)
         if mutated or digest(mod) != mark:
             mod = None
+
+
+def _claim(claims: str | None, number: int) -> bool:
+    """Claim a check; return False if another job has done so."""
+    if claims is None:
+        return True
+    try:
+        Path(claims, str(number)).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _unclaimed(job: CheckEach, number: int) -> int:
+    """The number of checks left to be made after this one, by any of the jobs that share them."""
+    if job.claims is None:
+        return len(job.checks) - number - 1
+    return len(job.checks) - len(os.listdir(job.claims))
 
 
 def _answer(job: Check, mod: tvm.IRModule, pieces: _Pieces, journal: Journal) -> CheckResult:
@@ -321,8 +389,10 @@ def _smaller(
     """The violation on the module's one call that alone shows it, and that call. If there is no
     such call, or no time to find it, the violation itself and None."""
     job = dataclasses.replace(job, oracles=(violation.oracle,))
-    end = time.process_time() + job.seconds
+    end = time.process_time() + max(job.seconds, SEARCH)
     for single in oracle_check.smaller(case, violation):
+        if any(catalogue.contract_of(call).requires(single.mod) is not None for call in job.calls):
+            continue
         found = violations_of(job, single.mod, journal)
         same = (each for each in found if each.full_key == violation.full_key)
         if (there := next(same, None)) is not None:
@@ -357,7 +427,14 @@ class _Pieces:
         if not oracles:
             return answer
         found = self._asked(dataclasses.replace(job, oracles=oracles), journal)
-        return dataclasses.replace(found, answers=answer.answers)
+        there = {each.oracle: each for each in found.answers if each.silent is None}
+        answers = tuple(
+            dataclasses.replace(there[each.oracle], omitted=each.omitted)
+            if each.omitted and each.oracle in there
+            else each
+            for each in answer.answers
+        )
+        return dataclasses.replace(found, answers=answers)
 
     def instead(self, job: Check, journal: Journal) -> CheckResult | None:
         """The answer on the pieces that the pass applies to; None if there are none."""
@@ -436,7 +513,8 @@ def violations_of(job: Check, mod: tvm.IRModule, journal: Journal) -> list[Viola
         contract = contract_of(Target(job.calls[0].name, job.calls[0], (), job.exempt))
     case, besides = Case(mod, job.calls, job.pipeline), _besides(job)
     beat = functools.partial(journal.step, "build")
-    with paced(job.seconds, job.build_seconds, beat, kinds=job.kinds_seconds):
+    kinds, results = job.kinds_seconds, job.result_seconds
+    with paced(job.seconds, job.build_seconds, beat, kinds=kinds, results=results):
         return checked(case, journal, job.oracles, contract, besides, all_kinds=True)
 
 
@@ -676,32 +754,6 @@ def explain(job: Explain, context: Context[Explanation]) -> None:
         journal=context.journal.step,
     )
     context.report(explanation)
-
-
-@dataclass(frozen=True, slots=True)
-class Judge(Job[ImporterVerdict | None]):
-    """Compare an imported module with the results of its framework, see `values.frameworks`."""
-
-    module: str
-    """The module, as TVM JSON."""
-    folder: str
-    """The folder in which reading the model left the framework's results."""
-    seconds: float = BUILD_SECONDS
-    """Seconds for the build and one run of it."""
-    pipeline: str = pipelines.BUILT
-
-
-def judge(job: Judge, context: Context[ImporterVerdict | None]) -> None:
-    """Report the verdict; None if there are no results of the framework."""
-    context.journal.position(0, Stage.RAW, 0, "judge")
-    reference = frameworks.saved(Path(job.folder))
-    if reference is None:
-        context.report(None)
-        return
-    mod, step = load_json(job.module), context.journal.step
-    context.report(
-        frameworks.judge(mod, reference, step, seconds=job.seconds, pipeline=job.pipeline)
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,14 +42,15 @@ from ...oracles.pipelines import (
     steps,
     steps_on,
 )
-from ...oracles.silence.inventory import UNCHANGED
+from ...oracles.silence.inventory import DIED, UNCHANGED
 from ...oracles.silence.log import Answer
 from ...oracles.tiers import ORACLES, compared
 from ...oracles.values import evaluated
+from ...oracles.values.frameworks import ImporterVerdict
 from ...oracles.violation import Violation
 from ..campaign import costs
 from ..findings.dedup import FAIL_ON
-from ..jobs.asking import check_each, checked
+from ..jobs.asking import check_some, checked
 from ..jobs.jobs import (
     VARIANTS,
     VARIANTS_OF_NAMED,
@@ -75,15 +76,15 @@ from ..loading.targets import (
 )
 from ..output.readable import sentence
 from ..output.terminal import columns, counted, duration, results
-from ..process.executor import Executor, JobFailed, Stoppable, ask
+from ..process.executor import Executor, Stoppable, ask
 from ..process.local_pool import LocalPool
-from ..process.protocol import LIMITS, Died
+from ..process.protocol import LIMITS, Died, Limits
 from ..system.errors import UserError, parse_budget
 from ..system.scratch import scratch
 from ..user_input.settings import BUDGET, Settings
 from ..user_input.stage import StagedPart, parts_of
 from .clock import LATE, TRIAGE_SECONDS, Clock
-from .imports import compare, show
+from .imports import none, show
 from .met import BREAKS, BuildEffect, finding_of, lines, met
 from .session import Session, session
 from .silences import kept, main_reason, print_kept
@@ -101,8 +102,11 @@ IN_TURN = (
 LONGEST = 400
 """Most characters of a line about passes that do not apply."""
 
-COMPARED = 0.8
-"""The share of the time for comparing a model with its framework."""
+BUILD_SHARE = 0.7
+"""The share of the time for the build and its runs, in a process beside all other checks."""
+
+MEMORY = 8192
+"""Limit in MB for the growth of that process: the VM keeps a model's weights a second time."""
 
 SLOW = 10.0
 """Milliseconds on small modules above which a pass comes after the others. On a large module it may
@@ -158,9 +162,6 @@ def check_module(
     mod = load_json(module)
     if values is not None:
         reference(mod, *values).save(folder)
-    build = BUILT if pipeline is None or pipeline in OF_KERNELS else pipeline
-    comparing = ThreadPoolExecutor(1)
-    judged = comparing.submit(compare, module, folder, pool, COMPARED * clock.left, build)
     parts: Sequence[StagedPart] = parts_of(mod) if at is None else (StagedPart(mod, (at,)),)
     make = functools.partial(Check, module=module, oracles=names, pieces=True)
     jobs = [] if pipeline in (None, *OF_KERNELS) else [make(pipeline=pipeline)]
@@ -219,11 +220,21 @@ def check_module(
             _print_stages(parts, made)
         kinds_until = None if calls or pipeline is not None else clock.kinds_end
         in_turn_of_time = [*in_order(jobs), *of_steps, *more]
+        if any(folder.iterdir()):
+            build = BUILT if pipeline is None or pipeline in OF_KERNELS else pipeline
+            in_turn_of_time = _with_reference(in_turn_of_time, make(pipeline=build), folder)
         code = _run(in_turn_of_time, passed_over, made, clock, given, kinds_until)
-        if not made.interrupt.stop.is_set() and (verdict := judged.result()) is not None:
-            code = show(verdict, made, code)
         made.store.sweep()
         return code
+
+
+def _with_reference(jobs: Sequence[Check], build: Check, folder: Path) -> list[Check]:
+    """The checks; that of the build also compares with the framework's results in a folder."""
+    own = next((job for job in jobs if job.pipeline == build.pipeline), None)
+    compares = dataclasses.replace(own or build, reference=str(folder))
+    if own is None:
+        return [dataclasses.replace(compares, oracles=()), *jobs]
+    return [compares if job is own else job for job in jobs]
 
 
 def _of_family(parts: Sequence[StagedPart], family: str | None) -> Sequence[StagedPart]:
@@ -261,10 +272,14 @@ def in_order(jobs: Sequence[Check]) -> list[Check]:
     def place(job: Check) -> tuple[int, int]:
         if job.pipeline is not None:
             return (0 if job.pipeline == BUILT else 3), 0
-        slow = costs.of_pass(contract_of(job.calls[0])).ms >= SLOW
-        return (2 if slow else 1), places.get(job.calls[0].name, len(runs))
+        return (2 if _is_slow(job) else 1), places.get(job.calls[0].name, len(runs))
 
     return sorted(jobs, key=place)
+
+
+def _is_slow(job: Check) -> bool:
+    """True for a pipeline, and for a pass that may take long on a large module."""
+    return job.pipeline is not None or costs.of_pass(_contract(job.calls[0])).ms >= SLOW
 
 
 def _named(
@@ -516,16 +531,14 @@ def _run(
     began = time.monotonic()
     session.display.line(f"relaxfuzz on {build_name(session.versions)}: checks to do: {len(jobs)}")
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
-    workers = max(1, session.pool.workers - 1)
-    threads = ThreadPoolExecutor(workers)
     executor = Stoppable(session.executor)
-    for batch in _batches(jobs, workers):
-        threads.submit(_answer, batch, executor, answers.put, clock.end, kinds_until)
+    threads = _started(jobs, executor, answers.put, clock, kinds_until)
     left = {id(job): job for job in jobs}
     omitted: Counter[str] = Counter()
     asked: list[tuple[str, Answer]] = []
     pieces = 0
     in_pieces: list[str] = []
+    verdict: ImporterVerdict | None = None
     unbuilt: Violation | None = None
     default = BUILT_KERNELS if any(job.oracles in OF_CODE for job in jobs) else BUILT
     pipeline = next((job.pipeline for job in jobs if job.pipeline is not None), default)
@@ -540,6 +553,8 @@ def _run(
             job, answer = answers.get(timeout=TICK)
         except queue.Empty:
             continue
+        if id(job) not in left:
+            continue
         if isinstance(answer, UserError):
             session.user_error(str(answer))
         elif isinstance(answer, Exception):
@@ -550,6 +565,7 @@ def _run(
             pieces = max(pieces, answer.pieces)
             if not answer.whole:
                 in_pieces.append(_label(job))
+            verdict = answer.verdict or verdict
             for violation, part in answer.located:
                 finding = finding_of(job, violation, part)
                 kind = failure_of(violation)[0]
@@ -613,7 +629,10 @@ def _run(
         _print_values(asked, unmade)
         print_kept(results(), kept(asked))
     broke = unbuilt is not None or any(each.fails(fail_on or FAIL_ON) for each in found)
-    return 1 if broke and code in (0, 4) else code
+    code = 1 if broke and code in (0, 4) else code
+    if session.interrupt.stop.is_set() or all(job.reference is None for job in jobs):
+        return code
+    return show(verdict or none(UNMADE if unmade else DIED.excuses), session, code)
 
 
 def _events(
@@ -690,56 +709,124 @@ def _print_values(asked: Sequence[tuple[str, Answer]], unmade: Sequence[str]) ->
         console.print(Text(sentence(f"{text}: {', '.join(names)}", LONGEST)), soft_wrap=True)
 
 
-def _batches(jobs: Sequence[Check], workers: int) -> list[list[Check]]:
-    """Group checks that share a process: those of TVM's passes and pipelines, in one part for each
-    worker, so that the module's values are rarely recomputed. Each other check has its own process.
+def _started(
+    jobs: Sequence[Check],
+    executor: Executor,
+    report: Callable[[_Answer], None],
+    clock: Clock,
+    kinds_until: float | None,
+) -> ThreadPoolExecutor:
+    """Start the checks, and leave one worker for the findings.
+
+    One worker begins with the check of the build and helps the others afterwards.
     """
+    workers = max(1, executor.workers - 1)
+    threads = ThreadPoolExecutor(workers)
+    build = next((job for job in jobs if _is_build(job)), None)
+    if build is not None:
+        threads.submit(_answer_build, build, executor, report, clock, kinds_until)
+    for group in _groups([job for job in jobs if job is not build]):
+        if _is_alone(group[0]):
+            threads.submit(_answer_one, group[0], executor, report)
+            continue
+        claims = tempfile.mkdtemp(dir=scratch())
+        together = _together(group, claims, clock.end, kinds_until)
+        for _ in range(min(len(group), workers)):
+            threads.submit(_answer_some, group, together, executor, report)
+    return threads
+
+
+def _is_build(job: Check) -> bool:
+    return job.reference is not None or job.pipeline == BUILT
+
+
+def _is_alone(job: Check) -> bool:
+    """True if the check needs a process of its own: it runs code of the user's."""
+    own = job.pipeline is not None and is_own(job.pipeline)
+    return own or len(job.calls) > 1 or any(call.factory is not None for call in job.calls)
+
+
+def _groups(jobs: Sequence[Check]) -> list[list[Check]]:
+    """The checks of TVM's passes and pipelines together, so that the module's values are rarely
+    recomputed, and each other check by itself."""
     shared: dict[tuple[object, ...], list[Check]] = {}
-    batches: list[list[Check]] = []
+    groups: list[list[Check]] = []
     for job in jobs:
-        own = job.pipeline is not None and is_own(job.pipeline)
-        if own or len(job.calls) > 1 or any(call.factory is not None for call in job.calls):
-            batches.append([job])
+        if _is_alone(job):
+            groups.append([job])
         else:
             shared.setdefault((job.module, job.oracles, job.named), []).append(job)
-    for together in shared.values():
-        count = min(len(together), workers)
-        # Variants of one pass take about the same time, so each batch gets some of them.
-        batches += [together[first::count] for first in range(count)]
-    return batches
+    return [*groups, *shared.values()]
+
+
+def _together(
+    group: Sequence[Check], claims: str, until: float, kinds_until: float | None
+) -> CheckEach:
+    first = group[0]
+    return CheckEach(
+        module=first.module,
+        checks=tuple(CheckOf(each.pipeline, each.calls, _is_slow(each)) for each in group),
+        claims=claims,
+        oracles=first.oracles,
+        named=first.named,
+        until=until,
+        kinds_until=kinds_until,
+    )
 
 
 _Answer: TypeAlias = tuple[Check, CheckResult | Exception]
 
 
-def _answer(
-    batch: Sequence[Check],
+def _answer_build(
+    build: Check,
     pool: Executor,
     report: Callable[[_Answer], None],
-    until: float,
+    clock: Clock,
     kinds_until: float | None,
 ) -> None:
-    """Report the result of each check, or the reason why there is none."""
-    first, left = batch[0], iter(batch)
+    """Report the result of the check of the build, or the reason why there is none."""
+    now = time.monotonic()
+    timed = dataclasses.replace(
+        build,
+        seconds=clock.left,
+        kinds_seconds=None if kinds_until is None else max(0.0, kinds_until - now),
+        build_seconds=BUILD_SHARE * clock.left,
+    )
+    limits = LIMITS
+    if build.reference is not None:
+        limits = dataclasses.replace(limits, memory_mb=MEMORY)
+    _answer_one(build, pool, report, timed, limits)
+
+
+def _answer_one(
+    job: Check,
+    pool: Executor,
+    report: Callable[[_Answer], None],
+    timed: Check | None = None,
+    limits: Limits = LIMITS,
+) -> None:
+    """Report the result of one check, or the reason why there is none.
+
+    Args:
+        timed: the check to make, with limits of its time; None: the job itself.
+    """
+    began = time.monotonic()
     try:
-        answers: Iterable[CheckResult | JobFailed]
-        own = first.pipeline is not None and is_own(first.pipeline)
-        if own or any(call.factory is not None for call in first.calls):
-            answers = [checked(pool, first)]
-        else:
-            job = CheckEach(
-                module=first.module,
-                checks=tuple(CheckOf(each.pipeline, each.calls) for each in batch),
-                oracles=first.oracles,
-                named=first.named,
-                until=until,
-                kinds_until=kinds_until,
-            )
-            answers = check_each(pool, job)
-        for answer in answers:
-            report((next(left), answer))
+        answer = checked(pool, timed or job, limits=limits)
+        report((job, dataclasses.replace(answer, seconds=time.monotonic() - began)))
     except Exception as error:
-        for each in left:
+        report((job, error))
+
+
+def _answer_some(
+    group: Sequence[Check], job: CheckEach, pool: Executor, report: Callable[[_Answer], None]
+) -> None:
+    """Report the results of those checks of a group that this job makes."""
+    try:
+        for number, answer in check_some(pool, job):
+            report((group[number], answer))
+    except Exception as error:
+        for each in group:
             report((each, error))
 
 

@@ -1,24 +1,16 @@
-"""Compare the module that TVM imports from a framework with the framework itself."""
+"""Print the comparison of the module that TVM imports from a framework with the framework."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.text import Text
 
-from ...oracles.pipelines import BUILT
 from ...oracles.values.frameworks import OWN, ImporterVerdict
-from ..jobs.jobs import Judge
 from ..output.readable import sentence
 from ..output.terminal import results
-from ..process.executor import Executor, ask
-from ..process.protocol import Died, Limits
 from .session import Session
-
-LEAST = 5.0
-"""Least number of seconds for the build, even if less time is left."""
 
 LONGEST = 400
 """Most characters of a line."""
@@ -27,28 +19,9 @@ TYPES = 5
 """Number of nodes of another type to print; the JSON has all of them."""
 
 
-def compare(
-    module: str, folder: Path, pool: Executor, seconds: float, pipeline: str = BUILT
-) -> ImporterVerdict | None:
-    """Compare the module with its framework; None if there are no results of the framework.
-
-    Args:
-        module: the module, as TVM JSON.
-        folder: the folder in which reading the model left the framework's results.
-        seconds: time for the default build and one run of it.
-
-    Raises:
-        ExecutorError: the worker failed.
-    """
-    if not any(folder.iterdir()):
-        return None
-    seconds = max(seconds, LEAST)
-    limits = Limits(step_seconds=2 * seconds, memory_mb=8192)
-    answer = ask(pool, Judge(module, str(folder), seconds, pipeline), limits=limits)
-    if isinstance(answer, Died):
-        why = "the process that compared it died"
-        return ImporterVerdict("the framework", "its importer", not_evaluated=why, not_built=why)
-    return answer
+def none(why: str) -> ImporterVerdict:
+    """The verdict if nothing was compared, for this reason."""
+    return ImporterVerdict("the framework", "its importer", not_evaluated=why, not_built=why)
 
 
 def show(verdict: ImporterVerdict, session: Session, code: int) -> int:

@@ -30,6 +30,7 @@ from ..expected.relations import CallRelation
 from ..identity import FailureKind
 from ..inspect import nodes, prim_funcs
 from ..oracle import Breach, Half, Halves, Oracle
+from ..pace import of_result
 from ..pass_runs import PassRuns, run_alone
 from ..passcall import PassCall
 from ..silence import inventory
@@ -214,7 +215,8 @@ def _compared(
 ) -> ValueDifference | None:
     side.result = REFUSED
     try:
-        side.result = side.value()
+        with of_result():
+            side.result = side.value()
     except Unsupported as error:
         if isinstance(error, TooLarge):
             omit("values in NumPy")

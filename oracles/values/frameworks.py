@@ -8,8 +8,10 @@ of the framework's graph show where the importer begins to differ.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +26,8 @@ from ..dtypes import dtype_of
 from ..errors import Mismatch, Undefined, Unsupported
 from ..evaluate import Evaluator
 from ..execute import Failure, execute
-from ..expected.comparison import difference, leaves
+from ..expected.comparison import difference, finite, leaves
+from ..expected.expectation import Expectation
 from ..inspect import bindings_of, op_name
 from ..text.messages import headline
 from ..violation import StepJournal, silent
@@ -152,44 +155,131 @@ class ImporterVerdict:
         return bool(self.types) or self.evaluated is not None or of_build
 
 
+@dataclass(frozen=True, slots=True)
+class FrameworkExample:
+    """The call of the imported module on the framework's example arguments."""
+
+    call: Expectation | None
+    """The call, with its NumPy evaluation as the expected result; None if there can be none."""
+    missing: str | None = None
+    """The reason for a missing evaluation."""
+    starts: str | None = None
+    """The first node whose value differs from the framework's."""
+
+
+def example(
+    mod: tvm.IRModule, reference: FrameworkReference, journal: StepJournal = silent
+) -> FrameworkExample:
+    """Evaluate a module that an importer has made on the framework's example arguments."""
+    journal("compare with the framework")
+    args = list(reference.args)
+    if len(mod[MAIN].params) != len(args):
+        why = f"{len(mod[MAIN].params)} parameters for {len(args)} example arguments"
+        return FrameworkExample(None, why)
+    began = time.process_time()
+    made = _evaluated(mod, reference, promised=True)
+    if made.missing is not None:
+        made = _evaluated(mod, reference, promised=False)
+    assert made.call is not None
+    made.call.seconds = time.process_time() - began
+    return made
+
+
+def _evaluated(
+    mod: tvm.IRModule, reference: FrameworkReference, *, promised: bool
+) -> FrameworkExample:
+    """The call, evaluated.
+
+    Args:
+        promised: see `Evaluator`; if False, the result of a build is not compared with it.
+    """
+    ops = {node.var: node.op for node in reference.nodes}
+    calls = _calls(mod)
+    starts: list[str] = []
+    call = Expectation(mod, MAIN, list(reference.args), None)
+    call.promised = promised
+    call.converts = not promised
+
+    def watch(var: relax.Var, value: Any) -> None:
+        name = str(var.name)
+        expected = reference.values.get(name)
+        call.finite = call.finite and (callable(value) or finite(value))
+        if not starts and expected is not None and difference(expected, value) is not None:
+            starts.append(f"{ops[name]} ({calls.get(name, name)})")
+
+    try:
+        call.result = call.evaluate(watch=watch)
+    except (Unsupported, Mismatch, Undefined) as error:
+        call.promised = False
+        return FrameworkExample(call, headline(str(error)))
+    return FrameworkExample(call, starts=starts[0] if starts else None)
+
+
+def built(
+    mod: tvm.IRModule,
+    made: FrameworkExample,
+    journal: StepJournal = silent,
+    *,
+    seconds: float | None = BUILD_SECONDS,
+    pipeline: str = pipelines.BUILT,
+) -> list[Any] | Failure | None:
+    """The outcome of a build that is called on the example arguments, see `execute`.
+
+    Args:
+        seconds: the time limit of the build and one run of it.
+    """
+    plans = [] if made.call is None else [made.call.plan()]
+    beat = functools.partial(journal, "build")
+    return execute(mod, plans, pipeline, seconds=seconds, beat=beat) if plans else []
+
+
 def judge(
     mod: tvm.IRModule,
     reference: FrameworkReference,
+    made: FrameworkExample,
+    outcome: list[Any] | Failure | None,
     journal: StepJournal = silent,
     *,
-    seconds: float = BUILD_SECONDS,
     pipeline: str = pipelines.BUILT,
 ) -> ImporterVerdict:
     """Compare a module that an importer has made with the framework's results for its model.
 
     Args:
-        seconds: the time limit of the default build and one run of it.
+        outcome: that of a build which is called on the example first, see `execute`.
     """
-    journal("compare with the framework")
     verdict = ImporterVerdict(
         reference.framework, reference.importer, tuple(_types(mod, reference))
     )
-    if len(mod[MAIN].params) != len(reference.args):
-        why = f"{len(mod[MAIN].params)} parameters for {len(reference.args)} example arguments"
-        return dataclasses.replace(verdict, not_evaluated=why, not_built=why)
-    value, starts, not_evaluated = _evaluated(mod, reference)
-    built, not_built = _built(mod, reference, journal, seconds, pipeline)
-    evaluated = _difference(reference, value, not_evaluated)
-    wrong = _difference(reference, built, not_built)
+    if made.call is None:
+        return dataclasses.replace(verdict, not_evaluated=made.missing, not_built=made.missing)
+    ours = _leaves(made.call.result)
+    theirs, not_built = _value(outcome)
+    evaluated = _difference(reference, ours, made.missing)
+    wrong = _difference(reference, theirs, not_built)
     departs = None
     if reference.framework == OWN and wrong is not None and evaluated is None:
         departs = _departs(mod, reference, pipeline, journal)
-    agree = not_evaluated is not_built is None and difference(value, built) is None
+    agree = made.missing is not_built is None and difference(ours, theirs) is None
     return dataclasses.replace(
         verdict,
         evaluated=evaluated,
-        not_evaluated=not_evaluated,
-        starts=starts if evaluated is not None else None,
+        not_evaluated=made.missing,
+        starts=made.starts if evaluated is not None else None,
         built=wrong,
         not_built=not_built,
         agree=agree,
         departs=departs,
     )
+
+
+def _value(outcome: list[Any] | Failure | None) -> tuple[_Leaves, str | None]:
+    """The tensors that a build gives for the example, and the reason if there are none."""
+    if outcome is None:
+        return (), "it takes too long"
+    first = outcome if isinstance(outcome, Failure) else outcome[0]
+    if isinstance(first, Failure):
+        return (), f"{first.error} in the step {first.step!r}: {headline(first.text)}"
+    return _leaves(first), None
 
 
 CODE_GENERATION = "code generation"
@@ -275,51 +365,6 @@ def _calls(mod: tvm.IRModule) -> dict[str, str]:
     """The called operator with the variable, by the variable's name."""
     bound = ((str(each.var.name), op_name(each.value)) for each in bindings_of(mod[MAIN]))
     return {var: f"{op}, {var}" for var, op in bound if op is not None}
-
-
-def _evaluated(
-    mod: tvm.IRModule, reference: FrameworkReference
-) -> tuple[_Leaves, str | None, str | None]:
-    """The evaluated tensors, the first node where they differ, and the reason if there are none."""
-    ops = {node.var: node.op for node in reference.nodes}
-    calls = _calls(mod)
-    starts: list[str] = []
-
-    def watch(var: relax.Var, value: Any) -> None:
-        name = str(var.name)
-        expected = reference.values.get(name)
-        if not starts and expected is not None and difference(expected, value) is not None:
-            starts.append(f"{ops[name]} ({calls.get(name, name)})")
-
-    try:
-        evaluator = Evaluator(mod, watch=watch, promised=False, converts=True)
-        result = evaluator.run(MAIN, list(reference.args))
-    except (Unsupported, Mismatch, Undefined) as error:
-        return (), None, headline(str(error))
-    return _leaves(result), starts[0] if starts else None, None
-
-
-def _built(
-    mod: tvm.IRModule,
-    reference: FrameworkReference,
-    journal: StepJournal,
-    seconds: float,
-    pipeline: str,
-) -> tuple[_Leaves, str | None]:
-    """The tensors that the default build gives, and the reason if there are none."""
-    made = execute(
-        mod,
-        [lambda run: run(MAIN, [array.copy() for array in reference.args])],
-        pipeline,
-        seconds=seconds,
-        beat=lambda: journal("build"),
-    )
-    if made is None:
-        return (), "it takes too long"
-    outcome = made if isinstance(made, Failure) else made[0]
-    if isinstance(outcome, Failure):
-        return (), f"{outcome.error} in the step {outcome.step!r}: {headline(outcome.text)}"
-    return _leaves(outcome), None
 
 
 def _leaves(result: Any) -> _Leaves:

@@ -182,7 +182,9 @@ def _calls(mod: tvm.IRModule, journal: StepJournal = silent) -> list[Expectation
     """All calls that a build must carry out, including those without a promised result."""
     known = given(mod)
     if known.calls is None:
-        calls = known.expectations.all(kinds=tuple(InputKind), journal=journal)
+        calls = [] if known.example is None else [known.example]
+        if not calls or calls[0].seconds < SECONDS:
+            calls += known.expectations.all(kinds=tuple(InputKind), journal=journal)
         spent = itertools.accumulate(e.seconds for e in calls)
         few = [e for e, seconds in zip(calls, spent, strict=True) if seconds < SECONDS]
         few = few or calls[:1]

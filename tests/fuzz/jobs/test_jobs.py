@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from tvm import relax
 
 from relaxfuzz.compat.serialization import load_json, save_json
-from relaxfuzz.fuzz.jobs.asking import check_each
-from relaxfuzz.fuzz.jobs.jobs import CheckEach, CheckOf, CheckResult, consistent
+from relaxfuzz.fuzz.jobs.asking import check_each, check_some
+from relaxfuzz.fuzz.jobs.jobs import HUGE, CheckEach, CheckOf, CheckResult, consistent
 from relaxfuzz.fuzz.process.local_pool import LocalPool
 from relaxfuzz.oracles.passcall import PassCall
 from relaxfuzz.oracles.silence import inventory
@@ -29,20 +30,25 @@ def test_an_oracle_that_reports_has_compared() -> None:
     assert consistent(CheckResult((), (silent, other))).answers == (silent, other)
 
 
-def test_a_large_module_is_checked_in_pieces_if_the_time_is_short(pool: LocalPool) -> None:
+def test_slow_checks_of_a_huge_module_are_made_on_pieces_if_the_time_is_short(
+    pool: LocalPool,
+) -> None:
     """Each fault is on its piece; a pass that applies to no piece is checked on the module."""
     builder = relax.BlockBuilder()
     x, gamma = (relax.Var(name, relax.TensorType(shape, "float32")) for name, shape in SHAPES)
     with builder.function("main", [x, gamma]):
         value: relax.Expr = x
-        for operator in 8 * [relax.op.exp, relax.op.nn.relu, relax.op.negative, relax.op.sin]:
+        for operator in 620 * [relax.op.exp, relax.op.nn.relu, relax.op.negative, relax.op.sin]:
             value = builder.emit(operator(value))
         normal = relax.op.nn.layer_norm(value, gamma, gamma, axes=[2, 1])
         builder.emit_func_output(builder.emit(normal))
     mod = builder.finalize()
     names = ("CanonicalizeBindings", "LegalizeOps", "Normalize", "LambdaLift")
-    checks = tuple(CheckOf(calls=(PassCall(f"{name}()"),)) for name in names)
-    job = CheckEach(module=save_json(mod), checks=checks, until=time.monotonic())
+    calls = [(PassCall(f"{name}()"),) for name in names]
+    checks = (CheckOf(calls=calls[0]), *(CheckOf(calls=call, slow=True) for call in calls[1:]))
+    module = save_json(mod)
+    assert len(module) > HUGE
+    job = CheckEach(module=module, checks=checks, until=time.monotonic())
     first, *others = check_each(pool, job)
     assert isinstance(first, CheckResult)
     assert first.whole
@@ -52,4 +58,17 @@ def test_a_large_module_is_checked_in_pieces_if_the_time_is_short(pool: LocalPoo
     (found,) = legalized.located
     assert found[1] is not None
     (func,) = load_json(found[1].module).functions.values()
-    assert len(func.body.blocks[0].bindings) < 32
+    assert len(func.body.blocks[0].bindings) < 100
+
+
+def test_jobs_that_share_claims_make_each_check_once(pool: LocalPool, tmp_path: Path) -> None:
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, x)))
+    calls = (PassCall("Normalize()"), PassCall("LambdaLift()"), PassCall("ToNonDataflow()"))
+    checks = tuple(CheckOf(calls=(call,)) for call in calls)
+    job = CheckEach(module=save_json(builder.get()), checks=checks, claims=str(tmp_path))
+    (tmp_path / "1").touch()
+    assert [number for number, _ in check_some(pool, job)] == [0, 2]
+    assert not list(check_some(pool, job))

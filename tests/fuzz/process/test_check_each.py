@@ -83,7 +83,7 @@ def test_each_oracle_that_a_death_kept_from_an_answer_says_so(
     job = CheckEach(module=sums, checks=each_of((faulty("segfault"),)), named=named)
     (found,) = asking.check_each(pool, job)
     assert isinstance(found, CheckResult)
-    assert found.answers == asking.checked(pool, job.one(job.checks[0])).answers
+    assert found.answers == asking.checked(pool, job.one(0)).answers
     names = [answer.oracle for answer in found.answers]
     assert names[0] == "crash"
     assert set(VALUES) <= set(names)

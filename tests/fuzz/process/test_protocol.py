@@ -32,7 +32,6 @@ from relaxfuzz.fuzz.jobs.jobs import (
     CheckResult,
     Examine,
     Explain,
-    Judge,
     Part,
     Read,
     Show,
@@ -187,7 +186,10 @@ EXAMPLES: list[tuple[Job[Any], list[Any]]] = [
     ),
     (Regenerate(ORIGIN), [('{"root": 1}', ("model.onnx, main, bindings 0 to 1",))]),
     (Explain(module="{}", pipeline="zero", file="model.py"), [EXPLANATION]),
-    (Judge(module="{}", folder="torch", seconds=5.0), [VERDICT, None]),
+    (
+        Check(module="{}", pipeline="default", reference="torch", build_seconds=5.0),
+        [CheckResult((), verdict=VERDICT)],
+    ),
     (Advance(module="{}", call=CALL, stage=Stage.FUSED), ["{}", ""]),
     (Walk(module="{}", pipeline="zero"), [((CALL, "{}"), (CALL, ""))]),
     (

@@ -11,7 +11,9 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from relaxfuzz.fuzz.session.imports import text
-from relaxfuzz.oracles.values.frameworks import FrameworkNode, FrameworkReference, judge, saved
+from relaxfuzz.oracles.values.frameworks import FrameworkNode, FrameworkReference, saved
+
+from .verdicts import verdict_of
 
 X = np.array([[True, False, True, True]])
 Y = np.array([[1.0, 2.0, 3.0, 4.0]], "float32")
@@ -69,7 +71,7 @@ def reference(**others: Any) -> FrameworkReference:
 
 
 def test_a_right_import_is_left_alone() -> None:
-    verdict = judge(Imported, reference())
+    verdict = verdict_of(Imported, reference())
     assert not verdict.fails
     assert verdict.agree
     assert text(verdict)[1:] == [
@@ -79,7 +81,7 @@ def test_a_right_import_is_left_alone() -> None:
 
 
 def test_the_importer_is_blamed_for_another_value() -> None:
-    verdict = judge(
+    verdict = verdict_of(
         Imported,
         reference(outputs=[np.cumsum(X, 1), Y + Y], values={"product": Y + Y}),
     )
@@ -93,7 +95,7 @@ def test_the_importer_is_blamed_for_another_value() -> None:
 
 
 def test_a_dtype_that_the_importer_leaves_out_is_named_and_so_is_the_build_that_fails() -> None:
-    verdict = judge(WithoutDtype, reference())
+    verdict = verdict_of(WithoutDtype, reference())
     assert verdict.types == (
         "aten.cumsum.default gives int64 in torch and bool in the module (relax.cumsum, total)",
     )
@@ -107,7 +109,7 @@ def test_what_is_computed_from_another_type_is_no_news() -> None:
         FrameworkNode("aten.cumsum.default", "total", "int32", (1, 4)),
         FrameworkNode("aten.clamp.default", "chosen", "int32", (1, 4), ("total",)),
     )
-    assert len(judge(Imported, reference(nodes=nodes)).types) == 1
+    assert len(verdict_of(Imported, reference(nodes=nodes)).types) == 1
 
 
 def test_a_shape_that_contradicts_and_one_that_is_open() -> None:
@@ -115,13 +117,13 @@ def test_a_shape_that_contradicts_and_one_that_is_open() -> None:
         FrameworkNode("aten.a", "total", "int64", (1, 5)),
         FrameworkNode("aten.b", "product", "float32", (-1, 4)),
     )
-    assert judge(Imported, reference(nodes=nodes)).types == (
+    assert verdict_of(Imported, reference(nodes=nodes)).types == (
         "aten.a gives the shape [1, 5] in torch and [1, 4] in the module (relax.cumsum, total)",
     )
 
 
 def test_other_arguments_are_not_compared() -> None:
-    verdict = judge(Imported, reference(args=[X]))
+    verdict = verdict_of(Imported, reference(args=[X]))
     assert verdict.not_evaluated == "2 parameters for 1 example arguments"
     assert not verdict.fails
 
@@ -134,7 +136,7 @@ def test_a_module_without_a_record_is_not_evaluated() -> None:
             return R.call_pure_packed("no.such.function", x, ty_args=R.Tensor((2,), "float32"))
 
     two = np.ones(2, "float32")
-    verdict = judge(Packed, reference(args=[two], outputs=[two], nodes=(), values={}))
+    verdict = verdict_of(Packed, reference(args=[two], outputs=[two], nodes=(), values={}))
     assert verdict.not_evaluated is not None
     assert verdict.not_built is not None
     assert not verdict.fails

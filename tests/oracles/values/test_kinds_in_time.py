@@ -10,7 +10,7 @@ from tvm.script import relax as R
 
 from relaxfuzz.oracles.expected.expectations import Expectations
 from relaxfuzz.oracles.expected.inputs import InputKind
-from relaxfuzz.oracles.pace import late, paced, shares
+from relaxfuzz.oracles.pace import late, paced, share
 from relaxfuzz.oracles.silence.log import answers, asking
 
 
@@ -42,7 +42,7 @@ def test_no_more_kinds_are_compared_when_the_time_is_used_up() -> None:
 
 
 def test_each_check_has_an_equal_part_of_the_time() -> None:
-    seconds, _ = shares(time.monotonic() + 1e6, 4)
+    seconds = share(time.monotonic() + 1e6, 4)
     assert seconds == pytest.approx(1e6 / 4, rel=0.01)
 
 

@@ -14,9 +14,10 @@ from relaxfuzz.fuzz.loading.right_values import DATA, onnx_test, reference
 from relaxfuzz.fuzz.session.imports import text
 from relaxfuzz.fuzz.system.errors import UserError
 from relaxfuzz.fuzz.user_input.models import imported
-from relaxfuzz.oracles.values.frameworks import OWN, FrameworkReference, judge
+from relaxfuzz.oracles.values.frameworks import OWN, FrameworkReference
 
 from ...swapping_pass import SWAP
+from .verdicts import verdict_of
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 Y = np.array([4, 0, 1], "float32")
@@ -42,7 +43,7 @@ def pipeline():
 def test_a_step_that_departs_is_named(mod: tvm.IRModule, tmp_path: Path) -> None:
     (tmp_path / "steps.py").write_text(STEPS)
     values = FrameworkReference(OWN, "the import", [X, Y], [X - Y])
-    verdict = judge(mod, values, pipeline=f"{tmp_path / 'steps.py'}:pipeline")
+    verdict = verdict_of(mod, values, pipeline=f"{tmp_path / 'steps.py'}:pipeline")
     assert verdict.fails
     assert text(verdict) == [
         "compared with your values:",
@@ -56,7 +57,7 @@ def test_a_step_that_departs_is_named(mod: tvm.IRModule, tmp_path: Path) -> None
 def test_a_module_that_departs_is_told_from_its_build(mod: tvm.IRModule) -> None:
     wrong = X - Y
     wrong[1, 2] = 40
-    verdict = judge(mod, FrameworkReference(OWN, "the import", [X, Y], [wrong]))
+    verdict = verdict_of(mod, FrameworkReference(OWN, "the import", [X, Y], [wrong]))
     assert verdict.fails
     assert verdict.departs is None
     assert text(verdict)[-1].startswith("  the import gives another value than expected")
