@@ -6,8 +6,11 @@ import dataclasses
 import functools
 import itertools
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
+
+import tvm
 
 from ..compat import availability
 from ..compat.drift import Drift, drift_of
@@ -406,11 +409,21 @@ def smaller(case: Case, violation: Violation) -> Iterator[unbuilt.Single]:
         found = pipeline_values.culprit(case.mod, case.pipeline)
         yield from () if found is None else (found,)
     elif case.pipeline is not None and violation.oracle == crash.ORACLE.name:
-        yield from itertools.islice(unbuilt.singles_of(case.mod), CALLS_OF_STEP)
+        yield from itertools.islice(_in_turn(case.mod), CALLS_OF_STEP)
     elif violation.pass_name.startswith("relax."):
         yield from itertools.islice(unbuilt.singles_of(case.mod, violation.pass_name), CALLS)
     elif case.calls and is_large(case.mod):
-        yield from itertools.islice(unbuilt.singles_of(case.mod), CALLS_OF_STEP)
+        yield from itertools.islice(_in_turn(case.mod), CALLS_OF_STEP)
+
+
+def _in_turn(mod: tvm.IRModule) -> list[unbuilt.Single]:
+    """The different calls of the module: first one of each operator, then their second calls."""
+    seen: Counter[str] = Counter()
+    turns: list[tuple[int, unbuilt.Single]] = []
+    for single in unbuilt.singles_of(mod):
+        turns.append((seen[single.op], single))
+        seen[single.op] += 1
+    return [single for _, single in sorted(turns, key=lambda each: each[0])]
 
 
 def hides(violation: Violation) -> bool:
