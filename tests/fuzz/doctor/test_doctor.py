@@ -60,10 +60,13 @@ def without_tvm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("without-tvm")
     venv.create(folder, symlinks=True)
     (there,) = folder.glob("lib/python*/site-packages")
-    here = next(Path(each) for each in sys.path if each.endswith("site-packages"))
-    for entry in here.iterdir():
-        if not entry.name.startswith(("tvm", "apache_tvm")):
-            (there / entry.name).symlink_to(entry)
+    for packages in (Path(each) for each in sys.path if each.endswith("site-packages")):
+        for entry in packages.iterdir():
+            # A .pth file may name another environment, which has TVM.
+            back = entry.suffix == ".pth" and "site-packages" in entry.read_text()
+            ours = not back and not entry.name.startswith(("tvm", "apache_tvm"))
+            if ours and not (there / entry.name).exists():
+                (there / entry.name).symlink_to(entry)
     return folder / "bin" / "python"
 
 
