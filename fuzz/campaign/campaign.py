@@ -45,7 +45,7 @@ from . import schedule
 from .block import CUTTING, Block, ModuleDone, Regenerate, WentOn
 from .events import BlockDone, Event, Finished, HarnessFault, Lacks, Progress
 from .in_flight import InFlight
-from .named import recipe
+from .named import numbers_near, recipe
 from .seeds import Seeds, with_pieces
 from .state import CampaignState, horizon
 
@@ -270,6 +270,8 @@ class _Campaign:
         # Kernels for other devices could not be executed.
         target = device if device in FAMILIES[family].targets else None
         made = dataclasses.replace(made, family=family, target=target)
+        if family != DEFAULT and not made.numbers:
+            made = dataclasses.replace(made, numbers=numbers_near(targets, self._config.seed, turn))
         return dataclasses.replace(part, targets=targets, recipe=made)
 
     def _unchanged(self, part: Block, wholes: tuple[Whole, ...]) -> Block:

@@ -132,6 +132,14 @@ def recipe(
     )
 
 
+def numbers_near(targets: Sequence[Target], seed: int, number: int) -> tuple[float, ...]:
+    """The numbers near which sizes of loop nests are drawn in a block: those in the code of one of
+    the passes. A pass of PrimFuncs need not name anything else."""
+    random = Random(entropy("numbers", seed, number))
+    names = random.choice(targets).named
+    return names.numbers if random.random() < NEAR_NUMBERS else ()
+
+
 def _traits(names: Named, random: Random) -> list[Trait]:
     """The traits of the pass that a block may have."""
     if names.ops or len(names.traits) < 2 or random.random() >= APART:

@@ -37,6 +37,7 @@ def prim_funcs(
     *,
     stage: Stage | str = Stage.TENSORIR,
     dtypes: Sequence[str] = (),
+    numbers: Sequence[float] = (),
     **settings: Any,
 ) -> st.SearchStrategy[tvm.IRModule]:
     """Strategy for well-formed IRModules of PrimFuncs.
@@ -49,6 +50,7 @@ def prim_funcs(
             there: an example for which one of them fails is discarded, and one that kills the
             process does kill it (campaigns use separate processes).
         dtypes: the dtypes of most buffers; if empty, mostly float32.
+        numbers: see `ir_modules`.
         settings: further settings of `ir_modules`, for modules to legalize.
 
     Raises:
@@ -61,8 +63,8 @@ def prim_funcs(
         st.binary(min_size=HEADER, max_size=HEADER), st.lists(nest, min_size=1, max_size=NESTS)
     )
     modules = st.one_of(
-        _written(st.lists(function, min_size=1, max_size=2), tuple(dtypes)),
-        legalized(ir_modules(dtypes=of_relax(dtypes), **{**SMALL, **settings})),
+        _written(st.lists(function, min_size=1, max_size=2), tuple(dtypes), tuple(numbers)),
+        legalized(ir_modules(dtypes=of_relax(dtypes), numbers=numbers, **{**SMALL, **settings})),
     ).filter(lambda mod: mod is not None)
     return modules if to is Stage.TENSORIR else at_stage(modules, to)
 
@@ -91,13 +93,18 @@ def stage_among(stages: Collection[Stage], stage: Stage | str) -> Stage:
 
 @st.composite
 def _written(
-    draw: st.DrawFn, functions: st.SearchStrategy[Functions], dtypes: tuple[str, ...]
+    draw: st.DrawFn,
+    functions: st.SearchStrategy[Functions],
+    dtypes: tuple[str, ...],
+    numbers: tuple[float, ...],
 ) -> tvm.IRModule | None:
     """The module of these functions; None if TVM fails to complete one of them."""
     drawn = draw(functions)
     names = ["main", "other"][: len(drawn)]
     try:
-        made = [prim_func(name, *each, dtypes) for name, each in zip(names, drawn, strict=True)]
+        made = [
+            prim_func(name, *each, dtypes, numbers) for name, each in zip(names, drawn, strict=True)
+        ]
     except Incomplete:
         return None
     return tvm.IRModule({gvar: func for functions in made for gvar, func in functions.items()})

@@ -12,6 +12,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builder
 
 from ..choices import Choices
+from ..scope import near
 from ..values import Dim
 from .expressions import FLOATS, FLOATS8, INTEGERS, NARROWER
 from .nests import nest
@@ -31,6 +32,10 @@ DTYPES = ("float32", *FLOATS[1:], *INTEGERS, "bool")
 
 SIZES = (4, 3, 8, 5, 2, 16, 1, 7, 12, 20)
 """Sizes of dimensions; most are not divisible by the factors of loop splits."""
+NEAR = 0.7
+"""The chance that one of a function's three sizes is near a requested number."""
+LONGEST = 130
+"""The largest size near a requested number."""
 
 FLOAT8 = 0.06
 """The chance that float inputs have one byte, as weights do."""
@@ -77,13 +82,18 @@ def completed(frame: builder.frame.PrimFuncFrame) -> Iterator[None]:
 
 
 def prim_func(
-    name: str, header: bytes, bodies: Sequence[bytes], dtypes: Sequence[str]
+    name: str,
+    header: bytes,
+    bodies: Sequence[bytes],
+    dtypes: Sequence[str],
+    numbers: Sequence[float] = (),
 ) -> Functions:
     """The public PrimFunc that these bytes stand for, and a private one if it calls one.
 
     Args:
         bodies: the bytes of its nests.
         dtypes: the dtypes of most of its buffers; if empty, mostly float32.
+        numbers: a size is often one of these, next to one, or twice or half of one.
 
     Raises:
         Incomplete: see `completed`.
@@ -99,7 +109,7 @@ def prim_func(
     result = byte if byte and c.flag(STORED) else usual
     lanes = c.pick(LANES) if c.flag(VECTORS) else 1
     index = c.pick(("int32", "int64"))
-    sizes = _sizes(c)
+    sizes = _sizes(c, numbers)
     if any(not isinstance(size, int) for size in sizes):
         index = "int64"
     blocks = not c.flag(0.25)
@@ -148,9 +158,14 @@ def prim_func(
     return {tvm.ir.GlobalVar(name): main, **others}
 
 
-def _sizes(c: Choices) -> list[Dim]:
+def _sizes(c: Choices, numbers: Sequence[float]) -> list[Dim]:
     """The sizes for all buffers of a function: only a few, so that the buffers fit together."""
     sizes: list[Dim] = [0 if c.flag(ZERO) else c.pick(SIZES) for _ in range(3)]
+    if numbers and c.flag(NEAR):
+        # Only one, since shapes with several large sizes take long to evaluate.
+        size = int(near(numbers, c.below(256)))
+        if 1 <= size <= LONGEST:
+            sizes[c.below(3)] = size
     if c.flag(SYMBOLIC):
         sizes[c.below(3)] = tirx.Var("n", "int64")
         if c.flag(0.3):

@@ -65,7 +65,7 @@ def kernels(
     *,
     stage: Stage | str = Stage.KERNELS,
     target: str | None = None,
-    numbers: Sequence[float] = SIZES,
+    numbers: Sequence[float] | None = None,
     dtypes: Sequence[str] = (),
     **settings: Any,
 ) -> st.SearchStrategy[tvm.IRModule]:
@@ -78,7 +78,8 @@ def kernels(
     Args:
         stage: the stage of the modules in `tirx.build` for a device; see `prim_funcs`.
         target: a name of `TARGETS`; None: any of them.
-        numbers: sizes of many dimensions.
+        numbers: sizes of many dimensions; extents of threads are near them. None: `SIZES`, and the
+            usual extents.
         dtypes: see `prim_funcs`.
         settings: further settings of `ir_modules`, for modules to legalize.
 
@@ -89,17 +90,21 @@ def kernels(
     to = stage_among(DEVICE, stage)
     if target is not None and target not in TARGETS:
         raise InvalidArgument(f"Expected a target among {', '.join(TARGETS)}, got {target!r}")
-    relax = {"numbers": numbers, **SMALL, **settings, "dtypes": of_relax(dtypes)}
+    sizes = SIZES if numbers is None else numbers
+    relax = {"numbers": sizes, **SMALL, **settings, "dtypes": of_relax(dtypes)}
     funcs = st.one_of(
         legalized(ir_modules(**relax)),
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
         legalized(ir_modules(**relax)),
         legalized(ir_modules(**relax, stage=Stage.TIR_FUSED)),
-        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, numbers)),
-        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, numbers)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, sizes)),
+        _made(st.binary(min_size=REDUCTION, max_size=REDUCTION), _of(reduction, sizes)),
         legalized(ir_modules(**relax)),
-        _made(st.binary(min_size=KERNEL, max_size=KERNEL), kernel),
-        _made(st.binary(min_size=TILED, max_size=TILED), _of(tiled, numbers)),
+        _made(
+            st.binary(min_size=KERNEL, max_size=KERNEL),
+            functools.partial(kernel, numbers=numbers or ()),
+        ),
+        _made(st.binary(min_size=TILED, max_size=TILED), _of(tiled, sizes)),
     )
     names = list(TARGETS) if target is None else [target]
     fitting = funcs.filter(lambda mod: mod is not None and bool(_fitting(mod, names)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from tvm.script.ir_builder import tirx as builder
 
 from ...compat import ir
 from ..choices import Choices
+from ..scope import near
 from .expressions import Expr, const
 
 BYTES = 48
@@ -20,6 +21,12 @@ WARP = 32
 """The number of threads that all devices run together."""
 SEVERAL = 0.3
 """The chance that a function has two kernels."""
+NEAR = 0.7
+"""The chance that the extent of `threadIdx.x` is near a requested number."""
+FEWEST = 4
+"""The least threads for the steps of a kernel."""
+THREADS = 256
+"""The most threads in a block that all devices run."""
 
 DYNAMIC = 0.2
 """The chance that the size of shared memory is given at the launch."""
@@ -75,11 +82,17 @@ class Kernel:
         builder.buffer_store(self.out, self.out[self.item] + value, [self.item])
 
 
-def kernel(data: bytes) -> tirx.PrimFunc:
-    """The public PrimFunc that these bytes stand for."""
+def kernel(data: bytes, numbers: Sequence[float] = ()) -> tirx.PrimFunc:
+    """The public PrimFunc that these bytes stand for.
+
+    Args:
+        data: the bytes.
+        numbers: the extent of `threadIdx.x` is often one of these, next to one, or twice or half
+            of one.
+    """
     c = Choices(data)
     dtype = c.pick(DTYPES)
-    grids = [_Grid.drawn(c) for _ in range(1 + c.flag(SEVERAL))]
+    grids = [_Grid.drawn(c, numbers) for _ in range(1 + c.flag(SEVERAL))]
     with IRBuilder() as ib, builder.prim_func():
         builder.func_name("kernel")
         buffers = [
@@ -102,8 +115,12 @@ class _Grid:
     virtual: int
 
     @classmethod
-    def drawn(cls, c: Choices) -> _Grid:
+    def drawn(cls, c: Choices, numbers: Sequence[float]) -> _Grid:
         blocks, columns, rows = c.pick((1, 2)), c.pick((32, 16, 64)), c.pick((1, 2, 4))
+        if numbers and c.flag(NEAR):
+            extent = int(near(numbers, c.below(256)))
+            if FEWEST <= extent <= THREADS:
+                columns, rows = extent, min(rows, THREADS // extent)
         return cls(blocks, columns, rows, 2 if c.flag(0.3) else 1)
 
     @property
@@ -162,7 +179,7 @@ def _first_row(c: Choices, k: Kernel) -> None:
 
 def _one_of_several(c: Choices, k: Kernel) -> None:
     """The first of several threads writes a value that they all read."""
-    several = c.pick((k.columns, k.columns // 2))
+    several = c.pick((k.columns, k.columns // 2)) if k.columns % 2 == 0 else k.columns
     s = k.shared(k.threads // several)
     with builder.If(ir.EQ(tirx.floormod(k.own, several), const(0, "int32"))), builder.Then():
         builder.buffer_store(s, k.value, [tirx.floordiv(k.own, several)])
@@ -206,7 +223,7 @@ def _registers(c: Choices, k: Kernel) -> None:
 
 def _warp(c: Choices, k: Kernel) -> None:
     """Each thread reads a value that another thread of its warp has written."""
-    if k.columns > WARP:
+    if WARP % k.columns:
         _registers(c, k)
         return
     own = builder.alloc_buffer((k.columns,), k.dtype, scope="warp")

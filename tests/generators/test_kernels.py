@@ -120,6 +120,18 @@ def test_some_functions_have_several_kernels_of_different_extents() -> None:
     assert any(len(each) > 1 for each in extents)
 
 
+def test_extents_of_threads_are_near_the_numbers_that_are_asked_for() -> None:
+    kernels_near = [kernel(Random(seed).randbytes(48), (96,)) for seed in range(40)]
+    extents = {
+        int(loop.extent)
+        for func in kernels_near
+        for loop in nodes(func, ir.For)
+        if _tag(loop) == "threadIdx.x"
+    }
+    assert {95, 96, 97, 192} <= extents
+    assert all(is_well_formed(tvm.IRModule({"kernel": func})) for func in kernels_near)
+
+
 def _tag(loop: ir.For) -> str:
     return "" if loop.thread_binding is None else str(loop.thread_binding.thread_tag)
 

@@ -273,6 +273,19 @@ def test_modules_have_the_dtype_that_is_asked_for() -> None:
     assert types.count("int8") > len(types) / 5
 
 
+def test_sizes_are_near_the_numbers_that_are_asked_for() -> None:
+    def written(numbers: Sequence[float]) -> Functions:
+        modules = [example(prim_funcs(numbers=numbers), 0, index) for index in range(40)]
+        return [f for m in modules for _, f in entries(m) if f.attrs["global_symbol"] == "main"]
+
+    def having(numbers: Sequence[float]) -> int:
+        extents = [{str(loop.extent) for loop in nodes(f, ir.For)} for f in written(numbers)]
+        return sum(bool(each & {"53", "54", "52", "106", "26"}) for each in extents)
+
+    assert having(()) == 0
+    assert having((53,)) >= 3
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
 def test_loop_nests_have_dtypes_that_modules_of_relax_have_not(dtype: str) -> None:
     modules = [example(prim_funcs(dtypes=[dtype]), 0, index) for index in range(30)]

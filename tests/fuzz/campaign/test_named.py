@@ -9,7 +9,7 @@ import pytest
 from hypothesis.errors import InvalidArgument
 
 from relaxfuzz.fuzz.campaign.block import regenerated
-from relaxfuzz.fuzz.campaign.named import SHARE, recipe
+from relaxfuzz.fuzz.campaign.named import SHARE, numbers_near, recipe
 from relaxfuzz.fuzz.jobs.draw import example
 from relaxfuzz.fuzz.process.targets import Named, Origin, PassStats, Recipe, Target
 from relaxfuzz.fuzz.session.unchanged import AT_LEAST, unchanged
@@ -58,6 +58,15 @@ def test_operators_and_nodes_that_are_named_are_in_the_modules() -> None:
     forced = [each for each in made if Trait.IF in each.forced]
     assert len(forced) >= 3
     assert not any(Trait.IF in each.disabled for each in made)
+
+
+def test_numbers_alone_reach_loop_nests() -> None:
+    target = replace(SOFTMAX, named=Named(numbers=(24.0,)))
+    assert not target.named.usable
+    drawn = Counter(numbers_near([target], 1, number) for number in range(100))
+    assert drawn.keys() == {(), (24.0,)}
+    assert drawn[24.0,] > drawn[()]
+    assert numbers_near([Target("none")], 1, 0) == ()
 
 
 def test_a_pass_may_avoid_what_it_names() -> None:
