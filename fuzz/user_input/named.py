@@ -263,8 +263,9 @@ class _Reader:
         match thing:
             case str():
                 self._text(thing)
-            case int() | float() if math.isfinite(thing) and thing not in (-1, 0, 1):
-                self._numbers[thing] = None
+            case int() | float() if type(thing) in (int, float):  # not a member of an enumeration
+                if math.isfinite(thing) and thing not in (-1, 0, 1):
+                    self._numbers[thing] = None
             case tvm.ir.Op():
                 self._text(str(thing.name))
             case dpl.DFPattern():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,13 @@ def test_numbers_in_the_code_and_in_what_it_refers_to() -> None:
 
     assert names_in(splits).numbers == (16, 2.5)
     assert names_in(splits, {"LIMIT": 128}).numbers == (16, 2.5)
+
+
+def test_members_of_enumerations_are_no_numbers() -> None:
+    def stops(call):  # type: ignore[no-untyped-def]
+        return int(call.args[0]) > 40 and not signal.SIGTERM
+
+    assert names_in(stops, {"signal": signal}).numbers == (40,)
 
 
 def test_an_annotation_is_nothing_that_a_pass_looks_for() -> None:
