@@ -90,7 +90,7 @@ def _result(evaluator: Evaluation, record: Op, args: list[Any], attrs: Any, name
         of_attrs = None if attrs is None else tvm_ffi.structural_hash(attrs)
         what = record.name, of_attrs, evaluator.wraps
     result, why = memo.value(what, args, run, own=evaluator.writes)
-    if why is Behaviour.CONVERSION and evaluator.converts and args[0].shape == result.shape:
+    if why is Behaviour.CONVERSION and evaluator.converts and _is_alike(args[0], result):
         return np.where(holds(result.dtype, args[0]), result, filled(result.dtype))
     if why is Behaviour.KIND and evaluator.foreign is not None:
         evaluator.foreign.add(name)
@@ -130,6 +130,12 @@ def _zeros(frame: Frame, ty: Type, error: NoValue) -> Any:
     if min(shape, default=0) < 0:  # the operator subtracts more than the operand has
         raise error
     return np.zeros(shape, dtype_of(str(ty.dtype)))
+
+
+def _is_alike(operand: Any, result: Any) -> bool:
+    """True for two tensors of one shape: the result converts each element of the operand."""
+    tensors = isinstance(operand, np.ndarray) and isinstance(result, np.ndarray)
+    return tensors and operand.shape == result.shape
 
 
 def _empty(args: list[Any]) -> bool:

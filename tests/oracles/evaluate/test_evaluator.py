@@ -252,3 +252,13 @@ def test_negative_indices_of_scatter_elements_count_from_the_end() -> None:
     args[1] = np.array([0, -4, 1])
     with pytest.raises(Undefined, match="index outside"):
         Evaluator(builder.get()).run("main", args)
+
+
+def test_full_converts_one_number_for_all_elements() -> None:
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((), "float32"))
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.full((2,), x, "int32")))
+    with pytest.raises(Undefined, match="conversion to an integer"):
+        Evaluator(builder.get(), converts=True).run("main", [np.array(1e30, "float32")])
