@@ -52,6 +52,19 @@ PATHS = 8
 NUMBERS = 8
 """Most numbers of the code to keep; the first ones are kept."""
 
+INTEGERS = ("int32", "int64", "int8")
+"""Dtypes of most values of modules for a pass that works on integers alone."""
+
+OF_INTEGERS = frozenset(
+    {
+        *("mod", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod"),
+        *("bitwiseand", "bitwiseor", "bitwisexor", "bitwisenot"),
+        *("shiftleft", "shiftright", "lshift", "rshift"),
+    }
+)
+"""Classes of nodes, and functions that make them, whose operands are integers. Most generated
+values are floats, whose integers are indices, which are never below 0."""
+
 TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "if": (Trait.IF,),
     "tuple": (Trait.TUPLES,),
@@ -251,7 +264,7 @@ class _Reader:
         elif isinstance(thing, FunctionType) or (
             isinstance(thing, type) and not self._is_own_class(thing)
         ):
-            self._traits.update(dict.fromkeys(TRAITS.get(_letters(name), ())))
+            self._node(name)
         self.read(thing)
 
     def read(self, thing: Any) -> None:
@@ -329,7 +342,7 @@ class _Reader:
 
     def _class(self, kind: type) -> None:
         if not self._is_own_class(kind):
-            self._traits.update(dict.fromkeys(TRAITS.get(_letters(kind.__name__), ())))
+            self._node(kind.__name__)
             return
         for base in kind.__mro__:
             if self._is_own_class(base):
@@ -338,11 +351,16 @@ class _Reader:
                     if name not in ("__doc__", "__module__", "__qualname__"):
                         self.read(value)
 
+    def _node(self, name: str) -> None:
+        """Note a class of nodes, or a function that makes them."""
+        self._traits.update(dict.fromkeys(TRAITS.get(_letters(name), ())))
+        if _letters(name) in OF_INTEGERS:
+            self._dtypes.update(dict.fromkeys(INTEGERS))
+
     def _visitor(self, method: str) -> None:
         """Note that a method such as `visit_if_` shows that the pass looks for an If."""
         if method.startswith("visit_"):
-            kind = _letters(method.removeprefix("visit_"))
-            self._traits.update(dict.fromkeys(TRAITS.get(kind, ())))
+            self._node(method.removeprefix("visit_"))
 
     def code(self, code: ast.AST, names: Mapping[str, Any], held: Mapping[str, Any] = {}) -> None:
         """Read a function, a class or a statement, and everything inside it.

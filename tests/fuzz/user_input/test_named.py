@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import tvm
-from tvm import relax
+import tvm_ffi
+from tvm import relax, tirx
 from tvm.relax.dpl import is_op, is_tuple, wildcard
 
 from relaxfuzz.fuzz.loading.targets import Relaxations, targets
 from relaxfuzz.fuzz.process.targets import Named
-from relaxfuzz.fuzz.user_input.named import names_in, names_of
+from relaxfuzz.fuzz.user_input.named import INTEGERS, names_in, names_of
 from relaxfuzz.generators.ops import table
 from relaxfuzz.generators.traits import Trait
 from relaxfuzz.oracles.passcall import parse, public_passes
@@ -86,6 +87,14 @@ def test_numbers_in_the_code_and_in_what_it_refers_to() -> None:
     assert names_in(splits, {"LIMIT": 128}).numbers == (16, 2.5)
 
 
+def test_divisions_of_integers_stand_for_their_dtypes() -> None:
+    def masks(func):  # type: ignore[no-untyped-def]
+        return tvm_ffi.structural_map(func, (tirx.FloorMod, lambda op: op))
+
+    assert names_in(masks).dtypes == INTEGERS
+    assert names_in(lambda func: tirx.Add).dtypes == ()
+
+
 def test_members_of_enumerations_are_no_numbers() -> None:
     def stops(call):  # type: ignore[no-untyped-def]
         return int(call.args[0]) > 40 and not signal.SIGTERM
@@ -150,7 +159,7 @@ def test_what_a_contract_looks_for_is_named_however_its_pass_is_chosen(
 
 SEVERAL = """\
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 
 def of(op):
